@@ -1,0 +1,58 @@
+# Everything a newcomer needs. Each target prepares its own virtual environment.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip --disable-pip-version-check -q
+JOBS   ?= 2
+
+NATIVE := CMakeLists.txt pyproject.toml $(wildcard native/*.hpp native/bindings/*.cpp)
+
+.PHONY: help build test lint sanitize bench demo clean
+help:           ## this list
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/'
+
+# The stamps hang on what they install, so a second call does nothing.
+$(VENV)/.tools: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) install --upgrade pip
+	$(PIP) install "scikit-build-core>=0.10" "nanobind>=2.4" ninja cmake
+	touch $@
+
+$(VENV)/.built: $(VENV)/.tools $(NATIVE)
+	$(PIP) install --no-build-isolation -e .
+	touch $@
+
+build: $(VENV)/.built  ## compile the native kernels and install the package for editing
+
+$(VENV)/.test: $(VENV)/.built
+	$(PIP) install --no-build-isolation -e ".[test]"
+	touch $@
+
+$(VENV)/.lint: $(VENV)/.built
+	$(PIP) install --no-build-isolation -e ".[test,lint]"
+	touch $@
+
+test: $(VENV)/.test  ## build everything and run all tests
+	$(BIN)/python -m pytest -n $(JOBS)
+
+lint: $(VENV)/.lint  ## ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+sanitize: $(VENV)/.test  ## the native tests under AddressSanitizer and UndefinedBehaviorSanitizer
+	rm -rf build/sanitize-site && mkdir -p build/sanitize-site
+	$(BIN)/cmake -S . -B build/sanitize -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCERTIFIT_SANITIZE=ON \
+	    -DPython_EXECUTABLE=$(abspath $(BIN)/python) -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja)
+	$(BIN)/cmake --build build/sanitize
+	$(BIN)/python tests/native/sanitized.py build/sanitize
+
+bench: $(VENV)/.built  ## certifit beside its peers; writes benchmarks/results.md
+	$(PIP) install --no-build-isolation -e ".[bench]"
+	$(BIN)/python benchmarks/run.py
+
+demo: $(VENV)/.built  ## a first look: fit, read the certificate, predict
+	$(BIN)/python examples/demo.py
+
+clean:          ## remove what was built
+	rm -rf build $(VENV)
