@@ -1,0 +1,1 @@
+"""Compiled kernels; entered only through certifit.optimization and certifit.models."""

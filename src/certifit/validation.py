@@ -1,0 +1,247 @@
+"""The one gate from user input to arrays.
+
+Every estimator passes its input through these functions; what comes out has a known dtype, shape and layout,
+and is finite. Native code is entered with nothing else.
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import column_or_1d, validate_data
+
+from certifit._types import Array, Matrix
+
+__all__ = ["check_choice", "check_real", "check_sample_weight", "check_xy", "check_x"]
+
+MISSING_CURE = "fill them in (for example with sklearn.impute.SimpleImputer) or drop these rows or columns"
+
+
+def check_x(
+    estimator: Any,
+    X: Any,
+    *,
+    reset: bool,
+    accept_sparse: bool | Sequence[str] = ("csr", "csc"),
+    allow_nan: bool = False,
+    dtype: Any = (np.float64, np.float32),
+    min_samples: int = 1,
+) -> Matrix:
+    """Feature matrix as float64 or float32 (as given), finite, two-dimensional, with feature names recorded."""
+    X = _from_arrow(X)
+    try:
+        checked = validate_data(
+            estimator,
+            X,
+            reset=reset,
+            accept_sparse=list(accept_sparse) if not isinstance(accept_sparse, bool) else accept_sparse,
+            dtype=list(dtype) if isinstance(dtype, tuple) else dtype,
+            ensure_all_finite=False,
+            ensure_min_samples=min_samples,
+        )
+    except ValueError as error:
+        column = _first_text_column(X)
+        if column is None:
+            raise
+        raise ValueError(
+            f"X has a column that is not numeric: {column}. Certifit's estimators take numbers; encode the column "
+            "first (for example with sklearn.preprocessing.OneHotEncoder in a ColumnTransformer). "
+            f"[{error}]"
+        ) from error
+    _check_finite(checked, allow_nan, getattr(estimator, "feature_names_in_", None), type(estimator).__name__)
+    return checked
+
+
+def check_xy(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    sample_weight: Any = None,
+    accept_sparse: bool | Sequence[str] = ("csr", "csc"),
+    allow_nan: bool = False,
+    numeric_target: bool = True,
+    min_samples: int = 1,
+    drop: bool = True,
+) -> tuple[Matrix, Array, Array]:
+    """Features, target and weights of one fit; rows of weight zero are dropped, as if they had not been given.
+
+    With ``drop=False`` they stay, for callers that number the rows as given.
+
+    Returns
+    -------
+    X : array or sparse matrix of shape (n, d)
+    y : array of shape (n,)
+    weight : array of shape (n,), float64, positive (non-negative with ``drop=False``)
+    """
+    if y is None:
+        raise ValueError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None: give the target values."
+        )
+    X = check_x(
+        estimator, X, reset=True, accept_sparse=accept_sparse, allow_nan=allow_nan, min_samples=min_samples
+    )
+    y = column_or_1d(_from_arrow(y), warn=True)
+    if numeric_target:
+        y = _numeric_target(y)
+    if y.shape[0] != X.shape[0]:
+        raise ValueError(
+            f"X and y must have the same number of rows: X has {X.shape[0]}, y has {y.shape[0]}. "
+            "Found input variables with inconsistent numbers of samples."
+        )
+    weight = check_sample_weight(sample_weight, X.shape[0])
+    kept = weight > 0
+    if drop and not kept.all():
+        X, y, weight = X[kept], y[kept], weight[kept]
+        if X.shape[0] < min_samples:
+            raise ValueError(
+                f"Only {X.shape[0]} rows have a positive sample_weight, {min_samples} are needed: "
+                "rows of weight zero count as absent."
+            )
+    return X, y, weight
+
+
+def check_sample_weight(sample_weight: Any, n: int) -> Array:
+    """Weights as a float64 vector: finite, non-negative, at least one positive."""
+    if sample_weight is None:
+        return np.ones(n)
+    if isinstance(sample_weight, numbers.Real):
+        weight = np.full(n, float(sample_weight))
+    else:
+        weight = np.asarray(_from_arrow(sample_weight), dtype=np.float64)
+    if weight.ndim != 1:
+        raise ValueError(f"Sample weights must be 1D array or scalar: sample_weight has shape {weight.shape}.")
+    if weight.shape[0] != n:
+        raise ValueError(f"sample_weight.shape == {weight.shape}, expected ({n},): one weight for each row of X.")
+    if not np.isfinite(weight).all():
+        raise ValueError("sample_weight contains NaN or infinity: every weight must be a finite number >= 0.")
+    if (weight < 0).any():
+        raise ValueError(
+            f"Negative values in data passed to sample_weight (smallest: {weight.min():g}): weights count "
+            "repetitions and must be >= 0. Remove these rows or set their weight to 0."
+        )
+    if not (weight > 0).any():
+        raise ValueError("sample_weight is zero everywhere: at least one row must have a positive weight.")
+    return weight
+
+
+def check_real(
+    name: str,
+    value: Any,
+    *,
+    low: float = -np.inf,
+    high: float = np.inf,
+    open_low: bool = False,
+    open_high: bool = False,
+    integer: bool = False,
+) -> Any:
+    """A number inside an interval, or an error that names the argument."""
+    kind = numbers.Integral if integer else numbers.Real
+    left, right = "(" if open_low else "[", ")" if open_high else "]"
+    wanted = f"{'an integer' if integer else 'a number'} in {left}{low:g}, {high:g}{right}"
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, kind):
+        raise TypeError(f"{name} must be {wanted}; got {value!r} of type {type(value).__name__}.")
+    inside = (value > low if open_low else value >= low) and (value < high if open_high else value <= high)
+    if not inside:  # NaN fails every comparison and lands here
+        raise ValueError(f"{name} must be {wanted}; got {value!r}.")
+    return value
+
+
+def check_choice(name: str, value: Any, choices: Sequence[Any]) -> Any:
+    """One of the listed values, or an error that lists them."""
+    if not any(value is c or value == c for c in choices):
+        listed = ", ".join(repr(c) for c in choices)
+        raise ValueError(f"{name} must be one of {listed}; got {value!r}.")
+    return value
+
+
+def _from_arrow(X: Any) -> Any:
+    """Arrow tables and columns become pandas-free NumPy-backed frames that scikit-learn understands."""
+    if type(X).__module__.split(".")[0] != "pyarrow":
+        return X
+    import narwhals as nw
+
+    if hasattr(X, "column_names"):
+        frame = nw.from_native(X, eager_only=True)
+        try:
+            import polars
+
+            return polars.from_arrow(X)
+        except ImportError:
+            return frame.to_pandas()
+    return X.to_numpy()
+
+
+def _numeric_target(y: Array) -> Array:
+    if y.dtype.kind not in "fiub":
+        try:
+            y = y.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"y must be numeric for a regression; got values such as {y[:1]!r} of dtype {y.dtype}."
+            ) from error
+    cast = y.astype(np.float64, copy=False)  # vectors are cheap: only the matrix keeps single precision
+    if not np.isfinite(cast).all():
+        bad = int(np.flatnonzero(~np.isfinite(cast))[0])
+        what = "NaN" if np.isnan(y[bad]) else "infinity"
+        raise ValueError(
+            f"Input y contains {what} (first at row {bad}): the target of a fit must be known. Drop these rows."
+        )
+    return np.asarray(cast)
+
+
+def _check_finite(X: Matrix, allow_nan: bool, names: Any, estimator: str) -> None:
+    values = X.data if sp.issparse(X) else X
+    if values.dtype.kind != "f":
+        return
+    # A finite sum proves finite entries and costs one pass; only a suspicious sum is looked at closely.
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(values.sum(dtype=np.float64)):
+            return
+    bad = np.isinf(values) if allow_nan else ~np.isfinite(values)
+    if not bad.any():
+        return
+    if sp.issparse(X):
+        columns = X.tocsc()
+        counts = np.diff(np.concatenate([[0], np.cumsum(~np.isfinite(columns.data))])[columns.indptr])
+    else:
+        counts = bad.sum(axis=0)
+    column = int(np.flatnonzero(counts)[0])
+    label = repr(str(names[column])) if names is not None else str(column)
+    if np.isinf(values).any():
+        raise ValueError(
+            f"Input X contains infinity or a value too large for {values.dtype}: column {label} (and "
+            f"{int((counts > 0).sum()) - 1} more). Replace infinite values before fitting {estimator}."
+        )
+    raise ValueError(
+        f"Input X contains NaN: {int(counts[column])} missing values in column {label} (and "
+        f"{int((counts > 0).sum()) - 1} more columns). {estimator} does not accept missing values: {MISSING_CURE}."
+    )
+
+
+def _first_text_column(X: Any) -> str | None:
+    """Name of the first column whose values are not numbers, if X is a frame or an object array."""
+    if hasattr(X, "columns") and hasattr(X, "__getitem__"):
+        for name in X.columns:
+            values = np.asarray(X[name])
+            if values.dtype.kind in "OUSM" and not _is_numeric(values):
+                return repr(str(name))
+        return None
+    values = np.asarray(X) if not sp.issparse(X) else np.empty(0)
+    if values.ndim == 2 and values.dtype.kind in "OUS":
+        for j in range(values.shape[1]):
+            if not _is_numeric(values[:, j]):
+                return str(j)
+    return None
+
+
+def _is_numeric(values: Array) -> bool:
+    try:
+        values.astype(np.float64)
+    except (TypeError, ValueError):
+        return False
+    return True
