@@ -1,0 +1,1 @@
+"""Evaluation: losses, penalties and constraints; what a good prediction function is."""

@@ -1,0 +1,33 @@
+"""Losses: one file each, and one line here to enrol it everywhere.
+
+`LOSSES` maps the name used in ``loss="…"`` to the class; contract tests, documentation tables and benchmark grids
+iterate it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from certifit.evaluation.losses.base import Loss
+from certifit.evaluation.losses.gamma import Gamma
+from certifit.evaluation.losses.huber import Huber
+from certifit.evaluation.losses.poisson import Poisson
+from certifit.evaluation.losses.quantile import Absolute, EpsilonInsensitive, Quantile, RelativeError
+from certifit.evaluation.losses.squared import Squared
+
+LOSSES: dict[str, type[Loss]] = {
+    loss.name: loss
+    for loss in (Squared, Absolute, Huber, Quantile, EpsilonInsensitive, RelativeError, Poisson, Gamma)
+}
+
+__all__ = ["LOSSES", "Loss", "resolve_loss", *sorted(loss.__name__ for loss in LOSSES.values())]
+
+
+def resolve_loss(loss: Any) -> Loss:
+    """A loss object from a registered name or from a loss object."""
+    if isinstance(loss, Loss):
+        return loss
+    if isinstance(loss, str) and loss in LOSSES:
+        return LOSSES[loss]()
+    names = ", ".join(repr(name) for name in LOSSES)
+    raise ValueError(f"loss must be one of {names}, or an instance of certifit.losses.Loss; got {loss!r}.")

@@ -1,0 +1,204 @@
+"""What a loss knows.
+
+A loss ℓ(y, f) compares a target y with a raw score f; it is convex in f and normalized so that its minimum over f
+is zero. One subclass, in NumPy, serves linear models with every penalty, kernels, boosting and networks.
+"""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from certifit._types import Array
+
+if TYPE_CHECKING:
+    from certifit.optimization.interior_point import TwoSidedHinge
+
+__all__ = ["Loss"]
+
+FAR = 1e200  # a score far beyond all data; slopes are read off there
+
+
+class Loss(ABC):
+    """Base class of all losses.
+
+    A smooth loss needs `value`, `derivative` and `second_derivative`; everything else has a numerical default that
+    a subclass may replace by a closed form. A piecewise linear loss gives `hinge_terms` instead of a curvature.
+
+    All methods work elementwise on arrays `y` and `f` of the same shape.
+    """
+
+    name: ClassVar[str] = ""
+    """Key in the registry, for ``loss="…"``."""
+
+    task: ClassVar[str] = "regression"
+    """``"regression"``, or ``"binary"`` when y is 0 or 1 (the positive class)."""
+
+    smoothness: float = np.inf
+    """Lipschitz constant of the derivative; infinity where there is none."""
+
+    @abstractmethod
+    def value(self, y: Array, f: Array) -> Array:
+        """ℓ(y, f) ≥ 0."""
+
+    @abstractmethod
+    def derivative(self, y: Array, f: Array) -> Array:
+        """∂ℓ/∂f, or a subgradient where the loss has a kink."""
+
+    def second_derivative(self, y: Array, f: Array) -> Array:
+        """∂²ℓ/∂f²; for a loss that is not `smooth` there is no curvature to use."""
+        raise TypeError(f"{type(self).__name__} is piecewise linear and has no second derivative.")
+
+    @property
+    def smooth(self) -> bool:
+        """Whether Newton's method applies: the loss has a second derivative."""
+        return type(self).second_derivative is not Loss.second_derivative
+
+    def hinge_terms(self, y: Array) -> TwoSidedHinge | None:
+        """The loss as slope_high·max(f − upper, 0) + slope_low·max(lower − f, 0), if it is piecewise linear."""
+        return None
+
+    def conjugate(self, y: Array, u: Array, start: Array | None = None) -> Array:
+        """ℓ*(y, u) = sup over f of u·f − ℓ(y, f); infinity outside the domain.
+
+        The default inverts the derivative by a safeguarded Newton iteration from `start`, scores whose derivative
+        is near u.
+        """
+        low, high = self.dual_domain(y)
+        inside = (u > low) & (u < high)
+        f = np.zeros_like(u) if start is None else np.array(start, dtype=u.dtype)
+        f, slack = invert_monotone(self, y, np.where(inside, u, 0.0), f, inside)
+        with np.errstate(over="ignore", invalid="ignore"):
+            # u·f − ℓ(f) + |u − ℓ'(f)|·(distance to the maximizer): never below the supremum, so certificates hold.
+            attained = u * f - self.value(y, f) + slack
+        attained = np.where(np.isnan(attained), np.inf, attained)
+        edge = (u == low) | (u == high)
+        if edge.any():
+            attained = np.where(edge, _limit(self, y, u, np.where(u == low, -1.0, 1.0)), attained)
+        return np.where(inside | edge, attained, np.inf)
+
+    def dual_domain(self, y: Array) -> tuple[Array, Array]:
+        """The interval of slopes the loss can have, per target; the conjugate is finite inside it."""
+        with np.errstate(all="ignore"):
+            low = self.derivative(y, np.full_like(y, -FAR))
+            high = self.derivative(y, np.full_like(y, FAR))
+        return np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)
+
+    def optimal_constant(self, y: Array, weight: Array) -> float:
+        """The constant score with the least weighted mean loss."""
+        return _optimal_constant(self, y, weight / weight.sum())
+
+    def predict(self, f: Array) -> Array:
+        """From raw scores to predictions of y (the inverse link)."""
+        return f
+
+    def check_target(self, y: Array) -> None:  # noqa: B027 - most losses accept every real target
+        """Raise a ValueError that names the first target outside the domain of the loss."""
+
+    def rescaled(self, unit: float) -> tuple[Loss, float] | None:
+        """A loss L and a factor c with ℓ(y, f) = c·L(y/unit, f/unit), if the loss is homogeneous."""
+        return None
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Constructor arguments, so that losses print, compare and persist by value, and scikit-learn clones them."""
+        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+
+    def set_params(self, **params: Any) -> Loss:
+        """Change constructor arguments, so that a grid search can vary ``loss__delta``."""
+        self.__init__(**{**self.get_params(), **params})  # type: ignore[misc]
+        return self
+
+    def __repr__(self) -> str:
+        arguments = ", ".join(f"{k}={v!r}" for k, v in self.get_params().items())
+        return f"{type(self).__name__}({arguments})"
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.get_params() == other.get_params()  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash((type(self), tuple(sorted(self.get_params().items()))))
+
+
+def invert_monotone(loss: Loss, y: Array, u: Array, f: Array, active: Array) -> tuple[Array, Array]:
+    """Scores with ℓ'(y, f) = u, by Newton steps that fall back to bisection of a bracket; where not active, f.
+
+    The second array bounds |u − ℓ'(y, f)| times the distance from f to the solution: what the concave function
+    u·f − ℓ(y, f) can still gain. It is infinite where no solution was enclosed.
+    """
+    low, high = np.full_like(f, -np.inf), np.full_like(f, np.inf)
+    step = np.ones_like(f)
+    with np.errstate(all="ignore"):
+        for _ in range(200):
+            excess = np.where(active, loss.derivative(y, f) - u, 0.0)
+            low, high = np.where(excess <= 0, f, low), np.where(excess >= 0, f, high)
+            newton = f - excess / loss.second_derivative(y, f)
+            # Without a bracket on one side the trial doubles its way outwards; with one, it halves the bracket.
+            outwards = np.where(excess < 0, f + step, f - step)
+            bracketed = np.isfinite(low) & np.isfinite(high)
+            inside = np.isfinite(newton) & (newton > low) & (newton < high)
+            inside &= bracketed | (np.abs(newton - f) <= step)
+            fallback = np.where(bracketed, 0.5 * (low + high), outwards)
+            step = np.where(bracketed | inside, step, 2.0 * step)
+            new = np.where(excess == 0, f, np.where(inside, newton, fallback))
+            moved = np.abs(new - f) > 4e-16 * np.maximum(np.abs(new), 1e-300)
+            f = np.where(active, new, f)
+            if not (moved & active).any():
+                break
+        excess = np.abs(loss.derivative(y, f) - u)
+        # A Newton iteration can converge from one side and leave the other end of the bracket far away; the slope
+        # of a convex loss is the only thing that says how far, so the last step is doubled to close the bracket.
+        near = 4e-16 * np.maximum(np.abs(f), 1e-300) + 2.0 * excess / loss.second_derivative(y, f)
+        closed = (loss.derivative(y, f - near) <= u) & (loss.derivative(y, f + near) >= u)
+        width = np.where(closed, near, np.maximum(high - f, f - low))
+        slack = np.where(active & (excess != 0), excess * width, 0.0)
+    return f, np.where(np.isnan(slack), np.inf, slack)
+
+
+def _limit(loss: Loss, y: Array, u: Array, side: Array) -> Array:
+    """The supremum of u·f − ℓ(y, f) where u is the slope of the loss at infinity on the given side.
+
+    The gain rises towards infinity; it is followed on f = ±1, ±2, ±4, … until it rises no more, or, when it does
+    not settle before rounding hides it, is taken to be infinite.
+    """
+    best, settled = np.full(u.shape, -np.inf), np.zeros(u.shape, dtype=bool)
+    with np.errstate(all="ignore"):
+        for k in range(50):
+            f = side * 2.0**k
+            gain = u * f - loss.value(y, f)
+            rounding = 1e-15 * (np.abs(u * f) + np.abs(gain))
+            flat = (np.abs(loss.derivative(y, f) - u) * np.abs(f) <= rounding) & (gain <= best + rounding)
+            best = np.where(settled, best, np.fmax(best, gain))
+            settled |= flat
+            if settled.all():
+                break
+    return np.where(settled, best, np.inf)
+
+
+def _optimal_constant(loss: Loss, y: Array, p: Array) -> float:
+    """Bisection on the mean derivative, which is non-decreasing in the constant."""
+
+    def rises(c: float) -> bool:
+        with np.errstate(all="ignore"):
+            slope = float(p @ loss.derivative(y, np.full(y.shape, c)))
+        return slope > 0 if slope == slope else c > 0  # an overflow on both sides cancels to NaN: come back to zero
+
+    # The magnitude of the answer is unknown, so the bisection is by magnitude: 64 steps cover all floating point
+    # numbers, because as integers they are in the same order.
+    low, high = _order(-FAR), _order(FAR)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if rises(_number(middle)) else (middle, high)
+    return _number(low)
+
+
+def _order(x: float) -> int:
+    bits = int(np.float64(abs(x)).view(np.int64))
+    return bits if x >= 0 else -bits
+
+
+def _number(order: int) -> float:
+    size = float(np.int64(abs(order)).view(np.float64))
+    return size if order >= 0 else -size

@@ -1,0 +1,201 @@
+"""Binary losses of the margin m = (2y − 1)·f, for targets y in {0, 1}: logistic, hinge, squared hinge, exponential, perceptron."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import entr, expit, xlogy
+
+from certifit._types import Array
+from certifit.evaluation.losses.base import Loss
+from certifit.evaluation.losses.quantile import PiecewiseLinear, two_sided
+
+if TYPE_CHECKING:
+    from certifit.optimization.interior_point import TwoSidedHinge
+
+
+def check_binary(y: Array, name: str) -> None:
+    """Targets must be 0 or 1."""
+    bad = (y != 0) & (y != 1)
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        raise ValueError(f"y must be 0 or 1 for the {name} loss; got {y[row]:g} at row {row}.")
+
+
+class Logistic(Loss):
+    """ℓ(y, f) = ln(1 + e^f) − y·f − H(y) with y the probability of the positive class (0 or 1 for hard labels).
+
+    H(y) is the entropy of y, zero for hard labels, so that the minimum over f is zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit.losses import Logistic
+    >>> Logistic().value(np.array([1.0, 0.5]), np.array([0.0, 0.0])).round(4)
+    array([0.6931, 0.    ])
+    """
+
+    name = "logistic"
+    task = "binary"
+    smoothness = 0.25
+
+    def value(self, y: Array, f: Array) -> Array:
+        return np.maximum(np.logaddexp(0.0, f) - y * f - entr(y) - entr(1.0 - y), 0.0)
+
+    def derivative(self, y: Array, f: Array) -> Array:
+        return expit(f) - y
+
+    def second_derivative(self, y: Array, f: Array) -> Array:
+        return expit(f) * expit(-f)
+
+    def conjugate(self, y: Array, u: Array, start: Array | None = None) -> Array:
+        probability = u + y
+        with np.errstate(invalid="ignore", divide="ignore"):
+            inside = xlogy(probability, probability) + xlogy(1.0 - probability, 1.0 - probability)
+        inside = inside + entr(y) + entr(1.0 - y)
+        return np.where((probability >= 0) & (probability <= 1), inside, np.inf)
+
+    def dual_domain(self, y: Array) -> tuple[Array, Array]:
+        return -y, 1.0 - y
+
+    def optimal_constant(self, y: Array, weight: Array) -> float:
+        share = float(weight @ y / weight.sum())
+        with np.errstate(divide="ignore"):
+            return float(np.clip(np.log(share) - np.log1p(-share), -800.0, 800.0))
+
+    def predict(self, f: Array) -> Array:
+        return expit(f)
+
+    def check_target(self, y: Array) -> None:
+        if ((y < 0) | (y > 1)).any():
+            row = int(np.flatnonzero((y < 0) | (y > 1))[0])
+            raise ValueError(f"y must be a probability in [0, 1] for the logistic loss; got {y[row]:g} at row {row}.")
+
+
+class Hinge(PiecewiseLinear):
+    """ℓ(y, f) = max(0, 1 − m) with the margin m = (2y − 1)·f (support vector machine).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit.losses import Hinge
+    >>> Hinge().value(np.array([1.0, 0.0]), np.array([0.5, 0.5]))
+    array([0.5, 1.5])
+    """
+
+    name = "hinge"
+    task = "binary"
+    threshold = 1.0
+
+    def hinge_terms(self, y: Array) -> TwoSidedHinge:
+        positive = y > 0.5
+        return two_sided(
+            np.where(positive, self.threshold, -np.inf),
+            np.where(positive, np.inf, -self.threshold),
+            np.where(positive, 1.0, 0.0),
+            np.where(positive, 0.0, 1.0),
+        )
+
+    def check_target(self, y: Array) -> None:
+        check_binary(y, self.name)
+
+    def get_params(self) -> dict[str, object]:
+        return {}
+
+
+class PerceptronLoss(Hinge):
+    """ℓ(y, f) = max(0, −m) with the margin m = (2y − 1)·f.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit.losses import PerceptronLoss
+    >>> PerceptronLoss().value(np.array([1.0, 0.0]), np.array([0.5, 0.5]))
+    array([0. , 0.5])
+    """
+
+    name = "perceptron"
+    threshold = 0.0
+
+
+class SquaredHinge(Loss):
+    """ℓ(y, f) = ½·max(0, 1 − m)² with the margin m = (2y − 1)·f.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit.losses import SquaredHinge
+    >>> SquaredHinge().value(np.array([1.0, 0.0]), np.array([0.0, 1.0]))
+    array([0.5, 2. ])
+    """
+
+    name = "squared_hinge"
+    task = "binary"
+    smoothness = 1.0
+
+    def value(self, y: Array, f: Array) -> Array:
+        return 0.5 * np.maximum(1.0 - (2.0 * y - 1.0) * f, 0.0) ** 2
+
+    def derivative(self, y: Array, f: Array) -> Array:
+        sign = 2.0 * y - 1.0
+        return -sign * np.maximum(1.0 - sign * f, 0.0)
+
+    def second_derivative(self, y: Array, f: Array) -> Array:
+        return np.where((2.0 * y - 1.0) * f < 1.0, 1.0, 0.0)
+
+    def conjugate(self, y: Array, u: Array, start: Array | None = None) -> Array:
+        v = (2.0 * y - 1.0) * u
+        return np.where(v <= 0, v * (1.0 + 0.5 * v), np.inf)
+
+    def dual_domain(self, y: Array) -> tuple[Array, Array]:
+        positive = y > 0.5
+        return np.where(positive, -np.inf, 0.0), np.where(positive, 0.0, np.inf)
+
+    def check_target(self, y: Array) -> None:
+        check_binary(y, self.name)
+
+
+class Exponential(Loss):
+    """ℓ(y, f) = e^(−m) with the margin m = (2y − 1)·f (AdaBoost); the best score is half the log odds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit.losses import Exponential
+    >>> Exponential().value(np.array([1.0]), np.array([0.0]))
+    array([1.])
+    """
+
+    name = "exponential"
+    task = "binary"
+
+    def value(self, y: Array, f: Array) -> Array:
+        return np.exp(-(2.0 * y - 1.0) * f)
+
+    def derivative(self, y: Array, f: Array) -> Array:
+        sign = 2.0 * y - 1.0
+        return -sign * np.exp(-sign * f)
+
+    def second_derivative(self, y: Array, f: Array) -> Array:
+        return np.exp(-(2.0 * y - 1.0) * f)
+
+    def conjugate(self, y: Array, u: Array, start: Array | None = None) -> Array:
+        a = -(2.0 * y - 1.0) * u
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.where(a >= 0, xlogy(a, a) - a, np.inf)
+
+    def dual_domain(self, y: Array) -> tuple[Array, Array]:
+        positive = y > 0.5
+        return np.where(positive, -np.inf, 0.0), np.where(positive, 0.0, np.inf)
+
+    def optimal_constant(self, y: Array, weight: Array) -> float:
+        share = float(weight @ y / weight.sum())
+        with np.errstate(divide="ignore"):
+            return float(np.clip(0.5 * (np.log(share) - np.log1p(-share)), -700.0, 700.0))
+
+    def predict(self, f: Array) -> Array:
+        return expit(2.0 * f)
+
+    def check_target(self, y: Array) -> None:
+        check_binary(y, self.name)

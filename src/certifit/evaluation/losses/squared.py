@@ -1,0 +1,44 @@
+"""Squared loss ½(y − f)²."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from certifit._types import Array
+from certifit.evaluation.losses.base import Loss
+
+
+class Squared(Loss):
+    """ℓ(y, f) = ½(y − f)²; the best constant is the mean.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit.losses import Squared
+    >>> Squared().value(np.array([1.0]), np.array([3.0]))
+    array([2.])
+    """
+
+    name = "squared"
+    smoothness = 1.0
+
+    def value(self, y: Array, f: Array) -> Array:
+        return 0.5 * (f - y) ** 2
+
+    def derivative(self, y: Array, f: Array) -> Array:
+        return f - y
+
+    def second_derivative(self, y: Array, f: Array) -> Array:
+        return np.ones_like(f)
+
+    def conjugate(self, y: Array, u: Array, start: Array | None = None) -> Array:
+        return u * (0.5 * u + y)
+
+    def dual_domain(self, y: Array) -> tuple[Array, Array]:
+        return np.full_like(y, -np.inf), np.full_like(y, np.inf)
+
+    def optimal_constant(self, y: Array, weight: Array) -> float:
+        return float(weight @ y / weight.sum())
+
+    def rescaled(self, unit: float) -> tuple[Loss, float]:
+        return self, unit * unit
