@@ -1,0 +1,1 @@
+"""Optimization: the solvers, and the proof of how well they did."""

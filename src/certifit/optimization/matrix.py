@@ -1,0 +1,114 @@
+"""Products with the feature matrix, the same for dense and sparse, single and double precision."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.linalg import blas
+
+from certifit._types import Array, Matrix
+
+__all__ = ["ColumnCache", "columns", "matvec", "n_threads", "rmatvec", "weighted_gram"]
+
+BLOCK = 1 << 18  # entries of a block of rows: two megabytes in double precision, about a core's cache
+
+
+def matvec(X: Matrix, w: Array, *, exact: bool = False) -> Array:
+    """X·w in float64; with `exact`, single precision data is also multiplied in double precision."""
+    if X.dtype == np.float64 or sp.issparse(X):
+        return np.asarray(X @ w)
+    if not exact:
+        return np.asarray(X @ w.astype(X.dtype), dtype=np.float64)
+    return np.concatenate([X[rows].astype(np.float64) @ w for rows in _row_blocks(*X.shape)])
+
+
+def rmatvec(X: Matrix, u: Array, *, exact: bool = False) -> Array:
+    """Xᵀ·u in float64; with `exact`, single precision data is also multiplied in double precision."""
+    if X.dtype == np.float64 or sp.issparse(X):
+        return np.asarray(X.T @ u)
+    if not exact:
+        return np.asarray(X.T @ u.astype(X.dtype), dtype=np.float64)
+    total = np.zeros(X.shape[1])
+    for rows in _row_blocks(*X.shape):
+        total += X[rows].astype(np.float64).T @ u[rows]
+    return total
+
+
+def columns(X: Matrix, chosen: Array) -> Matrix:
+    """The chosen columns; X itself when all are chosen."""
+    return X if chosen.shape[0] == X.shape[1] else X[:, chosen]
+
+
+class ColumnCache:
+    """Copies of the columns that a working-set method keeps asking for, so that each is gathered once."""
+
+    def __init__(self, X: Matrix) -> None:
+        self.X, self._index, self._part = X, np.empty(0, dtype=np.intp), None
+
+    def __call__(self, chosen: Array) -> Matrix:
+        """The chosen columns (sorted), in Fortran order when they are a copy."""
+        if 2 * chosen.shape[0] > self.X.shape[1]:
+            return columns(self.X, chosen)
+        if self._part is None or not np.isin(chosen, self._index, assume_unique=True).all():
+            self._index = np.union1d(self._index, chosen)
+            part = self.X[:, self._index]
+            self._part = part if sp.issparse(part) else np.asfortranarray(part)
+        if self._index.shape[0] == chosen.shape[0]:
+            return self._part
+        return self._part[:, np.searchsorted(self._index, chosen)]
+
+
+def weighted_gram(X: Matrix, h: Array, chosen: Array | None = None) -> Array:
+    """[1 X]ᵀ·diag(h)·[1 X] for the chosen columns, float64; h ≥ 0. The ones come first.
+
+    Rows are taken in blocks that fit the cache, so that no weighted copy of X is ever held.
+    """
+    d = X.shape[1] if chosen is None else chosen.shape[0]
+    gram = np.zeros((d + 1, d + 1), order="F")
+    if sp.issparse(X):
+        part = X if chosen is None else X[:, chosen]
+        weighted = part.multiply(h[:, None]).tocsr()
+        gram[1:, 1:] = (part.T @ weighted).toarray()
+        gram[0, 1:] = gram[1:, 0] = np.asarray(weighted.sum(axis=0)).ravel()
+        gram[0, 0] = h.sum()
+        return gram
+    single = X.dtype == np.float32
+    syrk = blas.ssyrk if single else blas.dsyrk
+    root = np.sqrt(h).astype(X.dtype, copy=False)
+    size = max(64, min(X.shape[0], BLOCK // (d + 1)))
+    by_column = X.flags.f_contiguous  # blocks keep the order of X: a transposed write costs more than the product
+    block = np.empty((size, d + 1), dtype=X.dtype, order="F" if by_column else "C")
+    for start in range(0, X.shape[0], size):
+        rows = X[start : start + size] if chosen is None else X[start : start + size, chosen]
+        k = rows.shape[0]
+        if k < size:
+            block = np.empty((k, d + 1), dtype=X.dtype, order="F" if by_column else "C")
+        weights = root[start : start + k]
+        block[:, 0] = weights
+        np.multiply(rows, weights[:, None], out=block[:, 1:])
+        a, transposed = (block, 1) if by_column else (block.T, 0)
+        if single:  # accumulate the blocks in double precision
+            gram += syrk(1.0, a, trans=transposed, lower=1)
+        else:
+            gram = syrk(1.0, a, beta=1.0, c=gram, trans=transposed, lower=1, overwrite_c=1)
+    upper = np.triu_indices(d + 1, 1)
+    gram[upper] = gram.T[upper]
+    return gram
+
+
+def n_threads(n_jobs: int | None) -> int:
+    """Threads for a native kernel: `n_jobs`, or what the environment grants this process."""
+    granted = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if n_jobs is None:
+        limit = os.environ.get("OMP_NUM_THREADS", "")  # joblib workers set this to share the machine
+        return max(1, min(granted, int(limit))) if limit.isdigit() else granted
+    if n_jobs == 0:
+        raise ValueError("n_jobs must not be 0: give a number of threads, -1 for all, or None.")
+    return n_jobs if n_jobs > 0 else max(1, granted + 1 + n_jobs)
+
+
+def _row_blocks(n: int, d: int) -> list[slice]:
+    size = max(64, BLOCK // max(d, 1))
+    return [slice(i, min(i + size, n)) for i in range(0, n, size)]

@@ -1,0 +1,160 @@
+"""Prox-Newton for a smooth loss and any regularizer with a prox.
+
+    P(w, b) = Σ p_i ℓ(y_i, x_i·w + b) + R(w)
+
+Each step minimizes the quadratic model of the loss plus R: a penalized weighted least squares problem. For a separable R
+(L1, elastic net, Lq, box) it is solved over a working set of columns by the coordinate-descent kernel, on the Gram matrix
+of the working set when that is small beside n, on the columns otherwise. For any other R (balls, penalties of your own)
+accelerated proximal gradient runs on the Gram matrix. A line search on P makes it global.     Lee, Sun & Saunders 2014
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from certifit._types import Array, Matrix
+from certifit.base import Progress
+from certifit.optimization import coordinate
+from certifit.optimization.matrix import ColumnCache, matvec, rmatvec, weighted_gram
+from certifit.optimization.newton import Damping, armijo, subsample_start
+from certifit.optimization.problem import Problem, Solution, dual_bound
+from certifit.optimization.regularizer import kernel_penalty
+
+__all__ = ["prox_newton"]
+
+GRAM_LIMIT = 2000  # a larger working set is solved on its columns
+
+
+def prox_newton(
+    problem: Problem, start: tuple[Array, float], tol: float, max_iter: int, clock: Progress
+) -> Solution:
+    """Minimize P to the absolute gap `tol`."""
+    start = subsample_start(problem, start, tol, max_iter, prox_newton)
+    y, p, loss, regularizer = problem.y, problem.p, problem.loss, problem.regularizer
+    d = problem.shape[1]
+    separable = regularizer.ball is None and not (regularizer.elastic() is None and regularizer.power() is None)
+    (w, b), bound, note = start, 0.0, ""
+    f = problem.scores(w, b)
+    objective = problem.risk(f) + regularizer.value(w)
+    size, damping, cache = max(10, 2 * int(np.count_nonzero(w))), Damping(loss), ColumnCache(problem.X)
+    iteration = 0
+    for iteration in range(1, max_iter + 1):
+        theta, h = loss.derivative(y, f), damping.curvature(y, f)
+        g = rmatvec(problem.X, p * theta)
+        if separable:
+            violation = regularizer.violation(w, g)
+            chosen = _working_set(w, violation, size if d > 200 else d)
+            size = min(d, 2 * size)
+            part = cache(chosen)
+            dw, db = _model_step(problem, part, chosen, w, g, theta, h, 0.1 * float(violation.max()))
+        else:
+            size, chosen, part = d, np.arange(d), problem.X
+            dw, db = _generic_step(problem, w, g, theta, h)
+        df = matvec(part, dw) + db
+        full = np.zeros(d)
+        full[chosen] = dw
+        promised = float(g[chosen] @ dw) + float(p @ theta) * db + regularizer.value(w + full) - regularizer.value(w)
+        step, f_new, reached = armijo(
+            lambda t, f=f, df=df, w=w, full=full: (f + t * df, regularizer.value(w + t * full)),  # type: ignore[misc]
+            problem.risk,
+            objective,
+            promised,
+        )
+        stuck = step == 0.0 or objective - reached <= 1e-16 * abs(objective)
+        # The slopes that the model predicts are a dual point accurate to second order.
+        bound = max(bound, dual_bound(problem, w + full, f + df, theta=theta + h * df))
+        if step > 0.0:
+            w, b, f, objective = w + step * full, b + step * db, f_new, reached
+        clock.update(iteration, max_iter, (objective - bound) / max(problem.scale, 1e-300))
+        if objective - bound <= tol:
+            break
+        if stuck or step < 1.0:
+            if problem.fit_intercept:
+                f, b = problem.refit_intercept(f, b)
+                objective = problem.risk(f) + regularizer.value(w)
+            bound = max(bound, dual_bound(problem, w, f))
+            if objective - bound <= tol:
+                break
+        if stuck and damping.level >= 1.0 and size >= d:
+            note = "The line search found no lower value: rounding limits the fit."
+            break
+        damping.learn(0.0 if stuck else step)  # a better model, or more columns, may still help
+    return Solution(w, b, iteration, "prox_newton", bound, objective, note=note)
+
+
+def _working_set(w: Array, violation: Array, size: int) -> Array:
+    """The support and the columns that violate the optimality conditions most."""
+    wanted = (w != 0) | (violation > 0)
+    count = int(wanted.sum())
+    if count <= size:
+        return np.flatnonzero(wanted)
+    priority = np.where(w != 0, np.inf, violation)
+    keep = max(size, int(np.count_nonzero(w)))
+    return np.sort(np.argpartition(-priority, keep - 1)[:keep])
+
+
+def _model_step(
+    problem: Problem, part: Matrix, chosen: Array, w: Array, g: Array, theta: Array, h: Array, tol: float
+) -> tuple[Array, float]:
+    """Minimizer of the quadratic model over the working set, whose columns are `part`, as a step from w."""
+    X, p, with_b = problem.X, problem.p, problem.fit_intercept
+    k = chosen.shape[0]
+    shape = kernel_penalty(problem.regularizer)
+    if k > min(GRAM_LIMIT, X.shape[0]) or (sp.issparse(X) and k > 500):
+        result = coordinate.quadratic(
+            X.tocsc() if sp.issparse(X) else X,
+            -p * theta,
+            p * h,
+            coef=w,
+            columns=chosen,
+            fit_intercept=with_b,
+            tol=tol,
+            n_threads=problem.threads,
+            **shape,
+        )
+        return result.coef[chosen] - w[chosen], result.intercept_change
+    gram = weighted_gram(part, p * h)
+    q = shape.pop("q")
+    # The intercept is a column like the others, without penalty or bounds.
+    part = {
+        key: None if value is None else np.append({"lower": -np.inf, "upper": np.inf}.get(key, 0.0), value[chosen])
+        for key, value in shape.items()
+    }
+    first = 0 if with_b else 1
+    negative, old = np.append(-(p @ theta), -g[chosen])[first:], np.append(0.0, w[chosen])[first:]
+    part = {key: None if value is None else value[first:] for key, value in part.items()}
+    result = coordinate.gram_quadratic(gram[first:, first:], negative, coef=old, q=q, tol=tol, **part)
+    delta = result.coef - old
+    return (delta[1:], float(delta[0])) if with_b else (delta, 0.0)
+
+
+def _generic_step(problem: Problem, w: Array, g: Array, theta: Array, h: Array) -> tuple[Array, float]:
+    """Minimizer of the quadratic model by accelerated proximal gradient; the intercept is eliminated exactly."""
+    regularizer = problem.regularizer
+    gram = weighted_gram(problem.X, problem.p * h)
+    right, mean = -g, np.zeros_like(g)
+    hessian = gram[1:, 1:]
+    slope = float(problem.p @ theta)
+    if problem.fit_intercept and gram[0, 0] > 0:
+        mean = gram[0, 1:] / gram[0, 0]
+        right = right + slope * mean
+        hessian = hessian - np.outer(mean, gram[0, 1:])
+    lipschitz = float(np.linalg.eigvalsh(hessian)[-1]) * (1 + 1e-10)
+    if not lipschitz > 0:
+        return np.zeros_like(w), 0.0
+    u, z, momentum, first = w, w, 1.0, np.inf
+    for k in range(5000):
+        new = regularizer.prox(z - (hessian @ (z - w) - right) / lipschitz, 1.0 / lipschitz)
+        moved = new - u
+        if float((z - new) @ moved) > 0:
+            momentum = 1.0
+        following = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum * momentum))
+        size = float(np.linalg.norm(new - z))
+        first = size if k == 0 else first
+        u, z, momentum = new, new + (momentum - 1.0) / following * moved, following
+        if size <= 1e-5 * first:
+            break
+    dw = u - w
+    db = -slope / gram[0, 0] - float(mean @ dw) if problem.fit_intercept and gram[0, 0] > 0 else 0.0
+    return dw, db
