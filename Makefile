@@ -47,7 +47,13 @@ sanitize: $(VENV)/.test  ## the native tests under AddressSanitizer and Undefine
 	$(BIN)/cmake --build build/sanitize
 	$(BIN)/python tests/native/sanitized.py build/sanitize
 
-bench: $(VENV)/.built  ## certifit beside its peers; writes benchmarks/results.md
+# adelie needs NumPy 1, so it gets an environment of its own; the benchmark goes on without it where it cannot be installed.
+.venv-adelie/.built:
+	$(PYTHON) -m venv .venv-adelie
+	-.venv-adelie/bin/python -m pip --disable-pip-version-check -q install adelie "numpy<2" scipy
+	touch $@
+
+bench: $(VENV)/.built .venv-adelie/.built  ## certifit beside its peers; writes benchmarks/results.md
 	$(PIP) install --no-build-isolation -e ".[bench]"
 	$(BIN)/python benchmarks/run.py
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 Array: TypeAlias = NDArray[Any]
@@ -12,5 +13,10 @@ Array: TypeAlias = NDArray[Any]
 
 Matrix: TypeAlias = Any
 """A feature matrix: a two-dimensional NumPy array or a SciPy sparse matrix."""
+
+def is_sparse(X: Any) -> bool:
+    """Whether X is a SciPy sparse matrix; unlike SciPy's own test it does not narrow the type to a bare base class."""
+    return bool(sp.issparse(X))
+
 
 Float: TypeAlias = float | np.floating[Any]

@@ -11,12 +11,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from certifit._types import Array, Matrix
+from certifit._types import Array, Matrix, is_sparse
 
-__all__ = ["check_choice", "check_real", "check_sample_weight", "check_xy", "check_x"]
+__all__ = ["check_choice", "check_flag", "check_real", "check_sample_weight", "check_xy", "check_x"]
 
 MISSING_CURE = "fill them in (for example with sklearn.impute.SimpleImputer) or drop these rows or columns"
 
@@ -52,6 +51,9 @@ def check_x(
             "first (for example with sklearn.preprocessing.OneHotEncoder in a ColumnTransformer). "
             f"[{error}]"
         ) from error
+    if is_sparse(checked) and not checked.has_canonical_format:
+        checked = checked.copy()  # the user's matrix stays as it is
+        checked.sum_duplicates()
     _check_finite(checked, allow_nan, getattr(estimator, "feature_names_in_", None), type(estimator).__name__)
     return checked
 
@@ -112,7 +114,10 @@ def check_sample_weight(sample_weight: Any, n: int) -> Array:
     if isinstance(sample_weight, numbers.Real):
         weight = np.full(n, float(sample_weight))
     else:
-        weight = np.asarray(_from_arrow(sample_weight), dtype=np.float64)
+        try:
+            weight = np.asarray(_from_arrow(sample_weight), dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"sample_weight must be numbers, one for each row of X; got {sample_weight!r}.") from error
     if weight.ndim != 1:
         raise ValueError(f"Sample weights must be 1D array or scalar: sample_weight has shape {weight.shape}.")
     if weight.shape[0] != n:
@@ -140,7 +145,7 @@ def check_real(
     integer: bool = False,
 ) -> Any:
     """A number inside an interval, or an error that names the argument."""
-    kind = numbers.Integral if integer else numbers.Real
+    kind: Any = numbers.Integral if integer else numbers.Real
     left, right = "(" if open_low else "[", ")" if open_high else "]"
     wanted = f"{'an integer' if integer else 'a number'} in {left}{low:g}, {high:g}{right}"
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, kind):
@@ -149,6 +154,13 @@ def check_real(
     if not inside:  # NaN fails every comparison and lands here
         raise ValueError(f"{name} must be {wanted}; got {value!r}.")
     return value
+
+
+def check_flag(name: str, value: Any) -> bool:
+    """True or False, or an error that names the argument."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name} must be True or False; got {value!r} of type {type(value).__name__}.")
+    return bool(value)
 
 
 def check_choice(name: str, value: Any, choices: Sequence[Any]) -> Any:
@@ -195,17 +207,19 @@ def _numeric_target(y: Array) -> Array:
 
 
 def _check_finite(X: Matrix, allow_nan: bool, names: Any, estimator: str) -> None:
-    values = X.data if sp.issparse(X) else X
+    values = X.data if is_sparse(X) else X
     if values.dtype.kind != "f":
         return
-    # A finite sum proves finite entries and costs one pass; only a suspicious sum is looked at closely.
+    # A finite sum of squares proves finite entries and costs one pass; only a suspicious one is looked at closely.
     with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(values.sum(dtype=np.float64)):
+        contiguous = values.flags.c_contiguous or values.flags.f_contiguous
+        flat = values.ravel(order="K") if contiguous else None
+        if np.isfinite(values.sum(dtype=np.float64) if flat is None else np.dot(flat, flat)):
             return
     bad = np.isinf(values) if allow_nan else ~np.isfinite(values)
     if not bad.any():
         return
-    if sp.issparse(X):
+    if is_sparse(X):
         columns = X.tocsc()
         counts = np.diff(np.concatenate([[0], np.cumsum(~np.isfinite(columns.data))])[columns.indptr])
     else:
@@ -231,7 +245,7 @@ def _first_text_column(X: Any) -> str | None:
             if values.dtype.kind in "OUSM" and not _is_numeric(values):
                 return repr(str(name))
         return None
-    values = np.asarray(X) if not sp.issparse(X) else np.empty(0)
+    values = np.asarray(X) if not is_sparse(X) else np.empty(0)
     if values.ndim == 2 and values.dtype.kind in "OUS":
         for j in range(values.shape[1]):
             if not _is_numeric(values[:, j]):

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
+from tests.evaluation.cases import label
+from tests.evaluation.user_losses import USER_LOSSES
+from tests.oracles import convex
 
 from certifit import GradientDescent, LinearModel
 from certifit.losses import LOSSES, EpsilonInsensitive, Huber, Loss, Quantile
 from certifit.optimization.dispatch import SOLVERS
 from certifit.penalties import L1, L2, Box, Constraint, ElasticNet, L1Ball, L2Ball, Lq, NonNegative, NoPenalty, Penalty
-from tests.evaluation.cases import label
-from tests.evaluation.user_losses import USER_LOSSES
-from tests.oracles import convex
 
 REGRESSION = [cls() for cls in LOSSES.values() if cls.task == "regression"]
 LOSS_CASES = [*REGRESSION, Huber.from_lambda_mu(0.5, 2.0), Quantile(0.9), EpsilonInsensitive(0.5)]

@@ -104,7 +104,7 @@ def constraint_terms(constraint: Any, w: Any) -> list[Any]:
 
 
 def solve(problem: cp.Problem) -> float:
-    """The optimal value, at the tightest tolerance that Clarabel reaches; an inaccurate answer only if all are."""
+    """The optimal value, at the tightest tolerance that Clarabel reaches."""
     inaccurate = None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # cvxpy's word on an inaccurate answer

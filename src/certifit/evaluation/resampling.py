@@ -10,12 +10,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.model_selection import check_cv
 
-from certifit._types import Array, Matrix
+from certifit._types import Array, Matrix, is_sparse
 
-__all__ = ["content_folds", "splits"]
+__all__ = ["content_folds", "merge_rows", "row_codes", "splits"]
 
 MIX = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
@@ -31,12 +30,40 @@ def splits(cv: Any, X: Matrix, y: Array, weight: Array) -> Iterator[tuple[Array,
 
 
 def content_folds(X: Matrix, y: Array, k: int) -> Array:
-    """Fold of each row, 0 … k−1: distinct rows are ordered by a hash of their content and dealt in turn."""
+    """Fold of each row: distinct rows are ordered by a code of their content and dealt in turn to at most k folds."""
     if k < 2:
         raise ValueError(f"cv must be at least 2 folds, or a splitter; got {k}.")
+    distinct, which = np.unique(row_codes(X, y), return_inverse=True)
+    if distinct.shape[0] < 2:
+        raise ValueError(
+            "Cross-validation needs at least 2 distinct rows; the data has 1 sample, once copies are counted once."
+        )
+    return np.asarray(which % min(k, distinct.shape[0]))
+
+
+def merge_rows(X: Matrix, y: Array, weight: Array) -> tuple[Matrix, Array, Array]:
+    """Equal rows become one with the sum of their weights, in an order that depends on content alone.
+
+    A method whose optimum need not be unique gives the same answer for a weight of 2 and for the row twice, and for every
+    order of the rows, when it starts from this.
+    """
+    _, first, which = np.unique(row_codes(X, y), return_index=True, return_inverse=True)
+    if first.shape[0] < y.shape[0]:
+        # A collision of codes would merge rows that differ; at 64 bits it is unheard of, and it is checked all the same.
+        copies = np.setdiff1d(np.arange(y.shape[0]), first)
+        twins = first[which[copies]]
+        same = X[copies] != X[twins]
+        differs = same.nnz > 0 if is_sparse(X) else bool(same.any())
+        if differs or (y[copies] != y[twins]).any():
+            return X, y, weight
+    return X[first], y[first], np.bincount(which, weights=weight)
+
+
+def row_codes(X: Matrix, y: Array) -> Array:
+    """A 64-bit code of the content of each row (and its target), the same for dense and sparse."""
     with np.errstate(over="ignore"):
         code = _mixed(_bits(y), np.uint64(0))
-        if sp.issparse(X):
+        if is_sparse(X):
             entries = X.tocoo()
             nonzero = entries.data != 0
             mixed = _mixed(_bits(entries.data[nonzero]), entries.col[nonzero].astype(np.uint64) + np.uint64(1))
@@ -45,13 +72,7 @@ def content_folds(X: Matrix, y: Array, k: int) -> Array:
             for j in range(X.shape[1]):
                 column = X[:, j]
                 code += np.where(column != 0, _mixed(_bits(column), np.uint64(j + 1)), np.uint64(0))
-        code = _mixed(code, np.uint64(0))
-    distinct, which = np.unique(code, return_inverse=True)
-    if distinct.shape[0] < k:
-        raise ValueError(
-            f"cv={k} folds need at least {k} distinct rows; the data has {distinct.shape[0]}. Use a smaller cv."
-        )
-    return np.asarray(which % k)
+        return _mixed(code, np.uint64(0))
 
 
 def _bits(values: Array) -> Array:

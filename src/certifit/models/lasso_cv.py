@@ -9,9 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from certifit._types import Array, Matrix
+from certifit._types import Array, Matrix, is_sparse
 from certifit.evaluation.losses import Loss, Squared
 from certifit.evaluation.penalties import Constraint, NonNegative, Penalty
 from certifit.evaluation.penalties import ElasticNet as ElasticNetPenalty
@@ -57,12 +56,12 @@ class _PathCV(BaseLinear):
         # Explicit splits number the rows as given, so rows of weight zero may only be dropped fold by fold.
         by_content = self.cv is None or isinstance(self.cv, (int, np.integer))
         X, y, weight = check_xy(self, X, y, sample_weight=sample_weight, drop=by_content)
-        if sp.issparse(X):
+        if is_sparse(X):
             X = X.tocsc()
         kept = weight > 0
         p = weight / weight.sum()
         folds = list(splits(self.cv, X, y, weight))
-        self.alphas_, self.mse_path_, best = [], [], (np.inf, ratios[0], 1.0)
+        grids, paths, best = [], [], (np.inf, ratios[0], 1.0)
         for ratio in ratios:
             grid = alpha_grid(X, y, p, ratio, self.n_alphas, self.eps, self.alphas, self.fit_intercept)
             errors = self._errors(X, y, weight, kept, folds, grid, ratio, tol, max_iter)
@@ -71,14 +70,12 @@ class _PathCV(BaseLinear):
             winner = int(np.argmin(mean))
             if mean[winner] < best[0]:
                 best = (float(mean[winner]), ratio, float(grid[winner]))
-            self.alphas_.append(grid)
-            self.mse_path_.append(errors)
+            grids.append(grid)
+            paths.append(errors)
         self._chosen = best[1:]
         self.alpha_, self.l1_ratio_ = best[2], best[1]
-        if len(ratios) == 1:
-            self.alphas_, self.mse_path_ = self.alphas_[0], self.mse_path_[0]
-        else:
-            self.alphas_, self.mse_path_ = np.array(self.alphas_), np.array(self.mse_path_)
+        one = len(ratios) == 1
+        self.alphas_, self.mse_path_ = (grids[0], paths[0]) if one else (np.array(grids), np.array(paths))
         try:
             return super().fit(*given)
         finally:

@@ -15,11 +15,12 @@ from certifit._types import Array, Matrix
 from certifit.base import CertifiedEstimator, progress
 from certifit.evaluation.losses import Loss, resolve_loss
 from certifit.evaluation.penalties import Constraint, Penalty, resolve_constraint, resolve_penalty
+from certifit.evaluation.resampling import merge_rows
 from certifit.optimization.dispatch import check_solver, minimize
 from certifit.optimization.matrix import matvec, n_threads
 from certifit.optimization.problem import Problem, Solution
 from certifit.optimization.regularizer import Regularizer
-from certifit.validation import check_real, check_x, check_xy
+from certifit.validation import check_flag, check_real, check_x, check_xy
 
 __all__ = ["BaseLinear", "LinearModel"]
 
@@ -64,6 +65,8 @@ class BaseLinear(RegressorMixin, CertifiedEstimator):
         loss, penalty, alpha, constraint = self._objective()
         solver, tol, max_iter = self._solver_options()
         loss.check_target(y)
+        if not loss.smooth:  # the optimum of a piecewise linear objective need not be unique
+            X, y, weight = merge_rows(X, y, weight)
         with progress(getattr(self, "verbose", 0), type(self).__name__) as clock:
             regularizer = Regularizer.of(penalty, alpha, constraint, X.shape[1])
             threads = n_threads(getattr(self, "n_jobs", None))
@@ -78,7 +81,14 @@ class BaseLinear(RegressorMixin, CertifiedEstimator):
     def _solver_options(self) -> tuple[Any, float, int]:
         tol = check_real("tol", self.tol, low=0)
         max_iter = check_real("max_iter", self.max_iter, low=1, integer=True)
-        check_real("verbose", int(self.verbose), low=0, integer=True)
+        check_flag("fit_intercept", self.fit_intercept)
+        check_flag("positive", getattr(self, "positive", False))
+        if self.verbose is not True and self.verbose is not False:
+            check_real("verbose", self.verbose, low=0, integer=True)
+        if getattr(self, "n_jobs", None) is not None:
+            check_real("n_jobs", self.n_jobs, integer=True)
+        if hasattr(self, "l1_ratio") and np.ndim(self.l1_ratio) == 0:
+            check_real("l1_ratio", self.l1_ratio, low=0, high=1)
         return getattr(self, "solver", "auto"), float(tol), int(max_iter)
 
     def _keep(self, problem: Problem, solution: Solution, weight: Array) -> None:
@@ -112,7 +122,8 @@ class BaseLinear(RegressorMixin, CertifiedEstimator):
         -------
         array of shape (n_samples,)
         """
-        return self._loss.predict(self._scores(X))
+        scores = self._scores(X)
+        return self._loss.predict(scores)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
-from certifit._types import Array, Matrix
+from certifit._types import Array, Matrix, is_sparse
 from certifit.optimization import coordinate
 from certifit.optimization.matrix import n_threads, rmatvec
 from certifit.validation import check_real, check_xy
@@ -73,7 +72,7 @@ def elastic_path(
     check_real("tol", tol, low=0)
     X, y, weight = check_xy(BaseEstimator(), X, y, sample_weight=sample_weight)
     p = weight / weight.sum()
-    if sp.issparse(X):
+    if is_sparse(X):
         X = X.tocsc()
     grid = alpha_grid(X, y, p, l1_ratio, n_alphas, eps, alphas, fit_intercept)
     return solve_path(X, y, p, grid, l1_ratio, fit_intercept, positive, tol, max_iter, n_threads(n_jobs))
@@ -84,7 +83,10 @@ def alpha_grid(
 ) -> Array:
     """The alphas of a path, decreasing; by default down from the smallest one with an all-zero solution."""
     if alphas is not None:
-        given = np.sort(np.atleast_1d(np.asarray(alphas, dtype=np.float64)))[::-1]
+        try:
+            given = np.sort(np.atleast_1d(np.asarray(alphas, dtype=np.float64)))[::-1]
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"alphas must be a sequence of numbers >= 0; got {alphas!r}.") from error
         if given.ndim != 1 or given.size == 0 or not np.isfinite(given).all() or given[-1] < 0:
             raise ValueError(f"alphas must be a non-empty sequence of finite numbers >= 0; got {alphas!r}.")
         return given

@@ -17,7 +17,7 @@ from certifit.evaluation.losses import Loss, Squared
 from certifit.evaluation.penalties import L2, Constraint, Penalty
 from certifit.models.inference import InferenceMixin
 from certifit.models.linear import BaseLinear
-from certifit.representation.basis import PolynomialFeatures
+from certifit.representation.monomials import PolynomialFeatures
 from certifit.representation.scaling import StandardScaler
 from certifit.validation import check_real, check_x, check_xy
 

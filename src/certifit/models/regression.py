@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from certifit.evaluation.losses import Loss, Squared
-from certifit.evaluation.penalties import L1, L2, Constraint, ElasticNet as ElasticNetPenalty, NonNegative, NoPenalty, Penalty
+from certifit.evaluation.penalties import L1, L2, Constraint, NonNegative, NoPenalty, Penalty
+from certifit.evaluation.penalties import ElasticNet as ElasticNetPenalty
 from certifit.models.inference import InferenceMixin
 from certifit.models.linear import BaseLinear
 from certifit.models.path import RegularizationPath, elastic_path

@@ -11,9 +11,10 @@ from certifit.base import progress
 from certifit.certificate import Certificate
 from certifit.evaluation.losses import Absolute, Huber, Loss, Quantile
 from certifit.evaluation.penalties import Constraint, Penalty, resolve_penalty
+from certifit.evaluation.resampling import merge_rows
 from certifit.models.inference import InferenceMixin
 from certifit.models.linear import BaseLinear
-from certifit.optimization.interior_point import chebyshev
+from certifit.optimization.interior_point import InteriorPointResult, chebyshev
 from certifit.optimization.programs import chebyshev_lp
 from certifit.validation import check_choice, check_real, check_xy
 
@@ -282,11 +283,14 @@ class ChebyshevRegressor(BaseLinear):
         _, tol, max_iter = self._solver_options()
         if solver == "lp" and alpha > 0:
             raise ValueError(f"solver='lp' needs alpha=0, got alpha={alpha:g}: use solver='interior_point'.")
-        X, y, _ = check_xy(self, X, y, sample_weight=sample_weight)
+        X, y, weight = check_xy(self, X, y, sample_weight=sample_weight)
+        X, y, _ = merge_rows(X, y, weight)
         constant = 0.5 * (y.max() + y.min()) if self.fit_intercept else 0.0
         scale = max(float(np.abs(y - constant).max()), 1e-15 * float(np.abs(y).max()))
         with progress(self.verbose, "ChebyshevRegressor") as clock:
-            if solver == "lp":
+            if not np.ptp(y) > 0 and (self.fit_intercept or not y.any()):  # a constant is perfect
+                result = InteriorPointResult(np.zeros(X.shape[1]), constant, np.zeros_like(y), 0.0, 0.0, 0.0, 1, "optimal", "")
+            elif solver == "lp":
                 result = chebyshev_lp(X, y, fit_intercept=self.fit_intercept)
             else:
                 result = chebyshev(

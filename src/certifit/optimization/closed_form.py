@@ -29,7 +29,7 @@ import scipy.sparse as sp
 from scipy.linalg import cho_solve, lapack, qr, solve_triangular, svd
 from scipy.sparse.linalg import LinearOperator, lsmr
 
-from certifit._types import Array, Matrix
+from certifit._types import Array, Matrix, is_sparse
 
 __all__ = ["ClosedForm", "NormalInverse", "hat_matrix", "leverage", "normal_inverse", "solve_least_squares"]
 
@@ -38,10 +38,12 @@ GRAM_BYTES = 1 << 24  # a block of rows for a matrix product: large for BLAS, sm
 PASS_BYTES = 1 << 22  # a block that is read twice in a row, for a residual and then for a gradient
 TWICE_BYTES = 1 << 22  # exact sums make a dozen temporaries of a block's size
 CHOLESKY_LIMIT = 1e11  # beyond this condition of H, steps from a Cholesky factor no longer contract surely
+HAT_LIMIT = 1e6  # the same for leverages, which no refinement repairs
 SINGLE_LIMIT = 1e4  # the same for a Gram matrix in single precision
 LARGEST_DENSE = 3000  # a sparse X with at most this many columns (or rows) has a dense Gram matrix
 LARGEST_EXACT = 20_000_000  # entries of X up to which a hard problem gets exact sums
 MOST_STEPS = 8
+TRUSTED = 1e-9  # a larger residual of the normal equations calls for the orthogonal factorization
 OFFSET = 10.0  # mean over deviation of a column from which the Gram matrix is formed of centered blocks
 
 
@@ -139,6 +141,12 @@ def solve_least_squares(
         problem.rescale()
     factor = _factorize(problem, double=keep_inverse)
     solution = _refined(problem, factor)
+    rounding = 1e3 * EPS * (1.0 + problem.offset())  # a column far from zero has no better residual
+    if not solution.residual < max(TRUSTED, rounding) and not isinstance(factor, (_Singular, _Iterative)):
+        # The condition was worse than its estimate, and the steps did not contract.
+        problem.measure()
+        factor = _orthogonal(problem)
+        solution = _refined(problem, factor)
     return replace(solution, inverse=_inverse(problem, factor)) if keep_inverse else solution
 
 
@@ -205,9 +213,9 @@ def leverage(X: Matrix, p: Array, l2: Array, fit_intercept: bool) -> Array:
     """
     problem, factor = _for_hat(X, p, l2, fit_intercept)
     if isinstance(factor, _Dual):
-        return factor.hat_diagonal() + (p if fit_intercept else 0.0)
+        return np.clip(factor.hat_diagonal() + (p if fit_intercept else 0.0), 0.0, 1.0)
     parts = [np.einsum("ij,ij->j", half, half) for half in (factor.half(A.T) for A in problem.rows())]
-    return np.concatenate(parts) + (p if fit_intercept else 0.0)
+    return np.clip(np.concatenate(parts) + (p if fit_intercept else 0.0), 0.0, 1.0)
 
 
 def hat_matrix(X: Matrix, p: Array, l2: Array, fit_intercept: bool) -> Array:
@@ -237,7 +245,9 @@ def _for_hat(X: Matrix, p: Array, l2: Array, fit_intercept: bool) -> tuple[_Prob
     problem.rescale()  # measures the columns; cheap beside what follows
     problem.measure()
     if problem.wide_and_penalized:
-        return problem, _Dual(problem)
+        dual = _Dual(problem)
+        if dual.condition**2 < HAT_LIMIT:
+            return problem, dual
     return problem, _orthogonal(problem)  # a diagonal has no refinement, so it gets the accurate factor
 
 
@@ -253,7 +263,7 @@ class _Problem:
 
     def __init__(self, X: Matrix, y: Array, p: Array, l2: Array, fit_intercept: bool) -> None:
         self.X, self.p, self.fit_intercept = X, np.asarray(p, dtype=np.float64), fit_intercept
-        self.sparse = bool(sp.issparse(X))
+        self.sparse = bool(is_sparse(X))
         self.n, self.d = X.shape
         self.l2 = np.asarray(l2, dtype=np.float64)
         self.single = X.dtype == np.float32
@@ -262,6 +272,7 @@ class _Problem:
         self.y = y / self.y_unit
         self.units: Array | None = None
         self.mean = np.zeros(self.d)
+        self.drift = np.zeros(self.d)  # what rounding of the mean leaves of the mean
         self.moment = np.zeros(self.d)  # Aᵀb
         self.spread = np.zeros(self.d)  # norms of the columns of A; zero for a constant column
         self.y_mean = float(self.p @ self.y) if fit_intercept else 0.0
@@ -320,9 +331,17 @@ class _Problem:
         inert = self.spread == 0.0
         for rows in self.blocks(size):
             A = self.block(rows) - self.mean
+            A -= self.drift
             A *= np.sqrt(self.p[rows])[:, None]
             A[:, inert] = 0.0
             yield A
+
+    def center_again(self) -> None:
+        """Remove from A what rounding of the means left: it would pass for another direction of X."""
+        if self.fit_intercept:
+            self.drift = np.zeros(self.d)
+            for rows in self.blocks(PASS_BYTES):
+                self.drift += self.p[rows] @ (self.block(rows) - self.mean)
 
     def measure(self) -> None:
         """Means, spreads and moments in two passes, without a Gram matrix."""
@@ -605,6 +624,10 @@ class _Dual:
                 part *= np.sqrt(inverse[columns])
                 K += part @ part.T
         K *= self.root * self.root[:, None]
+        if problem.fit_intercept:  # A has no part along √p; what rounding of the means left there goes
+            u = self.root / np.linalg.norm(self.root)
+            Ku = K @ u
+            K -= np.outer(u, Ku) + np.outer(Ku - float(u @ Ku) * u, u)
         K[np.diag_indices(n)] += 1.0
         self.R, condition = _cholesky_condition(K)
         self.condition = float(np.sqrt(condition))
@@ -615,7 +638,23 @@ class _Dual:
 
     def start(self) -> Array:
         b = self.root * (self.problem.y - self.problem.y_mean)
-        return self.inverse * self._adjoint(cho_solve((self.R, False), b, check_finite=False))
+        self.a = cho_solve((self.R, False), b, check_finite=False)
+        return self.inverse * self._adjoint(self.a)
+
+    def _rest(self, w: Array, b: float) -> Array:
+        """The dual residual b − Aw − a for w = diag(1/l2) Aᵀa; half its square is the duality gap."""
+        return np.asarray(self.root * (self.problem.y - b - self.problem.X @ w) - self.a)
+
+    def again(self, w: Array, b: float) -> Array:
+        """The correction of w by way of the dual variables: H⁻¹∇ would cancel where l2 is small."""
+        step = cho_solve((self.R, False), self._rest(w, b), check_finite=False)
+        self.a = self.a + step
+        return self.inverse * self._adjoint(step)
+
+    def gap(self, w: Array, b: float) -> float:
+        """The duality gap between w and its dual variables."""
+        g = self._rest(w, b)
+        return 0.5 * float(g @ g)
 
     def solve(self, g: Array) -> Array:
         # H⁻¹ = Λ − ΛAᵀK⁻¹AΛ with Λ = diag(1/l2)
@@ -730,6 +769,8 @@ def _cholesky(problem: _Problem, dtype: type, shift: Array | None) -> _Cholesky 
         if H is None:
             return None
     if problem.fit_intercept and shift is None and problem.offset() > (1e2 if dtype is np.float32 else 1e4):
+        if problem.sparse:  # a shifted block is dense, which the orthogonal factorization makes of it anyway
+            return None
         H = problem.gram(dtype, problem.mean)  # the correction by the means lost too much
         if H is None:
             return None
@@ -764,6 +805,7 @@ def _cholesky_condition(H: Array) -> tuple[Array, float]:
 
 def _orthogonal(problem: _Problem) -> _Singular:
     """Triangle T and Qᵀb of the equilibrated [A; √l2] by row blocks, so that no copy of X is needed."""
+    problem.center_again()
     D = np.sqrt(problem.spread**2 + problem.l2)
     D = np.where((problem.spread > 0) & (D > 0), D, 1.0)
     D = np.exp2(np.round(np.log2(D)))
@@ -786,7 +828,7 @@ def _orthogonal(problem: _Problem) -> _Singular:
 
 def _triangle(M: Array) -> Array:
     """R of a QR factorization, or the matrix itself where it is wide already."""
-    if M.shape[0] <= M.shape[1]:
+    if M.shape[0] < M.shape[1]:
         return M
     out: Array = qr(M, mode="r", overwrite_a=True, check_finite=False)[0][: M.shape[1]]
     return out
@@ -818,7 +860,7 @@ def _refined(problem: _Problem, factor: _Factor) -> ClosedForm:
         size = _left(problem, g, level)
         if size < best[0]:
             best = (size, w, b, g, energy)
-        step = factor.again(w, b) if isinstance(factor, _Iterative) else factor.solve(g)
+        step = factor.again(w, b) if isinstance(factor, (_Iterative, _Dual)) else factor.solve(g)
         scale = problem.spread + np.sqrt(problem.l2)
         length = float(np.linalg.norm(scale * w))
         step_size = float(np.linalg.norm(scale * step)) / length if length > 0 else 0.0
@@ -837,7 +879,11 @@ def _refined(problem: _Problem, factor: _Factor) -> ClosedForm:
             step_size *= contraction
             break
         g, level, energy = problem.gradient(w, b, exact)
-    size, w, b, g, energy = best if not exact else (_left(problem, g, level), w, b, g, energy)
+    last = _left(problem, g, level)
+    if not exact or not last < 100.0 * best[0]:  # with exact sums the last step is the best, unless it failed
+        size, w, b, g, energy = best
+    else:
+        size = last
     return _evidence(problem, factor, w, b, g, energy, size, exact, step_size, contraction)
 
 
@@ -907,7 +953,7 @@ def _evidence(
         rank, method = 0, "mean" if problem.fit_intercept else factor.method
     else:
         rank, method = min(factor.rank, live), factor.method
-    gap = _gap(problem, factor, g)
+    gap = factor.gap(w, b) if isinstance(factor, _Dual) else _gap(problem, factor, g)
     y2 = problem.y_unit * problem.y_unit
     penalty = float(problem.l2 @ (w * w))
     coef = w * problem.y_unit if problem.units is None else w / problem.units * problem.y_unit

@@ -18,9 +18,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from certifit._types import Array
+from certifit._types import Array, is_sparse
 from certifit.base import Progress
 from certifit.certificate import Certificate
 from certifit.evaluation.losses import Loss, Squared
@@ -118,7 +117,7 @@ def _closed_form(problem: Problem, start: Point, tol: float, max_iter: int, cloc
 
 def _coordinate(problem: Problem, start: Point, tol: float, max_iter: int, clock: Progress) -> Solution:
     result = coordinate.least_squares(
-        problem.X.tocsc() if sp.issparse(problem.X) else problem.X,
+        problem.X.tocsc() if is_sparse(problem.X) else problem.X,
         problem.y,
         problem.p,
         fit_intercept=problem.fit_intercept,
@@ -217,7 +216,7 @@ def choose(problem: Problem) -> str:
         if isinstance(loss, Squared):
             return "closed_form"
         n, d = problem.shape
-        wide = d > NEWTON_LIMIT or (sp.issparse(problem.X) and d > 500)
+        wide = d > NEWTON_LIMIT or (is_sparse(problem.X) and d > 500)
         return "newton_cg" if wide else "newton"
     if isinstance(loss, Squared) and regularizer.ball is None and (elastic or regularizer.power() is not None):
         return "coordinate"
@@ -239,8 +238,13 @@ def minimize(
         run: Run = solver
     else:
         run = _auto if solver == "auto" else SOLVERS[solver].run
+    if _constant_is_perfect(problem):
+        solution = Solution(np.zeros(problem.shape[1]), problem.constant, 1, "constant", kind="closed form")
+        value = problem.risk(np.full(problem.y.shape, problem.constant))  # zero up to rounding
+        return solution, Certificate("closed form", objective=value, bound=value, scale=1.0, tol=tol, iterations=1,
+                                     seconds=clock.seconds, note="A constant fits the target perfectly.")  # fmt: skip
     with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
-        if not is_extreme(problem.X, problem.y):
+        if not is_extreme(problem):
             solution = run(problem, start or problem.start(), tol * problem.scale, max_iter, clock)
             if np.isfinite(solution.coef).all() and np.isfinite(solution.intercept):
                 return certify(problem, solution, tol, clock)
@@ -248,6 +252,14 @@ def minimize(
         solution = run(conditioned, conditioned.start(), tol * conditioned.scale, max_iter, clock)
         solution, certificate = certify(conditioned, solution, tol, clock)
         return units.restore(solution, certificate)
+
+
+def _constant_is_perfect(problem: Problem) -> bool:
+    """Whether the zero coefficients are optimal because a constant score has no loss at all."""
+    y = problem.y
+    exact = bool((y == y[0]).all()) if problem.fit_intercept else problem.scale == 0.0
+    inside = not problem.regularizer.project(np.zeros(problem.shape[1])).any()
+    return exact and inside
 
 
 def certify(problem: Problem, solution: Solution, tol: float, clock: Progress) -> tuple[Solution, Certificate]:

@@ -24,27 +24,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from certifit.evaluation.losses.terms import TwoSidedHinge
 from certifit.optimization.interior_point_core import FEASIBLE, CoreResult, solve_core
 from certifit.optimization.interior_point_problem import Array, Design, Polyhedral, is_sparse
 from certifit.optimization.interior_point_reduce import solve_reduced
-
-
-@dataclass(frozen=True)
-class TwoSidedHinge:
-    """The loss slope_high·max(f − upper, 0) + slope_low·max(lower − f, 0) of every sample.
-
-    Parameters
-    ----------
-    lower, upper : array of shape (n,)
-        The kinks, lower ≤ upper; −inf and +inf where a side is absent.
-    slope_low, slope_high : array of shape (n,) or float
-        Nonnegative slopes; +inf makes the side a hard constraint.
-    """
-
-    lower: Array
-    upper: Array
-    slope_low: Array | float
-    slope_high: Array | float
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotrs
 
+from certifit._types import is_sparse
 from certifit.optimization.interior_point_problem import Array, Polyhedral
 
 
@@ -201,7 +202,7 @@ class NormalMatrix:
                 self.rank_one = (long, image, 1.0 / kappa + float(long @ image))
             return True
         matrix = atoms.design.gram(weight)
-        if sp.issparse(matrix):
+        if is_sparse(matrix):
             return self._factor_sparse(matrix, D, diagonal, kappa, w)
         top = atoms.design.n_columns
         if atoms.extra is not None:
@@ -213,7 +214,7 @@ class NormalMatrix:
             matrix[:d, :d] += kappa * np.outer(w, w)
         self.matrix = matrix
         self.scale, self.cholesky = _jacobi_cholesky(matrix)
-        self.sparse_solve = None
+        self.sparse_solve: Any = None
         return self.cholesky is not None
 
     def _factor_sparse(self, matrix: Any, D: Array, diagonal: Array, kappa: float, w: Array | None) -> bool:

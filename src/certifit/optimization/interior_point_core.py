@@ -344,7 +344,7 @@ def _iterate(atoms: Atoms, matrix: NormalMatrix, tol: float, max_iter: int, rela
             status, message = "optimal", "the duality gap is below the tolerance"
         elif hard.size and _farkas(atoms, point.a):
             status, message = "infeasible", "the hard constraints contradict each other"
-        elif not best.bound > -np.inf:
+        elif best is None or not best.bound > -np.inf:
             # The dual residual that no multiplier removes points along the ray, in the metric of the last
             # matrix.
             residual = atoms.adjoint(point.a) + linear + quadratic * point.z

@@ -21,15 +21,12 @@ from numpy.typing import NDArray
 from scipy.linalg import lstsq
 from scipy.optimize import minimize_scalar
 
+from certifit._types import is_sparse
+
 Array = NDArray[np.float64]
 
 #: bytes of a weighted block of the design: it must stay in the second-level cache between scaling and product
 BLOCK_BYTES = 1 << 21
-
-
-def is_sparse(X: Any) -> bool:
-    """Whether X is a SciPy sparse matrix or array."""
-    return bool(sp.issparse(X))
 
 
 class Design:

@@ -52,7 +52,9 @@ def solve_on_ball(
         value = problem.risk(f) + problem.regularizer.value(w)
         if value < best[2]:
             best = (w, b, value)
-        bound = max(bound, dual_bound(problem, w, f))
+        # On the ball the multiplier's share of the norm is at most that of the radius (weak duality).
+        share = ball.radius if isinstance(ball, L1Ball) else 0.5 * ball.radius**2
+        bound = max(bound, solution.bound - multiplier * share, dual_bound(problem, w, f))
         clock.update(iterations, max_iter, (best[2] - bound) / max(problem.scale, 1e-300))
         return ball.norm(solution.coef) - ball.radius
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.linalg import blas
 
-from certifit._types import Array, Matrix
+from certifit._types import Array, Matrix, is_sparse
 
 __all__ = ["ColumnCache", "columns", "matvec", "n_threads", "rmatvec", "weighted_gram"]
 
@@ -17,7 +17,7 @@ BLOCK = 1 << 18  # entries of a block of rows: two megabytes in double precision
 
 def matvec(X: Matrix, w: Array, *, exact: bool = False) -> Array:
     """X·w in float64; with `exact`, single precision data is also multiplied in double precision."""
-    if X.dtype == np.float64 or sp.issparse(X):
+    if X.dtype == np.float64 or is_sparse(X):
         return np.asarray(X @ w)
     if not exact:
         return np.asarray(X @ w.astype(X.dtype), dtype=np.float64)
@@ -26,7 +26,7 @@ def matvec(X: Matrix, w: Array, *, exact: bool = False) -> Array:
 
 def rmatvec(X: Matrix, u: Array, *, exact: bool = False) -> Array:
     """Xᵀ·u in float64; with `exact`, single precision data is also multiplied in double precision."""
-    if X.dtype == np.float64 or sp.issparse(X):
+    if X.dtype == np.float64 or is_sparse(X):
         return np.asarray(X.T @ u)
     if not exact:
         return np.asarray(X.T @ u.astype(X.dtype), dtype=np.float64)
@@ -45,7 +45,8 @@ class ColumnCache:
     """Copies of the columns that a working-set method keeps asking for, so that each is gathered once."""
 
     def __init__(self, X: Matrix) -> None:
-        self.X, self._index, self._part = X, np.empty(0, dtype=np.intp), None
+        self.X, self._index = X, np.empty(0, dtype=np.intp)
+        self._part: Any = None
 
     def __call__(self, chosen: Array) -> Matrix:
         """The chosen columns (sorted), in Fortran order when they are a copy."""
@@ -54,7 +55,7 @@ class ColumnCache:
         if self._part is None or not np.isin(chosen, self._index, assume_unique=True).all():
             self._index = np.union1d(self._index, chosen)
             part = self.X[:, self._index]
-            self._part = part if sp.issparse(part) else np.asfortranarray(part)
+            self._part = part if is_sparse(part) else np.asfortranarray(part)
         if self._index.shape[0] == chosen.shape[0]:
             return self._part
         return self._part[:, np.searchsorted(self._index, chosen)]
@@ -67,7 +68,7 @@ def weighted_gram(X: Matrix, h: Array, chosen: Array | None = None) -> Array:
     """
     d = X.shape[1] if chosen is None else chosen.shape[0]
     gram = np.zeros((d + 1, d + 1), order="F")
-    if sp.issparse(X):
+    if is_sparse(X):
         part = X if chosen is None else X[:, chosen]
         weighted = part.multiply(h[:, None]).tocsr()
         gram[1:, 1:] = (part.T @ weighted).toarray()

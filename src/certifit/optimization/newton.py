@@ -17,9 +17,8 @@ from dataclasses import replace
 
 import numpy as np
 import scipy.linalg
-import scipy.sparse as sp
 
-from certifit._types import Array
+from certifit._types import Array, is_sparse
 from certifit.base import Progress
 from certifit.evaluation.losses import Loss
 from certifit.optimization.matrix import matvec, rmatvec, weighted_gram
@@ -159,20 +158,26 @@ def _cholesky_direction(problem: Problem, h: Array, g: Array, g_b: float, l2: Ar
 
 
 def solve_semidefinite(gram: Array, right: Array) -> Array:
-    """gram⁻¹·right for a positive semidefinite matrix: equilibrated Cholesky, regularized as little as works."""
+    """gram⁻¹·right for a positive semidefinite matrix: equilibrated Cholesky, or the pseudo-inverse if singular."""
     unit = 1.0 / np.sqrt(np.where(np.diag(gram) > 0, np.diag(gram), 1.0))
     scaled = gram * unit[:, None] * unit
     right = unit * right
-    for ridge in (0.0, 1e-12, 1e-9, 1e-6, 1e-3):
-        try:
-            factor = scipy.linalg.cho_factor(scaled + ridge * np.eye(right.shape[0]), check_finite=False)
-        except scipy.linalg.LinAlgError:
-            continue
-        x = scipy.linalg.cho_solve(factor, right, check_finite=False)
-        x += scipy.linalg.cho_solve(factor, right - scaled @ x, check_finite=False)  # one refinement step
-        if np.isfinite(x).all() and (ridge > 0 or np.abs(scaled @ x - right).max() <= 1e-6 * np.abs(right).max()):
+    try:
+        factor = scipy.linalg.cho_factor(scaled, check_finite=False)
+    except scipy.linalg.LinAlgError:
+        pass
+    else:
+        pivots = np.diag(factor[0])
+        if pivots.min() > 1e-6 * pivots.max():  # a condition above 1e12 leaves nothing to trust
+            x = scipy.linalg.cho_solve(factor, right, check_finite=False)
+            x += scipy.linalg.cho_solve(factor, right - scaled @ x, check_finite=False)  # one refinement step
             return np.asarray(unit * x)
-    return np.asarray(unit * np.linalg.lstsq(scaled, right, rcond=None)[0])
+    if not np.isfinite(scaled).all():
+        return np.zeros_like(right)
+    # Singular: the step of least norm, which does not depend on how rounding split the null space.
+    values, vectors = scipy.linalg.eigh(scaled, check_finite=False)
+    kept = values > 1e-11 * max(values[-1], 1e-300)
+    return np.asarray(unit * (vectors[:, kept] @ ((vectors[:, kept].T @ right) / values[kept])))
 
 
 def _cg_direction(problem: Problem, h: Array, g: Array, g_b: float, l2: Array) -> tuple[Array, float]:
@@ -185,7 +190,7 @@ def _cg_direction(problem: Problem, h: Array, g: Array, g_b: float, l2: Array) -
         out = rmatvec(X, score) + l2 * dw
         return np.concatenate([[score.sum()], out]) if with_b else out
 
-    squares = (X.multiply(X)).T @ ph if sp.issparse(X) else np.einsum("ij,ij,i->j", X, X, ph)
+    squares = (X.multiply(X)).T @ ph if is_sparse(X) else np.einsum("ij,ij,i->j", X, X, ph)
     diagonal = np.asarray(squares).ravel() + l2
     diagonal = np.concatenate([[ph.sum()], diagonal]) if with_b else diagonal
     inverse = 1.0 / np.where(diagonal > 0, diagonal, 1.0)
@@ -220,7 +225,7 @@ def subsample_start(
     """A starting point from a part of the rows, itself started from a smaller part."""
     n, d = problem.shape
     part = n // 8
-    if part < max(SUBSAMPLE_FROM // 8, 20 * d) or sp.issparse(problem.X):
+    if part < max(SUBSAMPLE_FROM // 8, 20 * d) or is_sparse(problem.X):
         return start
     # A fixed seed: the start must not depend on anything but the data, and the end does not depend on the start.
     chosen = np.sort(np.random.default_rng(0).choice(n, part, replace=False))

@@ -10,20 +10,24 @@ accelerated proximal gradient runs on the Gram matrix. A line search on P makes 
 
 from __future__ import annotations
 
-import numpy as np
-import scipy.sparse as sp
+from dataclasses import replace
 
-from certifit._types import Array, Matrix
+from typing import Any
+
+import numpy as np
+
+from certifit._types import Array, Matrix, is_sparse
 from certifit.base import Progress
 from certifit.optimization import coordinate
 from certifit.optimization.matrix import ColumnCache, matvec, rmatvec, weighted_gram
-from certifit.optimization.newton import Damping, armijo, subsample_start
+from certifit.optimization.newton import Damping, armijo, solve_semidefinite, subsample_start
 from certifit.optimization.problem import Problem, Solution, dual_bound
 from certifit.optimization.regularizer import kernel_penalty
 
 __all__ = ["prox_newton"]
 
 GRAM_LIMIT = 2000  # a larger working set is solved on its columns
+NEAR = 1e3  # a bound is worth its pass over X once the model promises less than this many tolerances
 
 
 def prox_newton(
@@ -31,13 +35,17 @@ def prox_newton(
 ) -> Solution:
     """Minimize P to the absolute gap `tol`."""
     start = subsample_start(problem, start, tol, max_iter, prox_newton)
+    if is_sparse(problem.X) and problem.X.format != "csc":
+        problem = replace(problem, X=problem.X.tocsc())  # working sets are columns: convert once, not at every step
     y, p, loss, regularizer = problem.y, problem.p, problem.loss, problem.regularizer
     d = problem.shape[1]
     separable = regularizer.ball is None and not (regularizer.elastic() is None and regularizer.power() is None)
     (w, b), bound, note = start, 0.0, ""
     f = problem.scores(w, b)
     objective = problem.risk(f) + regularizer.value(w)
-    size, damping, cache = max(10, 2 * int(np.count_nonzero(w))), Damping(loss), ColumnCache(problem.X)
+    # Sparse columns are cheap to sweep, so that a generous first working set saves whole steps.
+    size = max(d // 16 if is_sparse(problem.X) else 10, 2 * int(np.count_nonzero(w)))
+    damping, cache = Damping(loss), ColumnCache(problem.X)
     iteration = 0
     for iteration in range(1, max_iter + 1):
         theta, h = loss.derivative(y, f), damping.curvature(y, f)
@@ -63,7 +71,8 @@ def prox_newton(
         )
         stuck = step == 0.0 or objective - reached <= 1e-16 * abs(objective)
         # The slopes that the model predicts are a dual point accurate to second order.
-        bound = max(bound, dual_bound(problem, w + full, f + df, theta=theta + h * df))
+        if -promised <= NEAR * tol or iteration == max_iter:
+            bound = max(bound, dual_bound(problem, w + full, f + df, theta=theta + h * df))
         if step > 0.0:
             w, b, f, objective = w + step * full, b + step * db, f_new, reached
         clock.update(iteration, max_iter, (objective - bound) / max(problem.scale, 1e-300))
@@ -101,9 +110,9 @@ def _model_step(
     X, p, with_b = problem.X, problem.p, problem.fit_intercept
     k = chosen.shape[0]
     shape = kernel_penalty(problem.regularizer)
-    if k > min(GRAM_LIMIT, X.shape[0]) or (sp.issparse(X) and k > 500):
+    if k > min(GRAM_LIMIT, X.shape[0]) or (is_sparse(X) and k > 500):
         result = coordinate.quadratic(
-            X.tocsc() if sp.issparse(X) else X,
+            X.tocsc() if is_sparse(X) else X,
             -p * theta,
             p * h,
             coef=w,
@@ -124,9 +133,47 @@ def _model_step(
     first = 0 if with_b else 1
     negative, old = np.append(-(p @ theta), -g[chosen])[first:], np.append(0.0, w[chosen])[first:]
     part = {key: None if value is None else value[first:] for key, value in part.items()}
-    result = coordinate.gram_quadratic(gram[first:, first:], negative, coef=old, q=q, tol=tol, **part)
-    delta = result.coef - old
+    delta = _solve_model(gram[first:, first:], negative, old, q, tol, part) - old
     return (delta[1:], float(delta[0])) if with_b else (delta, 0.0)
+
+
+def _solve_model(gram: Array, negative: Array, old: Array, q: float | None, tol: float, part: dict[str, Any]) -> Array:
+    """Coordinate descent on the Gram matrix, helped by Newton steps on the support where its sweeps are slow."""
+    coef, gradient = old, negative
+    for _ in range(50):
+        result = coordinate.gram_quadratic(gram, gradient, coef=coef, q=q, tol=tol, max_iter=200, **part)
+        coef, gradient = result.coef, result.negative_gradient
+        if result.kkt <= tol or q is not None:
+            break
+        step = _support_step(gram, gradient, coef, part)
+        if not step.any():
+            break
+        coef = coef + step
+        gradient = gradient - gram @ step
+    return coef
+
+
+def _support_step(gram: Array, gradient: Array, coef: Array, part: dict[str, Any]) -> Array:
+    """The Newton step among the coefficients that are free to move, up to the first that would cross a kink or bound."""
+    l1, l2 = part["l1"], part["l2"]
+    lower = np.full_like(coef, -np.inf) if part["lower"] is None else part["lower"]
+    upper = np.full_like(coef, np.inf) if part["upper"] is None else part["upper"]
+    free = np.flatnonzero(((coef != 0) | (l1 == 0)) & (coef > lower) & (coef < upper))
+    step = np.zeros_like(coef)
+    if free.size == 0:
+        return step
+    matrix = gram[np.ix_(free, free)] + np.diag(l2[free])
+    right = gradient[free] - l1[free] * np.sign(coef[free]) - l2[free] * coef[free]
+    move = solve_semidefinite(matrix, right)
+    end = np.clip(coef[free] + move, lower[free], upper[free])
+    end = np.where((l1[free] > 0) & (np.sign(end) != np.sign(coef[free])), 0.0, end)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        room = np.where(move != 0, (end - coef[free]) / move, 1.0)
+    share = min(1.0, float(room.min()))
+    step[free] = share * move
+    at_end = (room <= share) & (share < 1.0)
+    step[free[at_end]] = end[at_end] - coef[free[at_end]]  # exactly on the kink or bound
+    return step
 
 
 def _generic_step(problem: Problem, w: Array, g: Array, theta: Array, h: Array) -> tuple[Array, float]:

@@ -11,16 +11,17 @@ from typing import Any
 from certifit.evaluation.losses.base import Loss
 from certifit.evaluation.losses.gamma import Gamma
 from certifit.evaluation.losses.huber import Huber
+from certifit.evaluation.losses.margin import Exponential, Hinge, Logistic, PerceptronLoss, SquaredHinge
 from certifit.evaluation.losses.poisson import Poisson
 from certifit.evaluation.losses.quantile import Absolute, EpsilonInsensitive, Quantile, RelativeError
+from certifit.evaluation.losses.softmax import Softmax
 from certifit.evaluation.losses.squared import Squared
 
-LOSSES: dict[str, type[Loss]] = {
-    loss.name: loss
-    for loss in (Squared, Absolute, Huber, Quantile, EpsilonInsensitive, RelativeError, Poisson, Gamma)
-}
+REGRESSION = (Squared, Absolute, Huber, Quantile, EpsilonInsensitive, RelativeError, Poisson, Gamma)
+BINARY = (Logistic, Hinge, SquaredHinge, Exponential, PerceptronLoss)
+LOSSES: dict[str, type[Loss]] = {loss.name: loss for loss in (*REGRESSION, *BINARY)}
 
-__all__ = ["LOSSES", "Loss", "resolve_loss", *sorted(loss.__name__ for loss in LOSSES.values())]
+__all__ = ["LOSSES", "Loss", "Softmax", "resolve_loss", *sorted(loss.__name__ for loss in LOSSES.values())]
 
 
 def resolve_loss(loss: Any) -> Loss:

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from certifit._types import Array
-
-if TYPE_CHECKING:
-    from certifit.optimization.interior_point import TwoSidedHinge
+from certifit.evaluation.losses.terms import TwoSidedHinge
 
 __all__ = ["Loss"]
 
@@ -72,7 +70,8 @@ class Loss(ABC):
         f = np.zeros_like(u) if start is None else np.array(start, dtype=u.dtype)
         f, slack = invert_monotone(self, y, np.where(inside, u, 0.0), f, inside)
         with np.errstate(over="ignore", invalid="ignore"):
-            # u·f − ℓ(f) + |u − ℓ'(f)|·(distance to the maximizer): never below the supremum, so certificates hold.
+            # u·f − ℓ(f) + |u − ℓ'(f)|·(distance to the maximizer) is never below the supremum, so
+            # certificates hold.
             attained = u * f - self.value(y, f) + slack
         attained = np.where(np.isnan(attained), np.inf, attained)
         edge = (u == low) | (u == high)
@@ -103,7 +102,7 @@ class Loss(ABC):
         return None
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Constructor arguments, so that losses print, compare and persist by value, and scikit-learn clones them."""
+        """Constructor arguments: losses print, compare, persist and are cloned by value."""
         return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
 
     def set_params(self, **params: Any) -> Loss:
@@ -123,10 +122,10 @@ class Loss(ABC):
 
 
 def invert_monotone(loss: Loss, y: Array, u: Array, f: Array, active: Array) -> tuple[Array, Array]:
-    """Scores with ℓ'(y, f) = u, by Newton steps that fall back to bisection of a bracket; where not active, f.
+    """Scores with ℓ'(y, f) = u, by Newton steps that fall back to bisection; where not active, f.
 
-    The second array bounds |u − ℓ'(y, f)| times the distance from f to the solution: what the concave function
-    u·f − ℓ(y, f) can still gain. It is infinite where no solution was enclosed.
+    The second array bounds |u − ℓ'(y, f)| times the distance from f to the solution: what the concave
+    function u·f − ℓ(y, f) can still gain. It is infinite where no solution was enclosed.
     """
     low, high = np.full_like(f, -np.inf), np.full_like(f, np.inf)
     step = np.ones_like(f)
@@ -148,8 +147,8 @@ def invert_monotone(loss: Loss, y: Array, u: Array, f: Array, active: Array) -> 
             if not (moved & active).any():
                 break
         excess = np.abs(loss.derivative(y, f) - u)
-        # A Newton iteration can converge from one side and leave the other end of the bracket far away; the slope
-        # of a convex loss is the only thing that says how far, so the last step is doubled to close the bracket.
+        # A Newton iteration can converge from one side and leave the other end of the bracket far away:
+        # twice the last step, if the slopes confirm it, closes the bracket.
         near = 4e-16 * np.maximum(np.abs(f), 1e-300) + 2.0 * excess / loss.second_derivative(y, f)
         closed = (loss.derivative(y, f - near) <= u) & (loss.derivative(y, f + near) >= u)
         width = np.where(closed, near, np.maximum(high - f, f - low))
@@ -160,8 +159,8 @@ def invert_monotone(loss: Loss, y: Array, u: Array, f: Array, active: Array) -> 
 def _limit(loss: Loss, y: Array, u: Array, side: Array) -> Array:
     """The supremum of u·f − ℓ(y, f) where u is the slope of the loss at infinity on the given side.
 
-    The gain rises towards infinity; it is followed on f = ±1, ±2, ±4, … until it rises no more, or, when it does
-    not settle before rounding hides it, is taken to be infinite.
+    The gain rises towards infinity; it is followed on f = ±1, ±2, ±4, … until it rises no more, or, when it
+    does not settle before rounding hides it, is taken to be infinite.
     """
     best, settled = np.full(u.shape, -np.inf), np.zeros(u.shape, dtype=bool)
     with np.errstate(all="ignore"):
@@ -183,10 +182,11 @@ def _optimal_constant(loss: Loss, y: Array, p: Array) -> float:
     def rises(c: float) -> bool:
         with np.errstate(all="ignore"):
             slope = float(p @ loss.derivative(y, np.full(y.shape, c)))
-        return slope > 0 if slope == slope else c > 0  # an overflow on both sides cancels to NaN: come back to zero
+        # Overflows of both signs cancel to NaN: come back towards zero.
+        return c > 0 if np.isnan(slope) else slope > 0
 
-    # The magnitude of the answer is unknown, so the bisection is by magnitude: 64 steps cover all floating point
-    # numbers, because as integers they are in the same order.
+    # The magnitude of the answer is unknown, so the bisection is by magnitude: 64 steps cover all floating
+    # point numbers, because as integers they are in the same order.
     low, high = _order(-FAR), _order(FAR)
     while high - low > 1:
         middle = (low + high) // 2

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from scipy.special import entr, expit, xlogy
 
 from certifit._types import Array
 from certifit.evaluation.losses.base import Loss
 from certifit.evaluation.losses.quantile import PiecewiseLinear, two_sided
-
-if TYPE_CHECKING:
-    from certifit.optimization.interior_point import TwoSidedHinge
+from certifit.evaluation.losses.terms import TwoSidedHinge
 
 
 def check_binary(y: Array, name: str) -> None:
@@ -99,9 +95,6 @@ class Hinge(PiecewiseLinear):
 
     def check_target(self, y: Array) -> None:
         check_binary(y, self.name)
-
-    def get_params(self) -> dict[str, object]:
-        return {}
 
 
 class PerceptronLoss(Hinge):

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from certifit._types import Array
 from certifit.evaluation.losses.base import Loss
+from certifit.evaluation.losses.terms import TwoSidedHinge
 from certifit.validation import check_real
-
-if TYPE_CHECKING:
-    from certifit.optimization.interior_point import TwoSidedHinge
 
 
 class PiecewiseLinear(Loss):
@@ -42,7 +38,7 @@ class PiecewiseLinear(Loss):
         return -t.slope_low, t.slope_high
 
     def optimal_constant(self, y: Array, weight: Array) -> float:
-        """The first breakpoint at which the mean slope turns non-negative."""
+        """The breakpoint at which the mean slope changes sign; the middle, where it is zero over an interval."""
         t = self.hinge_terms(y)
         points = np.concatenate([t.lower, t.upper])
         jumps = np.concatenate([weight * t.slope_low, weight * t.slope_high])
@@ -50,9 +46,11 @@ class PiecewiseLinear(Loss):
         points, jumps = points[useful], jumps[useful]
         order = np.argsort(points, kind="stable")
         slope = np.cumsum(jumps[order]) - float(weight @ t.slope_low)
-        # Rounding of the cumulative sum must not skip a breakpoint where the slope is exactly zero.
-        first = int(np.argmax(slope >= -1e-12 * jumps.sum()))
-        return float(points[order][first])
+        # Rounding of the cumulative sum must not hide a slope that is exactly zero.
+        noise = 1e-12 * jumps.sum()
+        first, past = int(np.argmax(slope >= -noise)), int(np.argmax(slope > noise))
+        ordered = points[order]
+        return float(0.5 * (ordered[first] + ordered[past])) if past > first else float(ordered[first])
 
 
 class Quantile(PiecewiseLinear):
@@ -162,9 +160,6 @@ class RelativeError(PiecewiseLinear):
 
 def two_sided(lower: Array, upper: Array, slope_low: float | Array, slope_high: float | Array) -> TwoSidedHinge:
     """Terms with the slopes spread over all targets."""
-    # Imported here because optimization imports evaluation, never the other way round at import time.
-    from certifit.optimization.interior_point import TwoSidedHinge
-
     return TwoSidedHinge(
         lower=lower,
         upper=upper,

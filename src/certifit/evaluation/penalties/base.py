@@ -97,7 +97,7 @@ class Penalty(ABC):
         return self.weights
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Constructor arguments, so that penalties print, compare and persist by value, and scikit-learn clones them."""
+        """Constructor arguments: penalties print, compare, persist and are cloned by value."""
         return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
 
     def set_params(self, **params: Any) -> Penalty:

@@ -39,8 +39,8 @@ class Lq(Penalty):
         return self.strength(w.shape[0]) * np.abs(w) ** self.q / self.q
 
     def prox(self, z: Array, step: float | Array) -> Array:
-        # |w| = t solves t + c·t^(q−1) = |z|. In s = t^(q−1) the equation s^p + c·s = |z|, p = 1/(q−1) ≥ 1, is convex
-        # and increasing, so Newton's method falls monotonically from an s above the root, however small t is.
+        # |w| = t solves t + c·t^(q−1) = |z|. In s = t^(q−1) the equation s^p + c·s = |z|, p = 1/(q−1) ≥ 1, is
+        # convex and increasing: Newton's method falls monotonically from above the root, however small t is.
         size, c, p = np.abs(z), step * self.strength(z.shape[0]), 1.0 / (self.q - 1.0)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
             s = np.fmin(size ** (self.q - 1.0), size / c)

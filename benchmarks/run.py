@@ -1,0 +1,168 @@
+"""Certifit beside its peers: same data, same threads, one run, best of several interleaved rounds.
+
+    python benchmarks/run.py [task …]        writes benchmarks/results.md
+
+Each contender runs in its own process. First it is asked for its loosest tolerance that reaches the wanted objective; then all
+contenders take turns, and the best round of each counts.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import platform
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+MODULES = ("linear_tasks",)
+ROUNDS = 7
+THREADS = "2"
+SLOW = 3.0  # seconds; slower contenders get fewer rounds
+OWN_ENVIRONMENT = {"adelie": HERE.parent / ".venv-adelie"}  # needs NumPy 1
+PACKAGES = (
+    "numpy", "scipy", "scikit-learn", "celer", "skglm", "glum", "statsmodels", "scikit-learn-intelex", "adelie",
+)  # fmt: skip
+
+
+@dataclass
+class Contender:
+    """A worker process and what it has shown."""
+
+    name: str
+    process: subprocess.Popen[str]
+    tolerance: float = 0.0
+    seconds: float = float("inf")
+    objective: float = float("inf")
+    extra_mib: float = 0.0
+    error: str = ""
+
+    def ask(self, tolerance: float) -> dict[str, Any]:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(json.dumps({"tolerance": tolerance}) + "\n")
+        self.process.stdin.flush()
+        line = self.process.stdout.readline()
+        return json.loads(line) if line else {"error": "the process ended"}
+
+
+def python_of(contender: str) -> Path | None:
+    for name, environment in OWN_ENVIRONMENT.items():
+        if name in contender:
+            python = environment / "bin" / "python"
+            return python if python.exists() else None
+    return Path(sys.executable)
+
+
+def start(module: str, task: str, contender: str) -> Contender | None:
+    python = python_of(contender)
+    if python is None:
+        return None
+    environment = {**os.environ, "OMP_NUM_THREADS": THREADS, "OPENBLAS_NUM_THREADS": THREADS, "MKL_NUM_THREADS": THREADS}
+    command = [str(python), str(HERE / "worker.py"), module, task, contender]
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=HERE,
+        env=environment,
+    )  # fmt: skip
+    return Contender(contender, process)
+
+
+def calibrate(contender: Contender, tolerances: Any, goal: float) -> None:
+    """The loosest tolerance that reaches the goal; also warms up just-in-time compilers."""
+    for tolerance in tolerances:
+        contender.tolerance = tolerance
+        answer = contender.ask(tolerance)
+        if "error" in answer:
+            contender.error = answer["error"]
+            return
+        contender.objective = answer["objective"]
+        if contender.objective <= goal:
+            return
+
+
+def run_task(module: str, task: Any) -> list[Contender]:
+    found = [start(module, task.name, name) for name in task.contenders]
+    contenders = [c for c in found if c is not None]
+    ours = contenders[0]
+    calibrate(ours, [1e-9], -1.0)  # the goal is relative to the best objective known
+    best = ours.objective
+    for c in contenders:
+        calibrate(c, task.contenders[c.name][1], best + task.target * abs(best))
+    for k in range(ROUNDS):
+        for c in contenders:
+            if c.error or (k > 1 and c.seconds > SLOW):
+                continue
+            answer = c.ask(c.tolerance)
+            if "error" in answer:
+                c.error = answer["error"]
+                continue
+            c.seconds = min(c.seconds, answer["seconds"])
+            c.objective, c.extra_mib = answer["objective"], answer["extra_mib"]
+    for c in contenders:
+        assert c.process.stdin is not None
+        c.process.stdin.close()
+        c.process.wait(timeout=60)
+    return contenders
+
+
+def report(task: Any, contenders: list[Contender]) -> str:
+    ours = contenders[0]
+    best = min(c.objective for c in contenders if not c.error)
+    peers = [c.seconds for c in contenders[1:] if not c.error]
+    ratio = min(peers) / ours.seconds if peers else float("nan")
+    lines = [
+        f"## {task.title}",
+        "",
+        f"best peer / certifit: **{ratio:.2f}** (wanted {task.wanted_ratio})",
+        "",
+        "| contender | seconds (best round) | peer / ours | objective | relative excess | extra memory, MiB |",
+        "|---|---|---|---|---|---|",
+    ]
+    for c in contenders:
+        if c.error:
+            lines.append(f"| {c.name} | failed: {c.error} | | | | |")
+            continue
+        excess = (c.objective - best) / abs(best)
+        lines.append(
+            f"| {c.name} | {c.seconds:.4f} | {c.seconds / ours.seconds:.2f} | {c.objective:.12g} | {excess:.1e} "
+            f"| {c.extra_mib:.0f} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def versions() -> str:
+    shown = []
+    for package in PACKAGES:
+        try:
+            shown.append(f"{package} {importlib.metadata.version(package)}")
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return ", ".join(shown)
+
+
+def main() -> None:
+    wanted = sys.argv[1:]
+    parts = [
+        "# Certifit beside its peers\n",
+        f"Python {platform.python_version()}, {platform.machine()}, {THREADS} threads; {versions()}.\n",
+        "Same data and same threads for all, each contender in a process of its own, best of interleaved rounds. Peers run at their "
+        "loosest tolerance that reaches the wanted objective.\n",
+    ]
+    for module in MODULES:
+        sys.path.insert(0, str(HERE))
+        for name, task in __import__(module).TASKS.items():
+            if wanted and name not in wanted:
+                continue
+            text = report(task, run_task(module, task))
+            print(text, flush=True)
+            parts.append(text)
+    if not wanted:
+        (HERE / "results.md").write_text("\n".join(parts), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,49 @@
+# The public names. `certifit/__init__.py` reads this file, so a new name is one line here and nowhere else.
+from certifit import losses as losses
+from certifit import penalties as penalties
+from certifit import plots as plots
+from certifit.certificate import Certificate as Certificate
+from certifit.models.adaboost import AdaBoostClassifier as AdaBoostClassifier
+from certifit.models.adaboost import ForwardStagewise as ForwardStagewise
+from certifit.models.bagging import BaggingClassifier as BaggingClassifier
+from certifit.models.bagging import BaggingRegressor as BaggingRegressor
+from certifit.models.boosting import BoostedTrees as BoostedTrees
+from certifit.models.boosting import GradientBoostingClassifier as GradientBoostingClassifier
+from certifit.models.boosting import GradientBoostingRegressor as GradientBoostingRegressor
+from certifit.models.forest import RandomForestClassifier as RandomForestClassifier
+from certifit.models.forest import RandomForestRegressor as RandomForestRegressor
+from certifit.models.glm import GammaRegressor as GammaRegressor
+from certifit.models.glm import PoissonRegressor as PoissonRegressor
+from certifit.models.lasso_cv import ElasticNetCV as ElasticNetCV
+from certifit.models.lasso_cv import LassoCV as LassoCV
+from certifit.models.linear import LinearModel as LinearModel
+from certifit.models.polynomial import PolynomialRegression as PolynomialRegression
+from certifit.models.regression import ElasticNet as ElasticNet
+from certifit.models.regression import Lasso as Lasso
+from certifit.models.regression import LinearRegression as LinearRegression
+from certifit.models.regression import Ridge as Ridge
+from certifit.models.ridge_cv import RidgeCV as RidgeCV
+from certifit.models.robust import ChebyshevRegressor as ChebyshevRegressor
+from certifit.models.robust import HuberRegressor as HuberRegressor
+from certifit.models.robust import LADRegressor as LADRegressor
+from certifit.models.robust import QuantileRegressor as QuantileRegressor
+from certifit.models.tree import DecisionTreeClassifier as DecisionTreeClassifier
+from certifit.models.tree import DecisionTreeRegressor as DecisionTreeRegressor
+from certifit.models.tree_cv import DecisionTreeClassifierCV as DecisionTreeClassifierCV
+from certifit.models.tree_cv import DecisionTreeRegressorCV as DecisionTreeRegressorCV
+from certifit.optimization.gradient import GradientDescent as GradientDescent
+from certifit.representation.binning import Binner as Binner
+from certifit.representation.monomials import PolynomialFeatures as PolynomialFeatures
+from certifit.representation.pieces import Discretizer as Discretizer
+from certifit.representation.pieces import SplineBasis as SplineBasis
+from certifit.representation.rbf import RBFFeatures as RBFFeatures
+from certifit.representation.saturation import LogTransform as LogTransform
+from certifit.representation.saturation import Saturation as Saturation
+from certifit.representation.scaling import MinMaxScaler as MinMaxScaler
+from certifit.representation.scaling import Normalizer as Normalizer
+from certifit.representation.scaling import StandardScaler as StandardScaler
+from certifit.scales import C_from_alpha as C_from_alpha
+from certifit.scales import alpha_from_C as alpha_from_C
+
+__version__: str
+__all__: list[str]

@@ -1,0 +1,1 @@
+"""Models: a hypothesis space, an objective, and the solver that fits it."""

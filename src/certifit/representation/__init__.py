@@ -1,0 +1,1 @@
+"""Representation: how rows become vectors; scaling and basis expansion."""

@@ -1,0 +1,23 @@
+"""What all tests share: the repository on the import path, so that they can use `tests.oracles`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+ROOT = Path(__file__).resolve().parents[1]
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))
+
+# Examples are drawn from the test's own code, not from a clock: a failure on one machine is a failure on all.
+settings.register_profile("certifit", derandomize=True, deadline=None, max_examples=50)
+settings.load_profile("certifit")
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The top of the repository."""
+    return ROOT

@@ -1,0 +1,170 @@
+"""Finds every public estimator by itself, so that a new one is under contract the moment it is exported."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, is_classifier, is_regressor
+from sklearn.utils import get_tags
+
+import certifit
+from certifit import losses, penalties
+
+# Constructor variants: only where a class cannot be built without arguments, or where its parameters change
+# the method. A class that is not listed is tested as its constructor leaves it, or with a small `alpha` where
+# the default one would shrink everything to zero.
+VARIANTS: dict[str, list[dict[str, Any]]] = {
+    "LinearModel": [
+        {"loss": "squared", "penalty": "l2", "alpha": 0.05},
+        {"loss": "squared", "penalty": penalties.Lq(1.5), "alpha": 0.05},
+        {"loss": "squared", "penalty": "none", "constraint": "non_negative"},
+        {"loss": "squared", "penalty": "l1", "alpha": 0.02, "constraint": penalties.L2Ball(1.0)},
+        {"loss": "absolute", "penalty": "l1", "alpha": 0.02},
+        {"loss": losses.Huber(0.5), "penalty": "elasticnet", "alpha": 0.02},
+        {"loss": losses.Huber(0.5), "penalty": "l2", "alpha": 0.02, "constraint": penalties.L1Ball(1.0)},
+        {
+            "loss": losses.Quantile(0.3),
+            "penalty": "l2",
+            "alpha": 0.02,
+            "constraint": penalties.Box(-0.5, 0.8),
+        },
+        {"loss": "epsilon_insensitive", "penalty": "l2", "alpha": 0.02},
+        {"loss": "relative", "penalty": "elasticnet", "alpha": 0.02},
+        {"loss": "poisson", "penalty": "l1", "alpha": 0.02},
+        {"loss": "gamma", "penalty": "l2", "alpha": 0.02},
+        {"loss": "logistic", "penalty": "l2", "alpha": 0.02},
+    ],
+    "LinearRegression": [{}, {"positive": True}],
+    "Ridge": [{"alpha": 0.05}, {"alpha": 0.05, "positive": True}],
+    "QuantileRegressor": [{"quantile": 0.3, "alpha": 0.02}],
+    "StandardScaler": [{}, {"with_mean": False}],
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One way to build one estimator."""
+
+    cls: type[BaseEstimator]
+    params: dict[str, Any] = field(default_factory=dict)
+
+    def build(self, **overrides: Any) -> Any:
+        """A new estimator; overrides that the class does not have are left out."""
+        known = inspect.signature(self.cls).parameters
+        wanted = {name: value for name, value in overrides.items() if name in known}
+        return self.cls(**{**copy.deepcopy(self.params), **wanted})
+
+    def precise(self, **overrides: Any) -> Any:
+        """Built to be solved far beyond the default tolerance, so that two fits can be compared."""
+        return self.build(**{"tol": 1e-12, "max_iter": 20_000, **overrides})
+
+    def has(self, *names: str) -> bool:
+        """Whether the constructor takes all these parameters."""
+        return all(name in inspect.signature(self.cls).parameters for name in names)
+
+    @property
+    def takes_weights(self) -> bool:
+        """Whether `fit` has a sample_weight."""
+        return "sample_weight" in inspect.signature(self.cls.fit).parameters
+
+    @property
+    def predicts(self) -> bool:
+        """Whether the fitted model predicts."""
+        return hasattr(self.cls, "predict")
+
+    @property
+    def transforms(self) -> bool:
+        """Whether the fitted model transforms."""
+        return hasattr(self.cls, "transform")
+
+    @property
+    def supervised(self) -> bool:
+        """Whether `fit` needs a target."""
+        return bool(is_regressor(self.build()) or is_classifier(self.build()))
+
+    @property
+    def takes_sparse(self) -> bool:
+        """Whether the tags allow sparse X."""
+        return bool(get_tags(self.build()).input_tags.sparse)
+
+    @property
+    def draws(self) -> bool:
+        """Whether the method draws at random."""
+        return self.has("random_state")
+
+    @property
+    def counts_rows(self) -> bool:
+        """Whether the method leaves out one row at a time: then the number of repetitions matters, not only their share."""
+        return self.cls.__name__ == "RidgeCV"
+
+    @property
+    def target(self) -> str:
+        """Which targets the estimator takes: "real", "positive" or "binary", by its tags or its loss."""
+        estimator = self.build()
+        if is_classifier(estimator):
+            return "binary"
+        if get_tags(estimator).target_tags.positive_only:
+            return "positive"
+        if not self.has("loss"):
+            return "real"
+        loss = losses.resolve_loss(estimator.loss)
+        for kind, sample in (("real", [-1.5, 0.5]), ("positive", [0.5, 2.5])):
+            try:
+                loss.check_target(np.array(sample))
+            except ValueError:
+                continue
+            return kind
+        return "binary"
+
+    @property
+    def positive_features(self) -> bool:
+        """Whether features must be positive, by the tags."""
+        return bool(get_tags(self.build()).input_tags.positive_only)
+
+    def __str__(self) -> str:
+        arguments = ", ".join(f"{name}={value!r}" for name, value in self.params.items())
+        return f"{self.cls.__name__}({arguments})"
+
+
+def public_estimators() -> tuple[list[type[BaseEstimator]], dict[str, Exception]]:
+    """Estimator classes among the public names, and the names that could not be loaded."""
+    found, broken = [], {}
+    for name in certifit.__all__:
+        try:
+            value = getattr(certifit, name)
+        except Exception as error:  # one broken module must not hide all the others from the contract
+            broken[name] = error
+            continue
+        if inspect.isclass(value) and issubclass(value, BaseEstimator) and not inspect.isabstract(value):
+            found.append(value)
+    return found, broken
+
+
+ESTIMATORS, BROKEN = public_estimators()
+
+
+def variants(cls: type[BaseEstimator]) -> list[dict[str, Any]]:
+    """The constructor arguments to test a class with."""
+    if cls.__name__ in VARIANTS:
+        return VARIANTS[cls.__name__]
+    alpha = inspect.signature(cls).parameters.get("alpha")
+    strong = alpha is not None and isinstance(alpha.default, float) and alpha.default > 0.1
+    return [{"alpha": 0.05}] if strong else [{}]
+
+
+CASES = [Case(cls, params) for cls in ESTIMATORS for params in variants(cls)]
+ONE_EACH = [Case(cls, variants(cls)[0]) for cls in ESTIMATORS]
+
+
+def parametrize(
+    condition: Callable[[Case], bool] = lambda case: True, *, one_each: bool = False
+) -> pytest.MarkDecorator:
+    """Run a test on every case for which it is applicable."""
+    chosen = [case for case in (ONE_EACH if one_each else CASES) if condition(case)]
+    return pytest.mark.parametrize("case", chosen, ids=str)

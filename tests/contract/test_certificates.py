@@ -1,0 +1,240 @@
+"""Every fit says how far it is from the optimum, and what it says is true, by an independent solver."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+from tests.contract.data import fit, make, unbothered, weights
+from tests.contract.discovery import Case, parametrize
+from tests.contract.objectives import OBJECTIVES, Objective, design
+from tests.evaluation.user_losses import LogCosh, Tweedie
+from tests.oracles import convex
+
+from certifit import Certificate, LinearModel
+from certifit.losses import LOSSES, EpsilonInsensitive, Huber, Quantile
+from certifit.penalties import L1, Box, ElasticNet, L1Ball, L2Ball, Lq
+
+PREDICTORS = parametrize(lambda case: case.predicts)
+CONVEX = parametrize(lambda case: case.cls.__name__ in OBJECTIVES)
+
+
+def assert_valid(certificate: Certificate, tol: float) -> None:
+    """The fields agree with each other."""
+    assert isinstance(certificate, Certificate)
+    assert certificate.kind
+    assert certificate.objective >= 0
+    assert certificate.gap >= 0
+    assert not math.isnan(certificate.relative_gap)
+    assert certificate.iterations >= 0
+    assert certificate.seconds >= 0
+    assert certificate.certified == (certificate.relative_gap <= tol)
+    if math.isfinite(certificate.bound):
+        assert certificate.gap == pytest.approx(
+            max(0.0, certificate.objective - certificate.bound), rel=1e-12
+        )
+        # A bound above the objective by more than rounding would prove the impossible.
+        assert certificate.bound <= certificate.objective * (1 + 1e-9) + 1e-300
+    sentence = str(certificate)
+    assert sentence.startswith("Certified: " if certificate.certified else "Not certified: ")
+    assert "\n" not in sentence
+    json.dumps(certificate.as_dict())
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        certificate.objective = 0.0  # type: ignore[misc]
+
+
+def assert_honest(
+    certificate: Certificate, claim: Objective, model: Any, X: Any, y: Any, weight: Any, optimum: float
+) -> None:
+    """Objective and bound against independent values."""
+    scale = claim.of_best_constant(y, weight, model.fit_intercept)
+    assert certificate.objective == pytest.approx(claim.at(model, X, y, weight), rel=1e-9, abs=1e-13 * scale)
+    accuracy = 1e-9 * max(scale, optimum)
+    assert certificate.bound <= optimum + accuracy, "the bound is above the optimum"
+    assert certificate.objective >= optimum - accuracy, "the objective is below the optimum"
+    assert certificate.gap == pytest.approx(certificate.relative_gap * scale, rel=1e-6, abs=1e-300)
+    if claim.constraint is not None:
+        constraint = claim.constraint
+        if isinstance(constraint, str):
+            assert constraint == "non_negative"
+            assert (model.coef_ >= 0).all()
+        else:
+            assert constraint.contains(np.asarray(model.coef_, dtype=float))
+
+
+@PREDICTORS
+@pytest.mark.parametrize("weighted", [False, True])
+def test_every_predictor_has_a_valid_certificate(case: Case, weighted: bool) -> None:
+    X, y = make(case)
+    estimator = case.build(random_state=0)
+    weight = weights() if weighted and case.takes_weights else None
+    with unbothered():
+        fit(estimator, X, y, weight)
+    assert_valid(estimator.certificate_, getattr(estimator, "tol", np.inf))
+
+
+@PREDICTORS
+def test_default_settings_are_certified_on_easy_data(case: Case) -> None:
+    X, y = make(case)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        model = fit(case.build(random_state=0), X, y)
+    assert model.certificate_.certified or model.certificate_.kind == "none"
+
+
+@parametrize(lambda case: case.predicts, one_each=True)
+def test_every_convex_linear_model_states_its_objective(case: Case) -> None:
+    X, y = make(case)
+    with unbothered():
+        model = fit(case.build(random_state=0), X, y)
+    if hasattr(model, "coef_") and model.certificate_.kind != "none":
+        assert case.cls.__name__ in OBJECTIVES, "write its formula down in tests/contract/objectives.py"
+
+
+@CONVEX
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_the_certificate_is_honest(case: Case, weighted: bool, fit_intercept: bool) -> None:
+    X, y = make(case)
+    assert y is not None
+    weight = weights() if weighted else None
+    model = case.build(fit_intercept=fit_intercept)
+    with unbothered():
+        fit(model, X, y, weight)
+    claim = OBJECTIVES[case.cls.__name__](model)
+    matrix = design(model, X, weight)
+    optimum = claim.optimum(matrix, y, weight, fit_intercept)
+    assert_valid(model.certificate_, getattr(model, "tol", np.inf))
+    assert_honest(model.certificate_, claim, model, matrix, y, weight, optimum)
+
+
+@CONVEX
+@pytest.mark.parametrize("max_iter", [1, 2])
+def test_a_fit_that_stops_early_says_so_once_and_stays_honest(case: Case, max_iter: int) -> None:
+    if not case.has("max_iter"):
+        return
+    X, y = make(case)
+    assert y is not None
+    model = case.build(max_iter=max_iter, tol=1e-13)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fit(model, X, y)
+    told = [w for w in caught if issubclass(w.category, ConvergenceWarning)]
+    assert len(told) == (0 if model.certificate_.certified else 1)
+    assert not [w for w in caught if issubclass(w.category, RuntimeWarning)]
+    if told:
+        assert case.cls.__name__ in str(told[0].message)
+        assert told[0].filename.endswith("data.py"), "the warning should point at the caller of fit"
+    claim = OBJECTIVES[case.cls.__name__](model)
+    matrix = design(model, X)
+    assert_valid(model.certificate_, getattr(model, "tol", np.inf))
+    optimum = claim.optimum(matrix, y, None, model.fit_intercept)
+    assert_honest(model.certificate_, claim, model, matrix, y, None, optimum)
+
+
+# The perceptron's loss has the perfect constant 0, so that its relative gap has no unit.
+GRID_LOSSES = [
+    *(name for name in LOSSES if name not in ("quantile", "huber", "epsilon_insensitive", "perceptron")),
+    Quantile(0.8),
+    Huber(0.4, 2.0),
+    EpsilonInsensitive(0.6),
+]
+GRID_PENALTIES = ["none", "l2", "l1", ElasticNet(0.3), Lq(1.5), L1(weights=[1.0, 0.0, 2.0, 0.5])]
+GRID_CONSTRAINTS = [None, "non_negative", Box([-0.2, -np.inf, 0.1, -1.0], 0.4), L1Ball(0.8), L2Ball(0.5)]
+
+
+@pytest.mark.parametrize("constraint", GRID_CONSTRAINTS, ids=repr)
+@pytest.mark.parametrize("penalty", GRID_PENALTIES, ids=repr)
+@pytest.mark.parametrize("loss", GRID_LOSSES, ids=repr)
+def test_every_loss_penalty_and_constraint(loss: Any, penalty: Any, constraint: Any) -> None:
+    case = Case(LinearModel, {"loss": loss, "penalty": penalty, "constraint": constraint, "alpha": 0.03})
+    X, y = make(case, n=45, d=4)
+    assert y is not None
+    weight = weights(45)
+    model = case.build()
+    with unbothered():
+        fit(model, X, y, weight)
+    claim = Objective(loss, penalty, 0.03, constraint)
+    optimum = claim.optimum(X, y, weight, True)
+    assert_valid(model.certificate_, getattr(model, "tol", np.inf))
+    assert_honest(model.certificate_, claim, model, X, y, weight, optimum)
+    assert model.certificate_.certified, str(model.certificate_)
+
+
+@pytest.mark.parametrize("penalty", ["none", "l2", "l1", Lq(1.3)], ids=repr)
+@pytest.mark.parametrize("constraint", [None, "non_negative", L2Ball(0.5)], ids=repr)
+@pytest.mark.parametrize("loss", [LogCosh(), Tweedie()], ids=repr)
+def test_a_loss_of_the_user_is_certified_too(loss: Any, penalty: Any, constraint: Any) -> None:
+    """No oracle knows it: the gap must close, and no other coefficients may beat the bound."""
+    case = Case(LinearModel, {"loss": loss, "penalty": penalty, "constraint": constraint, "alpha": 0.03})
+    X, y = make(case, n=45, d=4)
+    assert y is not None
+    y = np.exp(0.3 * y) if isinstance(loss, Tweedie) else y
+    model = case.build().fit(X, y)
+    assert_valid(model.certificate_, getattr(model, "tol", np.inf))
+    assert model.certificate_.certified
+    rng = np.random.default_rng(0)
+    for size in (1e-1, 1e-2, 1e-3, 1e-4):
+        coef = model.coef_ + size * rng.normal(size=4)
+        if constraint is not None:
+            coef = np.maximum(coef, 0) if constraint == "non_negative" else constraint.project(coef)
+        scores = X @ coef + model.intercept_ + size * rng.normal()
+        strength = 0.0 if penalty == "none" else 0.03
+        value = loss.value(y, scores).mean() + strength * float(np.sum(penalty_values(penalty, coef)))
+        assert value >= model.certificate_.bound - 1e-12
+
+
+def penalty_values(penalty: Any, coef: Any) -> Any:
+    import cvxpy as cp
+
+    return convex.penalty_terms(penalty, cp.Constant(coef)).value
+
+
+def refused(model: Any, X: Any, y: Any) -> str:
+    """Why the solver does not take the objective, or nothing after a fit."""
+    try:
+        with unbothered():
+            model.fit(X, y)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def test_solvers_agree_and_are_all_honest() -> None:
+    """Every named solver on every objective that it accepts."""
+    from certifit.optimization.dispatch import SOLVERS
+
+    for name, (loss, penalty, constraint) in itertools.product(
+        SOLVERS,
+        [
+            ("squared", "l2", None),
+            ("squared", "l1", None),
+            (Huber(0.5), "l2", None),
+            (Huber(0.5), "l1", "non_negative"),
+            ("absolute", "l2", None),
+            ("absolute", "l1", "non_negative"),
+            ("squared", "l2", L2Ball(0.5)),
+        ],
+    ):
+        case = Case(LinearModel, {"loss": loss, "penalty": penalty, "constraint": constraint, "alpha": 0.03})
+        X, y = make(case, n=45, d=4)
+        assert y is not None
+        model = case.build(solver=name, max_iter=50_000)
+        refusal = refused(model, X, y)
+        if refusal:
+            assert name in refusal
+            assert "auto" in refusal
+            continue
+        claim = Objective(loss, penalty, 0.03, constraint)
+        optimum = claim.optimum(X, y, None, True)
+        assert_valid(model.certificate_, getattr(model, "tol", np.inf))
+        assert_honest(model.certificate_, claim, model, X, y, None, optimum)
+        assert model.solver_ == name
+        assert model.certificate_.relative_gap <= 1e-3, f"{name} on {loss}, {penalty}, {constraint}"

@@ -1,0 +1,111 @@
+"""Weight 2 is the row twice, weight 0 the row dropped, and only proportions matter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.contract.data import N, assert_same, fit, make, output, unbothered, weights
+from tests.contract.discovery import Case, parametrize
+
+WEIGHTED = parametrize(lambda case: case.takes_weights and not case.draws)
+DRAWN = parametrize(lambda case: case.takes_weights and case.draws)
+
+
+def rows_of(X: Any, y: Any, index: Any) -> tuple[Any, Any]:
+    return X[index], None if y is None else y[index]
+
+
+@WEIGHTED
+def test_a_weight_counts_repetitions(case: Case) -> None:
+    X, y = make(case)
+    weight = weights()
+    order = np.random.default_rng(3).permutation(np.repeat(np.arange(N), weight.astype(int)))
+    with unbothered():
+        weighted = fit(case.precise(), X, y, weight)
+        repeated = fit(case.precise(), *rows_of(X, y, order))
+    assert_same(output(weighted, X), output(repeated, X))
+
+
+@WEIGHTED
+def test_weight_zero_drops_the_row(case: Case) -> None:
+    X, y = make(case)
+    weight = (weights() > 0).astype(float)
+    kept = weight > 0
+    spoiled_X, spoiled_y = X.copy(), None if y is None else y.copy()
+    spoiled_X[~kept] = 1e6
+    if spoiled_y is not None and spoiled_y.dtype.kind == "f":
+        spoiled_y[~kept] = 1e6
+    with unbothered():
+        dropped = fit(case.precise(), *rows_of(X, y, kept))
+        weighted = fit(case.precise(), spoiled_X, spoiled_y, weight)
+    assert_same(output(weighted, X), output(dropped, X), 1e-9)
+
+
+@parametrize(lambda case: case.takes_weights and not case.draws and not case.counts_rows)
+@pytest.mark.parametrize("factor", [1e-100, 0.3, 8.0, 1e100])
+def test_only_proportions_of_weights_matter(case: Case, factor: float) -> None:
+    X, y = make(case)
+    weight = weights()
+    with unbothered():
+        one = fit(case.precise(), X, y, weight)
+        other = fit(case.precise(), X, y, factor * weight)
+    assert_same(output(other, X), output(one, X))
+
+
+@WEIGHTED
+def test_equal_weights_are_no_weights(case: Case) -> None:
+    X, y = make(case)
+    with unbothered():
+        without = fit(case.precise(), X, y)
+        ones = fit(case.precise(), X, y, np.ones(N))
+        scalar = fit(case.precise(), X, y, 1.0 if case.counts_rows else 2.0)
+    assert_same(output(ones, X), output(without, X), 1e-12)
+    assert_same(output(scalar, X), output(without, X))
+
+
+@DRAWN
+def test_a_weight_counts_repetitions_in_distribution(case: Case) -> None:
+    """The mean output over many draws agrees within five standard errors."""
+    X, y = make(case)
+    weight = weights()
+    repeated = np.repeat(np.arange(N), weight.astype(int))
+    seeds = range(60)
+
+    def means(sample: tuple[Any, Any], given: Any) -> np.ndarray:
+        fits = (fit(case.build(random_state=seed), *sample, given) for seed in seeds)
+        return np.array([output(model, X).reshape(N, -1).mean(axis=1) for model in fits])
+
+    with unbothered():
+        a, b = means((X, y), weight), means(rows_of(X, y, repeated), None)
+    error = np.sqrt((a.var(axis=0, ddof=1) + b.var(axis=0, ddof=1)) / len(seeds))
+    assert (np.abs(a.mean(axis=0) - b.mean(axis=0)) <= 5 * error + 1e-12).all()
+
+
+@DRAWN
+def test_the_same_random_state_gives_the_same_result(case: Case) -> None:
+    X, y = make(case)
+    with unbothered():
+        one, other = (fit(case.build(random_state=5), X, y) for _ in range(2))
+    np.testing.assert_array_equal(output(one, X), output(other, X))
+
+
+@parametrize(lambda case: case.takes_weights, one_each=True)
+@pytest.mark.parametrize(
+    ("bad", "match"),
+    [
+        (-np.ones(N), "(?i)negative.*sample_weight|sample_weight.*negative"),
+        (np.full(N, np.nan), "sample_weight.*NaN"),
+        (np.full(N, np.inf), "sample_weight.*infinity"),
+        (np.zeros(N), "sample_weight.*zero"),
+        (np.ones((N, 1)), "sample_weight"),
+        (np.ones(N - 1), "sample_weight"),
+        (np.array(["a"] * N), "sample_weight"),
+    ],
+    ids=["negative", "nan", "inf", "zero", "2-D", "short", "text"],
+)
+def test_bad_weights_are_named(case: Case, bad: Any, match: str) -> None:
+    X, y = make(case)
+    with pytest.raises((ValueError, TypeError), match=match):
+        fit(case.build(), X, y, bad)
