@@ -172,20 +172,18 @@ def check_choice(name: str, value: Any, choices: Sequence[Any]) -> Any:
 
 
 def _from_arrow(X: Any) -> Any:
-    """Arrow tables and columns become pandas-free NumPy-backed frames that scikit-learn understands."""
+    """Arrow tables become a frame that scikit-learn understands, Arrow columns an array."""
     if type(X).__module__.split(".")[0] != "pyarrow":
         return X
+    if not hasattr(X, "column_names"):
+        return X.to_numpy()
     import narwhals as nw
 
-    if hasattr(X, "column_names"):
-        frame = nw.from_native(X, eager_only=True)
-        try:
-            import polars
-
-            return polars.from_arrow(X)
-        except ImportError:
-            return frame.to_pandas()
-    return X.to_numpy()
+    frame = nw.from_native(X, eager_only=True)
+    try:
+        return frame.to_polars()
+    except ModuleNotFoundError:  # either kind of frame keeps the names of the columns
+        return frame.to_pandas()
 
 
 def _numeric_target(y: Array) -> Array:

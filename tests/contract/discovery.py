@@ -94,6 +94,11 @@ class Case:
         return bool(get_tags(self.build()).input_tags.sparse)
 
     @property
+    def allows_missing(self) -> bool:
+        """Whether the tags allow NaN in X."""
+        return bool(get_tags(self.build()).input_tags.allow_nan)
+
+    @property
     def draws(self) -> bool:
         """Whether the method draws at random."""
         return self.has("random_state")

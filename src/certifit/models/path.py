@@ -99,6 +99,8 @@ def alpha_grid(
     if fit_intercept:  # the mean of the residual is zero only up to rounding
         g -= float(p @ residual) * rmatvec(X, p)
     largest = float(np.abs(g).max(initial=0.0)) / l1_ratio
+    if not np.isfinite(largest):
+        raise ValueError("The columns of X are too large for a path of alphas: scale them first (StandardScaler).")
     if largest <= np.finfo(float).tiny:
         largest = float(np.finfo(np.float64).resolution)
     return np.geomspace(largest, largest * eps, n_alphas) if n_alphas > 1 else np.array([largest])

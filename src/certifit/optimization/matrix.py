@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
 from scipy.linalg import blas
 
+from certifit._native import threads as _native
 from certifit._types import Array, Matrix, is_sparse
 
 __all__ = ["ColumnCache", "columns", "matvec", "n_threads", "rmatvec", "weighted_gram"]
@@ -101,10 +101,10 @@ def weighted_gram(X: Matrix, h: Array, chosen: Array | None = None) -> Array:
 
 def n_threads(n_jobs: int | None) -> int:
     """Threads for a native kernel: `n_jobs`, or what the environment grants this process."""
-    granted = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    # OpenMP's own answer follows OMP_NUM_THREADS (which joblib sets in its workers) and threadpoolctl.
+    granted = _native.max_threads()
     if n_jobs is None:
-        limit = os.environ.get("OMP_NUM_THREADS", "")  # joblib workers set this to share the machine
-        return max(1, min(granted, int(limit))) if limit.isdigit() else granted
+        return max(1, granted)
     if n_jobs == 0:
         raise ValueError("n_jobs must not be 0: give a number of threads, -1 for all, or None.")
     return n_jobs if n_jobs > 0 else max(1, granted + 1 + n_jobs)

@@ -6,8 +6,9 @@ Each step solves (AᵀHA + L)δ = −∇P with A = [1 X], H = diag(pℓ''), whic
 GLM. The same step gives a dual point for free: θ + ℓ''·(Aδ) satisfies the dual constraints exactly, and is accurate
 to second order, so the duality gap is known without another pass over X.
 
-Tall X: Cholesky of the d × d system, started on growing subsamples when n is huge (the optimum of a part of the rows
-is within the statistical error of the optimum of all). Wide or very sparse X: conjugate gradients on the same system.
+Tall X: Cholesky of the d × d system, started on growing subsamples when n is large (the optimum of a part of the rows
+is within the statistical error of the optimum of all, and its Hessian preconditions all rows: see
+sketch.py). Wide or very sparse X: conjugate gradients on the same system.
 """
 
 from __future__ import annotations
@@ -23,16 +24,60 @@ from certifit.base import Progress
 from certifit.evaluation.losses import Loss
 from certifit.optimization.matrix import matvec, rmatvec, weighted_gram
 from certifit.optimization.problem import Problem, Solution, dual_bound
+from certifit.optimization.sketch import descend
 
 __all__ = ["Damping", "armijo", "newton", "newton_cg", "subsample_start"]
 
+SKETCH_FROM = 1000  # rows of a part whose optimum and Hessian are worth having
 SUBSAMPLE_FROM = 20_000  # rows per stage below which a warm start on a part of the data does not pay
 
 
 def newton(problem: Problem, start: tuple[Array, float], tol: float, max_iter: int, clock: Progress) -> Solution:
     """Newton with Cholesky; `tol` is the absolute gap to reach."""
-    start = subsample_start(problem, start, tol, max_iter, newton)
-    return _newton(problem, start, tol, max_iter, clock, _cholesky_direction, "newton")
+    w, b, precondition = _sketch(problem, start, tol, max_iter)
+    if precondition is None:
+        return _newton(problem, (w, b), tol, max_iter, clock, _cholesky_direction, "newton")
+    w, b, used, objective, bound = descend(problem, (w, b), precondition, tol, max_iter)
+    if objective - bound <= tol:
+        return Solution(w, b, used, "newton", bound, objective)
+    solution = _newton(problem, (w, b), tol, max(1, max_iter - used), clock, _cholesky_direction, "newton")
+    return replace(solution, iterations=solution.iterations + used)
+
+
+def _sketch(
+    problem: Problem, start: tuple[Array, float], tol: float, max_iter: int
+) -> tuple[Array, float, Callable[[Array], Array] | None]:
+    """The optimum of a part of the rows and the inverse of its Hessian, found the same way from a smaller part.
+
+    Without a part that is large enough, the start itself and None.
+    """
+    n, d = problem.shape
+    l2 = problem.regularizer.smooth()
+    part = n // 8
+    if part < max(SKETCH_FROM, 20 * d) or is_sparse(problem.X) or l2 is None:
+        return (*start, None)
+    # A fixed seed: the start must not depend on anything but the data, and the end does not depend on the start.
+    chosen = np.sort(np.random.default_rng(0).choice(n, part, replace=False))
+    weight = problem.p[chosen] / problem.p[chosen].sum()
+    small = replace(problem, X=problem.X[chosen], y=problem.y[chosen], p=weight)
+    rough = max(tol, 0.05 * d / part * problem.scale)  # no better than the statistical error of the part
+    w, b, precondition = _sketch(small, start, rough, max_iter)
+    if precondition is None:
+        solution = _newton(small, (w, b), rough, max_iter, Progress(), _cholesky_direction, "newton")
+        w, b = solution.coef, solution.intercept
+    else:
+        w, b, *_ = descend(small, (w, b), precondition, rough, max_iter)
+    h = small.loss.second_derivative(small.y, small.scores(w, b))
+    gram = weighted_gram(small.X, weight * h)
+    gram[np.arange(1, d + 1), np.arange(1, d + 1)] += l2
+    if not problem.fit_intercept:
+        gram[0, :], gram[:, 0], gram[0, 0] = 0.0, 0.0, 1.0
+    unit = 1.0 / np.sqrt(np.where(np.diag(gram) > 0, np.diag(gram), 1.0))
+    try:
+        factor = scipy.linalg.cho_factor(gram * unit[:, None] * unit + 1e-12 * np.eye(d + 1), check_finite=False)
+    except (scipy.linalg.LinAlgError, ValueError):
+        return w, b, None
+    return w, b, lambda g: np.asarray(unit * scipy.linalg.cho_solve(factor, unit * g, check_finite=False))
 
 
 def newton_cg(problem: Problem, start: tuple[Array, float], tol: float, max_iter: int, clock: Progress) -> Solution:

@@ -127,4 +127,5 @@ def kernel_penalty(regularizer: Regularizer) -> dict[str, Any]:
         return {"l1": power[1], "l2": np.zeros(regularizer.d), "q": power[0], **box}
     parts = regularizer.elastic()
     assert parts is not None  # the dispatcher sends no other penalty to the kernel
-    return {"l1": parts[0], "l2": parts[1], "q": None, **box}
+    # A strength beyond the range (units of 1e±150) holds a coefficient at zero as surely as the largest number.
+    return {"l1": np.minimum(parts[0], 1e290), "l2": np.minimum(parts[1], 1e290), "q": None, **box}

@@ -38,7 +38,7 @@ from certifit.evaluation.losses import (
     Squared,
     SquaredHinge,
 )
-from certifit.optimization.matrix import matvec, rmatvec
+from certifit.optimization.matrix import matvec, rmatvec, weighted_gram
 from certifit.optimization.problem import Problem, dual_bound
 from certifit.optimization.regularizer import Regularizer
 
@@ -55,7 +55,9 @@ __all__ = [
     "Visits",
     "descend",
     "engine_for",
+    "held_out_loss",
     "native_rows",
+    "typical_curvature",
 ]
 
 # Class of a loss → its name in the kernel and the parameters it takes there. Exact classes only: a subclass may redefine
@@ -64,7 +66,7 @@ NATIVE: dict[type[Loss], Any] = {
     Squared: lambda loss: ("squared",),
     Absolute: lambda loss: ("absolute",),
     Huber: lambda loss: ("huber", loss.delta, loss.curvature),
-    Quantile: lambda loss: ("quantile", 1.0 - loss.quantile),  # the slope below: see the swap in `hinge_terms`
+    Quantile: lambda loss: ("quantile", loss.quantile),
     EpsilonInsensitive: lambda loss: ("epsilon_insensitive", loss.epsilon),
     Logistic: lambda loss: ("logistic",),
     Hinge: lambda loss: ("hinge", 1.0),
@@ -77,7 +79,9 @@ NATIVE: dict[type[Loss], Any] = {
 SCHEDULES = ("optimal", "constant", "1/t", "1/sqrt(t)")
 VISITS_LIMIT = 64  # whole weights are taken as counts while an epoch has at most this many visits a row
 SAMPLE = 1000  # rows that the default step size looks at
-STALLED = 1e-9  # a step cut to this share of the first one moves nothing any more
+NEWTON_LIMIT = 500  # columns up to which a bound is worth a Newton system
+NEWTON_SAMPLE = 20_000  # rows that the Hessian of that system is taken from
+NEWTON_STEPS = 3
 
 
 class Stream(Problem):
@@ -170,6 +174,8 @@ class Engine(Protocol):
     """Batches so far."""
     scale: float
     """Objective of the best constant."""
+    goal: float
+    """The gap that is wanted: a bound that reaches it need not be improved."""
 
     def epoch(self, order: Array, schedule: tuple[float, float, float, float], average_from: int) -> tuple[float, bool]:
         """Visit the rows; the mean running loss, and whether the scores ran away."""
@@ -214,6 +220,7 @@ class _VectorEngine:
 
     def __init__(self, problem: Problem, steps: Steps) -> None:
         self.problem, self.steps, self.scale = problem, steps, problem.scale
+        self.goal = 0.0
         n, self.d = problem.shape
         self.width = self.d
         self.w = np.zeros(self.d)
@@ -249,9 +256,16 @@ class _VectorEngine:
         problem = self.problem
         f = problem.scores(w, b, exact=True)
         objective = problem.risk(f) + problem.regularizer.value(w)
-        if problem.loss.smooth:
-            return objective, dual_bound(problem, w, f, exact=True)
-        return objective, self._averaged_dual_bound()
+        if not problem.loss.smooth:
+            return objective, self._averaged_dual_bound()
+        bound = dual_bound(problem, w, f, exact=True)
+        return objective, self._sharpened(objective, bound, w, f)
+
+    def _sharpened(self, objective: float, bound: float, w: Array, f: Array) -> float:
+        """The bound, and a better one where that is not good enough already and a Newton step is cheap."""
+        if objective - bound <= self.goal or self.d > NEWTON_LIMIT:
+            return bound
+        return max(bound, newton_bound(self.problem, w, f, objective - self.goal))
 
     def _averaged_dual_bound(self) -> float:
         problem = self.problem
@@ -281,6 +295,8 @@ class NativeEngine(_VectorEngine):
         self.l1, self.l2 = (float(part.max(initial=0.0)) for part in parts)
         self.y = np.ascontiguousarray(problem.y, dtype=np.float64)
         n = self.y.shape[0]
+        # Below a million entries waking threads costs more than they save.
+        self.threads = min(problem.threads, 1 + n * self.width // (1 << 20))
         self.watch = 1 if n <= 20_000 else 8  # the running loss costs a logarithm a row
 
     @staticmethod
@@ -318,7 +334,7 @@ class NativeEngine(_VectorEngine):
         wide = np.zeros(self.width)
         wide[: self.d] = w
         risk, slope, curvature, g, h, f = native.evaluate(
-            self.rows, self.y, problem.p, self.loss, wide, b, problem.threads
+            self.rows, self.y, problem.p, self.loss, wide, b, self.threads
         )
         if not np.isfinite(risk):
             return np.inf, 0.0
@@ -331,10 +347,10 @@ class NativeEngine(_VectorEngine):
         shift = slope / curvature if problem.fit_intercept else 0.0
         v = -(g - shift * h)[: self.d]
         scale = _largest_scale(v, *problem.regularizer.conjugate_domain())
-        conjugate = native.conjugate_sum(self.y, problem.p, f, self.loss, shift, scale, problem.threads)
+        conjugate = native.conjugate_sum(self.y, problem.p, f, self.loss, shift, scale, self.threads)
         with np.errstate(all="ignore"):
             bound = -conjugate - problem.regularizer.conjugate(scale * v)
-        return objective, max(bound, 0.0) if np.isfinite(bound) else 0.0
+        return objective, self._sharpened(objective, max(bound, 0.0) if np.isfinite(bound) else 0.0, w, f)
 
 
 class NumpyEngine(_VectorEngine):
@@ -385,7 +401,7 @@ class SoftmaxEngine:
         self.b, self.b_sum = np.zeros(K), np.zeros(K)
         if problem.fit_intercept:
             self.b = Softmax().optimal_constant(problem.y, problem.p, K)
-        self.averaged, self.t = 0.0, 0.0
+        self.averaged, self.t, self.goal = 0.0, 0.0, 0.0
 
     def restart(self) -> None:
         self.w_sum[:], self.b_sum[:], self.averaged = 0.0, 0.0, 0.0
@@ -507,7 +523,7 @@ def descend(
     validation: list[float] = []
     best: tuple[float, Array, Any] | None = None
     bound, cuts, waited, lowest, stopped = 0.0, 0, 0, np.inf, False
-    goal = tol * engine.scale
+    goal = engine.goal = tol * engine.scale
     epoch, window = 0, 0
     while epoch < max_epochs:
         if epoch & (epoch - 1) == 0:
@@ -528,7 +544,8 @@ def descend(
                 if cuts > 60:
                     notes.append("Diverged with every step size that was tried; scale the features.")
                     break
-                schedule = (schedule[0] / 8.0, *schedule[1:])
+                steep *= 8.0
+                schedule = _schedule(steps, steep, l2)
                 continue
         history.append(loss)
         epoch += 1
@@ -554,12 +571,13 @@ def descend(
             clock.update(epoch, max_epochs, (best[0] - bound) / engine.scale if engine.scale > 0 else np.inf)
             if best[0] - bound <= goal:
                 break
-            if not before - objective >= 0.25 * (before - bound):
-                schedule = (schedule[0] * steps.cut, *schedule[1:])
+            # A quarter of what is missing, where a good bound says what is missing; else a share of the whole.
+            missing = 0.25 * (before - bound) if bound > 0.5 * before else 0.02 * before
+            if not before - objective >= missing:
+                # Never below c/√epochs: a step that is too small closes little too, and would be cut for ever.
+                least = 1.0 / (steep * np.sqrt(epoch)) if steps.size is None else 0.0
+                schedule = (max(schedule[0] * steps.cut, min(least, schedule[0])), *schedule[1:])
                 engine.restart()
-                if schedule[0] < STALLED * first:
-                    notes.append("The step was cut until nothing moved.")
-                    break
     if best is None:
         w, b = engine.point()
         best = (np.nan, w, b)
@@ -576,8 +594,9 @@ def typical_curvature(X: Matrix, y: Array, loss: Loss | Softmax, constant: float
     rows = slice(None, None, max(1, X.shape[0] // SAMPLE))
     part = X[rows]
     with np.errstate(all="ignore"):
-        squares = part.multiply(part).sum(axis=1) if sp.issparse(part) else np.einsum("ij,ij->i", part, part, dtype=np.float64)
-        norm = float(np.mean(np.asarray(squares, dtype=np.float64))) + float(intercept)
+        part = part.astype(np.float64)
+        squares = part.multiply(part).sum(axis=1) if sp.issparse(part) else np.einsum("ij,ij->i", part, part)
+        norm = float(np.mean(squares)) + float(intercept)
         if isinstance(loss, Softmax):
             bend = 0.5
         elif np.isfinite(loss.smoothness):
@@ -593,6 +612,58 @@ def typical_curvature(X: Matrix, y: Array, loss: Loss | Softmax, constant: float
             bend = slope * slope / scale if scale > 0 else 1.0
     value = bend * norm
     return value if np.isfinite(value) and value > 0 else 1.0
+
+
+def newton_bound(problem: Problem, w: Array, f: Array, enough: float = np.inf) -> float:
+    """The dual value at the slopes that Newton steps from here would lead to; stops at a value of `enough`.
+
+    The plain dual point ℓ'(f) is off by ‖gradient‖²/(2·l2), which is large for a weak penalty. θ = ℓ'(f) + ℓ''(f)·(Xz + z₀)
+    with the Newton step (z, z₀) is better by an order. Any step gives a valid bound, so a sample of rows serves the Hessian.
+    """
+    X, y, p, loss, regularizer = problem.X, problem.y, problem.p, problem.loss, problem.regularizer
+    parts = regularizer.elastic()
+    if parts is None or regularizer.constraint is not None or not np.isfinite(f).all():
+        return 0.0
+    l1, l2 = parts
+    domain = regularizer.conjugate_domain()
+    rows = slice(None, None, max(1, X.shape[0] // NEWTON_SAMPLE))
+    sample, share = X[rows], p[rows] / p[rows].sum()
+    w, best = w.copy(), 0.0
+    with np.errstate(all="ignore"):
+        for _ in range(NEWTON_STEPS):
+            theta, h = loss.derivative(y, f), loss.second_derivative(y, f)
+            v = -rmatvec(X, p * theta, exact=True)
+            gram = weighted_gram(sample, share * h[rows])
+            bend = np.diag(gram)[1:] + l2
+            # Coefficients that a proximal step leaves at zero stay out of the system.
+            active = np.flatnonzero(np.abs(w * bend + (v - l2 * w)) > l1)
+            sign = np.sign(w * bend + (v - l2 * w))
+            w[np.setdiff1d(np.arange(w.shape[0]), active)] = 0.0
+            chosen = np.concatenate([[0], active + 1]) if problem.fit_intercept else active + 1
+            if chosen.shape[0] == 0:
+                return best
+            system = gram[np.ix_(chosen, chosen)]
+            right = np.concatenate([[-float(p @ theta)], (v - l2 * w - l1 * sign)[active]])[-chosen.shape[0] :]
+            system[np.diag_indices_from(system)] += np.concatenate([[0.0], l2[active]])[-chosen.shape[0] :]
+            unit = 1.0 / np.sqrt(np.maximum(np.diag(system), 1e-300))
+            try:
+                z = unit * np.linalg.solve(unit[:, None] * system * unit + 1e-12 * np.eye(unit.shape[0]), unit * right)
+            except np.linalg.LinAlgError:
+                return best
+            move = np.zeros(w.shape[0])
+            move[active] = z[-active.shape[0] :] if active.shape[0] else 0.0
+            shift = matvec(X, move, exact=True) + (z[0] if problem.fit_intercept else 0.0)
+            candidate = theta + h * shift
+            if problem.fit_intercept:
+                candidate = candidate - h * (float(p @ candidate) / float(p @ h))
+            v = -rmatvec(X, p * candidate, exact=True)
+            scale = min(_largest_scale(v, *domain), _largest_scale(candidate, *loss.dual_domain(y)))
+            bound = -float(p @ loss.conjugate(y, scale * candidate, start=f)) - regularizer.conjugate(scale * v)
+            best = max(best, bound) if np.isfinite(bound) else best
+            w, f = w + move, f + shift
+            if best >= enough or not np.isfinite(f).all():
+                break
+    return best
 
 
 def _schedule(steps: Steps, steep: float, l2: float) -> tuple[float, float, float, float]:

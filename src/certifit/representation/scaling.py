@@ -18,6 +18,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, Matrix
 from certifit.validation import check_choice, check_real, check_sample_weight, check_x
@@ -110,6 +111,7 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def transform(self, X: Matrix) -> Matrix:
         """Scaled rows, (x − mean) / scale, in the float type of X."""
+        check_is_fitted(self)
         X = self._check(X, reset=False)
         if is_sparse(X):
             return scaled_columns(X, self.scale_, np.divide)
@@ -232,6 +234,7 @@ class MinMaxScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def transform(self, X: Matrix) -> Array:
         """Rows on the interval, in the float type of X."""
+        check_is_fitted(self)
         X = check_x(self, X, reset=False, accept_sparse=False)
         low, high = float(self.low), float(self.high)
 

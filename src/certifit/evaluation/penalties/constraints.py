@@ -206,11 +206,13 @@ class L2Ball(Ball):
             value = float(v @ w) - alpha * penalty.value(w) + 0.5 * multiplier * (self.radius**2 - norm**2)
             return value, norm
 
-        best, low, high = free, 0.0, size / self.radius
-        best = min(best, lagrangian(high)[0])  # at this multiplier ‖w‖ ≤ radius already
+        best, high = min(free, self.radius * size), size / self.radius
         low = high * 1e-18
+        if not (low > 0 and np.isfinite(high)):
+            return float(best)
+        best = min(best, lagrangian(high)[0])  # at this multiplier ‖w‖ ≤ radius already
         for _ in range(100):  # bisection in the logarithm: the multiplier's scale is unknown
-            middle = float(np.sqrt(low * high))
+            middle = float(np.sqrt(low) * np.sqrt(high))  # not the root of the product, which may underflow
             value, norm = lagrangian(middle)
             best = min(best, value)
             low, high = (middle, high) if norm > self.radius else (low, middle)
