@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from sklearn.model_selection import KFold
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from certifit.evaluation.resampling import splits
 from certifit.models import ridge_cv
 from certifit.models.ridge_cv import RidgeCV
 from certifit.optimization.closed_form import solve_least_squares
@@ -58,11 +59,11 @@ def test_folds_are_refitting():
     X, y = data()
     folds = KFold(5, shuffle=True, random_state=0)
     model = RidgeCV(alphas=ALPHAS, cv=folds).fit(X, y)
-    splits = list(folds.split(X))
-    np.testing.assert_allclose(model.cv_error_path_, refitted(X, y, ALPHAS, True, splits), rtol=1e-9)
+    pairs = list(folds.split(X))
+    np.testing.assert_allclose(model.cv_error_path_, refitted(X, y, ALPHAS, True, pairs), rtol=1e-9)
     np.testing.assert_allclose(
         RidgeCV(alphas=ALPHAS, cv=3).fit(X, y).cv_error_path_,
-        refitted(X, y, ALPHAS, True, list(KFold(3).split(X))),
+        refitted(X, y, ALPHAS, True, list(splits(3, X, y, np.ones(len(y))))),
         rtol=1e-9,
     )
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from certifit.optimization import closed_form
+from certifit.optimization import factorizations
 from certifit.optimization.closed_form import hat_matrix, leverage, normal_inverse, solve_least_squares
 
 
@@ -196,7 +196,7 @@ def test_exact_refinement_beats_double_precision():
 
 
 def test_sparse_iterative_form(monkeypatch):
-    monkeypatch.setattr(closed_form, "LARGEST_DENSE", 10)
+    monkeypatch.setattr(factorizations, "LARGEST_DENSE", 10)
     X = sp.random(300, 60, density=0.2, random_state=0, format="csr")
     y = X @ np.arange(60.0) + np.random.default_rng(0).normal(size=300)
     p = np.full(300, 1 / 300)

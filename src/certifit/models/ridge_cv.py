@@ -30,6 +30,7 @@ from sklearn.utils.validation import check_is_fitted
 from certifit._types import Array, Matrix, is_sparse
 from certifit.base import CertifiedEstimator
 from certifit.certificate import Certificate
+from certifit.evaluation.resampling import splits as splits_of
 from certifit.optimization.closed_form import solve_least_squares
 from certifit.validation import check_real, check_sample_weight, check_x, check_xy
 
@@ -148,7 +149,7 @@ class RidgeCV(RegressorMixin, CertifiedEstimator):
         """Data without the rows of weight zero, and the splits in terms of what is left."""
         if self.cv is None or isinstance(self.cv, numbers.Integral) or hasattr(self.cv, "split"):
             X, y, weight = check_xy(self, X, y, sample_weight=sample_weight, min_samples=2)
-            return X, y, weight, None if self.cv is None else list(check_cv(self.cv, y).split(X, y))
+            return X, y, weight, None if self.cv is None else list(splits_of(self.cv, X, y, weight))
         # Pairs of index arrays count the rows as they were given.
         X, y, _ = check_xy(self, X, y, min_samples=2)
         weight = check_sample_weight(sample_weight, X.shape[0])

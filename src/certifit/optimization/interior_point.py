@@ -142,9 +142,7 @@ def _vector(value: Any, size: int, name: str, least: float = -np.inf) -> Array:
 
 def _check_ball(ball: tuple[str, float] | None) -> None:
     if ball is not None and (ball[0] not in ("l1", "l2") or not 0 < ball[1] < np.inf):
-        raise ValueError(
-            f"ball must be ('l1', radius) or ('l2', radius) with a positive radius; got {ball!r}"
-        )
+        raise ValueError(f"ball must be ('l1', radius) or ('l2', radius) with a positive radius; got {ball!r}")
 
 
 def solve_polyhedral(
@@ -268,9 +266,7 @@ def solve_polyhedral(
             box_lower=box_lower * ratio,
             box_upper=box_upper * ratio,
             intercept=fit_intercept,
-            ball=None
-            if ball is None
-            else (ball[0], float(ball[1]) * float(ratio[0]) if d else float(ball[1])),
+            ball=None if ball is None else (ball[0], float(ball[1]) * float(ratio[0]) if d else float(ball[1])),
         )
     core = solve_reduced(problem, tol / scaling.unit, max_iter)
     theta = np.zeros(n)
@@ -317,9 +313,7 @@ def _without_fixed(
     free = ~fixed
     value = lower[fixed]
     offset = np.asarray(X[:, np.flatnonzero(fixed)] @ value)
-    constant = float(
-        linear[fixed] @ value + l1[fixed] @ np.abs(value) + 0.5 * np.sum(l2[fixed] * value * value)
-    )
+    constant = float(linear[fixed] @ value + l1[fixed] @ np.abs(value) + 0.5 * np.sum(l2[fixed] * value * value))
     inner = ball
     if ball is not None:
         used = float(np.abs(value).sum() if ball[0] == "l1" else np.linalg.norm(value))

@@ -47,9 +47,7 @@ class Atoms:
         top = self.design.n_columns
         linear = problem.linear + (0.0 if self.base is None else self.design.adjoint(self.base))
         rows: list[tuple[Any, Any, Any, Any]] = []  # columns, values, height, position
-        linear[:d] += np.where(
-            problem.box_lower >= 0, problem.l1, np.where(problem.box_upper <= 0, -problem.l1, 0.0)
-        )
+        linear[:d] += np.where(problem.box_lower >= 0, problem.l1, np.where(problem.box_upper <= 0, -problem.l1, 0.0))
         signless = (problem.l1 > 0) & (problem.box_lower < 0) & (problem.box_upper > 0)
         free = np.flatnonzero(signless)
         linear[free] -= problem.l1[free]
@@ -68,9 +66,7 @@ class Atoms:
             single = sp.csr_array((value, (np.arange(column.size), column)), shape=(column.size, self.size))
             total = np.r_[np.zeros(top), np.ones(d)][None, :]
             self.extra = sp.csr_array(
-                sp.vstack(
-                    [single, sp.hstack([eye, none, -eye]), sp.hstack([-eye, none, -eye]), sp.csr_array(total)]
-                )
+                sp.vstack([single, sp.hstack([eye, none, -eye]), sp.hstack([-eye, none, -eye]), sp.csr_array(total)])
             )
             self.extra_t = sp.csr_array(self.extra.T)
             tall = np.concatenate([tall, np.full(2 * d + 1, np.inf)])

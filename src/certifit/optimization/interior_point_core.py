@@ -183,9 +183,7 @@ def _iterate(atoms: Atoms, matrix: NormalMatrix, tol: float, max_iter: int, rela
         z, a = found
         price = float(a[-1]) if problem.ball is not None else 0.0
         best = _better(best, certify(problem, z[:top], atoms.theta(a), price))
-        closed = best.violation <= FEASIBLE and best.objective - best.bound <= min(
-            tol, 1e-13 * best.objective
-        )
+        closed = best.violation <= FEASIBLE and best.objective - best.bound <= min(tol, 1e-13 * best.objective)
         return closed
 
     for iteration in range(1, max_iter + 1):
@@ -210,13 +208,7 @@ def _iterate(atoms: Atoms, matrix: NormalMatrix, tol: float, max_iter: int, rela
         if not np.isfinite(total) or total <= 1e-17 * pairs:
             status, message = "stalled", "rounding errors stopped the iterations"
             break
-        if (
-            hard.size
-            and iteration > 5
-            and float(a[hard].max()) > 1e3
-            and infeasible > FEASIBLE
-            and _farkas(atoms, a)
-        ):
+        if hard.size and iteration > 5 and float(a[hard].max()) > 1e3 and infeasible > FEASIBLE and _farkas(atoms, a):
             status, message = "infeasible", "the hard constraints contradict each other"
             break
         stalled = stalled + 1 if total > 0.98 * previous and infeasible <= FEASIBLE else 0
@@ -270,11 +262,7 @@ def _iterate(atoms: Atoms, matrix: NormalMatrix, tol: float, max_iter: int, rela
         hope = total + step_d * float(da @ s - da @ v) + step_p * float(a @ ds + b @ dv)
         hope += step_p * step_d * (cross_s - cross_v)
         if atoms.radius is not None:
-            hope += (
-                step_d * d_lam * point.slack
-                + step_p * point.lam * d_slack
-                + step_p * step_d * d_lam * d_slack
-            )
+            hope += step_d * d_lam * point.slack + step_p * point.lam * d_slack + step_p * step_d * d_lam * d_slack
         sigma = min(max(hope / total, 0.0), 1.0) ** 3
         centre = max(sigma, 1e-8) * mu
 

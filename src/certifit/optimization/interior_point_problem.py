@@ -164,9 +164,7 @@ def conjugate(v: Array, l1: Array, l2: Array, lower: Array, upper: Array) -> flo
     """Σ_j sup {v w − l1|w| − ½ l2 w² : lower ≤ w ≤ upper}"""
     excess = np.sign(v) * np.maximum(np.abs(v) - l1, 0.0)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        w = np.where(
-            l2 > 0, excess / np.where(l2 > 0, l2, 1.0), np.where(excess == 0, 0.0, np.sign(excess) * np.inf)
-        )
+        w = np.where(l2 > 0, excess / np.where(l2 > 0, l2, 1.0), np.where(excess == 0, 0.0, np.sign(excess) * np.inf))
         w = np.clip(w, lower, upper)
         # v − l1·sign(w) first: the two products apart would cancel for a long w
         value = (v - l1 * np.sign(w) - 0.5 * l2 * w) * w

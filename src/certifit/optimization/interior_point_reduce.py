@@ -57,9 +57,7 @@ def _by_guessing(problem: Polyhedral, tol: float, max_iter: int) -> CoreResult |
         return None
     used = first.iterations
     score = problem.design.forward(first.certified.z)
-    distance = np.minimum(
-        _distance(score, problem.upper, problem.high), _distance(score, problem.lower, problem.low)
-    )
+    distance = np.minimum(_distance(score, problem.upper, problem.high), _distance(score, problem.lower, problem.low))
     near = np.zeros(n, dtype=bool)
     near[np.argpartition(distance, int(BAND * size))[: int(BAND * size)]] = True
     theta = _slope(problem, score)
