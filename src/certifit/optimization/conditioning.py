@@ -20,7 +20,7 @@ __all__ = ["Units", "condition"]
 
 LARGE, SMALL = 1e50, 1e-50  # beyond these, fourth powers leave the range of double precision
 OFFSET = 1e4  # mean over deviation of a column from which it is centered
-SAMPLE = 1 << 18  # entries that are looked at; a fit that fails all the same is repeated in ordinary units
+SAMPLE = 1 << 15  # entries that are looked at; a fit that fails all the same is repeated in ordinary units
 
 
 @dataclass(frozen=True)

@@ -67,8 +67,10 @@ class Loss(ABC):
         """
         low, high = self.dual_domain(y)
         inside = (u > low) & (u < high)
-        f = np.zeros_like(u) if start is None else np.array(start, dtype=u.dtype)
-        f, slack = invert_monotone(self, y, np.where(inside, u, 0.0), f, inside)
+        if start is None:
+            f, slack = invert_monotone(self, y, np.where(inside, u, 0.0), np.zeros_like(u), inside)
+        else:
+            f, slack = _invert_near(self, y, u, start, inside)
         with np.errstate(over="ignore", invalid="ignore"):
             # u·f − ℓ(f) + |u − ℓ'(f)|·(distance to the maximizer) is never below the supremum, so
             # certificates hold.
@@ -121,6 +123,40 @@ class Loss(ABC):
         return hash((type(self), tuple(sorted(self.get_params().items()))))
 
 
+def _invert_near(loss: Loss, y: Array, u: Array, start: Array, active: Array) -> tuple[Array, Array]:
+    """`invert_monotone` from scores that are close already: plain Newton steps, and the safeguards where they fail."""
+    f = np.where(active, start, 0.0)
+    with np.errstate(all="ignore"):
+        for _ in range(4):
+            excess = loss.derivative(y, f) - u
+            move = excess / loss.second_derivative(y, f)
+            if not (np.abs(move) > 4e-16 * np.abs(f))[active].any():
+                break
+            f = np.where(active, f - move, f)
+        slack, closed = _enclosed(loss, y, u, f)
+        settled = np.abs(move) <= 1e-12 * np.maximum(np.abs(f), 1.0)
+        rest = active & ~(closed & settled)
+    if rest.any():
+        f[rest], slack[rest] = invert_monotone(loss, y[rest], u[rest], start[rest], np.ones(int(rest.sum()), dtype=bool))
+    return f, np.where(active, slack, 0.0)
+
+
+def _enclosed(loss: Loss, y: Array, u: Array, f: Array) -> tuple[Array, Array]:
+    """|u − ℓ'(y, f)| times a distance within which the slopes show the solution to lie, and whether they do."""
+    excess = np.abs(loss.derivative(y, f) - u)
+    near = 4e-16 * np.maximum(np.abs(f), 1e-300) + 2.0 * excess / loss.second_derivative(y, f)
+    closed = (loss.derivative(y, f - near) <= u) & (loss.derivative(y, f + near) >= u)
+    open_ = np.flatnonzero(~closed)
+    for _ in range(6):  # so close to the solution, rounding of the slopes can hide their order: look from farther away
+        if open_.size == 0:
+            break
+        near[open_] = 30.0 * near[open_] + 1e-16 * np.abs(u[open_])
+        a, b, c, d = y[open_], f[open_], near[open_], u[open_]
+        closed[open_] = (loss.derivative(a, b - c) <= d) & (loss.derivative(a, b + c) >= d)
+        open_ = open_[~closed[open_]]
+    return np.where(excess != 0, excess * near, 0.0), closed
+
+
 def invert_monotone(loss: Loss, y: Array, u: Array, f: Array, active: Array) -> tuple[Array, Array]:
     """Scores with ℓ'(y, f) = u, by Newton steps that fall back to bisection; where not active, f.
 
@@ -146,13 +182,12 @@ def invert_monotone(loss: Loss, y: Array, u: Array, f: Array, active: Array) -> 
             f = np.where(active, new, f)
             if not (moved & active).any():
                 break
-        excess = np.abs(loss.derivative(y, f) - u)
         # A Newton iteration can converge from one side and leave the other end of the bracket far away:
         # twice the last step, if the slopes confirm it, closes the bracket.
-        near = 4e-16 * np.maximum(np.abs(f), 1e-300) + 2.0 * excess / loss.second_derivative(y, f)
-        closed = (loss.derivative(y, f - near) <= u) & (loss.derivative(y, f + near) >= u)
-        width = np.where(closed, near, np.maximum(high - f, f - low))
-        slack = np.where(active & (excess != 0), excess * width, 0.0)
+        slack, closed = _enclosed(loss, y, u, f)
+        excess = np.abs(loss.derivative(y, f) - u)
+        slack = np.where(closed, slack, np.where(excess != 0, excess * np.maximum(high - f, f - low), 0.0))
+        slack = np.where(active, slack, 0.0)
     return f, np.where(np.isnan(slack), np.inf, slack)
 
 
@@ -185,6 +220,20 @@ def _optimal_constant(loss: Loss, y: Array, p: Array) -> float:
         # Overflows of both signs cancel to NaN: come back towards zero.
         return c > 0 if np.isnan(slope) else slope > 0
 
+    if loss.smooth:  # a few Newton steps find it, if they settle between two neighbours with slopes of opposite sign
+        c = 0.0
+        for _ in range(25):
+            f = np.full(y.shape, c)
+            with np.errstate(all="ignore"):
+                step = float(np.divide(p @ loss.derivative(y, f), p @ loss.second_derivative(y, f)))
+            if not np.isfinite(step):
+                break
+            c -= step
+            if abs(step) <= 1e-15 * abs(c):
+                near = 4e-15 * max(abs(c), 1e-300)
+                if not rises(c - near) and rises(c + near):
+                    return c
+                break
     # The magnitude of the answer is unknown, so the bisection is by magnitude: 64 steps cover all floating
     # point numbers, because as integers they are in the same order.
     low, high = _order(-FAR), _order(FAR)
