@@ -62,7 +62,12 @@ def start(module: str, task: str, contender: str) -> Contender | None:
     python = python_of(contender)
     if python is None:
         return None
-    environment = {**os.environ, "OMP_NUM_THREADS": THREADS, "OPENBLAS_NUM_THREADS": THREADS, "MKL_NUM_THREADS": THREADS}
+    environment = {
+        **os.environ,
+        "OMP_NUM_THREADS": THREADS,
+        "OPENBLAS_NUM_THREADS": THREADS,
+        "MKL_NUM_THREADS": THREADS,
+    }
     command = [str(python), str(HERE / "worker.py"), module, task, contender]
     process = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=HERE,
@@ -149,8 +154,8 @@ def main() -> None:
     parts = [
         "# Certifit beside its peers\n",
         f"Python {platform.python_version()}, {platform.machine()}, {THREADS} threads; {versions()}.\n",
-        "Same data and same threads for all, each contender in a process of its own, best of interleaved rounds. Peers run at their "
-        "loosest tolerance that reaches the wanted objective.\n",
+        "Same data and same threads for all, each contender in a process of its own, best of interleaved rounds. Peers "
+        "run at their loosest tolerance that reaches the wanted objective.\n",
     ]
     for module in MODULES:
         sys.path.insert(0, str(HERE))

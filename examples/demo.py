@@ -1,6 +1,6 @@
 """A first look: fit, read the certificate, choose alpha, write a loss of your own.
 
-    make demo
+make demo
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ class LogCosh(Loss):
 
 
 def main() -> None:
+    """Four fits, and what they prove."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 2000))
     y = X[:, :5] @ [3.0, -2.0, 1.5, 1.0, -1.0] + rng.normal(size=500)

@@ -74,17 +74,17 @@ class Certificate:
             relative = gap / scale
         else:  # the best constant is already perfect: any excess is infinitely worse, relatively
             relative = math.inf
-        values = dict(
-            kind=kind,
-            objective=float(objective),
-            bound=float(bound),
-            gap=float(gap),
-            relative_gap=float(relative),
-            certified=bool(relative <= tol),
-            iterations=int(iterations),
-            seconds=float(seconds),
-            note=note,
-        )
+        values = {
+            "kind": kind,
+            "objective": float(objective),
+            "bound": float(bound),
+            "gap": float(gap),
+            "relative_gap": float(relative),
+            "certified": bool(relative <= tol),
+            "iterations": int(iterations),
+            "seconds": float(seconds),
+            "note": note,
+        }
         for name, value in values.items():
             object.__setattr__(self, name, value)  # the dataclass is frozen
 

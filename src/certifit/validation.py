@@ -15,7 +15,7 @@ from sklearn.utils.validation import column_or_1d, validate_data
 
 from certifit._types import Array, Matrix, is_sparse
 
-__all__ = ["check_choice", "check_flag", "check_real", "check_sample_weight", "check_xy", "check_x"]
+__all__ = ["check_choice", "check_flag", "check_real", "check_sample_weight", "check_x", "check_xy"]
 
 MISSING_CURE = "fill them in (for example with sklearn.impute.SimpleImputer) or drop these rows or columns"
 
@@ -84,9 +84,7 @@ def check_xy(
         raise ValueError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None: give the target values."
         )
-    X = check_x(
-        estimator, X, reset=True, accept_sparse=accept_sparse, allow_nan=allow_nan, min_samples=min_samples
-    )
+    X = check_x(estimator, X, reset=True, accept_sparse=accept_sparse, allow_nan=allow_nan, min_samples=min_samples)
     y = column_or_1d(_from_arrow(y), warn=True)
     if numeric_target:
         y = _numeric_target(y)

@@ -34,18 +34,14 @@ class Objective:
             kept = np.ones(len(y), dtype=bool) if weight is None else weight > 0
             residual = (y - X @ coef - model.intercept_)[kept]
             return float(np.abs(residual).max() + 0.5 * self.alpha * coef @ coef)
-        return convex.objective(
-            X, y, weight, self.loss, self.penalty, self.alpha, coef, float(model.intercept_)
-        )
+        return convex.objective(X, y, weight, self.loss, self.penalty, self.alpha, coef, float(model.intercept_))
 
     def optimum(self, X: Array, y: Array, weight: Array | None, fit_intercept: bool) -> float:
         """The optimal value, from the independent solver."""
         if self.maximum:
             kept = np.ones(len(y), dtype=bool) if weight is None else weight > 0
             return convex.chebyshev(X[kept], y[kept], self.alpha, fit_intercept)
-        value, _, _ = convex.optimum(
-            X, y, weight, self.loss, self.penalty, self.alpha, self.constraint, fit_intercept
-        )
+        value, _, _ = convex.optimum(X, y, weight, self.loss, self.penalty, self.alpha, self.constraint, fit_intercept)
         return value
 
     def of_best_constant(self, y: Array, weight: Array | None, fit_intercept: bool) -> float:
@@ -64,9 +60,7 @@ class Objective:
         grid = np.concatenate([np.linspace(-5, 5, 101), y, [0.5 * (y.min() + y.max())]])
         values = [value(c) for c in grid]
         best = grid[int(np.argmin(values))]
-        found = minimize_scalar(
-            value, bounds=(best - 0.2, best + 0.2), method="bounded", options={"xatol": 1e-12}
-        )
+        found = minimize_scalar(value, bounds=(best - 0.2, best + 0.2), method="bounded", options={"xatol": 1e-12})
         return float(min(found.fun, *values))
 
 

@@ -37,9 +37,7 @@ def assert_valid(certificate: Certificate, tol: float) -> None:
     assert certificate.seconds >= 0
     assert certificate.certified == (certificate.relative_gap <= tol)
     if math.isfinite(certificate.bound):
-        assert certificate.gap == pytest.approx(
-            max(0.0, certificate.objective - certificate.bound), rel=1e-12
-        )
+        assert certificate.gap == pytest.approx(max(0.0, certificate.objective - certificate.bound), rel=1e-12)
         # A bound above the objective by more than rounding would prove the impossible.
         assert certificate.bound <= certificate.objective * (1 + 1e-9) + 1e-300
     sentence = str(certificate)

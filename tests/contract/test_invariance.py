@@ -34,9 +34,7 @@ def test_fit_twice_is_identical(case: Case) -> None:
         first = output(fit(estimator, X, y), X)
         again = output(fit(estimator, X, y), X)
         fresh = output(fit(case.build(random_state=0), X, y), X)
-        fit(
-            estimator, features(case, 40, 3), targets(case, features(case, 40, 3))
-        )  # something else in between
+        fit(estimator, features(case, 40, 3), targets(case, features(case, 40, 3)))  # something else in between
         after = output(fit(estimator, X, y), X)
     for result in (again, fresh, after):
         np.testing.assert_array_equal(result, first)

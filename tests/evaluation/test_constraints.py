@@ -52,9 +52,7 @@ def test_projection_is_the_nearest_point(constraint: Constraint) -> None:
 
 @EVERY
 def test_contains_tells_points_outside(constraint: Constraint) -> None:
-    outside = [
-        w for w in np.vstack([np.eye(D), -np.eye(D)]) * 100 if not np.allclose(constraint.project(w), w)
-    ]
+    outside = [w for w in np.vstack([np.eye(D), -np.eye(D)]) * 100 if not np.allclose(constraint.project(w), w)]
     for w in outside:
         assert not constraint.contains(w)
     assert outside or constraint == CONSTRAINTS["box"]()
@@ -86,17 +84,13 @@ def test_prox_against_the_oracle(constraint: Constraint, penalty: Penalty) -> No
     distance = 0.5 * cp.sum_squares(w - z) + step * cp.sum(convex.penalty_terms(penalty, w))
     wanted = convex.solve(cp.Problem(cp.Minimize(distance), convex.constraint_terms(constraint, w)))
     got = constraint.prox(penalty, z, step)
-    assert 0.5 * np.sum((got - z) ** 2) + step * penalty.value(got) == pytest.approx(
-        wanted, rel=1e-7, abs=1e-8
-    )
+    assert 0.5 * np.sum((got - z) ** 2) + step * penalty.value(got) == pytest.approx(wanted, rel=1e-7, abs=1e-8)
 
 
 @EVERY
 @WITH_PENALTY
 @pytest.mark.parametrize("alpha", [0.0, 0.02, 1.0])
-def test_conjugate_is_an_upper_bound_and_tight(
-    constraint: Constraint, penalty: Penalty, alpha: float
-) -> None:
+def test_conjugate_is_an_upper_bound_and_tight(constraint: Constraint, penalty: Penalty, alpha: float) -> None:
     """Below the supremum it would make certificates false, above it loose."""
     for v in points(4):
         got = constraint.conjugate(penalty, alpha, v)
@@ -131,9 +125,7 @@ def supremum(constraint: Constraint, penalty: Penalty, alpha: float, v: np.ndarr
         if abs(grid[best]) > 1e119:
             return np.inf
         bounds = (grid[max(best - 1, 0)], grid[min(best + 1, grid.size - 1)])
-        found = minimize_scalar(
-            loss, bounds=bounds, method="bounded", options={"xatol": 1e-10 * abs(grid[best])}
-        )
+        found = minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 1e-10 * abs(grid[best])})
         total -= min(at[best], found.fun)
     return total
 
@@ -202,9 +194,7 @@ def test_bounds_enclose_the_set(constraint: Constraint) -> None:
         ("l2_ball", {"radius": "1"}, TypeError, "radius"),
     ],
 )
-def test_bad_parameters_are_named(
-    name: str, parameters: dict[str, object], error: type[Exception], match: str
-) -> None:
+def test_bad_parameters_are_named(name: str, parameters: dict[str, object], error: type[Exception], match: str) -> None:
     with pytest.raises(error, match=match):
         CONSTRAINTS[name](**parameters)
 

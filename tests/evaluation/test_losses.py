@@ -16,9 +16,7 @@ from certifit.losses import LOSSES, Loss, resolve_loss
 
 EVERY = pytest.mark.parametrize("loss", [*losses(), *USER_LOSSES], ids=label)
 REGISTERED = pytest.mark.parametrize("loss", losses(), ids=label)
-SMOOTH = pytest.mark.parametrize(
-    "loss", [loss for loss in [*losses(), *USER_LOSSES] if loss.smooth], ids=label
-)
+SMOOTH = pytest.mark.parametrize("loss", [loss for loss in [*losses(), *USER_LOSSES] if loss.smooth], ids=label)
 SCORES = np.linspace(-7.03, 7.01, 83)
 
 
@@ -197,9 +195,7 @@ def test_default_dual_domain_equals_the_closed_form(loss: Loss) -> None:
     y = targets(loss)
     for default, closed in zip(Loss.dual_domain(loss, y), loss.dual_domain(y), strict=True):
         infinite = np.abs(default) > 1e150
-        np.testing.assert_allclose(
-            np.where(infinite, np.copysign(np.inf, default), default), closed, rtol=1e-12
-        )
+        np.testing.assert_allclose(np.where(infinite, np.copysign(np.inf, default), default), closed, rtol=1e-12)
 
 
 @REGISTERED
@@ -210,9 +206,7 @@ def test_hinge_terms_are_the_loss(loss: Loss) -> None:
         assert terms is None
         return
     assert terms is not None
-    value = terms.slope_high * np.maximum(f - terms.upper, 0) + terms.slope_low * np.maximum(
-        terms.lower - f, 0
-    )
+    value = terms.slope_high * np.maximum(f - terms.upper, 0) + terms.slope_low * np.maximum(terms.lower - f, 0)
     np.testing.assert_allclose(loss.value(y, f), value, rtol=1e-14)
     assert (terms.lower <= terms.upper).all()
 
@@ -255,9 +249,7 @@ def test_optimal_constant_follows_the_unit_of_y(loss: Loss, unit: float) -> None
     y = targets(loss)
     weight = np.linspace(1.0, 2.0, y.size)
     scaled, _ = loss.rescaled(1 / unit)  # type: ignore[misc]
-    np.testing.assert_allclose(
-        scaled.optimal_constant(y * unit, weight), loss.optimal_constant(y, weight) * unit
-    )
+    np.testing.assert_allclose(scaled.optimal_constant(y * unit, weight), loss.optimal_constant(y, weight) * unit)
 
 
 @REGISTERED
@@ -291,9 +283,7 @@ def test_magnitudes_up_to_1e150_give_no_nan(loss: Loss) -> None:
     sizes = np.array([0.0, 1e-150, 1e-20, 1e-3, 1.0, 1e3, 1e20, 1e150])
     signed = np.unique(np.concatenate([-sizes, sizes]))
     y, f = pairs(allowed(loss, signed), signed)
-    with np.errstate(
-        over="ignore", divide="raise", invalid="raise"
-    ):  # only an overflow to infinity is allowed
+    with np.errstate(over="ignore", divide="raise", invalid="raise"):  # only an overflow to infinity is allowed
         value, slope = loss.value(y, f), loss.derivative(y, f)
         curvature = loss.second_derivative(y, f) if loss.smooth else np.zeros_like(f)
         conjugate = loss.conjugate(y, np.where(np.isfinite(slope), slope, 0.0), f)
@@ -343,9 +333,7 @@ def test_predict_is_monotone(loss: Loss) -> None:
     assert prediction.shape == SCORES.shape
 
 
-@pytest.mark.parametrize(
-    ("name", "bad"), [("poisson", -1.0), ("gamma", 0.0), ("gamma", -2.0), ("relative", 0.0)]
-)
+@pytest.mark.parametrize(("name", "bad"), [("poisson", -1.0), ("gamma", 0.0), ("gamma", -2.0), ("relative", 0.0)])
 def test_a_target_outside_the_domain_is_named(name: str, bad: float) -> None:
     y = np.array([1.0, 2.0, bad, bad])
     with pytest.raises(ValueError, match=r"y .*row 2"):

@@ -131,9 +131,7 @@ def test_subdifferential_contains_exactly_the_supporting_slopes(penalty: Penalty
 
 
 @EVERY
-@pytest.mark.parametrize(
-    "unit", [np.array([0.5, 1.0, 3.0, 1e-3]), np.full(D, 1e50), np.array([1e-60, 1, 1e60, 2])]
-)
+@pytest.mark.parametrize("unit", [np.array([0.5, 1.0, 3.0, 1e-3]), np.full(D, 1e50), np.array([1e-60, 1, 1e60, 2])])
 def test_rescaled_is_the_same_penalty_in_other_units(penalty: Penalty, unit: np.ndarray) -> None:
     scaled = penalty.rescaled(unit)
     for w in points(12):

@@ -49,8 +49,10 @@ class _LogLinkRegressor(InferenceMixin, BaseLinear):
         return self._family(), resolve_penalty(self.penalty, **options), alpha, None
 
 
-PARAMETERS = """
+class PoissonRegressor(_LogLinkRegressor):
+    """Counts and rates: minimize the mean Poisson half deviance of exp(Xw + b) + alpha·penalty(w).
 
+    The scale of alpha is that of ``sklearn.linear_model.PoissonRegressor``.
     Parameters
     ----------
     alpha : float, default=1.0
@@ -71,14 +73,6 @@ PARAMETERS = """
         Threads of the native kernels.
     verbose : int, default=0
         1 shows a progress bar.
-"""
-
-
-class PoissonRegressor(_LogLinkRegressor):
-    __doc__ = f"""Counts and rates: minimize the mean Poisson half deviance of exp(Xw + b) + alpha·penalty(w).
-
-    The scale of alpha is that of ``sklearn.linear_model.PoissonRegressor``.
-{PARAMETERS}
     Examples
     --------
     >>> import numpy as np
@@ -99,10 +93,29 @@ class PoissonRegressor(_LogLinkRegressor):
 
 
 class GammaRegressor(_LogLinkRegressor):
-    __doc__ = f"""Positive amounts: minimize the mean Gamma half deviance of exp(Xw + b) + alpha·penalty(w).
+    """Positive amounts: minimize the mean Gamma half deviance of exp(Xw + b) + alpha·penalty(w).
 
     The scale of alpha is that of ``sklearn.linear_model.GammaRegressor``.
-{PARAMETERS}
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        Strength of the penalty; 0 gives the maximum likelihood fit, for which `summary()` has standard errors.
+    penalty : str or Penalty, default="l2"
+        A name from ``certifit.penalties.PENALTIES`` or a penalty object.
+    l1_ratio : float, default=0.5
+        Share of the absolute value when ``penalty="elasticnet"``.
+    fit_intercept : bool, default=True
+        Whether to fit the unpenalized intercept b.
+    solver : str or GradientDescent, default="auto"
+        The solver; the choice made is in `solver_`.
+    tol : float, default=1e-6
+        Wanted relative gap of the certificate.
+    max_iter : int, default=1000
+        Most iterations.
+    n_jobs : int or None, default=None
+        Threads of the native kernels.
+    verbose : int, default=0
+        1 shows a progress bar.
     Examples
     --------
     >>> import numpy as np

@@ -215,7 +215,7 @@ def choose(problem: Problem) -> str:
     if regularizer.smooth() is not None:
         if isinstance(loss, Squared):
             return "closed_form"
-        n, d = problem.shape
+        d = problem.shape[1]
         wide = d > NEWTON_LIMIT or (is_sparse(problem.X) and d > 500)
         return "newton_cg" if wide else "newton"
     if isinstance(loss, Squared) and regularizer.ball is None and (elastic or regularizer.power() is not None):

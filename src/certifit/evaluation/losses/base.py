@@ -137,7 +137,9 @@ def _invert_near(loss: Loss, y: Array, u: Array, start: Array, active: Array) ->
         settled = np.abs(move) <= 1e-12 * np.maximum(np.abs(f), 1.0)
         rest = active & ~(closed & settled)
     if rest.any():
-        f[rest], slack[rest] = invert_monotone(loss, y[rest], u[rest], start[rest], np.ones(int(rest.sum()), dtype=bool))
+        f[rest], slack[rest] = invert_monotone(
+            loss, y[rest], u[rest], start[rest], np.ones(int(rest.sum()), dtype=bool)
+        )
     return f, np.where(active, slack, 0.0)
 
 

@@ -37,9 +37,7 @@ class Huber(Loss):
 
     def __init__(self, delta: float = 1.0, curvature: float = 1.0) -> None:
         self.delta = float(check_real("delta", delta, low=0, open_low=True, high=np.inf, open_high=True))
-        self.curvature = float(
-            check_real("curvature", curvature, low=0, open_low=True, high=np.inf, open_high=True)
-        )
+        self.curvature = float(check_real("curvature", curvature, low=0, open_low=True, high=np.inf, open_high=True))
 
     @classmethod
     def from_lambda_mu(cls, lam: float, mu: float) -> Huber:

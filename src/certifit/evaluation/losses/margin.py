@@ -1,4 +1,4 @@
-"""Binary losses of the margin m = (2y − 1)·f, for targets y in {0, 1}: logistic, hinge, squared hinge, exponential, perceptron."""
+"""Binary losses of the margin m = (2y − 1)·f, for targets y in {0, 1}."""
 
 from __future__ import annotations
 

@@ -93,7 +93,9 @@ class Box(Constraint):
 
     def conjugate(self, penalty: Penalty, alpha: float, v: Array) -> float:
         low, high = self.bounds(v.shape[0])
-        best = np.clip(penalty.argmax(v / alpha) if alpha > 0 else np.where(v == 0, 0.0, np.copysign(np.inf, v)), low, high)
+        best = np.clip(
+            penalty.argmax(v / alpha) if alpha > 0 else np.where(v == 0, 0.0, np.copysign(np.inf, v)), low, high
+        )
         if not np.isfinite(best).all():
             return np.inf
         return float(np.sum(v * best - alpha * penalty.each(best)))
