@@ -53,6 +53,7 @@ class PoissonRegressor(_LogLinkRegressor):
     """Counts and rates: minimize the mean Poisson half deviance of exp(Xw + b) + alpha·penalty(w).
 
     The scale of alpha is that of ``sklearn.linear_model.PoissonRegressor``.
+
     Parameters
     ----------
     alpha : float, default=1.0
@@ -73,6 +74,7 @@ class PoissonRegressor(_LogLinkRegressor):
         Threads of the native kernels.
     verbose : int, default=0
         1 shows a progress bar.
+
     Examples
     --------
     >>> import numpy as np
@@ -96,6 +98,7 @@ class GammaRegressor(_LogLinkRegressor):
     """Positive amounts: minimize the mean Gamma half deviance of exp(Xw + b) + alpha·penalty(w).
 
     The scale of alpha is that of ``sklearn.linear_model.GammaRegressor``.
+
     Parameters
     ----------
     alpha : float, default=1.0
@@ -116,6 +119,7 @@ class GammaRegressor(_LogLinkRegressor):
         Threads of the native kernels.
     verbose : int, default=0
         1 shows a progress bar.
+
     Examples
     --------
     >>> import numpy as np
