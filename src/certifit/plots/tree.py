@@ -1,0 +1,70 @@
+"""Pictures of trees and forests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+__all__ = ["plot_oob_curve", "plot_tree"]
+
+
+def plot_tree(model: Any, ax: Any = None, max_depth: int | None = None, precision: int = 3) -> Any:
+    """Draw a fitted decision tree: questions in the boxes, yes to the left, colored by the prediction.
+
+    Parameters
+    ----------
+    model : DecisionTreeClassifier or DecisionTreeRegressor
+        A fitted tree.
+    ax : matplotlib axes, optional
+        Where to draw; a figure of a fitting size is made if it is not given.
+    max_depth : int, optional
+        Deepest level drawn.
+    precision : int, default=3
+        Significant digits.
+
+    Returns
+    -------
+    matplotlib axes
+
+    Examples
+    --------
+    >>> from certifit import DecisionTreeClassifier
+    >>> from certifit.plots.tree import plot_tree
+    >>> ax = plot_tree(DecisionTreeClassifier().fit([[0.0], [1.0]], ["no", "yes"]))
+    >>> len(ax.patches)
+    3
+    """
+    return model.plot(ax=ax, max_depth=max_depth, precision=precision)
+
+
+def plot_oob_curve(forest: Any, ax: Any = None) -> Any:
+    """Out-of-bag error of a forest after each tree.
+
+    Parameters
+    ----------
+    forest : RandomForestClassifier or RandomForestRegressor
+        Fitted with ``oob_score=True``.
+    ax : matplotlib axes, optional
+        Where to draw.
+
+    Returns
+    -------
+    matplotlib axes
+    """
+    import matplotlib.pyplot as plt  # only drawings need it
+
+    check_is_fitted(forest)
+    if not hasattr(forest, "oob_curve_"):
+        raise ValueError("the forest has no out-of-bag estimates: fit it with oob_score=True.")
+    if ax is None:
+        _, ax = plt.subplots(layout="constrained")
+    ax.plot(np.arange(1, forest.oob_curve_.shape[0] + 1), forest.oob_curve_, color="#4c78a8")
+    if hasattr(forest, "oob_interval_"):
+        low, high = forest.oob_interval_
+        ax.axhspan(low, high, color="#4c78a8", alpha=0.15, lw=0, label="95 % interval of the last value")
+        ax.legend(frameon=False)
+    ax.set(xlabel="trees", ylabel="out-of-bag error", ylim=(0, None))
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
