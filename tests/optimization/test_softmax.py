@@ -18,7 +18,8 @@ from certifit.optimization.softmax import SoftmaxProblem, block_hessian, dual_bo
 from certifit.penalties import L1, L2, ElasticNet, NoPenalty, Penalty
 
 ALPHA = 0.02
-PENALTIES: list[Penalty] = [NoPenalty(), L2(), L1(), ElasticNet(0.4), L2(weights=[1.0, 0.0, 2.0, 1.0]), L1(weights=[1.0, 0.0, 2.0, 1.0])]
+WEIGHTS = [1.0, 0.0, 2.0, 1.0]
+PENALTIES: list[Penalty] = [NoPenalty(), L2(), L1(), ElasticNet(0.4), L2(weights=WEIGHTS), L1(weights=WEIGHTS)]
 
 
 def data(seed: int = 0, n: int = 90, d: int = 4, k: int = 3) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -42,7 +43,9 @@ def optimum(X: np.ndarray, y: np.ndarray, p: np.ndarray, penalty: Penalty, alpha
     return convex.solve(cp.Problem(cp.Minimize(loss + alpha * total), conditions))
 
 
-def problem(X: Any, y: np.ndarray, p: np.ndarray, penalty: Penalty, intercept: bool = True, alpha: float = ALPHA) -> SoftmaxProblem:
+def problem(
+    X: Any, y: np.ndarray, p: np.ndarray, penalty: Penalty, intercept: bool = True, alpha: float = ALPHA
+) -> SoftmaxProblem:
     return SoftmaxProblem(X, y, p, int(y.max()) + 1, Regularizer.of(penalty, alpha, None, X.shape[1]), intercept)
 
 

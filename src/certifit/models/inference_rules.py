@@ -11,6 +11,7 @@ from scipy import special
 from certifit._types import Array, Matrix
 from certifit.evaluation.losses.base import Loss
 from certifit.evaluation.losses.gamma import Gamma
+from certifit.evaluation.losses.margin import Logistic
 from certifit.evaluation.losses.poisson import Poisson
 from certifit.evaluation.losses.quantile import Absolute, Quantile
 from certifit.evaluation.losses.squared import Squared
@@ -55,6 +56,8 @@ def covariance_rule(loss: Loss) -> Callable[[Fit], Parts]:
         return _classical
     if isinstance(loss, (Poisson, Gamma)):
         return _expected
+    if isinstance(loss, Logistic):
+        return _logit
     if isinstance(loss, (Absolute, Quantile)):
         return _kernel_sandwich
     if loss.smooth:
@@ -119,6 +122,14 @@ def _expected(fit: Fit) -> Parts:
     else:  # rates have a quasi-likelihood only
         likelihood = float("nan")
     return Parts(scale * inverse, "z", "expected information", rank, dof, scale, likelihood)
+
+
+def _logit(fit: Fit) -> Parts:
+    """Observed and expected information agree for the logit link."""
+    inverse, rank = _inverse(fit.X, fit.weight * fit.loss.second_derivative(fit.y, fit.f), fit.fit_intercept)
+    hard = bool(((fit.y == 0) | (fit.y == 1)).all())  # shares have a quasi-likelihood only
+    likelihood = -float(fit.weight @ fit.loss.value(fit.y, fit.f)) if hard else float("nan")
+    return Parts(inverse, "z", "expected information", rank, fit.n - rank, 1.0, likelihood)
 
 
 def _sandwich(fit: Fit) -> Parts:

@@ -270,9 +270,7 @@ def quadratic(
         The new coefficients and the change of the scores.
     """
     d = X.shape[1]
-    chosen = (
-        np.arange(d, dtype=np.int64) if columns is None else np.ascontiguousarray(columns, dtype=np.int64)
-    )
+    chosen = np.arange(d, dtype=np.int64) if columns is None else np.ascontiguousarray(columns, dtype=np.int64)
     result = _native.quadratic(
         _matrix(X),
         _vector(r),
@@ -342,9 +340,7 @@ def _matrix(X: Matrix) -> Any:
             X = X.copy()
             X.sum_duplicates()
         index = np.result_type(X.indices, X.indptr)
-        return _native.csc(
-            X.data, X.indices.astype(index, copy=False), X.indptr.astype(index, copy=False), X.shape[0]
-        )
+        return _native.csc(X.data, X.indices.astype(index, copy=False), X.indptr.astype(index, copy=False), X.shape[0])
     return _native.dense(np.asfortranarray(X))
 
 

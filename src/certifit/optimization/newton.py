@@ -23,8 +23,10 @@ from certifit._types import Array, is_sparse
 from certifit.base import Progress
 from certifit.evaluation.losses import Loss
 from certifit.optimization.matrix import matvec, rmatvec, weighted_gram
-from certifit.optimization.problem import Problem, Solution, dual_bound
+from certifit.optimization.problem import Problem, Solution, dual_bound, into_domain
+from certifit.optimization.rows import one_blas_thread
 from certifit.optimization.sketch import descend
+from certifit.optimization.sketch import gram as row_gram
 
 __all__ = ["Damping", "armijo", "newton", "newton_cg", "subsample_start"]
 
@@ -34,12 +36,27 @@ SUBSAMPLE_FROM = 20_000  # rows per stage below which a warm start on a part of 
 
 def newton(problem: Problem, start: tuple[Array, float], tol: float, max_iter: int, clock: Progress) -> Solution:
     """Newton with Cholesky; `tol` is the absolute gap to reach."""
+    if not _is_tall(problem):
+        return _newton(problem, start, tol, max_iter, clock, _cholesky_direction, "newton")
+    with one_blas_thread():  # every pass over X is threaded as a whole
+        return _tall_newton(problem, start, tol, max_iter, clock)
+
+
+def _is_tall(problem: Problem) -> bool:
+    """Whether an eighth of the rows already tells much about the optimum."""
+    n, d = problem.shape
+    return n // 8 >= max(SKETCH_FROM, 20 * d) and not is_sparse(problem.X)
+
+
+def _tall_newton(problem: Problem, start: tuple[Array, float], tol: float, max_iter: int, clock: Progress) -> Solution:
     w, b, precondition = _sketch(problem, start, tol, max_iter)
     if precondition is None:
         return _newton(problem, (w, b), tol, max_iter, clock, _cholesky_direction, "newton")
     w, b, used, objective, bound = descend(problem, (w, b), precondition, tol, max_iter)
     if objective - bound <= tol:
-        return Solution(w, b, used, "newton", bound, objective)
+        return Solution(w, b, max(used, 1), "newton", bound, objective)
+    if not problem.objective(w, b) <= problem.objective(*start):  # a part that was not like the whole (rare classes)
+        w, b = start
     solution = _newton(problem, (w, b), tol, max(1, max_iter - used), clock, _cholesky_direction, "newton")
     return replace(solution, iterations=solution.iterations + used)
 
@@ -54,7 +71,7 @@ def _sketch(
     n, d = problem.shape
     l2 = problem.regularizer.smooth()
     part = n // 8
-    if part < max(SKETCH_FROM, 20 * d) or is_sparse(problem.X) or l2 is None:
+    if not _is_tall(problem) or l2 is None:
         return (*start, None)
     # A fixed seed: the start must not depend on anything but the data, and the end does not depend on the start.
     chosen = np.sort(np.random.default_rng(0).choice(n, part, replace=False))
@@ -67,8 +84,7 @@ def _sketch(
         w, b = solution.coef, solution.intercept
     else:
         w, b, *_ = descend(small, (w, b), precondition, rough, max_iter)
-    h = small.loss.second_derivative(small.y, small.scores(w, b))
-    gram = weighted_gram(small.X, weight * h)
+    gram = row_gram(small, small.loss.second_derivative(small.y, small.scores(w, b)))
     gram[np.arange(1, d + 1), np.arange(1, d + 1)] += l2
     if not problem.fit_intercept:
         gram[0, :], gram[:, 0], gram[0, 0] = 0.0, 0.0, 1.0
@@ -185,16 +201,19 @@ def armijo(
 def _newton_bound(problem: Problem, theta: Array, f: Array, v: Array) -> float:
     """D at the dual point of a Newton step, whose −Xᵀ(pθ) equals v = l2·(w + δ) by construction."""
     with np.errstate(all="ignore"):
-        low, high = problem.loss.dual_domain(problem.y)
-        if ((theta < low) | (theta > high) | ~np.isfinite(theta)).any():
+        if not np.isfinite(theta).all():
+            return 0.0
+        inside, slack = into_domain(problem, theta, f)
+        if not slack <= 1e-9 * problem.scale:
             return 0.0
         v = np.where(problem.regularizer.smooth() == 0.0, 0.0, v)
-        bound = -float(problem.p @ problem.loss.conjugate(problem.y, theta, start=f)) - problem.regularizer.conjugate(v)
+        conjugate = problem.loss.conjugate(problem.y, inside, start=f)
+        bound = -float(problem.p @ conjugate) - problem.regularizer.conjugate(v) - slack
     return bound if np.isfinite(bound) else 0.0
 
 
 def _cholesky_direction(problem: Problem, h: Array, g: Array, g_b: float, l2: Array) -> tuple[Array, float]:
-    gram = weighted_gram(problem.X, problem.p * h)
+    gram = weighted_gram(problem.X, problem.p * h) if is_sparse(problem.X) else row_gram(problem, h)
     gram[np.arange(1, g.shape[0] + 1), np.arange(1, g.shape[0] + 1)] += l2
     if problem.fit_intercept:
         delta = solve_semidefinite(gram, -np.concatenate([[g_b], g]))

@@ -22,7 +22,7 @@ from certifit.evaluation.losses import Loss
 from certifit.optimization.matrix import columns, matvec, rmatvec, weighted_gram
 from certifit.optimization.regularizer import Regularizer
 
-__all__ = ["Problem", "Solution", "dual_bound"]
+__all__ = ["Problem", "Solution", "dual_bound", "into_domain"]
 
 
 @dataclass(frozen=True)
@@ -137,12 +137,25 @@ def dual_bound(problem: Problem, w: Array, f: Array, *, theta: Array | None = No
             if not new.any():
                 break
             tight |= new
+        inside, moved = into_domain(problem, theta, f)
+        if moved <= 1e-9 * problem.scale:  # rounding at the edge of the domain, not a direction that leads out of it
+            theta, slack = inside, slack + moved
         scale = min(_largest_scale(v, low, high), _largest_scale(theta, *loss.dual_domain(y)))
         if scale <= 0.0 or not np.isfinite(theta).all():
             return 0.0
         conjugate = loss.conjugate(y, scale * theta, start=f)
         bound = -float(p @ conjugate) - regularizer.conjugate(scale * v) - slack
     return max(bound, 0.0) if np.isfinite(bound) else 0.0
+
+
+def into_domain(problem: Problem, theta: Array, f: Array) -> tuple[Array, float]:
+    """θ moved to the nearest slopes that the loss can have, and what the move may cost the dual equations.
+
+    A saturated row (a probability of 1 − 1e-50) has its slope on the edge of the domain, and rounding puts it outside.
+    """
+    low, high = problem.loss.dual_domain(problem.y)
+    inside = np.clip(theta, low, high)
+    return inside, float(problem.p @ np.abs((inside - theta) * f))
 
 
 def _orthogonalize(problem: Problem, theta: Array, h: Array, tight: Array) -> tuple[Array, bool]:

@@ -11,12 +11,11 @@ accelerated proximal gradient runs on the Gram matrix. A line search on P makes 
 from __future__ import annotations
 
 from dataclasses import replace
-
 from typing import Any
 
 import numpy as np
 
-from certifit._types import Array, Matrix, is_sparse
+from certifit._types import Array, is_sparse
 from certifit.base import Progress
 from certifit.optimization import coordinate
 from certifit.optimization.matrix import ColumnCache, matvec, rmatvec, weighted_gram
@@ -27,12 +26,13 @@ from certifit.optimization.regularizer import kernel_penalty
 __all__ = ["prox_newton"]
 
 GRAM_LIMIT = 2000  # a larger working set is solved on its columns
-NEAR = 1e3  # a bound is worth its pass over X once the model promises less than this many tolerances
+NEAR = 30.0  # a bound is worth its pass over X once the model promises less than this many tolerances
+ALMOST = 0.97  # share of the l1 strength from which a slope counts as near to it
+ROUGH, FINE = 0.1, 1e-3  # precision of a model step, as a share of the present violation
+LAST = 1e-4  # promise, as a share of the scale, after which the next step is likely to be the last
 
 
-def prox_newton(
-    problem: Problem, start: tuple[Array, float], tol: float, max_iter: int, clock: Progress
-) -> Solution:
+def prox_newton(problem: Problem, start: tuple[Array, float], tol: float, max_iter: int, clock: Progress) -> Solution:
     """Minimize P to the absolute gap `tol`."""
     start = subsample_start(problem, start, tol, max_iter, prox_newton)
     if is_sparse(problem.X) and problem.X.format != "csc":
@@ -46,20 +46,21 @@ def prox_newton(
     # Sparse columns are cheap to sweep, so that a generous first working set saves whole steps.
     size = max(d // 16 if is_sparse(problem.X) else 10, 2 * int(np.count_nonzero(w)))
     damping, cache = Damping(loss), ColumnCache(problem.X)
-    iteration = 0
+    l1 = (regularizer.elastic() or (np.full(d, np.inf),))[0]
+    iteration, inner = 0, ROUGH
     for iteration in range(1, max_iter + 1):
         theta, h = loss.derivative(y, f), damping.curvature(y, f)
         g = rmatvec(problem.X, p * theta)
         if separable:
             violation = regularizer.violation(w, g)
-            chosen = _working_set(w, violation, size if d > 200 else d)
+            near = np.abs(g) > ALMOST * l1  # columns that the step may wake, and that would then spoil the bound
+            chosen = _working_set(w, violation, near, size if d > 200 else d)
             size = min(d, 2 * size)
-            part = cache(chosen)
-            dw, db = _model_step(problem, part, chosen, w, g, theta, h, 0.1 * float(violation.max()))
+            dw, db, df = _model_step(problem, cache, chosen, w, g, theta, h, inner * float(violation.max()))
         else:
-            size, chosen, part = d, np.arange(d), problem.X
+            size, chosen = d, np.arange(d)
             dw, db = _generic_step(problem, w, g, theta, h)
-        df = matvec(part, dw) + db
+            df = matvec(problem.X, dw) + db
         full = np.zeros(d)
         full[chosen] = dw
         promised = float(g[chosen] @ dw) + float(p @ theta) * db + regularizer.value(w + full) - regularizer.value(w)
@@ -69,6 +70,8 @@ def prox_newton(
             objective,
             promised,
         )
+        # Near the optimum the model is exact, and solving it well proves the gap sooner than another step.
+        inner = FINE if -promised < LAST * problem.scale else ROUGH
         stuck = step == 0.0 or objective - reached <= 1e-16 * abs(objective)
         # The slopes that the model predicts are a dual point accurate to second order.
         if -promised <= NEAR * tol or iteration == max_iter:
@@ -92,9 +95,9 @@ def prox_newton(
     return Solution(w, b, iteration, "prox_newton", bound, objective, note=note)
 
 
-def _working_set(w: Array, violation: Array, size: int) -> Array:
-    """The support and the columns that violate the optimality conditions most."""
-    wanted = (w != 0) | (violation > 0)
+def _working_set(w: Array, violation: Array, near: Array, size: int) -> Array:
+    """The support, the columns that violate the optimality conditions most, and as there is room those near to it."""
+    wanted = (w != 0) | (violation > 0) | near
     count = int(wanted.sum())
     if count <= size:
         return np.flatnonzero(wanted)
@@ -104,15 +107,15 @@ def _working_set(w: Array, violation: Array, size: int) -> Array:
 
 
 def _model_step(
-    problem: Problem, part: Matrix, chosen: Array, w: Array, g: Array, theta: Array, h: Array, tol: float
-) -> tuple[Array, float]:
-    """Minimizer of the quadratic model over the working set, whose columns are `part`, as a step from w."""
+    problem: Problem, cache: ColumnCache, chosen: Array, w: Array, g: Array, theta: Array, h: Array, tol: float
+) -> tuple[Array, float, Array]:
+    """Minimizer of the quadratic model over the working set, as a step from w, and the change of the scores."""
     X, p, with_b = problem.X, problem.p, problem.fit_intercept
     k = chosen.shape[0]
     shape = kernel_penalty(problem.regularizer)
     if k > min(GRAM_LIMIT, X.shape[0]) or (is_sparse(X) and k > 500):
         result = coordinate.quadratic(
-            X.tocsc() if is_sparse(X) else X,
+            X,
             -p * theta,
             p * h,
             coef=w,
@@ -122,8 +125,9 @@ def _model_step(
             n_threads=problem.threads,
             **shape,
         )
-        return result.coef[chosen] - w[chosen], result.intercept_change
-    gram = weighted_gram(part, p * h)
+        return result.coef[chosen] - w[chosen], result.intercept_change, result.scores_change
+    columns = cache(chosen)
+    gram = weighted_gram(columns, p * h)
     q = shape.pop("q")
     # The intercept is a column like the others, without penalty or bounds.
     part = {
@@ -134,7 +138,8 @@ def _model_step(
     negative, old = np.append(-(p @ theta), -g[chosen])[first:], np.append(0.0, w[chosen])[first:]
     part = {key: None if value is None else value[first:] for key, value in part.items()}
     delta = _solve_model(gram[first:, first:], negative, old, q, tol, part) - old
-    return (delta[1:], float(delta[0])) if with_b else (delta, 0.0)
+    dw, db = (delta[1:], float(delta[0])) if with_b else (delta, 0.0)
+    return dw, db, matvec(columns, dw) + db
 
 
 def _solve_model(gram: Array, negative: Array, old: Array, q: float | None, tol: float, part: dict[str, Any]) -> Array:

@@ -1,8 +1,8 @@
 """Descent with the Hessian of a part of the rows: for tall data, a few gradients of all rows are enough.
 
-The Hessian of m random rows differs from that of all n by a factor 1 ± O(√(d/m)), so that as a preconditioner it leaves a
-problem of condition near one. L-BFGS on top of it learns the rest. Every iteration costs one pass over X; no d × d matrix
-of all rows is ever formed.
+The Hessian of m random rows differs from that of all n by a factor 1 ± O(√(d/m)), so that as a preconditioner it
+leaves a problem of condition near one. L-BFGS on top of it learns the rest. Every iteration costs one pass over X; no
+d × d matrix of all rows is ever formed.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from typing import NamedTuple
 import numpy as np
 
 from certifit._types import Array
-from certifit.optimization.matrix import BLOCK, matvec, rmatvec
+from certifit.optimization.matrix import matvec, rmatvec, weighted_gram
 from certifit.optimization.problem import Problem
+from certifit.optimization.rows import over_rows, row_blocks
 
-__all__ = ["descend", "quasi_newton"]
+__all__ = ["descend", "gram", "quasi_newton"]
 
 Gradient = Callable[[Array], Array]
 
@@ -31,8 +32,8 @@ def quasi_newton(
 ) -> tuple[Array, Array, int]:
     """Preconditioned L-BFGS from x with gradient g near the minimum of a smooth convex function.
 
-    No function values: a step is accepted when it shrinks the gradient in the norm of the preconditioner, which near the
-    minimum is the distance to it. Stops at `enough`, at `max_iter`, or when steps no longer help.
+    No function values: a step is accepted when it shrinks the gradient in the norm of the preconditioner, which near
+    the minimum is the distance to it. Stops at `enough`, at `max_iter`, or when steps no longer help.
 
     Returns
     -------
@@ -59,7 +60,7 @@ def quasi_newton(
         curvature = float(s @ y)
         if curvature > 0.0:
             pairs = [*pairs[-9:], (s, y, curvature)]
-        helped = size_new < 0.5 * size
+        helped = size_new < 0.7 * size
         x, g, size = x_new, g_new, size_new
         if not helped:
             break
@@ -95,15 +96,29 @@ def read(problem: Problem, w: Array, b: float, l2: Array) -> Pass:
     """Scores, slopes, curvatures and the gradient; every block of rows is used while it is in the cache."""
     n, d = problem.shape
     f, theta, h = np.empty(n), np.empty(n), np.empty(n)
-    sums = np.zeros((d, 2))
-    for rows in _row_blocks(n, d):
-        part, y, p = problem.X[rows], problem.y[rows], problem.p[rows]
-        f[rows] = matvec(part, w) + b
-        theta[rows], h[rows] = problem.loss.derivative(y, f[rows]), problem.loss.second_derivative(y, f[rows])
-        sums[:, 0] += rmatvec(part, p * theta[rows])
-        sums[:, 1] += rmatvec(part, p * h[rows])
+
+    def work(chunk: slice) -> tuple[Array, Array]:
+        slope, bent = np.zeros(d), np.zeros(d)
+        for rows in row_blocks(chunk, d):
+            part, y, p = problem.X[rows], problem.y[rows], problem.p[rows]
+            score = matvec(part, w) + b
+            f[rows] = score
+            theta[rows], h[rows] = problem.loss.derivative(y, score), problem.loss.second_derivative(y, score)
+            slope += rmatvec(part, p * theta[rows])
+            bent += rmatvec(part, p * h[rows])
+        return slope, bent
+
+    found = over_rows(work, n, d, problem.threads)
     first = float(problem.p @ theta) if problem.fit_intercept else 0.0
-    return Pass(f, theta, h, np.append(first, sums[:, 0] + l2 * w), sums[:, 1])
+    gradient = np.append(first, sum(part[0] for part in found) + l2 * w)
+    return Pass(f, theta, h, gradient, np.asarray(sum(part[1] for part in found)))
+
+
+def gram(problem: Problem, h: Array) -> Array:
+    """[1 X]ᵀ·diag(p h)·[1 X]."""
+    n, d = problem.shape
+    ph = problem.p * h
+    return np.asarray(sum(over_rows(lambda rows: weighted_gram(problem.X[rows], ph[rows]), n, d, problem.threads)))
 
 
 def descend(
@@ -155,10 +170,7 @@ def _bound(problem: Problem, found: Pass, w: Array, l2: Array) -> float:
             shift = float(problem.p @ theta) / total
             theta, v = theta - shift * found.h, v + shift * found.bent
     with np.errstate(all="ignore"):
-        bound = -float(problem.p @ problem.loss.conjugate(problem.y, theta, start=found.f)) - problem.regularizer.conjugate(v)
+        bound = -float(
+            problem.p @ problem.loss.conjugate(problem.y, theta, start=found.f)
+        ) - problem.regularizer.conjugate(v)
     return bound if np.isfinite(bound) else 0.0
-
-
-def _row_blocks(n: int, d: int) -> list[slice]:
-    size = max(64, BLOCK // max(d, 1))
-    return [slice(i, min(i + size, n)) for i in range(0, n, size)]

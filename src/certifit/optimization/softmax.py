@@ -6,15 +6,15 @@ Fenchel's dual: for slopes θ_i with Σ_k θ_ik = 0, π_i = θ_i + e_{y_i} ≥ 0
 
     D(θ) = −Σ_i p_i Σ_k π_ik ln π_ik − Σ_k R*(−Xᵀ(p θ_k))  ≤  min P.
 
-At the optimum π are the fitted probabilities. All arrays of scores and slopes are class-major, shape (K, n): reductions over
-the classes then run along contiguous vectors.
+At the optimum π are the fitted probabilities. All arrays of scores and slopes are class-major, shape (K, n):
+reductions over the classes then run along contiguous vectors.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import scipy.linalg
@@ -22,16 +22,28 @@ import scipy.sparse as sp
 from scipy.linalg import blas
 from scipy.special import xlogy
 
-from certifit._types import Array, Matrix
+from certifit._types import Array, Matrix, is_sparse
 from certifit.base import Progress
 from certifit.certificate import Certificate
 from certifit.evaluation.losses.softmax import Softmax
 from certifit.optimization.regularizer import Regularizer
+from certifit.optimization.rows import one_blas_thread, over_rows, row_blocks
 
-__all__ = ["SoftmaxProblem", "SoftmaxSolution", "State", "block_hessian", "dual_bound", "minimize_softmax", "risk_of"]
+__all__ = [
+    "SoftmaxProblem",
+    "SoftmaxSolution",
+    "State",
+    "block_hessian",
+    "dual_bound",
+    "evaluate",
+    "minimize_softmax",
+    "orthogonalize",
+    "risk_of",
+    "slopes",
+]
 
 Solve = Callable[[Array], Array]
-BLOCK = 1 << 18  # entries of a block of rows: about a core's cache
+T = TypeVar("T")
 EXACT_LIMIT = 2500  # K·(d + 1) up to which the whole Hessian is factored
 LARGE, SMALL = 1e50, 1e-50  # beyond these, fourth powers leave the range of double precision
 
@@ -67,21 +79,25 @@ class SoftmaxProblem:
     @property
     def dense(self) -> bool:
         """Whether X is a NumPy array."""
-        return not sp.issparse(self.X)
+        return not is_sparse(self.X)
 
     def start(self) -> tuple[Array, Array]:
         """The best constant model."""
         return np.zeros((self.n_classes, self.shape[1])), self.constant.copy()
 
-    def blocks(self) -> Iterator[tuple[slice, Matrix]]:
-        """Blocks of rows in double precision, of a size that stays in the cache; sparse X is one block."""
+    def chunks(self, work: Callable[[slice], T]) -> list[T]:
+        """The results of `work` on chunks of rows; sparse X is one chunk."""
         n, d = self.shape
         if not self.dense:
-            yield slice(0, n), self.X
+            return [work(slice(0, n))]
+        return over_rows(work, n, d + self.n_classes, self.threads)
+
+    def blocks(self, chunk: slice) -> Iterator[tuple[slice, Matrix]]:
+        """Blocks of rows of a chunk in double precision, of a size that stays in the cache."""
+        if not self.dense:
+            yield chunk, self.X
             return
-        size = max(64, BLOCK // max(d, 1))
-        for begin in range(0, n, size):
-            rows = slice(begin, min(begin + size, n))
+        for rows in row_blocks(chunk, 2 * (self.shape[1] + 4 * self.n_classes)):
             yield rows, self.X[rows].astype(np.float64, copy=False)
 
     def penalty(self, W: Array) -> float:
@@ -91,17 +107,43 @@ class SoftmaxProblem:
     def scores(self, W: Array, b: Array) -> Array:
         """Class-major scores, shape (K, n)."""
         f = np.empty((self.n_classes, self.shape[0]))
-        for rows, part in self.blocks():
-            f[:, rows] = forward(part, W)
-        f += b[:, None]
+
+        def work(chunk: slice) -> None:
+            for rows, part in self.blocks(chunk):
+                np.add(forward(part, W), b[:, None], out=f[:, rows])
+
+        self.chunks(work)
         return f
 
     def pullback(self, u: Array) -> Array:
         """u·X for class-major u, shape (K, d)."""
-        total = np.zeros((self.n_classes, self.shape[1]))
-        for rows, part in self.blocks():
-            total += backward(part, u[:, rows])
-        return total
+
+        def work(chunk: slice) -> Array:
+            total = np.zeros((self.n_classes, self.shape[1]))
+            for rows, part in self.blocks(chunk):
+                total += backward(part, u[:, rows])
+            return total
+
+        return np.asarray(sum(self.chunks(work)))
+
+    def curved(self, probability: Array, W: Array, b: Array) -> tuple[Array, Array, Array]:
+        """Aδ for δ = (W, b), and the product of the Hessian of the loss with δ, in one pass over X."""
+        z = np.empty((self.n_classes, self.shape[0]))
+
+        def work(chunk: slice) -> tuple[Array, Array]:
+            total, total_b = np.zeros((self.n_classes, self.shape[1])), np.zeros(self.n_classes)
+            for rows, part in self.blocks(chunk):
+                score = forward(part, W)
+                score += b[:, None]
+                z[:, rows] = score
+                bent = curve(probability[:, rows], score)
+                bent *= self.p[rows]
+                total += backward(part, bent)
+                total_b += bent.sum(axis=1)
+            return total, total_b
+
+        found = self.chunks(work)
+        return z, np.asarray(sum(part[0] for part in found)), np.asarray(sum(part[1] for part in found))
 
 
 class State(NamedTuple):
@@ -133,12 +175,13 @@ class SoftmaxSolution:
 
 def forward(part: Matrix, W: Array) -> Array:
     """W·Xᵀ for a block of rows, shape (K, m)."""
-    return np.asarray((part @ W.T).T if sp.issparse(part) else W @ part.T)
+    # The tall product and a small transpose take half the time of the product in the wanted order.
+    return np.ascontiguousarray((part @ np.ascontiguousarray(W.T)).T)
 
 
 def backward(part: Matrix, u: Array) -> Array:
     """u·X for a block of rows, shape (K, d)."""
-    return np.asarray((part.T @ u.T).T if sp.issparse(part) else u @ part)
+    return np.asarray((part.T @ u.T).T if is_sparse(part) else u @ part)
 
 
 def risk_of(problem: SoftmaxProblem, f: Array) -> float:
@@ -154,22 +197,32 @@ def evaluate(problem: SoftmaxProblem, W: Array, b: Array) -> State:
     """Scores, probabilities, objective and gradient at (W, b): each row is read once."""
     K, n = problem.n_classes, problem.shape[0]
     f, probability = np.empty((K, n)), np.empty((K, n))
-    gradient, gradient_b, value = np.zeros((K, problem.shape[1])), np.zeros(K), 0.0
-    for rows, part in problem.blocks():
-        y, p = problem.y[rows], problem.p[rows]
-        m = np.arange(y.shape[0])
-        z = forward(part, W)
-        z += b[:, None]
-        highest = z.max(axis=0)
-        e = np.exp(z - highest)
-        total = e.sum(axis=0)
-        value += float(p @ np.maximum(np.log(total) + (highest - z[y, m]), 0.0))
-        e /= total
-        f[:, rows], probability[:, rows] = z, e
-        e[y, m] -= 1.0
-        e *= p
-        gradient += backward(part, e)
-        gradient_b += e.sum(axis=1)
+
+    def work(chunk: slice) -> tuple[float, Array, Array]:
+        value, gradient, gradient_b = 0.0, np.zeros((K, problem.shape[1])), np.zeros(K)
+        for rows, part in problem.blocks(chunk):
+            y, p = problem.y[rows], problem.p[rows]
+            m = np.arange(y.shape[0])
+            z = forward(part, W)
+            z += b[:, None]
+            f[:, rows] = z
+            own = z[y, m]
+            highest = z.max(axis=0)
+            z -= highest
+            e = np.exp(z, out=z)
+            total = e.sum(axis=0)
+            value += float(p @ np.maximum(np.log(total) + (highest - own), 0.0))
+            e /= total
+            probability[:, rows] = e
+            e[y, m] -= 1.0
+            e *= p
+            gradient += backward(part, e)
+            gradient_b += e.sum(axis=1)
+        return value, gradient, gradient_b
+
+    found = problem.chunks(work)
+    value = sum(part[0] for part in found)
+    gradient, gradient_b = np.asarray(sum(part[1] for part in found)), np.asarray(sum(part[2] for part in found))
     if not problem.fit_intercept:
         gradient_b[:] = 0.0
     return State(W, b, f, probability, value + problem.penalty(W), gradient, gradient_b)
@@ -192,8 +245,8 @@ def curve(probability: Array, z: Array) -> Array:
 def dual_bound(problem: SoftmaxProblem, state: State, theta: Array | None = None) -> float:
     """A lower bound of the optimal value from slopes, those at the present scores by default.
 
-    The slopes are made orthogonal to the intercepts and to unpenalized columns by Newton's step in the dual, which keeps
-    Σ_k θ_k = 0, then scaled towards zero until they satisfy the bounds of an L1 penalty. Zero is always a bound.
+    The slopes are made orthogonal to the intercepts and to unpenalized columns by Newton's step in the dual, which
+    keeps Σ_k θ_k = 0, then scaled towards zero until they satisfy the bounds of an L1 penalty. Zero is always a bound.
     """
     p, pi, regularizer = problem.p, state.probability, problem.regularizer
     if not np.isfinite(state.f).all():
@@ -205,7 +258,7 @@ def dual_bound(problem: SoftmaxProblem, state: State, theta: Array | None = None
     tight = np.flatnonzero((l1 == 0.0) & (l2 == 0.0))
     theta = slopes(problem, pi) if theta is None else theta
     with np.errstate(all="ignore"):
-        theta, ok = _orthogonalize(problem, theta, pi, tight)
+        theta, ok = orthogonalize(problem, theta, pi, tight)
         if not ok:
             return 0.0
         v = -problem.pullback(p * theta)
@@ -216,7 +269,7 @@ def dual_bound(problem: SoftmaxProblem, state: State, theta: Array | None = None
         bounded = (l2 == 0.0) & (l1 > 0.0)
         largest = np.abs(v[:, bounded]).max(axis=0, initial=0.0)
         scale = float(np.where(largest > l1[bounded], l1[bounded] / largest, 1.0).min(initial=1.0))
-        return dual_value(problem, scale * theta, scale * v) - slack if scale > 0 else 0.0
+        return max(0.0, dual_value(problem, scale * theta, scale * v) - slack) if scale > 0 else 0.0
 
 
 def dual_value(problem: SoftmaxProblem, theta: Array, v: Array) -> float:
@@ -226,19 +279,20 @@ def dual_value(problem: SoftmaxProblem, theta: Array, v: Array) -> float:
         pi[problem.y, np.arange(pi.shape[1])] += 1.0
         if not (pi.min() >= -1e-300 and np.isfinite(pi).all()):
             return 0.0
-        entropy = float(problem.p @ xlogy(pi, np.maximum(pi, 0.0)).sum(axis=0))
+        # At the smallest normal number, π ln π is zero to all digits that count.
+        entropy = float(((pi * np.log(np.maximum(pi, np.finfo(float).tiny))) @ problem.p).sum())
         bound = -entropy - sum(problem.regularizer.conjugate(row) for row in v)
     return max(bound, 0.0) if np.isfinite(bound) else 0.0
 
 
-def _orthogonalize(problem: SoftmaxProblem, theta: Array, pi: Array, tight: Array) -> tuple[Array, bool]:
+def orthogonalize(problem: SoftmaxProblem, theta: Array, pi: Array, tight: Array) -> tuple[Array, bool]:
     """θ + H·(A z) with Aᵀ(pθ) = 0 for A = [1 X_tight]."""
     K, p = problem.n_classes, problem.p
     if tight.shape[0] == 0:
         if not problem.fit_intercept:
             return theta, True
         small = np.diag(pi @ p) - (pi * p) @ pi.T + (1.0 / K**2)
-        for _ in range(3):
+        for _ in range(2):
             shift = np.linalg.lstsq(small, -(theta @ p), rcond=None)[0]
             theta = theta + curve(pi, np.broadcast_to((shift - shift.mean())[:, None], theta.shape))
         return theta, bool(np.isfinite(theta).all())
@@ -268,29 +322,41 @@ def split(Z: Array, fit_intercept: bool) -> tuple[Array, Array]:
     return (Z[:, 1:], Z[:, 0]) if fit_intercept else (Z, np.zeros(Z.shape[0]))
 
 
-def block_hessian(problem: SoftmaxProblem, p: Array, pi: Array) -> Array:
-    """Σ_i p_i (diag(π_i) − π_i π_iᵀ) ⊗ x̃_i x̃_iᵀ, shape (KD, KD), from products of blocks of rows."""
+def block_hessian(problem: SoftmaxProblem, p: Array, pi: Array, *, single: bool = False) -> Array:
+    """Σ_i p_i (diag(π_i) − π_i π_iᵀ) ⊗ x̃_i x̃_iᵀ, shape (KD, KD), from products of blocks of rows.
+
+    With `single` the products are in single precision, which is enough for a preconditioner.
+    """
     K, first = problem.n_classes, int(problem.fit_intercept)
-    D = problem.shape[1] + first
-    total = np.zeros((K * D, K * D), order="F")
-    diagonal = np.zeros((K, D, D))
-    size = max(64, BLOCK // (K * D))
-    n = problem.shape[0]
-    root = np.sqrt(p)
-    for begin in range(0, n, size):
-        rows = slice(begin, min(begin + size, n))
-        part = problem.X[rows]
-        part = (part.toarray() if sp.issparse(part) else part).astype(np.float64, copy=False)
-        m = part.shape[0]
-        tilde = np.empty((m, D))
-        tilde[:, :first], tilde[:, first:] = 1.0, part
-        Z = np.empty((m, K, D))
-        np.multiply(tilde[:, None, :], (root[rows] * pi[:, rows]).T[:, :, None], out=Z)
-        total = blas.dsyrk(-1.0, Z.reshape(m, K * D).T, beta=1.0, c=total, lower=1, overwrite_c=1)
+    D, n = problem.shape[1] + first, problem.shape[0]
+    dtype, syrk = (np.float32, blas.ssyrk) if single else (np.float64, blas.dsyrk)
+
+    def work(chunk: slice) -> Array:
+        total = np.zeros((K * D, K * D), order="F", dtype=dtype)
+        diagonal = np.zeros((K, D, D), dtype=dtype)
+        for rows in row_blocks(chunk, K * D):
+            part = problem.X[rows]
+            part = part.toarray() if is_sparse(part) else part
+            m = part.shape[0]
+            tilde = np.empty((m, D), dtype=dtype)
+            tilde[:, :first], tilde[:, first:] = 1.0, part
+            # p is about 1/n: scaled to one, its root neither vanishes nor overflows in single precision.
+            weight, share = (n * p[rows]).astype(dtype), pi[:, rows].astype(dtype)
+            Z = np.empty((m, K, D), dtype=dtype)
+            np.multiply(tilde[:, None, :], (np.sqrt(weight) * share).T[:, :, None], out=Z)
+            total = syrk(-1.0, Z.reshape(m, K * D).T, beta=1.0, c=total, lower=1, overwrite_c=1)
+            for k in range(K):
+                diagonal[k] += (tilde * (weight * share[k])[:, None]).T @ tilde
         for k in range(K):
-            diagonal[k] += (tilde * (p[rows] * pi[k, rows])[:, None]).T @ tilde
-    for k in range(K):
-        total[k * D : (k + 1) * D, k * D : (k + 1) * D] += diagonal[k]
+            total[k * D : (k + 1) * D, k * D : (k + 1) * D] += diagonal[k]
+        return total
+
+    # Every chunk holds a matrix of its own: few chunks when the matrix is large beside the rows.
+    parts = over_rows(work, n, K * D, problem.threads) if n > 8 * K * D else [work(slice(0, n))]
+    total = parts[0].astype(np.float64)
+    for part in parts[1:]:
+        total += part
+    total /= n
     upper = np.triu_indices(K * D, 1)
     total[upper] = total.T[upper]
     return total
@@ -329,36 +395,40 @@ def minimize_softmax(
     start: tuple[Array, Array] | None = None,
     solver: str = "auto",
 ) -> tuple[SoftmaxSolution, Certificate]:
-    """Minimize to the relative gap `tol` and prove how well it went. Extreme data is brought to ordinary units first."""
+    """Minimize to the relative gap `tol` and prove how well it went, in ordinary units if the data is extreme."""
     from certifit.optimization.softmax_newton import solve_smooth
     from certifit.optimization.softmax_prox import solve_prox
 
     unit = _units(problem)
     if unit is not None:
-        scaled = problem.X.astype(np.float64) @ sp.diags(1.0 / unit) if sp.issparse(problem.X) else problem.X / unit
+        scaled = problem.X.astype(np.float64)
+        scaled = scaled @ sp.diags(1.0 / unit) if is_sparse(problem.X) else scaled / unit
         shape = np.clip(unit, 1e-140, 1e140)
         conditioned = replace(
             problem,
-            X=scaled.tocsc() if sp.issparse(problem.X) else scaled,
+            X=scaled.tocsc() if is_sparse(problem.X) else scaled,
             regularizer=problem.regularizer.rescaled(shape),
         )
         solution, certificate = minimize_softmax(conditioned, tol, max_iter, clock, None, solver)
         with np.errstate(over="ignore", under="ignore"):
             return replace(solution, W=solution.W / unit), certificate
     run = solve_smooth if problem.regularizer.smooth() is not None else solve_prox
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
+    ignored = np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore")
+    with ignored, one_blas_thread():  # every pass over X is threaded as a whole
         solution = run(problem, start or problem.start(), tol * problem.scale, max_iter, clock)
         return _certify(problem, solution, tol, clock)
 
 
 def _units(problem: SoftmaxProblem) -> Array | None:
     """Powers of two that bring columns of extreme magnitude to order one; None for ordinary data."""
-    values = problem.X.data if sp.issparse(problem.X) else problem.X
+    values = problem.X.data if is_sparse(problem.X) else problem.X
     largest = float(max(values.max(initial=0.0), -values.min(initial=0.0)))
     if largest == 0.0 or SMALL < largest < LARGE:
         return None
     X = problem.X
-    column = np.asarray(abs(X).max(axis=0).toarray() if sp.issparse(X) else np.abs(X).max(axis=0), dtype=np.float64).ravel()
+    column = np.asarray(
+        abs(X).max(axis=0).toarray() if is_sparse(X) else np.abs(X).max(axis=0), dtype=np.float64
+    ).ravel()
     return np.asarray(np.exp2(np.clip(np.floor(np.log2(np.where(column > 0, column, 1.0))), -1000, 1000)))
 
 

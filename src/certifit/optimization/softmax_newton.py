@@ -14,10 +14,10 @@ from dataclasses import replace
 
 import numpy as np
 import scipy.linalg
-import scipy.sparse as sp
 
-from certifit._types import Array
+from certifit._types import Array, is_sparse
 from certifit.base import Progress
+from certifit.optimization.matrix import weighted_gram
 from certifit.optimization.sketch import quasi_newton
 from certifit.optimization.softmax import (
     EXACT_LIMIT,
@@ -49,56 +49,61 @@ def solve_smooth(
 ) -> SoftmaxSolution:
     """Minimize to the absolute gap `tol`."""
     start = start[0] - start[0].mean(axis=0), start[1] - start[1].mean()  # where the optimum is, too
-    W, b, solve, used = _subsample_start(problem, start, tol, max_iter)
-    if solve is not None:
-        W, b, iterations = _descend(problem, W, b, solve, tol, max_iter)
-        used += iterations
-    return _newton(problem, (W, b), tol, max_iter, clock, solve, used)
+    W, b, solve = _subsample_start(problem, start, tol, max_iter)
+    if solve is None:
+        return _newton(problem, evaluate(problem, *start), tol, max_iter, clock, None, 0)
+    state, used = _descend(problem, W, b, solve, tol, max_iter)
+    if not state.objective <= problem.scale:  # a part that was not like the whole (rare classes), or a poor warm start
+        first = evaluate(problem, *start)
+        if not state.objective <= first.objective:
+            state, solve = first, None
+    return _newton(problem, state, tol, max_iter, clock, solve, used)
 
 
 def _subsample_start(
     problem: SoftmaxProblem, start: tuple[Array, Array], tol: float, max_iter: int
-) -> tuple[Array, Array, Solve | None, int]:
-    """Optimum and Hessian of a part of the rows, itself started from a smaller part; no Hessian when there is no part."""
+) -> tuple[Array, Array, Solve | None]:
+    """Optimum and Hessian of a part of the rows, itself started from a smaller part; None when there is no part."""
     n, d = problem.shape
     part, size = n // PART, problem.n_classes * (d + problem.fit_intercept)
     if not problem.dense or part < max(LEAST, 4 * size) or size > EXACT_LIMIT:
-        return (*start, None, 0)
+        return (*start, None)
     # A fixed seed: the start depends on nothing but the data, and the end does not depend on the start.
     chosen = np.sort(np.random.default_rng(0).choice(n, part, replace=False))
     weight = problem.p[chosen] / problem.p[chosen].sum()
     y = problem.y[chosen]
     if np.unique(y).shape[0] < problem.n_classes:
-        return (*start, None, 0)
+        return (*start, None)
     small = replace(problem, X=problem.X[chosen], y=y, p=weight)
-    rough = max(tol, 0.05 * size / part * problem.scale)  # no better than the statistical error of the part
-    W, b, solve, _ = _subsample_start(small, start, rough, max_iter)
-    if solve is not None:
-        W, b, _ = _descend(small, W, b, solve, rough, max_iter)
-    else:
-        solution = _newton(small, (W, b), rough, max_iter, Progress(), None, 0)
-        W, b = solution.W, solution.b
-    state = evaluate(small, W, b)
-    return W, b, _exact(small, state), 0
+    rough = max(tol, 0.1 * size / part * problem.scale)  # no better than the statistical error of the part
+    W, b, solve = _subsample_start(small, start, rough, max_iter)
+    state, _ = _descend(small, W, b, solve or _kronecker(small), rough, max_iter)
+    return state.W, state.b, _exact(small, state, single=True)
 
 
-def _descend(
-    problem: SoftmaxProblem, W: Array, b: Array, solve: Solve, tol: float, max_iter: int
-) -> tuple[Array, Array, int]:
+def _descend(problem: SoftmaxProblem, W: Array, b: Array, solve: Solve, tol: float, max_iter: int) -> tuple[State, int]:
     """Quasi-Newton steps until the gradient proves the gap, or until a Newton step is the better way to prove it."""
     K, with_b, l2 = problem.n_classes, problem.fit_intercept, _l2(problem)
+    last, known = evaluate(problem, W, b), 1e-5 if (l2 > 0.0).all() else 0.01
 
     def gradient(x: Array) -> Array:
-        W, b = split(x.reshape(K, -1), with_b)
-        state = evaluate(problem, W, b)
-        return _centered(join(state.gradient + l2 * W, state.gradient_b, with_b)).ravel()
+        nonlocal last
+        last = evaluate(problem, *split(x.reshape(K, -1), with_b))
+        return flat(last)
+
+    def flat(state: State) -> Array:
+        return _centered(join(state.gradient + l2 * state.W, state.gradient_b, with_b)).ravel()
 
     def enough(x: Array, g: Array) -> bool:
-        return _provable(g.reshape(K, -1), l2, with_b) <= 0.3 * tol or float(g @ solve(g)) <= 1e-3 * tol
+        # With a penalty the gradient itself becomes the proof; without one, a Newton step proves the rest.
+        return _provable(g.reshape(K, -1), l2, with_b) <= 0.3 * tol or float(g @ solve(g)) <= known * tol
 
     x = join(W, b, with_b).ravel()
-    x, _, iterations = quasi_newton(gradient, solve, x, gradient(x), enough, max_iter)
-    return (*split(x.reshape(K, -1), with_b), iterations)
+    x, _, iterations = quasi_newton(gradient, solve, x, flat(last), enough, max_iter)
+    W, b = split(x.reshape(K, -1), with_b)
+    if not (np.array_equal(W, last.W) and np.array_equal(b, last.b)):  # the last trial was refused
+        last = evaluate(problem, W, b)
+    return last, iterations
 
 
 def _provable(g: Array, l2: Array, with_b: bool) -> float:
@@ -111,7 +116,7 @@ def _provable(g: Array, l2: Array, with_b: bool) -> float:
 
 def _newton(
     problem: SoftmaxProblem,
-    start: tuple[Array, Array],
+    state: State,
     tol: float,
     max_iter: int,
     clock: Progress,
@@ -119,8 +124,8 @@ def _newton(
     used: int,
 ) -> SoftmaxSolution:
     """Newton steps by preconditioned conjugate gradients; a preconditioner that is not given is made at every step."""
-    K, with_b, l2 = problem.n_classes, problem.fit_intercept, _l2(problem)
-    state, bound, note = evaluate(problem, *start), 0.0, ""
+    with_b, l2 = problem.fit_intercept, _l2(problem)
+    bound, note = 0.0, ""
     fixed, iteration, fresh = solve, used, True
     for iteration in range(used + 1, max(max_iter, used + 1) + 1):
         g = _centered(join(state.gradient + l2 * state.W, state.gradient_b, with_b))
@@ -204,7 +209,7 @@ def _conjugate_gradients(
     problem: SoftmaxProblem, state: State, g: Array, solve: Solve, l2: Array, tol: float
 ) -> tuple[Array, Array, Array]:
     """δ, Aδ and the residual ∇ + Hδ of the Newton system."""
-    K, with_b, pi, p = problem.n_classes, problem.fit_intercept, state.probability, problem.p
+    K, with_b, pi = problem.n_classes, problem.fit_intercept, state.probability
     delta, residual = np.zeros_like(g), g.copy()
     moved = np.zeros_like(pi)
     q = _centered(solve(residual.ravel()).reshape(K, -1))
@@ -217,9 +222,8 @@ def _conjugate_gradients(
     smallest, rising = np.inf, 0
     for _ in range(20 + 2 * g.size):
         dW, db = split(direction, with_b)
-        z = problem.scores(dW, db)
-        curved = p * curve(pi, z)
-        image = _centered(join(problem.pullback(curved) + l2 * dW, curved.sum(axis=1), with_b))
+        z, image_W, image_b = problem.curved(pi, dW, db)
+        image = _centered(join(image_W + l2 * dW, image_b, with_b))
         curvature = float((direction * image).sum())
         if not curvature > 0.0:
             break
@@ -246,23 +250,39 @@ def _preconditioner(problem: SoftmaxProblem, state: State) -> Solve:
     width = d + problem.fit_intercept
     if K * width <= EXACT_LIMIT:
         return _exact(problem, state)
-    if width <= BLOCK_LIMIT and not sp.issparse(problem.X):
+    if width <= BLOCK_LIMIT and not is_sparse(problem.X):
         return _by_class(problem, state)
     return _diagonal(problem, state)
 
 
-def _exact(problem: SoftmaxProblem, state: State) -> Solve:
+def _exact(problem: SoftmaxProblem, state: State, *, single: bool = False) -> Solve:
     K, l2 = problem.n_classes, _l2(problem)
-    hessian = block_hessian(problem, problem.p, state.probability)
+    hessian = block_hessian(problem, problem.p, state.probability, single=single)
     strength = np.tile(np.append(np.zeros(int(problem.fit_intercept)), l2), K)
     hessian[np.diag_indices(hessian.shape[0])] += strength
     return factored(hessian, K)
 
 
+def _kronecker(problem: SoftmaxProblem) -> Solve:
+    """The Hessian of constant scores, (diag(π) − ππᵀ) ⊗ X̃ᵀ(p X̃): one inverse for each eigenvalue of the first."""
+    K, l2, first = problem.n_classes, _l2(problem), 0 if problem.fit_intercept else 1
+    share = np.bincount(problem.y, weights=problem.p, minlength=K)
+    values, vectors = np.linalg.eigh(np.diag(share) - np.outer(share, share))
+    gram = weighted_gram(problem.X, problem.p)[first:, first:]
+    strength = np.append(0.0, l2)[first:]
+    ridge = 1e-10 * np.diag(gram).max(initial=0.0) + 1e-300
+    blocks = np.maximum(values, 1e-3 / K)[:, None, None] * gram + np.diag(strength + ridge)
+    inverse = np.linalg.inv(blocks)  # applied dozens of times to one vector each: cheaper than as many solves
+
+    def solve(right: Array) -> Array:
+        turned = vectors.T @ right.reshape(K, -1)
+        return np.asarray(_centered(vectors @ (inverse @ turned[:, :, None])[:, :, 0]).ravel())
+
+    return solve
+
+
 def _by_class(problem: SoftmaxProblem, state: State) -> Solve:
     """Cholesky of the Hessian of each class, coupling between classes ignored."""
-    from certifit.optimization.matrix import weighted_gram
-
     K, l2, first = problem.n_classes, _l2(problem), 0 if problem.fit_intercept else 1
     factors = []
     for pi in state.probability:
@@ -275,7 +295,9 @@ def _by_class(problem: SoftmaxProblem, state: State) -> Solve:
 
     def solve(right: Array) -> Array:
         rows = right.reshape(K, -1)
-        return np.concatenate([scipy.linalg.cho_solve(f, r, check_finite=False) for f, r in zip(factors, rows, strict=True)])
+        return np.concatenate(
+            [scipy.linalg.cho_solve(f, r, check_finite=False) for f, r in zip(factors, rows, strict=True)]
+        )
 
     return solve
 
@@ -283,10 +305,8 @@ def _by_class(problem: SoftmaxProblem, state: State) -> Solve:
 def _diagonal(problem: SoftmaxProblem, state: State) -> Solve:
     X, l2 = problem.X, _l2(problem)
     weight = problem.p * state.probability * (1.0 - state.probability)
-    squares = X.multiply(X) if sp.issparse(X) else X.astype(np.float64) ** 2
+    squares = X.multiply(X) if is_sparse(X) else X.astype(np.float64) ** 2
     diagonal = np.asarray((squares.T @ weight.T).T) + l2
     diagonal = join(diagonal, weight.sum(axis=1), problem.fit_intercept).ravel()
     inverse = 1.0 / np.where(diagonal > 0.0, diagonal, 1.0)
     return lambda right: np.asarray(inverse * right)
-
-

@@ -2,9 +2,10 @@
 
     P(W, b) = Σ_i p_i ℓ(y_i, W x_i + b) + Σ_kj l1_j |W_kj| + ½ l2_j W_kj²
 
-Each step minimizes the quadratic model of the loss plus the penalty by coordinate descent. While the working set of features
-is small, the model is the whole one, all classes coupled; beyond that the classes take turns, each with its own curvature
-π_k(1 − π_k). A line search on P makes it global.     Friedman, Hastie & Tibshirani 2010; Lee, Sun & Saunders 2014
+Each step minimizes the quadratic model of the loss plus the penalty by coordinate descent. While the working set
+of features is small, the model is the whole one, all classes coupled; beyond that the classes take turns, each with
+its own curvature π_k(1 − π_k). A line search on P makes it global.
+Friedman, Hastie & Tibshirani 2010; Lee, Sun & Saunders 2014
 """
 
 from __future__ import annotations
@@ -76,9 +77,7 @@ def solve_prox(
     return SoftmaxSolution(state.W, state.b, iteration, "prox_newton", bound, state.objective, note)
 
 
-def _stage(
-    problem: SoftmaxProblem, start: tuple[Array, Array], tol: float, max_iter: int
-) -> tuple[Array, Array]:
+def _stage(problem: SoftmaxProblem, start: tuple[Array, Array], tol: float, max_iter: int) -> tuple[Array, Array]:
     """A start from an eighth of the rows, for tall dense data."""
     n, d = problem.shape
     part = n // 8
@@ -136,9 +135,7 @@ def _joint_step(
     return dW, db
 
 
-def _search(
-    problem: SoftmaxProblem, state: State, moved: Array, dW: Array, db: Array
-) -> tuple[Array, Array, float]:
+def _search(problem: SoftmaxProblem, state: State, moved: Array, dW: Array, db: Array) -> tuple[Array, Array, float]:
     """Halve the step until P falls; scores only."""
     before = problem.penalty(state.W)
     linear = float((state.gradient * dW).sum()) + float(state.gradient_b @ db)
@@ -150,7 +147,8 @@ def _search(
         if reached <= state.objective + 1e-4 * step * min(promised, 0.0) or (
             abs(promised) <= 1e-13 * abs(state.objective) and reached <= state.objective * (1 + 1e-15)
         ):
-            return W, state.b + step * db, reached
+            b = state.b + step * db
+            return W, b - b.mean(), reached  # a shift that all classes share changes nothing
         step *= 0.5
     return state.W, state.b, state.objective
 
@@ -187,7 +185,9 @@ def _by_class(
         slope = float(p @ (theta * score)) + problem.regularizer.value(result.coef) - before
         for _ in range(30):
             f[k] = old + step * score
-            reached = risk_of(problem, f) + (problem.penalty(W) - before + problem.regularizer.value(W[k] + step * change))
+            reached = risk_of(problem, f) + (
+                problem.penalty(W) - before + problem.regularizer.value(W[k] + step * change)
+            )
             if reached <= objective + 1e-4 * step * min(slope, 0.0):
                 W[k], b[k], objective = W[k] + step * change, b[k] + step * shift, reached
                 break
@@ -195,4 +195,3 @@ def _by_class(
         else:
             f[k] = old
     return W, b - b.mean(), objective
-

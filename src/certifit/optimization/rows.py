@@ -1,0 +1,66 @@
+"""Work on blocks of rows, in threads.
+
+A pass over X in one go is limited by memory, and a library that splits each small product over threads waits for
+the slowest of them hundreds of times. Here every thread takes whole chunks of rows through all steps of a pass, block
+by block while they are in its cache, and the threads meet once. The chunks depend on the shape alone, and so do the
+results.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any, TypeVar
+
+from certifit.optimization.matrix import BLOCK
+
+__all__ = ["one_blas_thread", "over_rows", "row_blocks"]
+
+T = TypeVar("T")
+CHUNKS = 8  # of all rows: enough to balance a few threads
+SERIAL = 1 << 19  # entries below which threads cost more than they save
+
+
+@lru_cache(maxsize=1)
+def _libraries() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()  # looks through all loaded libraries: once is enough
+
+
+_here = threading.local()
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """No threads inside matrix products: what is small does not need them, and what is large is split by `over_rows`."""
+    if getattr(_here, "limited", False):
+        yield
+        return
+    _here.limited = True
+    try:
+        with _libraries().limit(limits=1, user_api="blas"):
+            yield
+    finally:
+        _here.limited = False
+
+
+def over_rows(work: Callable[[slice], T], n: int, width: int, threads: int) -> list[T]:
+    """The results of `work` on chunks of consecutive rows, in their order."""
+    count = max(1, min(CHUNKS, n * width // SERIAL * 2))
+    edges = [n * k // count for k in range(count + 1)]
+    chunks = [slice(a, b) for a, b in pairwise(edges) if b > a]
+    if threads == 1 or len(chunks) == 1:
+        return [work(chunk) for chunk in chunks]
+    with one_blas_thread(), ThreadPoolExecutor(min(threads, len(chunks))) as pool:
+        return list(pool.map(work, chunks))
+
+
+def row_blocks(chunk: slice, width: int) -> list[slice]:
+    """A chunk in blocks that fit the cache."""
+    size = max(64, BLOCK // max(width, 1))
+    return [slice(i, min(i + size, chunk.stop)) for i in range(chunk.start, chunk.stop, size)]
