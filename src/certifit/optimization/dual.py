@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from certifit._native import dual as native
-from certifit._types import Array, Matrix
+import certifit._native.dual as native
+from certifit._types import Array, Matrix, is_sparse
 from certifit.evaluation.losses.terms import TwoSidedHinge
 
 __all__ = ["DualResult", "best_intercept", "hinge_dual", "multiclass_dual", "row_matrix"]
@@ -54,7 +54,7 @@ class DualResult:
 
 def row_matrix(X: Matrix) -> Any:
     """The rows of X as the kernels see them: C-contiguous or CSR, float32 or float64."""
-    if sp.issparse(X):
+    if is_sparse(X):
         rows = sp.csr_array(X)
         kind = np.int64 if rows.indices.dtype == np.int64 or rows.indptr.dtype == np.int64 else np.int32
         indices, indptr = rows.indices.astype(kind, copy=False), rows.indptr.astype(kind, copy=False)
@@ -62,16 +62,30 @@ def row_matrix(X: Matrix) -> Any:
     return native.dense(np.ascontiguousarray(X))
 
 
-def _constant(X: Matrix, fit_intercept: bool) -> float:
-    """The size of the intercept as a feature, comparable with the rows."""
+def _centered(X: Matrix, p: Array, fit_intercept: bool) -> tuple[Matrix, Array | None, float]:
+    """X with its mean taken off where that helps, the mean, and the size of the intercept as a feature.
+
+    With an unpenalized intercept the shift changes nothing but the intercept, and a large common part of all rows would
+    make every coordinate pull on every other. A sparse X stays as it is.
+    """
     if not fit_intercept:
-        return 0.0
-    values = X.data if sp.issparse(X) else X
-    total = float(np.einsum("i,i->", values, values, dtype=np.float64)) if sp.issparse(X) else float(
-        np.sum(np.einsum("ij,ij->i", X, X, dtype=np.float64))
-    )
-    mean = INTERCEPT_SHARE * total / X.shape[0]
-    return float(np.sqrt(mean)) if mean > 0 else 1.0
+        return X, None, 0.0
+    if is_sparse(X):
+        squares = float(np.sum(np.square(X.data, dtype=np.float64)))
+        return X, None, _size(squares / X.shape[0])
+    squares = float(np.sum(np.einsum("ij,ij->i", X, X, dtype=np.float64))) / X.shape[0]
+    mean = np.asarray((p / p.sum()) @ X, dtype=np.float64)
+    common = float(mean @ mean)
+    if common <= 0.02 * squares:
+        return X, None, _size(squares)
+    centered = X.astype(np.float64, copy=True)
+    centered -= mean
+    return centered, mean, _size(float(np.einsum("ij,ij->", centered, centered)) / X.shape[0])
+
+
+def _size(mean_square: float) -> float:
+    size = float(np.sqrt(INTERCEPT_SHARE * mean_square))
+    return size if np.isfinite(size) and size > 0 else 1.0
 
 
 def hinge_dual(
@@ -125,16 +139,19 @@ def hinge_dual(
     (array([1.]), -2.0)
     """
     n = X.shape[0]
-    sides = [np.ascontiguousarray(np.broadcast_to(side, (n,)), dtype=np.float64) for side in (
-        terms.lower, terms.upper, terms.slope_low, terms.slope_high
-    )]
+    sides = [
+        np.ascontiguousarray(np.broadcast_to(side, (n,)), dtype=np.float64)
+        for side in (terms.lower, terms.upper, terms.slope_low, terms.slope_high)
+    ]
     if curvature > 0:
         sides[2:] = [np.where(side > 0, np.inf, 0.0) for side in sides[2:]]
     loss = native.Loss(*sides, np.ascontiguousarray(p, dtype=np.float64), float(curvature))
-    options = native.Options(float(alpha), _constant(X, fit_intercept), float(tol), int(max_iter), int(seed))
+    rows, mean, constant = _centered(X, p, fit_intercept)
+    options = native.Options(float(alpha), constant, float(tol), int(max_iter), int(seed))
     start = np.zeros(n) if theta is None else np.clip(theta, -sides[2], sides[3])
     centre = float(intercept) if fit_intercept else 0.0
-    return DualResult(*native.hinge(row_matrix(X), loss, start, centre, options))
+    coef, b, theta, objective, bound, epochs = native.hinge(row_matrix(rows), loss, start, centre, options)
+    return DualResult(coef, b if mean is None else b - float(mean @ coef), theta, objective, bound, epochs)
 
 
 def multiclass_dual(
@@ -183,15 +200,18 @@ def multiclass_dual(
     array([0, 1, 2])
     """
     (n, d), K = X.shape, delta.shape[0]
-    options = native.Options(float(alpha), _constant(X, fit_intercept), float(tol), int(max_iter), int(seed))
+    rows, mean, constant = _centered(X, p, fit_intercept)
+    options = native.Options(float(alpha), constant, float(tol), int(max_iter), int(seed))
     coef, intercept, beta, objective, bound, epochs = native.multiclass(
-        row_matrix(X),
+        row_matrix(rows),
         np.ascontiguousarray(label, dtype=np.int64),
         np.ascontiguousarray(p, dtype=np.float64),
         np.ascontiguousarray(delta, dtype=np.float64),
         options,
     )
-    return DualResult(coef.reshape(K, d), intercept, beta.reshape(n, K), objective, bound, epochs)
+    coef = coef.reshape(K, d)
+    intercept = intercept if mean is None else intercept - coef @ mean
+    return DualResult(coef, intercept, beta.reshape(n, K), objective, bound, epochs)
 
 
 def best_intercept(terms: TwoSidedHinge, p: Array, scores: Array) -> float:
@@ -205,8 +225,9 @@ def best_intercept(terms: TwoSidedHinge, p: Array, scores: Array) -> float:
     0.0
     """
     n = scores.shape[0]
-    sides = [np.ascontiguousarray(np.broadcast_to(side, (n,)), dtype=np.float64) for side in (
-        terms.lower, terms.upper, terms.slope_low, terms.slope_high
-    )]
+    sides = [
+        np.ascontiguousarray(np.broadcast_to(side, (n,)), dtype=np.float64)
+        for side in (terms.lower, terms.upper, terms.slope_low, terms.slope_high)
+    ]
     loss = native.Loss(*sides, np.ascontiguousarray(p, dtype=np.float64), 0.0)
     return float(native.best_intercept(loss, np.ascontiguousarray(scores, dtype=np.float64)))
