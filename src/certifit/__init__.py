@@ -36,7 +36,7 @@ def _exports(stub: Path) -> dict[str, str]:
 
 # Names load on first use, so that `import certifit` stays fast; editors read the same list from the stub.
 _EXPORTS = _exports(Path(__file__).with_suffix(".pyi"))
-__all__ = sorted(_EXPORTS)  # noqa: PLE0605
+__all__ = sorted(_EXPORTS)
 
 
 def __getattr__(name: str) -> Any:

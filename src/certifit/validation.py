@@ -31,6 +31,8 @@ def check_x(
     min_samples: int = 1,
 ) -> Matrix:
     """Feature matrix as float64 or float32 (as given), finite, two-dimensional, with feature names recorded."""
+    if reset:
+        check_common(estimator)
     X = _from_arrow(X)
     try:
         checked = validate_data(
@@ -159,6 +161,29 @@ def check_flag(name: str, value: Any) -> bool:
     if not isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name} must be True or False; got {value!r} of type {type(value).__name__}.")
     return bool(value)
+
+
+def like_input(X: Any, values: Array) -> Array:
+    """Predictions in single precision for rows in single precision."""
+    return values.astype(np.float32) if getattr(X, "dtype", None) == np.float32 else values
+
+
+def check_common(estimator: Any) -> None:
+    """The parameters that mean the same on every estimator that has them."""
+    for name in ("fit_intercept", "positive", "warm_start"):
+        if hasattr(estimator, name):
+            check_flag(name, getattr(estimator, name))
+    if getattr(estimator, "n_jobs", None) is not None:
+        check_real("n_jobs", estimator.n_jobs, integer=True)
+    verbose = getattr(estimator, "verbose", 0)
+    if verbose is not True and verbose is not False:
+        check_real("verbose", verbose, low=0, integer=True)
+    ratio = getattr(estimator, "l1_ratio", None)
+    if ratio is not None and np.ndim(ratio) == 0:
+        check_real("l1_ratio", ratio, low=0, high=1)
+    alphas = getattr(estimator, "alphas", None)
+    if alphas is not None and np.asarray(alphas).dtype.kind not in "iuf":
+        raise ValueError(f"alphas must be a sequence of numbers >= 0; got {alphas!r}.")
 
 
 def check_choice(name: str, value: Any, choices: Sequence[Any]) -> Any:

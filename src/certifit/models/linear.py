@@ -1,6 +1,6 @@
 """Linear models with any loss, any penalty and any constraint.
 
-    minimize over w, b    (1/Σs_i) Σ s_i · loss(y_i, x_i·w + b)  +  alpha · penalty(w)      subject to w in constraint
+minimize over w, b    (1/Σs_i) Σ s_i · loss(y_i, x_i·w + b)  +  alpha · penalty(w)      subject to w in constraint
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from certifit.optimization.dispatch import check_solver, minimize
 from certifit.optimization.matrix import matvec, n_threads
 from certifit.optimization.problem import Problem, Solution
 from certifit.optimization.regularizer import Regularizer
-from certifit.validation import check_flag, check_real, check_x, check_xy
+from certifit.validation import check_common, check_real, check_x, check_xy
 
 __all__ = ["BaseLinear", "LinearModel"]
 
@@ -81,14 +81,7 @@ class BaseLinear(RegressorMixin, CertifiedEstimator):
     def _solver_options(self) -> tuple[Any, float, int]:
         tol = check_real("tol", self.tol, low=0)
         max_iter = check_real("max_iter", self.max_iter, low=1, integer=True)
-        check_flag("fit_intercept", self.fit_intercept)
-        check_flag("positive", getattr(self, "positive", False))
-        if self.verbose is not True and self.verbose is not False:
-            check_real("verbose", self.verbose, low=0, integer=True)
-        if getattr(self, "n_jobs", None) is not None:
-            check_real("n_jobs", self.n_jobs, integer=True)
-        if hasattr(self, "l1_ratio") and np.ndim(self.l1_ratio) == 0:
-            check_real("l1_ratio", self.l1_ratio, low=0, high=1)
+        check_common(self)
         return getattr(self, "solver", "auto"), float(tol), int(max_iter)
 
     def _keep(self, problem: Problem, solution: Solution, weight: Array) -> None:

@@ -289,13 +289,13 @@ class ChebyshevRegressor(BaseLinear):
         scale = max(float(np.abs(y - constant).max()), 1e-15 * float(np.abs(y).max()))
         with progress(self.verbose, "ChebyshevRegressor") as clock:
             if not np.ptp(y) > 0 and (self.fit_intercept or not y.any()):  # a constant is perfect
-                result = InteriorPointResult(np.zeros(X.shape[1]), constant, np.zeros_like(y), 0.0, 0.0, 0.0, 1, "optimal", "")
+                result = InteriorPointResult(
+                    np.zeros(X.shape[1]), constant, np.zeros_like(y), 0.0, 0.0, 0.0, 1, "optimal", ""
+                )
             elif solver == "lp":
                 result = chebyshev_lp(X, y, fit_intercept=self.fit_intercept)
             else:
-                result = chebyshev(
-                    X, y, l2=alpha, fit_intercept=self.fit_intercept, tol=tol * scale, max_iter=max_iter
-                )
+                result = chebyshev(X, y, l2=alpha, fit_intercept=self.fit_intercept, tol=tol * scale, max_iter=max_iter)
         self._loss = Absolute()
         self.coef_ = result.coef.astype(X.dtype)
         self.intercept_ = float(result.intercept)
