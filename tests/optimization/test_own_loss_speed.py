@@ -6,10 +6,10 @@ import time
 
 import numpy as np
 import pytest
+from tests.evaluation.user_losses import LogCosh
 
 from certifit import LinearModel
 from certifit.losses import Loss, Poisson
-from tests.evaluation.user_losses import LogCosh
 
 
 class OwnPoisson(Loss):

@@ -74,10 +74,10 @@ class SGDRegressor(RegressorMixin, BaseSGD):  # noqa: D101 - the text is put tog
     >>> from certifit import SGDRegressor
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(200, 3))
-    >>> y = X @ [1.0, -2.0, 0.0] + 0.1 * rng.normal(size=200)
+    >>> y = X @ [1.0, -2.0, 3.0] + 0.1 * rng.normal(size=200)
     >>> model = SGDRegressor(random_state=0).fit(X, y)
     >>> model.coef_.round(1), model.certificate_.certified
-    (array([ 1., -2., -0.]), True)
+    (array([ 1., -2.,  3.]), True)
     """
 
     coef_: Array

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import blas
 
-from certifit._native import threads as _native
+import certifit._native.threads as _native
 from certifit._types import Array, Matrix, is_sparse
 
 __all__ = ["ColumnCache", "columns", "matvec", "n_threads", "rmatvec", "weighted_gram"]
