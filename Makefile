@@ -56,6 +56,7 @@ sanitize: $(VENV)/.test  ## the native tests under AddressSanitizer and Undefine
 bench: $(VENV)/.built .venv-adelie/.built  ## certifit beside its peers; writes benchmarks/results.md
 	$(PIP) install --no-build-isolation -e ".[bench]"
 	$(BIN)/python benchmarks/run.py
+	for family in svm sgd trees boosting; do $(BIN)/python benchmarks/$$family.py; done
 
 demo: $(VENV)/.built  ## a first look: fit, read the certificate, predict
 	$(BIN)/python examples/demo.py

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-MODULES = ("linear_tasks",)
+MODULES = ("linear_tasks", "logistic")
 ROUNDS = 7
 THREADS = "2"
 SLOW = 3.0  # seconds; slower contenders get fewer rounds

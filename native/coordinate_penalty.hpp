@@ -70,10 +70,7 @@ struct Penalty {
 
     // The w that attains h_j*(v), for v in the domain.
     double attained(std::ptrdiff_t j, double v) const {
-        if (power()) {
-            const double w = std::copysign(power_root(l2[j], l1[j], q - 1.0, std::abs(v)), v);
-            return std::isfinite(w) || l1[j] > 0 ? clip(j, w) : clip(j, 0.0);
-        }
+        if (power() && l1[j] > 0) return clip(j, std::copysign(power_root(l2[j], l1[j], q - 1.0, std::abs(v)), v));
         const double t = std::abs(v) - l1[j];
         if (t <= 0) return clip(j, 0.0);
         const double end = v > 0 ? upper[j] : lower[j];

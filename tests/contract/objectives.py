@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from tests.oracles import convex
 
-from certifit.losses import Absolute, Gamma, Huber, Poisson, Quantile, Squared
+from certifit.losses import Absolute, EpsilonInsensitive, Gamma, Huber, Poisson, Quantile, Squared
 from certifit.penalties import L1, L2, ElasticNet, NonNegative
 
 Array = NDArray[Any]
@@ -91,6 +91,7 @@ OBJECTIVES: dict[str, Callable[[Any], Objective]] = {
     "RidgeCV": lambda m: Objective(Squared(), L2(), alpha_of(m)),
     "LassoCV": lambda m: squared(m, L1(), alpha_of(m)),
     "ElasticNetCV": lambda m: squared(m, ElasticNet(m.l1_ratio_), alpha_of(m)),
+    "LinearSVR": lambda m: Objective(EpsilonInsensitive(m.epsilon), L2(), m.alpha),
     "HuberRegressor": lambda m: by_name(m, Huber(m.delta)),
     "LADRegressor": lambda m: by_name(m, Absolute()),
     "QuantileRegressor": lambda m: by_name(m, Quantile(m.quantile)),

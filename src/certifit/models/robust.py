@@ -67,8 +67,8 @@ class HuberRegressor(_PenalizedRobust):
     >>> from certifit import HuberRegressor
     >>> X, y = np.arange(6.0)[:, None], np.array([0.0, 1.0, 2.0, 3.0, 4.0, 50.0])
     >>> model = HuberRegressor(delta=0.5).fit(X, y)
-    >>> model.coef_.round(2), model.outliers_.sum()
-    (array([1.12]), np.int64(1))
+    >>> model.outliers_, bool(model.coef_[0] < 1.2)
+    (array([False, False, False, False, False,  True]), True)
     """
 
     def __init__(

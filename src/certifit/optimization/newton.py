@@ -147,7 +147,9 @@ def _newton(
         objective = reached
         if objective - bound <= tol:
             break
-        if stalled:  # the point is as good as rounding allows; try once for a better bound
+        if stalled and damping.level < 1.0:  # no curvature where all rows are on linear parts: borrow some
+            damping.learn(0.0)
+        elif stalled:  # the point is as good as rounding allows; try once for a better bound
             bound = max(bound, dual_bound(problem, w, f))
             break
     return Solution(w, b, iteration, name, bound, objective, note=note if objective - bound > tol else "")

@@ -127,14 +127,18 @@ def _invert_near(loss: Loss, y: Array, u: Array, start: Array, active: Array) ->
     """`invert_monotone` from scores that are close already: plain Newton steps, and the safeguards where they fail."""
     f = np.where(active, start, 0.0)
     with np.errstate(all="ignore"):
-        for _ in range(4):
-            excess = loss.derivative(y, f) - u
-            move = excess / loss.second_derivative(y, f)
-            if not (np.abs(move) > 4e-16 * np.abs(f))[active].any():
+        for _ in range(5):
+            excess, h = loss.derivative(y, f) - u, loss.second_derivative(y, f)
+            move = excess / h
+            settled = np.abs(move) <= 1e-15 * np.abs(f)
+            if settled[active].all():
                 break
-            f = np.where(active, f - move, f)
-        slack, closed = _enclosed(loss, y, u, f)
-        settled = np.abs(move) <= 1e-12 * np.maximum(np.abs(f), 1.0)
+            new = np.where(active & ~settled, f - move, f)
+            if (np.abs(move)[active] <= 1e-12 * np.maximum(np.abs(f), 1.0)[active]).all():
+                settled = np.ones_like(active)  # one more step of a quadratic iteration would not show
+                break
+            f = new
+        slack, closed = _enclosed(loss, y, u, f, np.abs(excess), h)
         rest = active & ~(closed & settled)
     if rest.any():
         f[rest], slack[rest] = invert_monotone(
@@ -143,10 +147,9 @@ def _invert_near(loss: Loss, y: Array, u: Array, start: Array, active: Array) ->
     return f, np.where(active, slack, 0.0)
 
 
-def _enclosed(loss: Loss, y: Array, u: Array, f: Array) -> tuple[Array, Array]:
+def _enclosed(loss: Loss, y: Array, u: Array, f: Array, excess: Array, h: Array) -> tuple[Array, Array]:
     """|u − ℓ'(y, f)| times a distance within which the slopes show the solution to lie, and whether they do."""
-    excess = np.abs(loss.derivative(y, f) - u)
-    near = 4e-16 * np.maximum(np.abs(f), 1e-300) + 2.0 * excess / loss.second_derivative(y, f)
+    near = 4e-16 * np.maximum(np.abs(f), 1e-300) + 2.0 * excess / h
     closed = (loss.derivative(y, f - near) <= u) & (loss.derivative(y, f + near) >= u)
     open_ = np.flatnonzero(~closed)
     for _ in range(6):  # so close to the solution, rounding of the slopes can hide their order: look from farther away
@@ -186,8 +189,8 @@ def invert_monotone(loss: Loss, y: Array, u: Array, f: Array, active: Array) -> 
                 break
         # A Newton iteration can converge from one side and leave the other end of the bracket far away:
         # twice the last step, if the slopes confirm it, closes the bracket.
-        slack, closed = _enclosed(loss, y, u, f)
         excess = np.abs(loss.derivative(y, f) - u)
+        slack, closed = _enclosed(loss, y, u, f, excess, loss.second_derivative(y, f))
         slack = np.where(closed, slack, np.where(excess != 0, excess * np.maximum(high - f, f - low), 0.0))
         slack = np.where(active, slack, 0.0)
     return f, np.where(np.isnan(slack), np.inf, slack)
