@@ -15,9 +15,7 @@ PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md") if (ROOT / name).exists()),
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
-FENCE = re.compile(
-    r"^(?P<indent> *)```python[^\n]*\n(?P<code>.*?)^(?P=indent)```\s*$", re.DOTALL | re.MULTILINE
-)
+FENCE = re.compile(r"^(?P<indent> *)```python[^\n]*\n(?P<code>.*?)^(?P=indent)```\s*$", re.DOTALL | re.MULTILINE)
 OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 

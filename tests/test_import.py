@@ -64,9 +64,7 @@ def test_import_loads_no_learner_and_no_optional_package() -> None:
     loaded = set(json.loads(run("import certifit, json, sys; print(json.dumps(sorted(sys.modules)))")))
     heavy = {"matplotlib", "pandas", "polars", "pyarrow", "cvxpy", "rich", "narwhals", "dask", "altair"}
     assert not loaded & heavy
-    assert not [
-        name for name in loaded if name.startswith("sklearn.") and name.split(".")[1] == "linear_model"
-    ]
+    assert not [name for name in loaded if name.startswith("sklearn.") and name.split(".")[1] == "linear_model"]
 
 
 def test_using_every_name_loads_no_learner() -> None:

@@ -14,6 +14,7 @@ Array: TypeAlias = NDArray[Any]
 Matrix: TypeAlias = Any
 """A feature matrix: a two-dimensional NumPy array or a SciPy sparse matrix."""
 
+
 def is_sparse(X: Any) -> bool:
     """Whether X is a SciPy sparse matrix; unlike SciPy's own test it does not narrow the type to a bare base class."""
     return bool(sp.issparse(X))

@@ -238,9 +238,7 @@ def test_coverage():
 
 def test_influence():
     model = Linear().fit(X, Y, S)
-    np.testing.assert_allclose(
-        model.leverage(X, S)[:3], [0.3420981687238836, 0.1687846150883643, 0.16753221360296128]
-    )
+    np.testing.assert_allclose(model.leverage(X, S)[:3], [0.3420981687238836, 0.1687846150883643, 0.16753221360296128])
     internal = model.studentized_residuals(X, Y, S, kind="internal")
     np.testing.assert_allclose(internal[:3], [-2.4498544762463346, 0.5351214439424683, -0.33757303330507726])
     external = model.studentized_residuals(X, Y, S)

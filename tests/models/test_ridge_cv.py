@@ -76,9 +76,7 @@ def test_index_pairs_count_the_rows_as_given():
     model = RidgeCV(alphas=ALPHAS, cv=pairs).fit(X, y, sample_weight=s)
     kept = s > 0
     halves = [(np.arange(14, 28), np.arange(14)), (np.arange(14), np.arange(14, 28))]
-    np.testing.assert_allclose(
-        model.cv_error_path_, refitted(X[kept], y[kept], ALPHAS, True, halves), rtol=1e-9
-    )
+    np.testing.assert_allclose(model.cv_error_path_, refitted(X[kept], y[kept], ALPHAS, True, halves), rtol=1e-9)
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])

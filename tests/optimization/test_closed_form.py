@@ -225,9 +225,7 @@ def test_constant_target():
 
 
 def test_only_an_intercept_matters():
-    fit = solve_least_squares(
-        np.ones((4, 2)), np.arange(4.0), np.full(4, 0.25), l2=np.zeros(2), fit_intercept=True
-    )
+    fit = solve_least_squares(np.ones((4, 2)), np.arange(4.0), np.full(4, 0.25), l2=np.zeros(2), fit_intercept=True)
     assert fit.method == "mean"
     assert fit.rank == 0
     assert fit.intercept == 1.5
@@ -243,9 +241,7 @@ def test_hat_matrix_is_the_derivative_of_the_fit(l2, shape, fit_intercept, kind)
     hat = hat_matrix(kind(X), p, strength, fit_intercept)
     fit = solve_least_squares(X, y, p, l2=strength, fit_intercept=fit_intercept)
     np.testing.assert_allclose(hat @ y, X @ fit.coef + fit.intercept, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(
-        leverage(kind(X), p, strength, fit_intercept), np.diag(hat), rtol=1e-9, atol=1e-12
-    )
+    np.testing.assert_allclose(leverage(kind(X), p, strength, fit_intercept), np.diag(hat), rtol=1e-9, atol=1e-12)
 
 
 def test_normal_inverse():

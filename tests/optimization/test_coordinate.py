@@ -194,17 +194,13 @@ def test_path_equals_separate_fits(storage, l1_ratio):
         l1, l2 = alpha * l1_ratio, alpha * (1 - l1_ratio)
         one = least_squares(stored, y, p, l1=l1, l2=l2, tol=1e-9)
         assert fits.objectives[k] == pytest.approx(one.objective, abs=2e-9)
-        value = objective(
-            X, y, p, fits.coefs[k], fits.intercepts[k], alpha * l1_ratio, alpha * (1 - l1_ratio)
-        )
+        value = objective(X, y, p, fits.coefs[k], fits.intercepts[k], alpha * l1_ratio, alpha * (1 - l1_ratio))
         assert fits.objectives[k] == pytest.approx(value, rel=1e-11)
 
 
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("storage", ["dense", "csc"])
-@pytest.mark.parametrize(
-    "name", ["lasso", "elastic net", "nonnegative lasso", "box lasso", "own l1, one free"]
-)
+@pytest.mark.parametrize("name", ["lasso", "elastic net", "nonnegative lasso", "box lasso", "own l1, one free"])
 def test_quadratic(name, storage, intercept):
     X, _, h, rng = problem(4, density=1.0 if storage == "dense" else 0.4)
     penalty = full(CASES[name], 25)
@@ -212,9 +208,7 @@ def test_quadratic(name, storage, intercept):
     r = rng.standard_normal(len(h)) * 0.1
     coef = np.clip(rng.standard_normal(25) * (rng.random(25) < 0.5), penalty["lower"], penalty["upper"])
     columns = np.sort(rng.choice(25, 15, replace=False))
-    step = quadratic(
-        stored, r, h + 1e-3, coef=coef, **penalty, fit_intercept=intercept, tol=1e-10, columns=columns
-    )
+    step = quadratic(stored, r, h + 1e-3, coef=coef, **penalty, fit_intercept=intercept, tol=1e-10, columns=columns)
     h = h + 1e-3
     moved = cp.Variable(25)
     b = cp.Variable()
@@ -269,9 +263,7 @@ def test_degenerate_shapes():
     one = least_squares(np.array([[2.0]]), [3.0], [1.0], l1=0.1, l2=0.0, tol=1e-12)
     assert one.coef[0] == 0
     assert one.intercept == 3
-    no_intercept = least_squares(
-        np.array([[2.0]]), [3.0], [1.0], l1=0.1, l2=0.0, fit_intercept=False, tol=1e-12
-    )
+    no_intercept = least_squares(np.array([[2.0]]), [3.0], [1.0], l1=0.1, l2=0.0, fit_intercept=False, tol=1e-12)
     assert no_intercept.coef[0] == pytest.approx(5.9 / 4)
     X = np.asfortranarray(rng.standard_normal((20, 6)))
     X[:, 1] = 5.0
@@ -283,18 +275,14 @@ def test_degenerate_shapes():
             fit = least_squares(X, y, p, l1=l1, l2=l2, tol=1e-10)
             assert fit.gap <= 1e-10
             assert np.all(np.isfinite(fit.coef))
-    empty = least_squares(
-        np.empty((5, 0), order="F"), np.arange(5.0), np.full(5, 0.2), l1=0.1, l2=0.0, tol=1e-12
-    )
+    empty = least_squares(np.empty((5, 0), order="F"), np.arange(5.0), np.full(5, 0.2), l1=0.1, l2=0.0, tol=1e-12)
     assert empty.intercept == pytest.approx(2.0)
     nobody = least_squares(X, rng.standard_normal(20), np.zeros(20), l1=0.1, l2=0.0, tol=1e-12)
     assert not nobody.coef.any()
 
 
 def test_duplicate_entries_of_a_sparse_matrix_add_up():
-    data = sparse.csc_matrix(
-        (np.array([1.0, 1.0, 3.0]), np.array([0, 0, 1]), np.array([0, 2, 3])), shape=(3, 2)
-    )
+    data = sparse.csc_matrix((np.array([1.0, 1.0, 3.0]), np.array([0, 0, 1]), np.array([0, 2, 3])), shape=(3, 2))
     y, p = np.array([1.0, 2.0, 0.0]), np.full(3, 1 / 3)
     a = least_squares(data, y, p, l1=0.01, l2=0.0, tol=1e-12)
     b = least_squares(np.asfortranarray(data.toarray()), y, p, l1=0.01, l2=0.0, tol=1e-12)

@@ -64,8 +64,7 @@ def oracle(X, terms, p, *, c=None, l1=0.0, l2=0.0, lower=None, upper=None, ball=
     w, b = cp.Variable(d), cp.Variable()
     f = X @ w + (b if fit_intercept else 0.0)
     wide = [
-        np.broadcast_to(np.asarray(v, float), n)
-        for v in (terms.lower, terms.upper, terms.slope_low, terms.slope_high)
+        np.broadcast_to(np.asarray(v, float), n) for v in (terms.lower, terms.upper, terms.slope_low, terms.slope_high)
     ]
     low_kink, high_kink, low, high = wide
     value, constraints = 0.0, []
@@ -73,9 +72,7 @@ def oracle(X, terms, p, *, c=None, l1=0.0, l2=0.0, lower=None, upper=None, ball=
         soft = np.flatnonzero(np.isfinite(kink) & (slope > 0) & np.isfinite(slope) & (p > 0))
         hard = np.flatnonzero(np.isfinite(kink) & np.isinf(slope) & (p > 0))
         if soft.size:
-            value = value + (p * np.where(np.isfinite(slope), slope, 0))[soft] @ cp.pos(
-                score[soft] - kink[soft]
-            )
+            value = value + (p * np.where(np.isfinite(slope), slope, 0))[soft] @ cp.pos(score[soft] - kink[soft])
         if hard.size:
             constraints.append(score[hard] <= kink[hard])
     value = value + np.broadcast_to(l1, d) @ cp.abs(w) + 0.5 * np.broadcast_to(l2, d) @ cp.square(w)
@@ -213,9 +210,7 @@ def test_weight_is_repetition_and_zero_is_absence(data, options):
     assert not weighted.theta[p == 0].any()
 
 
-@pytest.mark.parametrize(
-    "options", [{}, {"l1": 0.5}, {"l2": 0.5}, {"ball": ("l1", 1.0)}, {"ball": ("l2", 1.0)}]
-)
+@pytest.mark.parametrize("options", [{}, {"l1": 0.5}, {"l2": 0.5}, {"ball": ("l1", 1.0)}, {"ball": ("l2", 1.0)}])
 def test_sparse_and_float32_agree_with_dense(data, options):
     X, y = data
     X = np.where(np.abs(X) > 0.5, X, 0.0).astype(np.float32)

@@ -43,9 +43,7 @@ PENALTIES: dict[str, Callable[[Any, Array, dict[str, Any]], Any]] = {
     "none": lambda w, c, p: cp.multiply(np.zeros(c.shape), w),
     "l2": lambda w, c, p: 0.5 * cp.multiply(c, cp.square(w)),
     "l1": lambda w, c, p: cp.multiply(c, cp.abs(w)),
-    "elasticnet": lambda w, c, p: cp.multiply(
-        c, p["l1_ratio"] * cp.abs(w) + 0.5 * (1 - p["l1_ratio"]) * cp.square(w)
-    ),
+    "elasticnet": lambda w, c, p: cp.multiply(c, p["l1_ratio"] * cp.abs(w) + 0.5 * (1 - p["l1_ratio"]) * cp.square(w)),
     "lq": lambda w, c, p: cp.multiply(c / p["q"], cp.power(cp.abs(w), p["q"], approx=False)),
 }
 
@@ -170,13 +168,9 @@ def objective(
     intercept: float,
 ) -> float:
     """The objective at given coefficients, from the same formulas as `optimum`."""
-    share = (
-        np.full(len(y), 1 / len(y)) if weight is None else np.asarray(weight, dtype=float) / np.sum(weight)
-    )
+    share = np.full(len(y), 1 / len(y)) if weight is None else np.asarray(weight, dtype=float) / np.sum(weight)
     scores = cp.Constant(np.asarray(X, dtype=float) @ coef + intercept)
     total = float(share @ loss_terms(loss, np.asarray(y, dtype=float), scores).value)
     if alpha > 0:
-        total += alpha * float(
-            np.sum(penalty_terms(penalty, cp.Constant(np.asarray(coef, dtype=float))).value)
-        )
+        total += alpha * float(np.sum(penalty_terms(penalty, cp.Constant(np.asarray(coef, dtype=float))).value))
     return total

@@ -127,9 +127,7 @@ _WAMPLER_SD = np.array(
 )
 
 
-def _wampler(
-    name: str, y: np.ndarray, coef: np.ndarray, sd: np.ndarray, sigma: float, r2: float
-) -> Reference:
+def _wampler(name: str, y: np.ndarray, coef: np.ndarray, sd: np.ndarray, sigma: float, r2: float) -> Reference:
     return Reference(name, _powers(_X21, 5), y, True, coef, sd, sigma, r2)
 
 

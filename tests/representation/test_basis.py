@@ -70,9 +70,7 @@ def test_monomials_agree_with_scikit_learn(degree, interaction_only, include_bia
     X = np.asarray(np.random.default_rng(0).normal(size=(301, 4)), order=order)
     X.setflags(write=False)
     ours = PolynomialFeatures(degree, interaction_only, include_bias, order=order).fit(X)
-    theirs = peer.PolynomialFeatures(
-        degree, interaction_only=interaction_only, include_bias=include_bias
-    ).fit(X)
+    theirs = peer.PolynomialFeatures(degree, interaction_only=interaction_only, include_bias=include_bias).fit(X)
     np.testing.assert_allclose(ours.transform(X), theirs.transform(X), rtol=1e-13)
     assert ours.transform(X).flags[f"{order}_CONTIGUOUS"]
     np.testing.assert_array_equal(ours.powers_, theirs.powers_)
@@ -86,11 +84,7 @@ def test_number_of_monomials(d, degree):
     expand = PolynomialFeatures(degree, include_bias=True).fit(X)
     assert expand.n_output_features_ == comb(d + degree, degree) == expand.transform(X).shape[1]
     inner = PolynomialFeatures(degree, interaction_only=True).fit(X)
-    assert (
-        inner.n_output_features_
-        == sum(comb(d, k) for k in range(1, degree + 1))
-        == inner.transform(X).shape[1]
-    )
+    assert inner.n_output_features_ == sum(comb(d, k) for k in range(1, degree + 1)) == inner.transform(X).shape[1]
 
 
 @given(X=matrices, degree=st.integers(1, 4))
@@ -140,9 +134,7 @@ def test_sparse_input_that_is_not_canonical():
 
 def test_absurd_sizes_are_refused_before_they_are_made():
     X = np.zeros((10, 2000))
-    with pytest.raises(
-        ValueError, match=r"1,337,337,000 columns; 1 rows of them need 10 GiB.*Lower the degree"
-    ):
+    with pytest.raises(ValueError, match=r"1,337,337,000 columns; 1 rows of them need 10 GiB.*Lower the degree"):
         PolynomialFeatures(3, max_gib=5.0).fit(X)
     expand = PolynomialFeatures(2).fit(X)
     with pytest.raises(ValueError, match=r"2,003,000 columns; 5,000 rows of them need 75 GiB.*max_gib=16"):
@@ -252,9 +244,7 @@ def test_weighted_quantiles_are_those_of_the_repeated_values(X, data):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_bins_agree_with_scikit_learn(strategy, dtype):
     X = np.random.default_rng(2).normal(size=(503, 3)).astype(dtype)
-    theirs = peer.KBinsDiscretizer(
-        6, strategy=strategy, encode="ordinal", quantile_method="averaged_inverted_cdf"
-    )
+    theirs = peer.KBinsDiscretizer(6, strategy=strategy, encode="ordinal", quantile_method="averaged_inverted_cdf")
     ours = Discretizer(6, strategy=strategy, encode="ordinal")
     expected = theirs.fit_transform(X.astype(np.float64))
     np.testing.assert_array_equal(ours.fit_transform(X), expected)
@@ -360,8 +350,7 @@ def test_bumps_do_not_depend_on_the_unit(magnitude, gamma):
 def test_centers_are_drawn_in_proportion_to_weight():
     X, weight = np.arange(4.0)[:, None], np.array([1.0, 2.0, 3.0, 4.0])
     draws = [
-        RBFFeatures(centers=1, random_state=seed).fit(X, sample_weight=weight).centers_[0, 0]
-        for seed in range(1000)
+        RBFFeatures(centers=1, random_state=seed).fit(X, sample_weight=weight).centers_[0, 0] for seed in range(1000)
     ]
     counts = np.bincount(np.array(draws, dtype=int), minlength=4)
     expected = 100.0 * weight
@@ -451,7 +440,5 @@ def test_names():
 
 def test_pipeline_of_scaling_and_expansion():
     X = np.random.default_rng(9).normal(size=(30, 3))
-    Z = make_pipeline(StandardScaler(), PolynomialFeatures(2), RBFFeatures(5, random_state=0)).fit_transform(
-        X
-    )
+    Z = make_pipeline(StandardScaler(), PolynomialFeatures(2), RBFFeatures(5, random_state=0)).fit_transform(X)
     assert Z.shape == (30, 5)

@@ -145,9 +145,7 @@ def test_extreme_magnitudes(magnitude):
             if isinstance(scaler, StandardScaler) and not scaler.with_std:
                 continue
             expected = clone(scaler).fit_transform(base)
-            np.testing.assert_allclose(
-                clone(scaler).fit_transform(base * magnitude), expected, rtol=1e-10, atol=1e-12
-            )
+            np.testing.assert_allclose(clone(scaler).fit_transform(base * magnitude), expected, rtol=1e-10, atol=1e-12)
     sparse = sp.csr_array(base * (base > 0))
     for scaler in (StandardScaler(with_mean=False), Normalizer(), Normalizer("l1")):
         expected = clone(scaler).fit_transform(sparse).toarray()

@@ -252,19 +252,12 @@ def _spectrum(X: Matrix, y: Array, weight: Array, fit_intercept: bool) -> _Spect
         U, S, Vt = np.linalg.svd(A, full_matrices=False)
         floor = 4.0 * float(np.finfo(np.float64).eps) * np.sqrt(max(n, d)) * S.max(initial=0.0)
         kept = np.greater(S, floor)
-        return _Spectrum(
-            S[kept] ** 2, Vt[kept].T, S[kept] * (U[:, kept].T @ (root * target)), mean, y_mean, total
-        )
+        return _Spectrum(S[kept] ** 2, Vt[kept].T, S[kept] * (U[:, kept].T @ (root * target)), mean, y_mean, total)
     if n < d:
         K = np.zeros((n, n))
         if _is_sparse(X):
             cross = np.asarray(X @ mean)
-            K = (
-                np.asarray((X @ X.T).toarray(), dtype=np.float64)
-                - cross
-                - cross[:, None]
-                + float(mean @ mean)
-            )
+            K = np.asarray((X @ X.T).toarray(), dtype=np.float64) - cross - cross[:, None] + float(mean @ mean)
         else:
             step = max(64, 1_000_000 // n)
             for start in range(0, d, step):

@@ -135,9 +135,7 @@ class PolynomialFeatures(TransformerMixin, BaseEstimator):
     def _factors(self) -> Iterator[tuple[int, ...]]:
         choose = combinations if self.interaction_only else combinations_with_replacement
         first = 0 if self.include_bias else 1
-        return chain.from_iterable(
-            choose(range(self.n_features_in_), k) for k in range(first, self.degree + 1)
-        )
+        return chain.from_iterable(choose(range(self.n_features_in_), k) for k in range(first, self.degree + 1))
 
     def _size(self, d: int) -> int:
         """Number of monomials of d columns."""

@@ -177,9 +177,7 @@ class SplineBasis(TransformerMixin, BaseEstimator):
     knots_: list[Array]
     n_features_in_: int
 
-    def __init__(
-        self, knots: Any = 5, degree: int = 3, strategy: str = "quantile", include_bias: bool = False
-    ) -> None:
+    def __init__(self, knots: Any = 5, degree: int = 3, strategy: str = "quantile", include_bias: bool = False) -> None:
         self.knots = knots
         self.degree = degree
         self.strategy = strategy
@@ -213,9 +211,7 @@ class SplineBasis(TransformerMixin, BaseEstimator):
         else:
             given = _increasing("knots", self.knots)
             if given.size < 2:
-                raise ValueError(
-                    f"knots must have at least two numbers, the two outer knots; got {self.knots!r}."
-                )
+                raise ValueError(f"knots must have at least two numbers, the two outer knots; got {self.knots!r}.")
             self.knots_ = [given] * X.shape[1]
         return self
 
@@ -286,7 +282,6 @@ def _given_edges(bins: Any, d: int) -> list[Array]:
         return [_increasing("bins", bins)] * d
     if len(bins) != d:
         raise ValueError(
-            f"bins has edges for {len(bins)} columns, but X has {d}: "
-            "give one sequence of inner edges for each column."
+            f"bins has edges for {len(bins)} columns, but X has {d}: give one sequence of inner edges for each column."
         )
     return [_increasing(f"bins[{j}]", edges) for j, edges in enumerate(bins)]

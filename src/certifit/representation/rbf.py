@@ -182,9 +182,7 @@ def _given_centers(centers: Any, d: int) -> Array:
     try:
         given = np.array(centers, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise TypeError(
-            f"centers must be a number of centers or an array of them; got {centers!r}."
-        ) from error
+        raise TypeError(f"centers must be a number of centers or an array of them; got {centers!r}.") from error
     if given.ndim != 2 or given.shape[1] != d or not given.size:
         raise ValueError(
             f"centers must have shape (n_centers, {d}), one column for each column of X; got {given.shape}."

@@ -164,9 +164,7 @@ class Saturation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if isinstance(self.half, str):
             check_choice("half", self.half, ("median",))
             columns = canonical(X.tocsc()) if is_sparse(X) else X
-            self.half_ = np.array(
-                [_typical_size(*column_values(columns, weight, j)) for j in range(X.shape[1])]
-            )
+            self.half_ = np.array([_typical_size(*column_values(columns, weight, j)) for j in range(X.shape[1])])
         else:
             self.half_ = _one_per_column("half", self.half, X.shape[1])
         return self
@@ -228,9 +226,7 @@ def _one_per_column(name: str, value: Any, d: int) -> Array:
     except (TypeError, ValueError) as error:
         raise TypeError(f"{name} must be a positive number or one for each column; got {value!r}.") from error
     if numbers.shape not in ((), (d,)):
-        raise ValueError(
-            f"{name} must be a number or have shape ({d},), one for each column; got {numbers.shape}."
-        )
+        raise ValueError(f"{name} must be a number or have shape ({d},), one for each column; got {numbers.shape}.")
     if not (np.isfinite(numbers) & (numbers > 0)).all():
         raise ValueError(f"{name} must be positive and finite; got {value!r}.")
     return np.full(d, numbers)
