@@ -39,6 +39,7 @@ def sparse(n: int = 10_000, d: int = 50_000, words: int = 100, seed: int = 0) ->
     X = sp.csr_array(X @ sp.diags_array(np.log(1.0 / frequency)))
     X = sp.csr_array(sp.diags_array(1.0 / np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel())) @ X)
     X.sort_indices()
+    X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)  # LIBLINEAR takes no others
     score = X @ (rng.normal(size=d) * (rng.random(d) < 0.05))
     return X, (score + 0.3 * score.std() * rng.normal(size=n) > np.quantile(score, 0.6)).astype(int)
 

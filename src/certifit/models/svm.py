@@ -8,10 +8,12 @@ The intercept b is not penalized. Dual: for θ_i in the slopes of the loss with 
 from __future__ import annotations
 
 import numbers
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, Matrix
 from certifit.base import Progress, progress
@@ -22,15 +24,17 @@ from certifit.models.classifier import LinearClassifier, check_labels
 from certifit.models.linear import BaseLinear
 from certifit.models.svm_farkas import NotSeparableError, hard_margin
 from certifit.models.svm_losses import SquaredEpsilonInsensitive
-from certifit.models.svm_solve import Method, kkt_classes, minimize_svm
+from certifit.models.svm_solve import KKT, Method, kkt_classes, minimize_svm
 from certifit.optimization.matrix import n_threads
 from certifit.optimization.problem import Problem, Solution
 from certifit.optimization.regularizer import Regularizer
+from certifit.optimization.rows import one_blas_thread
 from certifit.validation import check_choice, check_flag, check_real, check_xy
 
 __all__ = ["LinearSVC", "LinearSVR", "NotSeparableError", "check_options"]
 
 LOSSES: dict[str, type[Loss]] = {"hinge": Hinge, "squared_hinge": SquaredHinge}
+THIN = 256  # columns up to which matrix products are not shared between threads
 SOLVERS = ("auto", "interior_point", "dual", "newton", "pegasos")
 
 
@@ -146,6 +150,10 @@ class LinearSVC(LinearClassifier):
         self
         """
         alpha, method = self._check_parameters()
+        with _few_threads(X):
+            return self._fit(X, y, sample_weight, alpha, method)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, alpha: float, method: Method) -> LinearSVC:
         X, codes, weight, self.classes_ = check_labels(self, X, y, sample_weight, self.class_weight)
         kept = _kept_rows(sample_weight, codes.shape[0])
         positives = [1] if self.classes_.shape[0] == 2 else range(self.classes_.shape[0])
@@ -199,26 +207,32 @@ class LinearSVC(LinearClassifier):
         solution = Solution(found.coef, found.intercept, found.iterations, "interior_point")
         # There is no upper limit for the multipliers: a row supports the street or it does not.
         supports = np.abs(found.theta) > 1e-6 * float(np.abs(found.theta).max(initial=0.0))
-        return solution, certificate, found.theta, np.where(supports, "margin", "free")
+        return solution, certificate, found.theta, supports.astype(np.int8)
 
     def _keep(self, fits: list[tuple[Solution, Certificate, Array, Array]], kept: Array, dtype: Any) -> None:
         """Fitted attributes; rows of weight zero are free."""
         K, n = len(fits), kept.shape[0]
         self.coef_ = np.array([solution.coef for solution, *_ in fits]).astype(dtype)
         self.intercept_ = np.array([solution.intercept for solution, *_ in fits]).astype(dtype)
-        theta, kkt = np.zeros((K, n)), np.full((K, n), "free", dtype="<U6")
+        theta, kkt = np.zeros((K, n)), np.zeros((K, n), dtype=np.int8)
         for k, (_, _, slopes, classes) in enumerate(fits):
             theta[k, kept], kkt[k, kept] = slopes, classes
-        self.support_ = np.flatnonzero((kkt != "free").any(axis=0))
+        self.support_ = np.flatnonzero(kkt.any(axis=0))
         with np.errstate(divide="ignore", over="ignore"):
             margin = 1.0 / np.linalg.norm(self.coef_.astype(np.float64), axis=1)
         one = K == 1
         self.dual_coef_: Array = theta[0] if one else theta
-        self.kkt_: Array = kkt[0] if one else kkt
+        self._kkt = kkt[0] if one else kkt
         self.margin_ = float(margin[0]) if one else margin
         self.certificates_ = [certificate for _, certificate, *_ in fits]
         self.n_iter_ = max(1, max(solution.iterations for solution, *_ in fits))
         self.solver_ = fits[0][0].solver
+
+    @property
+    def kkt_(self) -> Array:
+        """Class of each row: "free", "margin" or "bound"."""
+        check_is_fitted(self)
+        return np.asarray(KKT[self._kkt])
 
     def predict(self, X: Any) -> Array:
         """The class of the highest score; of scores that differ by rounding only, the first.
@@ -377,6 +391,10 @@ class LinearSVR(BaseLinear):
         self
         """
         self._check_parameters()
+        with _few_threads(X):
+            return self._fit(X, y, sample_weight)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> LinearSVR:
         method = _method(self, self.solver, False)
         X, y, weight = check_xy(self, X, y, sample_weight=sample_weight)
         kept = _kept_rows(sample_weight, y.shape[0])
@@ -391,14 +409,26 @@ class LinearSVR(BaseLinear):
         self.intercept_ = float(solution.intercept)
         self.n_iter_, self.solver_ = max(1, solution.iterations), solution.solver
         theta = solution.extra["theta"]
-        self.dual_coef_, self.kkt_ = np.zeros(kept.shape[0]), np.full(kept.shape[0], "free", dtype="<U6")
+        self.dual_coef_, self._kkt = np.zeros(kept.shape[0]), np.zeros(kept.shape[0], dtype=np.int8)
         self.dual_coef_[kept] = theta
         with np.errstate(over="ignore", invalid="ignore"):
             f = problem.scores(solution.coef, solution.intercept)
-            self.kkt_[kept] = kkt_classes(problem, f, theta)
-        self.support_ = np.flatnonzero(self.kkt_ != "free")
+            self._kkt[kept] = kkt_classes(problem, f, theta)
+        self.support_ = np.flatnonzero(self._kkt)
         self._certify(certificate)
         return self
+
+    @property
+    def kkt_(self) -> Array:
+        """Class of each row: "free", "margin" or "bound"."""
+        check_is_fitted(self)
+        return np.asarray(KKT[self._kkt])
+
+
+def _few_threads(X: Any) -> AbstractContextManager[None]:
+    """One thread for products with few columns: sharing them takes several times their own time."""
+    shape: tuple[int, ...] = getattr(X, "shape", ())
+    return one_blas_thread() if len(shape) == 2 and shape[1] <= THIN else nullcontext()
 
 
 def check_options(estimator: Any) -> tuple[float, int, int]:

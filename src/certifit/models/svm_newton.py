@@ -373,34 +373,33 @@ def _merge(X: Matrix, kinks: Kinks, theta: Array, near: Array, band: Array) -> t
     """The rows of the band and one row for each side: weighted means of points and kinks, the sum of the weights."""
     groups: list[Array] = []
     extra: list[tuple[float, float, float, float, float]] = []
-    means: list[Array] = []
+    shares: list[Array] = []
     for side in (1.0, -1.0):
         mass = np.where(near, 0.0, np.maximum(side * theta, 0.0)) * kinks.p
         total = float(mass.sum())
         if total == 0:
             continue
         members = np.flatnonzero(mass)
-        means.append(_mean(X, mass / total))
+        shares.append(mass / total)
         kink = float(mass[members] @ (kinks.upper if side > 0 else kinks.lower)[members]) / total
         extra.append((-np.inf, kink, 0.0, 1.0, total) if side > 0 else (kink, np.inf, 1.0, 0.0, total))
         groups.append(members)
-    A = np.empty((band.shape[0] + len(means), X.shape[1]))
+    A = np.empty((band.shape[0] + len(shares), X.shape[1]))
     A[: band.shape[0]] = X[band]
-    A[band.shape[0] :] = np.reshape(means, (-1, X.shape[1]))
+    if shares:
+        A[band.shape[0] :] = _mean(X, np.stack(shares))  # both sides in one pass over X
     few, columns = kinks.take(band), np.reshape(extra, (-1, 5))
     parts = (few.lower, few.upper, few.low, few.high, few.p)
     return A, Kinks(*(np.concatenate([part, columns[:, k]]) for k, part in enumerate(parts))), groups
 
 
 def _mean(X: Matrix, share: Array) -> Array:
-    """Σ share_i x_i in double precision."""
+    """Σ share_i x_i in double precision, for one vector of shares or several."""
     if X.dtype == np.float64:
         return np.asarray(share @ X)
     step = max(64, (1 << 18) // max(X.shape[1], 1))
-    total = np.zeros(X.shape[1])
-    for start in range(0, X.shape[0], step):
-        total += share[start : start + step] @ X[start : start + step].astype(np.float64)
-    return total
+    blocks = (slice(start, start + step) for start in range(0, X.shape[0], step))
+    return np.asarray(sum(share[..., rows] @ X[rows].astype(np.float64) for rows in blocks))
 
 
 def _finish(A: Array, kinks: Kinks, l2: Array, found: NewtonResult, fit_intercept: bool) -> NewtonResult:

@@ -10,13 +10,11 @@ squared losses          Newton (conjugate gradients when wide)
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
-from threadpoolctl import ThreadpoolController
 
 from certifit._types import Array, Matrix, is_sparse
 from certifit.base import Progress
@@ -28,8 +26,12 @@ from certifit.optimization.dual import best_intercept, hinge_dual
 from certifit.optimization.interior_point import solve_polyhedral
 from certifit.optimization.pegasos import pegasos
 from certifit.optimization.problem import Problem, Solution
+from certifit.optimization.rows import one_blas_thread
 
-__all__ = ["Method", "choose", "kkt_classes", "minimize_svm"]
+__all__ = ["KKT", "Method", "choose", "kkt_classes", "minimize_svm"]
+
+KKT = np.array(["free", "margin", "bound"])
+"""θ = 0; the score is on a kink; θ is at a limit."""
 
 SMALL = 1 << 20  # entries of X up to which a fit is polished, and a sparse X is made dense
 INTERIOR_WORK = 2e10  # n·d·min(n, d) up to which second-order methods beat dual coordinate descent
@@ -142,18 +144,12 @@ def _polished(problem: Problem, A: Array, w: Array, b: float, theta: Array, l2: 
     return w, b, best
 
 
-@functools.cache
-def _blas() -> ThreadpoolController:
-    """The loaded linear algebra libraries; looking for them takes longer than a small fit."""
-    return ThreadpoolController()
-
-
 def _newton(problem: Problem, method: Method, tol: float, clock: Progress) -> Solution:
     terms = problem.loss.hinge_terms(problem.y)
     assert terms is not None
     X = problem.X.toarray() if is_sparse(problem.X) else problem.X
     # One thread: these products are too thin to share, and handing them around takes several times their own time.
-    with _blas().limit(limits=1, user_api="blas"):
+    with one_blas_thread():
         found = solve_newton(
             X,
             Kinks.of(terms, problem.p),
@@ -231,18 +227,19 @@ RUNS: dict[str, Run] = {
 
 
 def kkt_classes(problem: Problem, f: Array, theta: Array) -> Array:
-    """For each row "free" (θ = 0), "margin" (its score is on a kink) or "bound" (θ at a limit).
+    """The class of each row, a number into `KKT`.
 
     A solver leaves both θ and the distance to the kink a little off; at the optimum one of them vanishes, so the
     larger one decides, the distance in units of the typical loss.
     """
     terms = problem.loss.hinge_terms(problem.y)
     if terms is None:  # squared losses have no bound: every row with a loss supports
-        return np.where(theta == 0, "free", "margin")
+        return (theta != 0).astype(np.int8)
     kinks = Kinks.of(terms, problem.p)
-    limit = np.where(theta > 0, kinks.high, kinks.low)
+    size = np.abs(theta)
+    room = np.where(theta > 0, kinks.high, kinks.low) - size
     far = kinks.distance(f) / max(problem.scale, 1e-300)
-    slope = kinks.slope(f)
-    free = (slope == 0) & (np.abs(theta) <= far) | (theta == 0)
-    bound = (slope != 0) & (limit - np.abs(theta) <= far) | (np.abs(theta) >= limit) & (theta != 0)
-    return np.where(free, "free", np.where(bound, "bound", "margin"))
+    flat = (f <= kinks.upper) & (f >= kinks.lower)
+    free = (size == 0) | (flat & (size <= far))
+    bound = (room <= 0) | (~flat & (room <= far))
+    return np.where(free, 0, np.where(bound, 2, 1)).astype(np.int8)
