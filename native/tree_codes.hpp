@@ -2,8 +2,7 @@
 //
 // A split of a tree asks only for the order of the values of a column, so each column is replaced once by small integers:
 //   exact    the dense rank of the value among the distinct values of the column
-//   binned   the number of one of at most `max_bins` groups of neighboring values with about equal weight. The groups of every
-//            tree of a forest begin elsewhere, so that together the trees cut between far more values than each of them.
+//   binned   the number of one of at most `max_bins` groups of neighboring values with about equal weight
 // Every code remembers the least and the greatest value it stands for; a threshold between two codes is the middle between the
 // greatest value of the lower one and the least value of the upper one. Missing values get the last code of their column.
 // Columns are sorted by their bits, least significant digit first (radix sort): O(n) a column, and stable.
@@ -150,8 +149,8 @@ void code_column(const T* x, const double* weight, Row n, Column& column, Sorted
     }
 }
 
-// Groups of the codes of a column: the quantile range is cut into max_bins − 1 equal parts, shifted by `phase` in [0, 1).
-inline Column grouped(const Column& column, std::uint32_t max_bins, double phase, std::vector<std::uint32_t>& group) {
+// Groups of the codes of a column: the range of quantiles is cut into max_bins equal parts.
+inline Column grouped(const Column& column, std::uint32_t max_bins, std::vector<std::uint32_t>& group) {
     const std::uint32_t codes = column.codes();
     group.resize(codes + 1);
     if (column.categorical || codes <= max_bins) {
@@ -163,7 +162,7 @@ inline Column grouped(const Column& column, std::uint32_t max_bins, double phase
     out.low.assign(max_bins, 0.0);
     out.high.assign(max_bins, 0.0);
     for (std::uint32_t c = 0; c < codes; ++c) {
-        const auto bin = static_cast<std::uint32_t>(column.place[c] * (max_bins - 1) + phase);
+        const auto bin = static_cast<std::uint32_t>(column.place[c] * max_bins);
         group[c] = std::min(bin, max_bins - 1);
         if (c == 0 || group[c] != group[c - 1]) out.low[group[c]] = column.low[c];
         out.high[group[c]] = column.high[c];

@@ -1,7 +1,8 @@
 // Greedy growth of one tree (CART).
 //
 // Every node looks for the split of largest worth (tree_statistics.hpp) over its features and thresholds; near ties go to the lowest
-// feature, then to the lowest threshold. How a feature is put in order depends on its codes and on the node:
+// feature (or, if only some are tried, to the one drawn first), then to the lowest threshold. How a feature is put in order depends
+// on its codes and on the node:
 //   few codes      a histogram over the codes, O(rows + codes)
 //   many codes     rows sorted once at the root and partitioned stably at every split, O(rows); or, when only a few of the
 //                  features are tried at each node, sorted anew in the node
@@ -422,7 +423,8 @@ class Grower {
             auto& drawn = scratch.drawn;
             drawn.clear();
             int done = 0;
-            // After the wanted number, one more at a time until some split is found.
+            // After the wanted number, one more at a time until some split is found. A tie goes to the feature drawn first: the
+            // lowest one would win the many ties of small nodes in all trees alike, and the trees would differ less.
             while (done < table_.d && (done < wanted || !best.found())) {
                 const int batch = done == 0 ? wanted : 1;
                 for (int k = 0; k < batch; ++k) {
@@ -430,7 +432,6 @@ class Grower {
                     std::swap(order[at], order[at + static_cast<int>(random.below(table_.d - at))]);
                     drawn.push_back(order[at]);
                 }
-                std::sort(drawn.begin() + done, drawn.end());
                 for (int k = done; k < done + batch; ++k) {
                     Split split = search(context, drawn[k], scratch);
                     keep(best, split, context.tolerance);
@@ -514,14 +515,12 @@ class Grower {
         } else {
             node.threshold =
                 split.first_right < column.codes() ? middle(column.high[split.last_left], column.low[split.first_right]) : kInf;
-            const std::uint32_t last = split.last_left, absent = column.missing_code();
-            if (split.any_missing && split.missing_left) {
-                for (Row k = 0; k < m; ++k) {
-                    const std::uint32_t c = code[rows[k]];
-                    goes[rows[k]] = c <= last || c == absent;
-                }
-            } else {
-                for (Row k = 0; k < m; ++k) goes[rows[k]] = code[rows[k]] <= last;
+            const std::uint32_t last = split.last_left;
+            // Without missing values in the node no code equals `absent`.
+            const std::uint32_t absent = split.any_missing && split.missing_left ? column.missing_code() : ~std::uint32_t{0};
+            for (Row k = 0; k < m; ++k) {
+                const std::uint32_t c = code[rows[k]];
+                goes[rows[k]] = (c <= last) | (c == absent);
             }
         }
         auto& spare = scratch.rows;

@@ -60,37 +60,39 @@ struct Table {
     std::variant<CodedTable<std::uint8_t>, CodedTable<std::uint16_t>, CodedTable<std::uint32_t>> view;
     std::size_t n = 0;
     int d = 0;
-    std::uint32_t max_bins = 0;  // 0: exact
-
-    // Whether some column has more codes than there may be groups.
-    bool binned() const {
-        if (max_bins == 0) return false;
-        return std::visit(
-            [&](const auto& table) {
-                return std::any_of(table.columns.begin(), table.columns.end(),
-                                   [&](const Column& c) { return !c.categorical && c.codes() > max_bins; });
-            },
-            view);
-    }
 };
 
-// The table of one tree of a forest: codes in groups, which begin where the seed says.
+// Codes in groups.
 template <class Narrow, class Code>
-CodedTable<Narrow> grouped_table(const CodedTable<Code>& fine, std::uint32_t max_bins, std::uint64_t seed) {
+CodedTable<Narrow> grouped_table(const CodedTable<Code>& exact, std::uint32_t max_bins, int threads) {
     CodedTable<Narrow> out;
-    out.n = fine.n;
-    out.d = fine.d;
-    out.code.resize(fine.code.size());
-    out.columns.resize(fine.d);
-    std::vector<std::uint32_t> group;
-    for (int f = 0; f < fine.d; ++f) {
-        Random random(mixed(seed ^ 0x6b696e73ULL) + static_cast<std::uint64_t>(f));
-        out.columns[f] = grouped(fine.columns[f], max_bins, random.uniform(), group);
-        const Code* from = fine.column(f);
-        Narrow* to = out.code.data() + static_cast<std::size_t>(f) * fine.n;
-        for (Row i = 0; i < fine.n; ++i) to[i] = static_cast<Narrow>(group[from[i]]);
-    }
+    out.n = exact.n;
+    out.d = exact.d;
+    out.code.resize(exact.code.size());
+    out.columns.resize(exact.d);
+    run_parallel(exact.d, threads, [&](std::int64_t f, int, std::atomic<bool>&, SignalPoll*) {
+        std::vector<std::uint32_t> group;
+        out.columns[f] = grouped(exact.columns[f], max_bins, group);
+        const Code* from = exact.column(static_cast<int>(f));
+        Narrow* to = out.code.data() + static_cast<std::size_t>(f) * exact.n;
+        for (Row i = 0; i < exact.n; ++i) to[i] = static_cast<Narrow>(group[from[i]]);
+    });
     return out;
+}
+
+// Replaces an exact table by a binned one, if some column has more codes than there may be groups.
+template <class Code>
+void bin(Table& table, std::uint32_t max_bins, int threads) {
+    if constexpr (sizeof(Code) > 1) {  // a byte holds every code as it is
+        const CodedTable<Code> exact = std::move(std::get<CodedTable<Code>>(table.view));
+        // Many categories need more than a byte; everything else fits into one.
+        const bool narrow = std::all_of(exact.columns.begin(), exact.columns.end(),
+                                        [](const Column& c) { return !c.categorical || c.codes() < 256; });
+        if (narrow)
+            table.view = grouped_table<std::uint8_t>(exact, max_bins, threads);
+        else
+            table.view = grouped_table<Code>(exact, max_bins, threads);
+    }
 }
 
 template <class Code>
@@ -125,7 +127,6 @@ Table encode(Fortran<T> X, Vector<double> weight, Vector<std::uint8_t> categoric
     Table out;
     out.n = n;
     out.d = static_cast<int>(d);
-    out.max_bins = max_bins;
     if (max_bins == 1 || max_bins > 255) refuse("max_bins must be 0 or lie in 2 … 255");
     without_gil([&] {
         std::vector<Column> columns(d);
@@ -143,6 +144,9 @@ Table encode(Fortran<T> X, Vector<double> weight, Vector<std::uint8_t> categoric
             fill<std::uint16_t>(out, columns, sorted, presort, threads);
         else
             fill<std::uint32_t>(out, columns, sorted, presort, threads);
+        sorted.clear();
+        if (max_bins > 0)
+            std::visit([&](auto& view) { bin<typename std::decay_t<decltype(view)>::Code>(out, max_bins, threads); }, out.view);
         return 0;
     });
     return out;
@@ -367,14 +371,6 @@ nb::tuple grow(const Table& table, const Target& target, const Options& options,
     }
     if (draws < 0 || draws > (std::int64_t{1} << 40)) refuse("draws is out of range");
     std::vector<Grown> grown(trees);
-    const bool binned = table.binned();
-    // Many categories need more than a byte; everything else fits into one.
-    const bool narrow = std::visit(
-        [](const auto& view) {
-            return std::all_of(view.columns.begin(), view.columns.end(),
-                               [](const Column& c) { return !c.categorical || c.codes() < 256; });
-        },
-        table.view);
     const std::size_t stride = draws ? (n + 7) / 8 : 0;
     std::vector<std::uint8_t> bags(trees * stride, 0);
     const int threads = options.growth.threads;
@@ -403,14 +399,7 @@ nb::tuple grow(const Table& table, const Target& target, const Options& options,
             Growth own = growth;
             own.seed = seeds.data()[t];
             const Worker worker{target, own, entropies, stop, signals};
-            grown[t] = std::visit(
-                [&](const auto& view) {
-                    using Code = typename std::decay_t<decltype(view)>::Code;
-                    if (binned && narrow) return worker(grouped_table<std::uint8_t>(view, table.max_bins, own.seed), draw);
-                    if (binned) return worker(grouped_table<Code>(view, table.max_bins, own.seed), draw);
-                    return worker(view, draw);
-                },
-                table.view);
+            grown[t] = std::visit([&](const auto& view) { return worker(view, draw); }, table.view);
         };
         if (trees == 1) {
             SignalPoll signals;
