@@ -12,6 +12,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -31,6 +32,58 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kFar = 1e100;  // a score beyond this is divergence: its square is near the end of the number range
 constexpr Index kAhead = 10;     // rows fetched ahead: a shuffled row comes from memory, not from the cache
 
+// --- exponential and logarithm of eight numbers, to about one unit in the last place ------------------------------
+//
+// libm takes them one at a time; for the logistic loss, which needs two of each for every row, that is most of the work.
+
+// Every function here is inlined, so that how a caller without wide registers would pass a vector does not matter.
+// (Not popped: the compiler reports some of them at the end of the file.)
+#pragma GCC diagnostic ignored "-Wpsabi"
+
+namespace detail {
+
+typedef std::int64_t Whole __attribute__((vector_size(64), aligned(8), may_alias));
+
+// The same bits, read as the other type.
+[[gnu::always_inline]] inline std::int64_t bits_of(double x) { return std::bit_cast<std::int64_t>(x); }
+[[gnu::always_inline]] inline double number_of(std::int64_t x) { return std::bit_cast<double>(x); }
+[[gnu::always_inline]] inline Whole bits_of(const Lanes& x) { return (Whole)x; }
+[[gnu::always_inline]] inline Lanes number_of(const Whole& x) { return (Lanes)x; }
+
+constexpr double kRound = 6755399441055744.0;  // 1.5·2^52: adding it leaves the nearest whole number in the low bits
+constexpr double kLog2High = 0.6931471803691238, kLog2Low = 1.9082149292705877e-10;
+
+// x in [−708, 709]: 2^n·e^r with |r| ≤ ln(2)/2 and the Taylor polynomial of degree 13, split in two for a shorter chain.
+template <class V>
+[[gnu::always_inline]] inline V exponential(const V& x) {
+    const V t = x * 1.4426950408889634 + kRound, n = t - kRound;
+    const V r = (x - n * kLog2High) - n * kLog2Low, q = r * r;
+    V even = q * (1.0 / 479001600) + 1.0 / 3628800, odd = q * (1.0 / 6227020800.0) + 1.0 / 39916800;
+    even = even * q + 1.0 / 40320, odd = odd * q + 1.0 / 362880;
+    even = even * q + 1.0 / 720, odd = odd * q + 1.0 / 5040;
+    even = even * q + 1.0 / 24, odd = odd * q + 1.0 / 120;
+    even = even * q + 1.0 / 2, odd = odd * q + 1.0 / 6;
+    even = even * q + 1.0, odd = odd * q + 1.0;
+    return (even + r * odd) * number_of((bits_of(t) + 1023) << 52);
+}
+
+// x normal and positive: k·ln 2 + 2·artanh((m − 1)/(m + 1)) with x = m·2^k and m in [√½, √2).
+[[gnu::always_inline]] inline Lanes logarithm(const Lanes& x) {
+    const Whole bits = bits_of(x);
+    const Whole k = (bits - 0x3fe6a09e667f3bcd) >> 52;  // the exponent of x/√½
+    const Lanes m = number_of(bits - (k << 52));
+    const Lanes u = (m - 1.0) / (m + 1.0), q = u * u;
+    Lanes tail = q * (1.0 / 19) + 1.0 / 17;
+    for (const double c : {1.0 / 15, 1.0 / 13, 1.0 / 11, 1.0 / 9, 1.0 / 7, 1.0 / 5, 1.0 / 3}) tail = tail * q + c;
+    tail *= q;
+    const Lanes n = __builtin_convertvector(k, Lanes);
+    return n * kLog2High + (n * kLog2Low + (2.0 * u + 2.0 * u * tail));
+}
+
+[[gnu::always_inline]] inline Lanes larger(const Lanes& a, double b) { return a > b ? a : (a * 0.0 + b); }
+
+}  // namespace detail
+
 // --- losses -----------------------------------------------------------------------------------------------------
 
 enum class Kind { squared, absolute, huber, quantile, epsilon, logistic, hinge, squared_hinge, exponential, poisson, gamma };
@@ -40,7 +93,10 @@ struct Loss {
     Kind kind;
     double a = 0.0, c = 0.0;
 
-    static double logistic(double f) { return f >= 0 ? 1.0 / (1.0 + std::exp(-f)) : 1.0 - 1.0 / (1.0 + std::exp(f)); }
+    [[gnu::always_inline]] static double logistic(double f) {
+        const double e = detail::exponential(-std::min(std::fabs(f), 708.0)), share = 1.0 / (1.0 + e);
+        return f >= 0 ? share : e * share;
+    }
     static double xlogx(double u) { return u > 0 ? u * std::log(u) : 0.0; }
 
     [[gnu::always_inline]] double derivative(double y, double f) const {
@@ -172,7 +228,9 @@ struct Random {
         return result;
     }
     // Uniform on 0 … n−1 by multiplication (Lemire 2019); the bias of 2^-32·n per draw is left in.
-    std::uint64_t below(std::uint64_t n) { return static_cast<std::uint64_t>((static_cast<unsigned __int128>(next()) * n) >> 64); }
+    std::uint64_t below(std::uint64_t n) {
+        return static_cast<std::uint64_t>((static_cast<unsigned __int128>(next()) * n) >> 64);
+    }
 };
 
 inline void shuffle(std::uint32_t* order, Index n, Random& random) {
@@ -285,6 +343,8 @@ template <class T>
         if (i + kAhead < count) {
             const T* later = X.row(order[i + kAhead]);
             for (Index j = 0; j < d; j += line) __builtin_prefetch(later + j);
+            __builtin_prefetch(later + d - 1);
+            __builtin_prefetch(y + order[i + kAhead]);
         }
         const Index row = order[i];
         const T* next = i + 1 < count ? X.row(order[i + 1]) : x;
@@ -547,27 +607,100 @@ struct Evaluation {
 
 constexpr Index kBlock = 4096;  // rows; partial sums are added in the order of the blocks, whatever the threads
 
+// θ, h and the loss of eight rows.
+[[gnu::always_inline]] inline void eight(const Loss& loss, const Lanes& y, const Lanes& f, Lanes& theta, Lanes& curvature, Lanes& value) {
+    if (loss.kind == Kind::logistic) {
+        const Lanes size = f > 0.0 ? f : -f, capped = size > 708.0 ? (size * 0.0 + 708.0) : size;
+        const Lanes e = detail::exponential(-capped), share = 1.0 / (1.0 + e);
+        const Lanes zero = {};
+        theta = (f > 0.0 ? share : e * share) - y;
+        curvature = e * share * share;
+        value = (f > 0.0 ? f : zero) + detail::logarithm(1.0 + e) - y * f;
+        for (int k = 0; k < 8; ++k)
+            if (y[k] > 0.0 && y[k] < 1.0) value[k] += Loss::xlogx(y[k]) + Loss::xlogx(1.0 - y[k]);
+        value = detail::larger(value, 0.0);
+        return;
+    }
+    for (int k = 0; k < 8; ++k) {
+        theta[k] = loss.derivative(y[k], f[k]);
+        curvature[k] = loss.curvature(y[k], f[k]);
+        value[k] = loss.value(y[k], f[k]);
+    }
+}
+
 template <class T>
 [[gnu::always_inline]] inline void evaluate_body(const Dense<T>& X, Index first, Index last, const double* y, const double* p,
                                                  const Loss& loss, const double* w, double b, double* f, Evaluation& out) {
     const Index d = X.d;
     double* g = out.g.data();
     double* h = out.h.data();
-    for (Index i = first; i < last; ++i) {
-        const T* x = X.row(i);
-        const double score = b + vec::detail::dot(x, w, d);
-        f[i] = score;
-        const double theta = p[i] * loss.derivative(y[i], score), curvature = p[i] * loss.curvature(y[i], score);
-        out.risk += p[i] * loss.value(y[i], score), out.slope += theta, out.curvature += curvature;
-        Index j = 0;
-        Lanes v, a, c;
-        for (; j + 8 <= d; j += 8) {
-            vec::detail::load(x + j, v), vec::detail::load(g + j, a), vec::detail::load(h + j, c);
-            *reinterpret_cast<Lanes*>(g + j) = a + theta * v;
-            *reinterpret_cast<Lanes*>(h + j) = c + curvature * v;
+    Lanes risk = {}, slope = {}, bend = {};
+    for (Index i = first; i < last; i += 8) {
+        // The last rows of a block are read again, with weight zero, where eight are not left.
+        const int rows = static_cast<int>(std::min<Index>(8, last - i));
+        const T* x[8];
+        Lanes score = {}, target = {}, weight = {}, theta = {}, curvature = {}, value = {};
+        for (int r = 0; r < 8; ++r) {
+            const Index row = i + std::min(r, rows - 1);
+            x[r] = X.row(row);
+            target[r] = y[row], weight[r] = r < rows ? p[row] : 0.0;
+            score[r] = r < rows ? b + vec::detail::dot(x[r], w, d) : score[rows - 1];
         }
-        for (; j < d; ++j) g[j] += theta * static_cast<double>(x[j]), h[j] += curvature * static_cast<double>(x[j]);
+        for (int r = 0; r < rows; ++r) f[i + r] = score[r];
+        eight(loss, target, score, theta, curvature, value);
+        theta *= weight, curvature *= weight;
+        risk += weight * value, slope += theta, bend += curvature;
+        Index j = 0;
+        for (; j + 8 <= d; j += 8) {
+            Lanes v, a, c;
+            vec::detail::load(g + j, a), vec::detail::load(h + j, c);
+            for (int r = 0; r < 8; ++r) vec::detail::load(x[r] + j, v), a += theta[r] * v, c += curvature[r] * v;
+            *reinterpret_cast<Lanes*>(g + j) = a;
+            *reinterpret_cast<Lanes*>(h + j) = c;
+        }
+        for (; j < d; ++j)
+            for (int r = 0; r < rows; ++r) {
+                g[j] += theta[r] * static_cast<double>(x[r][j]);
+                h[j] += curvature[r] * static_cast<double>(x[r][j]);
+            }
     }
+    out.risk = vec::detail::total(risk), out.slope = vec::detail::total(slope), out.curvature = vec::detail::total(bend);
+}
+
+// Σ p ℓ*(y, scale·(θ − shift·h)) over some rows.
+[[gnu::always_inline]] inline double conjugate_body(const double* y, const double* p, const double* f, Index first, Index last,
+                                                    const Loss& loss, double shift, double scale) {
+    double sum = 0.0;
+    Index i = first;
+    if (loss.kind == Kind::logistic) {
+        Lanes total = {};
+        for (; i + 8 <= last; i += 8) {
+            Lanes target, weight, score, theta, curvature, value;
+            vec::detail::load(y + i, target), vec::detail::load(p + i, weight), vec::detail::load(f + i, score);
+            eight(loss, target, score, theta, curvature, value);
+            const Lanes q = target + scale * (theta - shift * curvature), rest = 1.0 - q;
+            bool inside = true;
+            for (int k = 0; k < 8; ++k) inside = inside && q[k] >= 0.0 && rest[k] >= 0.0;
+            if (!inside) return kInfinity;
+            // Below the least normal number u·ln u is zero for all purposes.
+            const Lanes one = q * detail::logarithm(detail::larger(q, 1e-300));
+            total += weight * (one + rest * detail::logarithm(detail::larger(rest, 1e-300)));
+            for (int k = 0; k < 8; ++k)
+                if (target[k] > 0.0 && target[k] < 1.0)
+                    total[k] -= weight[k] * (Loss::xlogx(target[k]) + Loss::xlogx(1.0 - target[k]));
+        }
+        sum = vec::detail::total(total);
+    }
+    for (; i < last; ++i) {
+        const double theta = loss.derivative(y[i], f[i]) - shift * loss.curvature(y[i], f[i]);
+        sum += p[i] * loss.conjugate(y[i], scale * theta);
+    }
+    return sum;
+}
+
+CERTIFIT_CLONES [[maybe_unused]] static double conjugate_block(const double* y, const double* p, const double* f, Index first,
+                                                               Index last, const Loss& loss, double shift, double scale) {
+    return conjugate_body(y, p, f, first, last, loss, shift, scale);
 }
 
 CERTIFIT_CLONES [[maybe_unused]] static void evaluate_block(const Dense<double>& X, Index first, Index last, const double* y,
@@ -617,12 +750,8 @@ inline double conjugate_sum(const double* y, const double* p, const double* f, I
     std::vector<double> parts(static_cast<std::size_t>(blocks));
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (Index block = 0; block < blocks; ++block) {
-        double sum = 0.0;
-        for (Index i = block * kBlock; i < std::min((block + 1) * kBlock, n); ++i) {
-            const double theta = loss.derivative(y[i], f[i]) - shift * loss.curvature(y[i], f[i]);
-            sum += p[i] * loss.conjugate(y[i], scale * theta);
-        }
-        parts[static_cast<std::size_t>(block)] = sum;
+        const Index first = block * kBlock, last = std::min(first + kBlock, n);
+        parts[static_cast<std::size_t>(block)] = conjugate_block(y, p, f, first, last, loss, shift, scale);
     }
     double total = 0.0;
     for (const double part : parts) total += part;

@@ -34,6 +34,7 @@ from certifit.models.sgd_base import (
     names_of,
     of_extreme_size,
     partial_certificate,
+    quiet_blas,
     same_columns,
     sum_of,
 )
@@ -142,7 +143,8 @@ class SGDRegressor(RegressorMixin, BaseSGD):  # noqa: D101 - the text is put tog
         self
         """
         loss = self._options()[0]
-        X, y, weight = check_xy(self, X, y, sample_weight=sample_weight)
+        with quiet_blas(X):
+            X, y, weight = check_xy(self, X, y, sample_weight=sample_weight)
         loss.check_target(y)
         X, y, weight = self._ordered(X, y, weight)
         with progress(self.verbose, type(self).__name__) as clock:
@@ -319,7 +321,8 @@ class SGDClassifier(BaseSGD, LinearClassifier):  # noqa: D101 - the text is put 
         self
         """
         loss = self._options()[0]
-        X, y, weight = check_xy(self, X, y, sample_weight=sample_weight, numeric_target=False)
+        with quiet_blas(X):
+            X, y, weight = check_xy(self, X, y, sample_weight=sample_weight, numeric_target=False)
         classes, codes = encode_labels(y)
         if classes.shape[0] < 2:
             raise ValueError(
@@ -356,7 +359,8 @@ class SGDClassifier(BaseSGD, LinearClassifier):  # noqa: D101 - the text is put 
 
         def one(k: int, seed: int) -> tuple[Descent, Certificate]:
             target = _binary_target(loss, codes, k)
-            loss.check_target(target)
+            if loss.task != "binary":  # 0 and 1 are what every binary loss takes
+                loss.check_target(target)
             return self._descend(X, target, weight, aside, np.random.default_rng(seed), clock)
 
         threads = 1 if self.n_jobs is None else min(n_threads(self.n_jobs), len(positive))

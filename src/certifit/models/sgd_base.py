@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
+from threadpoolctl import ThreadpoolController
 
 from certifit._types import Array, Matrix, is_sparse
 from certifit.base import CertifiedEstimator, Progress
@@ -47,9 +49,12 @@ __all__ = [
     "names_of",
     "of_extreme_size",
     "partial_certificate",
+    "quiet_blas",
     "same_columns",
     "sum_of",
 ]
+
+LARGE = 5_000_000  # entries of X
 
 PARAMETERS = """
     penalty : {"l2", "l1", "elasticnet", None} or Penalty, default="l2"
@@ -107,6 +112,17 @@ ATTRIBUTES = """
         How far the fit is from the best possible one.
     n_features_in_, feature_names_in_
 """
+
+
+def quiet_blas(X: Any) -> Any:
+    """A context in which BLAS keeps to one thread, for X so large that an epoch takes a while.
+
+    Threads of BLAS spin for a time after their work, here the check that X is finite; a descent is one long chain of steps,
+    and on a busy machine they would take its core away.
+    """
+    if getattr(X, "size", 0) < LARGE:
+        return nullcontext()
+    return ThreadpoolController().limit(limits=1, user_api="blas")
 
 
 class BaseSGD(CertifiedEstimator):

@@ -57,15 +57,19 @@ class Visits:
             )
         self.rng, self.shuffle = rng, shuffle
         self.state = rng.integers(0, 2**64, size=4, dtype=np.uint64)
+        self.fraction: Array | None = None
+        self.rows = np.arange(n, dtype=np.uint32)
+        if bool((weight == 1.0).all()):
+            return
         total = float(weight.sum())
         counts = bool((weight == np.rint(weight)).all()) and total <= VISITS_LIMIT * n
         rate = weight if counts else weight * (n / total)
         whole = np.floor(rate)
-        self.fraction = None if bool((whole == rate).all()) else rate - whole
         self.whole = whole.astype(np.int64)
-        self.rows = np.arange(n, dtype=np.uint32)
-        if self.fraction is None and not bool((self.whole == 1).all()):
+        if bool((whole == rate).all()):
             self.rows = np.repeat(self.rows, self.whole)
+        else:
+            self.fraction = rate - whole
 
     def next(self) -> Array:
         """Row numbers of the next epoch."""
