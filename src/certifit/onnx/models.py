@@ -1,0 +1,99 @@
+"""Which function writes which model, and models made of others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from certifit.models.boosting_base import BaseBoosting
+from certifit.models.classifier import LinearClassifier
+from certifit.models.forest import BaseForest
+from certifit.models.linear import BaseLinear
+from certifit.models.ridge_cv import RidgeCV
+from certifit.models.sgd import SGDRegressor
+from certifit.models.tree import BaseTree
+from certifit.onnx.answers import Answer
+from certifit.onnx.graph import Graph
+from certifit.onnx.linear import export_classifier, export_regressor
+from certifit.onnx.tables import encoded, transformed
+from certifit.onnx.trees import export_boosting, export_trees
+from certifit.persistence.classes import known_name
+
+__all__ = ["CALIBRATED", "TABLE_MODEL", "answer_of", "chains_of", "table_answer"]
+
+PREDICTORS: dict[tuple[type, ...], Callable[[Graph, str, Any], Answer]] = {
+    (BaseLinear, RidgeCV, SGDRegressor): export_regressor,
+    (LinearClassifier,): export_classifier,
+    (BaseTree, BaseForest): export_trees,
+    (BaseBoosting,): export_boosting,
+}
+"""Families of models → the function that writes them."""
+# The contest is known by the names of its classes: importing it would load what reading tables takes.
+CALIBRATED = "certifit.contest.calibrated.Calibrated"
+TABLE_MODEL = "certifit.contest.model.TableModel"
+BLEND = "certifit.contest.model.Blend"
+
+
+def answer_of(graph: Graph, table: str, model: Any) -> Answer:
+    """What a fitted model says about the rows of a table."""
+    name = known_name(type(model))
+    if name == CALIBRATED:
+        return _calibrated(graph, table, model)
+    write = next((function for kinds, function in PREDICTORS.items() if isinstance(model, kinds)), None)
+    if write is None or name is None:  # a class of the user may predict in its own way
+        raise NotImplementedError(
+            f"{type(model).__name__} cannot be exported to ONNX: linear models, linear classifiers, decision trees, random "
+            "forests and boosted trees can."
+        )
+    check_is_fitted(model)
+    return write(graph, table, model)
+
+
+def _calibrated(graph: Graph, table: str, model: Any) -> Answer:
+    """Scores of a classifier, and the logistic regression that makes probabilities of them."""
+    check_is_fitted(model)
+    scores = answer_of(graph, table, model.estimator_).scores
+    if scores is None:
+        raise NotImplementedError(
+            f"a calibrated {type(model.estimator_).__name__} cannot be exported to ONNX: it has no decision_function."
+        )
+    probabilities = answer_of(graph, graph.rounded(scores), model.calibrator_).probabilities
+    index = graph.add("ArgMax", str(probabilities), axis=1, keepdims=0)
+    return Answer(index=index, probabilities=probabilities, classes=model.classes_)
+
+
+def chains_of(model: Any) -> dict[str, tuple[float, Any]]:
+    """The chains of encoder, steps and estimator behind the winner of a contest, each with its weight."""
+    if known_name(type(model.core)) == BLEND:
+        used = {name: weight for name, weight in model.core.weights.items() if weight != 0.0}
+        return {name: (float(weight), model.core.members[name]) for name, weight in used.items()}
+    return {model.name: (1.0, model.core)}
+
+
+def table_answer(graph: Graph, columns: Sequence[str], model: Any) -> Answer:
+    """What the winner of a contest says about a table: the weighted mean of its chains, and its threshold."""
+    total: str | None = None
+    for weight, chain in chains_of(model).values():
+        table = encoded(graph, columns, chain.encoder)
+        for step in chain.steps:
+            table = transformed(graph, table, step)
+        answer = answer_of(graph, table, chain.estimator)
+        part = answer.value if answer.value is not None else answer.probabilities
+        if part is None or (answer.classes is not None and answer.classes.shape[0] != len(model.classes)):
+            raise NotImplementedError(
+                f"{type(chain.estimator).__name__} has no probabilities of all classes to export."
+            )
+        if weight != 1.0:
+            part = graph.add("Mul", part, graph.constant(weight))
+        total = part if total is None else graph.add("Add", total, part)
+    if total is None or not model.classes:
+        return Answer(value=total)
+    if model.threshold is not None and len(model.classes) == 2:
+        positive = graph.add("Gather", total, graph.constant(np.int64(1)), axis=1)
+        index = graph.cast(graph.add("GreaterOrEqual", positive, graph.constant(float(model.threshold))), "INT64")
+    else:
+        index = graph.add("ArgMax", total, axis=1, keepdims=0)
+    return Answer(index=index, probabilities=total, classes=np.asarray(model.classes))

@@ -1,0 +1,200 @@
+"""The file around a model: a ZIP archive whose every byte of content is accounted for.
+
+    manifest.json      what the file holds, with size and SHA-256 of every other member
+    manifest.sha256    SHA-256 of the manifest
+    state.json         the objects of the model
+    arrays/k.npy       its larger arrays
+
+A reader learns the sizes before it allocates anything, and decompresses nothing that claims to grow more than
+`MOST_GROWTH` times; the writer stores such members uncompressed, so that no honest file is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import secrets
+import stat
+import struct
+import zipfile
+import zlib
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from certifit.persistence.errors import ModelFileError
+
+__all__ = ["ARRAY", "FORMAT", "MANIFEST", "STATE", "read_archive", "write_archive"]
+
+FORMAT = 1
+"""The newest format that this version reads and the one it writes."""
+MANIFEST, DIGEST, STATE = "manifest.json", "manifest.sha256", "state.json"
+ARRAY = "arrays/{}.npy"
+MOST_GROWTH = 200
+"""Decompressed bytes for each stored one that a reader accepts."""
+WORTHWHILE = (0.01, 0.9)
+"""Compressed share of a member between which compression is used; below, a reader would suspect a bomb."""
+_NAMES = re.compile(r"state\.json|arrays/(0|[1-9][0-9]{0,8})\.npy")
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+# What the standard library raises on archives that are not what they claim to be.
+_BROKEN = (
+    zipfile.BadZipFile,
+    zipfile.LargeZipFile,
+    zlib.error,
+    struct.error,
+    EOFError,
+    KeyError,
+    IndexError,
+    NotImplementedError,
+    OSError,
+    OverflowError,
+    RecursionError,
+    RuntimeError,
+    ValueError,
+)
+
+
+def write_archive(path: Path, manifest: dict[str, Any], members: Mapping[str, bytes]) -> None:
+    """Write a model file in one piece: readers see the old file or the new one, never a part.
+
+    The same content gives the same bytes.
+    """
+    listed = {name: {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()} for name, data in members.items()}
+    text = json.dumps({**manifest, "format": FORMAT, "members": listed}, indent=1, sort_keys=True, allow_nan=False)
+    head = text.encode("ascii")
+    content = {MANIFEST: head, DIGEST: hashlib.sha256(head).hexdigest().encode("ascii"), **members}
+    target = Path(os.path.realpath(path))  # the file behind a symbolic link is replaced, not the link
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"path: the folder {str(target.parent)!r} does not exist; create it first.")
+    if target.is_dir():
+        raise IsADirectoryError(f"path: {str(path)!r} is a folder; give the name of a file in it.")
+    draft = target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}.tmp")
+    handle = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0), 0o666)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            with zipfile.ZipFile(file, "w") as archive:
+                for name, data in content.items():
+                    _add(archive, name, data)
+            file.flush()
+            os.fsync(file.fileno())
+        if target.exists():
+            os.chmod(draft, stat.S_IMODE(target.stat().st_mode))
+        os.replace(draft, target)
+    except BaseException:
+        with suppress(OSError):
+            draft.unlink()
+        raise
+    _sync_folder(target.parent)
+
+
+def _add(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
+    info = zipfile.ZipInfo(name, _EPOCH)
+    info.create_system = 3  # the same bytes on every system
+    info.external_attr = 0o644 << 16
+    small = len(zlib.compress(data, 1)) if data else 0
+    low, high = WORTHWHILE
+    info.compress_type = zipfile.ZIP_DEFLATED if low * len(data) < small < high * len(data) else zipfile.ZIP_STORED
+    archive.writestr(info, data, compresslevel=1)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the new name itself durable, where the system can."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def read_archive(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """The manifest and the checked members of a model file."""
+    if not path.exists():
+        raise FileNotFoundError(f"path: there is no file {str(path)!r}.")
+    if not path.is_file():
+        raise ModelFileError(f"{str(path)!r} is not a file; give the path of a .cfit file.")
+    with path.open("rb") as file:
+        try:
+            with zipfile.ZipFile(file) as archive:
+                return _read(archive, str(path), os.fstat(file.fileno()).st_size)
+        except ModelFileError:
+            raise
+        except zipfile.BadZipFile as error:
+            start = _start(path)
+            if start.startswith(b"PK"):
+                raise _damaged(str(path), f"the archive is cut off or altered ({error})") from error
+            raise ModelFileError(
+                f"{str(path)!r} is not a Certifit model file: it starts with {start!r}. Model files are written by "
+                "certifit.save."
+            ) from error
+        except _BROKEN as error:
+            raise _damaged(str(path), f"its content cannot be read ({error})") from error
+
+
+def _read(archive: zipfile.ZipFile, path: str, size: int) -> tuple[dict[str, Any], dict[str, bytes]]:
+    infos = _checked_members(archive, path, size)
+    if MANIFEST not in infos or DIGEST not in infos:
+        raise ModelFileError(
+            f"{path!r} is an archive, but not a Certifit model file: it has no {MANIFEST}. Model files are written by "
+            "certifit.save."
+        )
+    head = archive.read(infos[MANIFEST])
+    if archive.read(infos[DIGEST]) != hashlib.sha256(head).hexdigest().encode("ascii"):
+        raise _damaged(path, "the manifest does not match its digest")
+    manifest = json.loads(head)
+    version = manifest.get("format") if isinstance(manifest, dict) else None
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise _damaged(path, "the manifest names no format version")
+    if version > FORMAT:
+        raise ModelFileError(
+            f"{path!r} has format {version}, written by certifit {manifest.get('certifit')}; this version reads formats "
+            f"up to {FORMAT}. Update certifit to open it."
+        )
+    listed = manifest.get("members")
+    if not isinstance(listed, dict) or STATE not in listed or set(listed) != set(infos) - {MANIFEST, DIGEST}:
+        raise _damaged(path, "its members are not those of the manifest")
+    members: dict[str, bytes] = {}
+    for name, entry in listed.items():
+        if not isinstance(entry, dict) or entry.get("bytes") != infos[name].file_size:
+            raise _damaged(path, f"{name} does not have the size in the manifest")
+        data = archive.read(infos[name])
+        if hashlib.sha256(data).hexdigest() != entry.get("sha256"):
+            raise _damaged(path, f"{name} does not match its digest")
+        members[name] = data
+    return manifest, members
+
+
+def _checked_members(archive: zipfile.ZipFile, path: str, size: int) -> dict[str, zipfile.ZipInfo]:
+    """Members by name, none of them strange: judged by the directory alone, before anything is read."""
+    infos: dict[str, zipfile.ZipInfo] = {}
+    for info in archive.infolist():
+        name = info.filename
+        if name not in (MANIFEST, DIGEST) and not _NAMES.fullmatch(name):
+            if MANIFEST not in archive.namelist():
+                continue  # some other archive: the missing manifest is the better news
+            raise _damaged(path, f"it has a member {name!r} that no model file has")
+        if name in infos:
+            raise _damaged(path, f"it has two members {name!r}")
+        kind = stat.S_IFMT(info.external_attr >> 16)
+        if kind not in (0, stat.S_IFREG):
+            raise _damaged(path, f"its member {name!r} is a link or a device, not data")
+        if info.file_size > MOST_GROWTH * max(info.compress_size, 1) or info.compress_size > size:
+            raise _damaged(path, f"its member {name!r} claims {info.file_size} bytes in {info.compress_size}")
+        infos[name] = info
+    if sum(info.compress_size for info in infos.values()) > size:
+        raise _damaged(path, "its members overlap")
+    return infos
+
+
+def _damaged(path: str, what: str) -> ModelFileError:
+    return ModelFileError(
+        f"{path!r} is damaged or was altered: {what}. Copy it again from its source, or save it anew."
+    )
+
+
+def _start(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(8)

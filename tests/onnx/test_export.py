@@ -1,0 +1,385 @@
+"""What onnxruntime computes from an exported model is what Certifit computes.
+
+Trees must send every row to the same leaf, in both precisions. Other numbers may differ by the rounding of the
+output: 1e-9 relative in double precision (sums are in another order), 1e-5 in single precision.
+"""
+
+from __future__ import annotations
+
+import builtins
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from sklearn.base import is_classifier
+from sklearn.exceptions import NotFittedError
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler as ForeignScaler
+
+import certifit as cf
+from certifit.onnx import to_onnx
+
+onnx = pytest.importorskip("onnx")
+runtime = pytest.importorskip("onnxruntime")
+
+TOLERANCE = {"float64": 1e-9, "float32": 1e-5}
+D = 4
+
+
+def session(content: bytes) -> Any:
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = 1
+    return runtime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+
+
+def run(made: Any, X: Any) -> dict[str, Any]:
+    names = [output.name for output in made.get_outputs()]
+    return dict(zip(names, made.run(None, X if isinstance(X, dict) else {"X": X}), strict=True))
+
+
+def compare(model: Any, found: dict[str, Any], X: Any, dtype: str) -> None:
+    """The outputs of the runtime beside those of the model."""
+    tolerance = TOLERANCE[dtype]
+    if not is_classifier(model):
+        wanted = model.predict(X)
+        assert found["prediction"].dtype == dtype
+        np.testing.assert_allclose(found["prediction"], wanted, rtol=tolerance, atol=tolerance * np.abs(wanted).max())
+        return
+    scores = model.decision_function(X) if hasattr(model, "decision_function") else model.predict_proba(X)
+    if hasattr(model, "predict_proba"):
+        np.testing.assert_allclose(found["probabilities"], model.predict_proba(X), atol=10 * tolerance)
+    else:
+        np.testing.assert_allclose(found["scores"], scores, rtol=tolerance, atol=tolerance * np.abs(scores).max())
+    # A row whose classes tie up to rounding has no label to agree on.
+    lead = np.abs(scores) if scores.ndim == 1 else -np.diff(np.sort(scores, axis=1)[:, -2:], axis=1)[:, 0]
+    clear = np.abs(lead) > 10 * tolerance * max(1.0, np.abs(scores).max())
+    if scores.ndim == 2 and scores.shape[1] == 1:
+        clear = np.ones(scores.shape[0], dtype=bool)
+    labels = np.asarray(found["label"])
+    np.testing.assert_array_equal(labels[clear], model.predict(X)[clear])
+
+
+def rows(n: int = 240, seed: int = 0) -> Any:
+    return np.random.default_rng(seed).normal(size=(n, D)).round(2)
+
+
+def targets(X: Any) -> dict[str, Any]:
+    value = X[:, 0] - 2 * X[:, 1] + X[:, 2] * X[:, 3] + 0.3 * np.random.default_rng(1).normal(size=X.shape[0])
+    return {
+        "value": value,
+        "count": np.rint(np.exp(0.4 * np.clip(value, -3, 3))),
+        "positive": np.exp(0.2 * value),
+        "zero_one": (value > 0).astype(int),
+        "two": np.where(value > 0, "yes", "no"),
+        "three": np.digitize(value, [-1.0, 1.0]) + 5,
+        "words": np.array(["low", "middle", "high"])[np.digitize(value, [-1.0, 1.0])],
+        "flag": value > 0,
+    }
+
+
+LINEAR = {
+    "ols": (cf.LinearRegression(), "value"),
+    "ridge": (cf.Ridge(0.1), "value"),
+    "ridge cv": (cf.RidgeCV(), "value"),
+    "lasso": (cf.Lasso(0.05), "value"),
+    "lasso cv": (cf.LassoCV(cv=3), "value"),
+    "poisson": (cf.PoissonRegressor(alpha=0.1), "count"),
+    "gamma": (cf.GammaRegressor(alpha=0.1), "positive"),
+    "polynomial": (cf.PolynomialRegression(degree=3), "value"),
+    "huber": (cf.HuberRegressor(), "value"),
+    "quantile": (cf.QuantileRegressor(quantile=0.3), "value"),
+    "logistic as regression": (cf.LinearModel("logistic", alpha=0.1), "zero_one"),
+    "exponential as regression": (cf.LinearModel("exponential", alpha=0.1), "zero_one"),
+    "svr": (cf.LinearSVR(), "value"),
+    "sgd": (cf.SGDRegressor(random_state=0, max_epochs=30), "value"),
+    "sgd poisson": (cf.SGDRegressor("poisson", random_state=0, max_epochs=30), "count"),
+    "logistic": (cf.LogisticRegression(), "two"),
+    "softmax": (cf.LogisticRegression(), "words"),
+    "logistic cv": (cf.LogisticRegressionCV(cv=3), "three"),
+    "svc": (cf.LinearSVC(), "two"),
+    "svc of three": (cf.LinearSVC(), "three"),
+    "multiclass svc": (cf.MulticlassSVC(), "three"),
+    "multiclass svc of two": (cf.MulticlassSVC(), "flag"),
+    "sgd classifier": (cf.SGDClassifier(random_state=0, max_epochs=30), "flag"),
+    "sgd of three": (cf.SGDClassifier(random_state=0, max_epochs=30), "three"),
+    "sgd softmax": (cf.SGDClassifier(multi_class="softmax", random_state=0, max_epochs=30), "three"),
+    "sgd exponential": (cf.SGDClassifier("exponential", random_state=0, max_epochs=30), "words"),
+    "sgd hinge": (cf.SGDClassifier("hinge", random_state=0, max_epochs=30), "three"),
+    "perceptron": (cf.Perceptron(random_state=0), "two"),
+    "pocket": (cf.PocketPerceptron(random_state=0), "three"),
+    "multiclass perceptron": (cf.MulticlassPerceptron(random_state=0), "words"),
+}
+FEW = {"n_estimators": 12, "random_state": 0}
+SMALL = {"n_estimators": 12, "max_leaves": 8, "min_samples_leaf": 5}
+TREES = {
+    "tree": (cf.DecisionTreeRegressor(max_depth=5), "value"),
+    "tree of classes": (cf.DecisionTreeClassifier(), "words"),
+    "pruned tree": (cf.DecisionTreeClassifierCV(cv=3), "two"),
+    "stump": (cf.DecisionTreeClassifier(max_depth=1), "three"),
+    "categories": (cf.DecisionTreeClassifier(categorical_features=[3]), "three"),
+    "category values": (cf.DecisionTreeRegressor(categorical_features=[2, 3], max_depth=6), "value"),
+    "forest": (cf.RandomForestRegressor(**FEW), "value"),
+    "forest of classes": (cf.RandomForestClassifier(**FEW), "words"),
+    "forest with categories": (cf.RandomForestClassifier(**FEW, categorical_features=[3]), "two"),
+    "boosting": (cf.GradientBoostingRegressor(**SMALL), "value"),
+    "boosted counts": (cf.BoostedTrees("poisson", **SMALL), "count"),
+    "boosted chances": (cf.BoostedTrees("logistic", **SMALL), "zero_one"),
+    "boosted quantile": (cf.BoostedTrees("quantile", **SMALL), "value"),
+    "boosting of two": (cf.GradientBoostingClassifier(**SMALL), "two"),
+    "boosting of three": (cf.GradientBoostingClassifier(**SMALL), "three"),
+    "boosting with categories": (cf.GradientBoostingClassifier(**SMALL, categorical=[3]), "words"),
+    "boosted categories": (cf.GradientBoostingRegressor(**SMALL, categorical=[2, 3]), "value"),
+    "boosting exponential": (cf.GradientBoostingClassifier("exponential", **SMALL), "flag"),
+    "boosting hinge": (cf.GradientBoostingClassifier("squared_hinge", **SMALL), "two"),
+}
+
+
+def table(n: int, seed: int = 0) -> Any:
+    """Rows for trees: with holes, columns 2 and 3 of few values, one value of the category rare."""
+    X = rows(n, seed)
+    rng = np.random.default_rng(seed + 10)
+    X[:, 3] = np.where(rng.random(n) < 0.05, 7.25, rng.integers(-1, 4, size=n))
+    X[:, 2] = np.rint(2 * X[:, 2])
+    return np.where(rng.random(X.shape) < 0.1, np.nan, X)
+
+
+@pytest.fixture(scope="module")
+def fitted() -> dict[str, tuple[Any, dict[str, Any]]]:
+    """Every model with its sessions in both precisions, made when first asked for."""
+    return {}
+
+
+def prepared(name: str, fitted: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    if name not in fitted:
+        model, target = {**LINEAR, **TREES}[name]
+        X = rows() if name in LINEAR else table(240)
+        y = targets(np.nan_to_num(X))[target]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.fit(X, y)
+        fitted[name] = model, {dtype: session(to_onnx(model, dtype=dtype)) for dtype in TOLERANCE}
+    return fitted[name]
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("name", LINEAR)
+def test_linear(name: str, dtype: str, fitted: dict[str, Any]) -> None:
+    model, sessions = prepared(name, fitted)
+    X = rows(100, seed=5).astype(dtype)
+    compare(model, run(sessions[dtype], X), X, dtype)
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("name", TREES)
+def test_trees(name: str, dtype: str, fitted: dict[str, Any]) -> None:
+    model, sessions = prepared(name, fitted)
+    for X in (table(400, seed=3).astype(dtype), np.full((1, D), np.nan, dtype=dtype)):
+        compare(model, run(sessions[dtype], X), X, dtype)
+
+
+VALUES = st.one_of(
+    st.sampled_from([np.nan, 0.0, -1.0, 1.0, 2.0, 3.0, 7.25, 0.005, -0.0]),
+    st.floats(-4, 4, width=32),
+    st.floats(width=32, allow_nan=True, allow_infinity=False),
+)
+
+
+@settings(max_examples=25)
+@given(X=hnp.arrays(np.float64, st.tuples(st.integers(1, 8), st.just(D)), elements=VALUES))
+@pytest.mark.parametrize("name", ["categories", "forest of classes", "boosted categories", "boosting of three"])
+def test_any_rows(name: str, fitted: dict[str, Any], X: Any) -> None:
+    model, sessions = prepared(name, fitted)
+    for dtype in TOLERANCE:
+        compare(model, run(sessions[dtype], X.astype(dtype)), X.astype(dtype), dtype)
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("name", ["tree", "forest", "boosting"])
+def test_rows_on_both_sides_of_every_threshold(name: str, dtype: str, fitted: dict[str, Any]) -> None:
+    """A value that equals a threshold goes left, its neighbour goes right; single precision rounds no threshold."""
+    model, sessions = prepared(name, fitted)
+    if name == "boosting":
+        asked = [(t.feature[v], t.threshold[v]) for t in model.trees_ for v in np.flatnonzero(t.feature >= 0)]
+    else:
+        trees = model._tree if name == "tree" else model._trees
+        inner = trees.feature >= 0
+        asked = list(zip(trees.feature[inner], trees.threshold[inner], strict=True))
+    X = []
+    for feature, threshold in asked:
+        edge = np.asarray(threshold, dtype=dtype)
+        if np.isfinite(edge):
+            for value in (edge, np.nextafter(edge, edge - 1), np.nextafter(edge, edge + 1)):
+                X.append(np.zeros(D, dtype=dtype))
+                X[-1][feature] = value
+    table = np.array(X)
+    assert table.shape[0] > 20
+    found = run(sessions[dtype], table)["prediction"]
+    # Leaves differ by far more than the tolerance.
+    np.testing.assert_allclose(found, model.predict(table), rtol=TOLERANCE[dtype], atol=1e-7)
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [cf.StandardScaler()],
+        [cf.StandardScaler(with_mean=False), cf.MinMaxScaler(low=-2.0, high=3.0, clip=True)],
+        [ForeignScaler(), "passthrough"],
+        [cf.PolynomialFeatures(degree=3, include_bias=True)],
+        [SimpleImputer(strategy="median"), make_pipeline(cf.MinMaxScaler())],
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("last", [cf.LogisticRegression(), cf.DecisionTreeClassifier(), cf.Ridge()], ids=str)
+def test_pipelines(steps: list[Any], last: Any, dtype: str) -> None:
+    X = rows().astype(dtype)
+    if isinstance(steps[0], SimpleImputer):
+        X[::7, 1] = np.nan
+    y = targets(np.nan_to_num(X.astype(float)))["value" if isinstance(last, cf.Ridge) else "words"]
+    model = make_pipeline(*steps, last).fit(X, y)
+    compare(model, run(session(to_onnx(model, dtype=dtype)), X), X, dtype)
+
+
+def text_frame(n: int, seed: int = 0) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame({"size": rng.normal(size=n), "color": rng.choice(["red", "green", "blü"], size=n)})
+    frame.loc[::9, "color"] = None
+    frame.loc[1::11, "size"] = np.nan
+    return frame
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        cf.GradientBoostingClassifier(**SMALL),
+        cf.DecisionTreeClassifier(categorical_features=["color"]),
+        cf.RandomForestRegressor(**FEW, categorical_features="auto"),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_columns_of_text_are_inputs_of_their_own(model: Any) -> None:
+    frame = text_frame(300)
+    signal = frame["color"].map({"red": 1.0, "green": -1.0, "blü": 0.3}).fillna(2.0) + frame["size"].fillna(0.0)
+    model.fit(frame, (signal > 0.5).map({True: "yes", False: "no"}) if is_classifier(model) else signal)
+    new = text_frame(200, seed=1)
+    new.loc[5, "color"] = "violet"  # not seen in training
+    made = session(to_onnx(model))
+    assert [item.name for item in made.get_inputs()] == ["size", "color"]
+    feeds = {
+        "size": new[["size"]].to_numpy(),
+        "color": new[["color"]].fillna("").to_numpy().astype(object),
+    }
+    compare(model, run(made, feeds), new, "float64")
+
+
+def test_named_inputs_and_a_file(tmp_path: Path) -> None:
+    X = rows()
+    model = cf.Ridge(0.1).fit(X, X[:, 0])
+    names = ["a", "b", "c", "d"]
+    content = to_onnx(model, tmp_path / "model.onnx", feature_names=names)
+    assert (tmp_path / "model.onnx").read_bytes() == content
+    feeds = {name: X[:, [j]] for j, name in enumerate(names)}
+    compare(model, run(session(content), feeds), X, "float64")
+    about = {item.key: item.value for item in onnx.load_from_string(content).metadata_props}
+    assert about == {"model": "Ridge", "features": '["a", "b", "c", "d"]'}
+    assert to_onnx(model) == to_onnx(model)
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize(
+    "model",
+    [
+        cf.DecisionTreeClassifier(categorical_features=[0]),
+        cf.RandomForestRegressor(**FEW, categorical_features=[0]),
+        cf.GradientBoostingRegressor(n_estimators=4, min_samples_leaf=1, categorical=[0]),
+        cf.GradientBoostingRegressor(n_estimators=2, min_samples_leaf=1, max_leaves=600, categorical=[0]),
+    ],
+    ids=lambda model: f"{model!r:.60}",
+)
+def test_hundreds_of_categories_and_leaves(model: Any, dtype: str) -> None:
+    """More categories than a machine word has bits, more than there are bins, and values that are no small integers."""
+    rng = np.random.default_rng(0)
+    values = np.concatenate([[-1e9, 0.5, 3e9], 10.0 * np.arange(300)])
+    X = np.column_stack([rng.choice(values, size=1500), rng.normal(size=1500)])
+    X[::13, 0] = np.nan
+    noise = rng.normal(size=1500)
+    y = np.sin(X[:, 0] * 1.7) + 0.1 * noise
+    y = np.where(np.isnan(y), 2.0, y)
+    model.fit(X, np.digitize(y, [-0.3, 0.3]) if is_classifier(model) else y)
+    new = np.column_stack([rng.choice([*values, 5.0, -7.0, np.nan], size=400), rng.normal(size=400)]).astype(dtype)
+    compare(model, run(session(to_onnx(model, dtype=dtype)), new), new, dtype)
+
+
+def test_a_forest_of_leaves_and_boosting_without_trees() -> None:
+    X = rows(60)
+    lonely = cf.RandomForestClassifier(n_estimators=3, min_samples_leaf=40, random_state=0).fit(X, X[:, 0] > 0)
+    compare(lonely, run(session(to_onnx(lonely)), X), X, "float64")
+    flat = cf.DecisionTreeRegressor().fit(X, np.ones(60))
+    compare(flat, run(session(to_onnx(flat)), X), X, "float64")
+    constant = cf.GradientBoostingClassifier(n_estimators=2).fit(X, np.repeat("only", 60))
+    found = run(session(to_onnx(constant)), X)
+    assert set(found["label"]) == {"only"}
+    np.testing.assert_array_equal(found["probabilities"], np.ones((60, 1)))
+    short = cf.GradientBoostingRegressor(n_estimators=3).fit(X, X[:, 0])
+    short.trees_ = []
+    X[0, 0] = np.nan
+    np.testing.assert_allclose(run(session(to_onnx(short)), X)["prediction"], short.start_[0])
+
+
+class OwnLoss(cf.losses.Squared):
+    def predict(self, f: Any) -> Any:
+        return np.tanh(f)
+
+
+class OwnRidge(cf.Ridge):
+    pass
+
+
+def test_what_cannot_be_exported_says_so() -> None:
+    X = rows(60)
+    y = X[:, 0]
+    with pytest.raises(NotFittedError, match="Ridge"):
+        to_onnx(cf.Ridge())
+    with pytest.raises(NotImplementedError, match=r"BaggingRegressor cannot be exported.*boosted trees can"):
+        to_onnx(cf.BaggingRegressor(n_estimators=2).fit(X, y))
+    with pytest.raises(NotImplementedError, match="OwnRidge cannot be exported"):
+        to_onnx(OwnRidge().fit(X, y))
+    with pytest.raises(NotImplementedError, match="loss OwnLoss cannot be exported"):
+        to_onnx(cf.LinearModel(OwnLoss()).fit(X, y))
+    with pytest.raises(NotImplementedError, match="step SplineBasis cannot be exported"):
+        to_onnx(make_pipeline(cf.SplineBasis(), cf.Ridge()).fit(X, y))
+    with pytest.raises(NotImplementedError, match="add_indicator=False"):
+        to_onnx(make_pipeline(SimpleImputer(add_indicator=True), cf.Ridge()).fit(X, y))
+    model = cf.Ridge().fit(X, y)
+    with pytest.raises(ValueError, match="feature_names has 2 names; the model has 4"):
+        to_onnx(model, feature_names=["a", "b"])
+    with pytest.raises(ValueError, match="a name occurs twice"):
+        to_onnx(model, feature_names=["a", "b", "a", "c"])
+    with pytest.raises(ValueError, match="'prediction' is the name of an output"):
+        to_onnx(model, feature_names=["a", "b", "prediction", "c"])
+    with pytest.raises(TypeError, match="feature_names must be a list of names"):
+        to_onnx(model, feature_names="abcd")
+    with pytest.raises(ValueError, match="dtype must be"):
+        to_onnx(model, dtype="float16")
+
+
+def test_without_onnx_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = builtins.__import__
+
+    def absent(name: str, *rest: Any, **options: Any) -> Any:
+        if name == "onnx":
+            raise ImportError("No module named 'onnx'")
+        return real(name, *rest, **options)
+
+    monkeypatch.delitem(sys.modules, "onnx", raising=False)
+    monkeypatch.setattr(builtins, "__import__", absent)
+    with pytest.raises(ImportError, match=r'pip install "certifit\[onnx\]"'):
+        to_onnx(cf.Ridge().fit([[0.0], [1.0]], [0.0, 1.0]))
