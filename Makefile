@@ -7,7 +7,7 @@ JOBS   ?= 2
 
 NATIVE := CMakeLists.txt pyproject.toml $(wildcard native/*.hpp native/bindings/*.cpp)
 
-.PHONY: help build test lint sanitize bench demo clean
+.PHONY: help build browser test lint sanitize bench demo clean
 help:           ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/'
 
@@ -32,7 +32,14 @@ $(VENV)/.lint: $(VENV)/.built
 	$(PIP) install --no-build-isolation -e ".[test,lint]"
 	touch $@
 
-test: $(VENV)/.test  ## build everything and run all tests
+browser:        ## Chromium and its driver (Debian packages), for the tests that open the report
+	@command -v chromedriver >/dev/null && command -v chromium >/dev/null || { \
+	  if [ "$$(id -u)" = 0 ]; then as=""; else as="sudo -n"; fi; \
+	  command -v apt-get >/dev/null && $$as apt-get update -qq && \
+	  DEBIAN_FRONTEND=noninteractive $$as apt-get install -y -qq chromium chromium-driver >/dev/null; } || \
+	  echo "Chromium cannot be installed here: the tests that open the report in a browser will be skipped."
+
+test: $(VENV)/.test browser  ## build everything and run all tests
 	$(BIN)/python -m pytest -n $(JOBS)
 
 lint: $(VENV)/.lint  ## ruff and mypy
@@ -58,8 +65,8 @@ bench: $(VENV)/.built .venv-adelie/.built  ## certifit beside its peers; writes 
 	$(BIN)/python benchmarks/run.py
 	for family in svm sgd trees boosting; do $(BIN)/python benchmarks/$$family.py; done
 
-demo: $(VENV)/.built  ## a first look: fit, read the certificate, predict
-	$(BIN)/python examples/demo.py
+demo: $(VENV)/.built  ## the main job: a contest on a bundled table, with its report
+	$(BIN)/certifit demo --out certifit-demo
 
 clean:          ## remove what was built
 	rm -rf build $(VENV)

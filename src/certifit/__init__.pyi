@@ -1,8 +1,20 @@
 # The public names. `certifit/__init__.py` reads this file, so a new name is one line here and nowhere else.
+from certifit import datasets as datasets
 from certifit import losses as losses
+from certifit import metrics as metrics
 from certifit import penalties as penalties
 from certifit import plots as plots
 from certifit.certificate import Certificate as Certificate
+from certifit.contest.contest import Contest as Contest
+from certifit.contest.result import Result as Result
+from certifit.evaluation.calibration import calibration_curve as calibration_curve
+from certifit.evaluation.comparison import compare as compare
+from certifit.evaluation.curves import learning_curve as learning_curve
+from certifit.evaluation.decisions import threshold_from_costs as threshold_from_costs
+from certifit.evaluation.dependence import partial_dependence as partial_dependence
+from certifit.evaluation.importance import permutation_importance as permutation_importance
+from certifit.evaluation.ledger import ledger as ledger
+from certifit.evaluation.risk import risk as risk
 from certifit.models.adaboost import AdaBoostClassifier as AdaBoostClassifier
 from certifit.models.adaboost import ForwardStagewise as ForwardStagewise
 from certifit.models.bagging import BaggingClassifier as BaggingClassifier
@@ -36,8 +48,8 @@ from certifit.models.robust import ChebyshevRegressor as ChebyshevRegressor
 from certifit.models.robust import HuberRegressor as HuberRegressor
 from certifit.models.robust import LADRegressor as LADRegressor
 from certifit.models.robust import QuantileRegressor as QuantileRegressor
-from certifit.models.separability import Separability as Separability
 from certifit.models.separability import is_separable as is_separable
+from certifit.models.separability import Separability as Separability
 from certifit.models.sgd import SGDClassifier as SGDClassifier
 from certifit.models.sgd import SGDRegressor as SGDRegressor
 from certifit.models.svm import LinearSVC as LinearSVC
@@ -47,8 +59,15 @@ from certifit.models.tree import DecisionTreeClassifier as DecisionTreeClassifie
 from certifit.models.tree import DecisionTreeRegressor as DecisionTreeRegressor
 from certifit.models.tree_cv import DecisionTreeClassifierCV as DecisionTreeClassifierCV
 from certifit.models.tree_cv import DecisionTreeRegressorCV as DecisionTreeRegressorCV
+from certifit.onnx import to_onnx as to_onnx
 from certifit.optimization.gradient import GradientDescent as GradientDescent
+from certifit.persistence import inspect_file as inspect_file
+from certifit.persistence import load as load
+from certifit.persistence import ModelFile as ModelFile
+from certifit.persistence import ModelFileError as ModelFileError
+from certifit.persistence import save as save
 from certifit.representation.binning import Binner as Binner
+from certifit.representation.encoding import TableEncoder as TableEncoder
 from certifit.representation.monomials import PolynomialFeatures as PolynomialFeatures
 from certifit.representation.pieces import Discretizer as Discretizer
 from certifit.representation.pieces import SplineBasis as SplineBasis
@@ -58,8 +77,8 @@ from certifit.representation.saturation import Saturation as Saturation
 from certifit.representation.scaling import MinMaxScaler as MinMaxScaler
 from certifit.representation.scaling import Normalizer as Normalizer
 from certifit.representation.scaling import StandardScaler as StandardScaler
-from certifit.scales import C_from_alpha as C_from_alpha
 from certifit.scales import alpha_from_C as alpha_from_C
+from certifit.scales import C_from_alpha as C_from_alpha
 
 __version__: str
 __all__: list[str]

@@ -1,0 +1,268 @@
+"""Linear entrants: penalized regressions along warm-started paths of alpha, generalized linear models, margins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy.special import expit, softmax
+
+from certifit._types import Array, Matrix, is_sparse
+from certifit.contest.calibrated import Calibrated
+from certifit.contest.entrants.base import CLASSIFICATION, Encoded, Entrant, NotApplicable, Path, Predict, Setting
+from certifit.models.glm import GammaRegressor, PoissonRegressor
+from certifit.models.logistic import LogisticRegression
+from certifit.models.regression import ElasticNet, Ridge
+from certifit.models.robust import HuberRegressor
+from certifit.models.svm import LinearSVC, LinearSVR
+from certifit.representation.monomials import PolynomialFeatures
+from certifit.representation.scaling import StandardScaler
+
+__all__ = ["ENTRANTS"]
+
+TOL = 1e-5  # relative gap of the fits of a search: far below what folds can tell apart
+RIDGE_ALPHAS = np.geomspace(10.0, 1e-6, 15)  # for standardized columns and mean loss
+L1_ALPHAS = np.geomspace(0.3, 1e-5, 15)  # times the standard deviation of the target
+MOST_MONOMIALS = 1500
+MOST_EXPANDED = 4e8  # bytes of the expanded matrix
+
+
+def dense(X: Matrix) -> Array:
+    """A dense copy of a sparse matrix."""
+    return X.toarray() if is_sparse(X) else np.asarray(X)
+
+
+def linear_path(
+    coefs: Callable[[Sequence[Mapping[str, Any]], Encoded], tuple[Array, Array]],
+    link: Callable[[Array], Array],
+) -> Callable[[Sequence[Mapping[str, Any]], Encoded], Iterator[Predict]]:
+    """Predictors of all solutions along a path."""
+
+    def predictors(settings: Sequence[Mapping[str, Any]], data: Encoded) -> Iterator[Predict]:
+        def predict(w: Array, b: Array, X: Matrix) -> Array:
+            return link(np.asarray(X @ w.T) + b)
+
+        for w, b in zip(*coefs(settings, data), strict=True):
+            yield partial(predict, w, b)
+
+    return predictors
+
+
+def probabilities(scores: Array) -> Array:
+    """Class probabilities of logistic scores: two columns for one score a row."""
+    if scores.ndim == 1:
+        p = expit(scores)
+        return np.column_stack((1.0 - p, p))
+    return np.asarray(softmax(scores, axis=1))
+
+
+def all_classes(setting: Setting, data: Encoded) -> bool:
+    """Whether every class has a row, so that coefficients line up with the classes."""
+    return int(np.unique(data.y).shape[0]) == len(setting.classes)
+
+
+def logistic_paths(setting: Setting, data: Encoded) -> list[Path]:
+    """L2 first, then a mix with L1."""
+
+    def path_of(penalty: str, l1_ratio: float, alphas: Array) -> Path:
+        def options(s: Mapping[str, Any]) -> dict[str, Any]:
+            return {"penalty": s["penalty"], "l1_ratio": s.get("l1_ratio", 0.5), "n_jobs": setting.jobs}
+
+        def build(s: Mapping[str, Any], fold: Encoded) -> Any:
+            return LogisticRegression(alpha=s["alpha"], **options(s))
+
+        def coefs(settings: Sequence[Mapping[str, Any]], fold: Encoded) -> tuple[Array, Array]:
+            grid = [s["alpha"] for s in settings]
+            found = LogisticRegression.path(fold.X, fold.y, alphas=grid, tol=TOL, **options(settings[0]))
+            return found.coefs, found.intercepts
+
+        settings = tuple(
+            {"penalty": penalty, "alpha": float(a), **({"l1_ratio": l1_ratio} if penalty == "elasticnet" else {})}
+            for a in alphas
+        )
+        predictors = linear_path(coefs, probabilities)
+
+        def each(settings: Sequence[Mapping[str, Any]], fold: Encoded) -> Iterator[Predict]:
+            # A fold without a rare class has fewer columns of probabilities: the estimators keep track of the classes.
+            if all_classes(setting, fold):
+                yield from predictors(settings, fold)
+            else:
+                yield from Path(tuple(settings), build).fitted(fold, len(setting.classes))
+
+        return Path(settings, build, each)
+
+    return [path_of("l2", 0.0, RIDGE_ALPHAS), path_of("elasticnet", 0.9, L1_ALPHAS * 0.5)]
+
+
+def ridge_paths(setting: Setting, data: Encoded) -> list[Path]:
+    """Every alpha from one eigendecomposition, or one factorization each when the table is wide."""
+    settings = tuple({"alpha": float(a)} for a in RIDGE_ALPHAS)
+
+    def build(s: Mapping[str, Any], fold: Encoded) -> Any:
+        return Ridge(alpha=s["alpha"])
+
+    def coefs(settings: Sequence[Mapping[str, Any]], fold: Encoded) -> tuple[Array, Array]:
+        X, y = fold.X, fold.y
+        mean = np.asarray(X.mean(axis=0)).ravel()
+        centre, n = float(y.mean()), fold.n_rows
+        gram = np.asarray((X.T @ X).toarray() if is_sparse(X) else X.T @ X) / n - np.outer(mean, mean)
+        moment = np.asarray(X.T @ (y - centre)).ravel() / n
+        values, vectors = np.linalg.eigh(gram)
+        turned = vectors.T @ moment
+        alphas = np.array([s["alpha"] for s in settings])
+        W = (turned / (np.maximum(values, 0.0) + alphas[:, None])) @ vectors.T
+        return W, centre - W @ mean
+
+    few_columns = data.n_columns <= 2000
+    return [Path(settings, build, linear_path(coefs, lambda f: f) if few_columns else None)]
+
+
+def elastic_paths(setting: Setting, data: Encoded) -> list[Path]:
+    """Lasso and elastic net."""
+    scale = float(np.std(data.y)) or 1.0
+
+    def path_of(l1_ratio: float) -> Path:
+        def build(s: Mapping[str, Any], fold: Encoded) -> Any:
+            return ElasticNet(alpha=s["alpha"], l1_ratio=s["l1_ratio"], n_jobs=setting.jobs)
+
+        def coefs(settings: Sequence[Mapping[str, Any]], fold: Encoded) -> tuple[Array, Array]:
+            grid = [s["alpha"] for s in settings]
+            found = ElasticNet.path(fold.X, fold.y, l1_ratio=l1_ratio, alphas=grid, tol=TOL, n_jobs=setting.jobs)
+            return found.coefs, found.intercepts
+
+        settings = tuple({"l1_ratio": l1_ratio, "alpha": float(a) * scale} for a in L1_ALPHAS)
+        return Path(settings, build, linear_path(coefs, lambda f: f))
+
+    return [path_of(1.0), path_of(0.5)]
+
+
+def huber_paths(setting: Setting, data: Encoded) -> list[Path]:
+    """Squared loss near, absolute loss far from the fit."""
+
+    def build(s: Mapping[str, Any], fold: Encoded) -> Any:
+        return HuberRegressor(**s)
+
+    spread = float(np.median(np.abs(data.y - np.median(data.y)))) * 1.4826 or float(np.std(data.y)) or 1.0
+    return [Path(tuple({"delta": k * spread, "alpha": a} for a in (1e-4, 1e-2)), build) for k in (1.0, 0.3)]
+
+
+def glm_paths(setting: Setting, data: Encoded) -> list[Path]:
+    """Poisson for counts, Gamma for positive amounts: the logarithm of the mean is linear."""
+    if float(data.y.min()) < 0.0 or float(data.y.max()) <= 0.0:
+        raise NotApplicable("the target has negative values, and a log-linear mean is positive")
+    whole = bool(np.all(data.y == np.round(data.y)))
+    if not whole and float(data.y.min()) <= 0.0:
+        raise NotApplicable("the target has zeros and is not a count")
+    model = PoissonRegressor if whole else GammaRegressor
+
+    def build(s: Mapping[str, Any], fold: Encoded) -> Any:
+        return model(alpha=s["alpha"])
+
+    return [Path(tuple({"alpha": a} for a in (1e-1, 1e-2, 1e-3, 1e-4)), build)]
+
+
+def svm_paths(setting: Setting, data: Encoded) -> list[Path]:
+    """The margin's scores become probabilities through a logistic fit on scores of rows left out."""
+
+    def build(s: Mapping[str, Any], fold: Encoded) -> Any:
+        svm = LinearSVC(alpha=s["alpha"], random_state=setting.seed, n_jobs=setting.jobs)
+        return Calibrated(svm)
+
+    return [Path(({"alpha": a},), build) for a in (1e-3, 1e-2, 1e-4)]
+
+
+def svr_paths(setting: Setting, data: Encoded) -> list[Path]:
+    """Errors below epsilon are free."""
+    scale = float(np.std(data.y)) or 1.0
+
+    def build(s: Mapping[str, Any], fold: Encoded) -> Any:
+        return LinearSVR(**s, n_jobs=setting.jobs)
+
+    return [Path(({"epsilon": e * scale, "alpha": a},), build) for e, a in ((0.1, 1e-3), (0.3, 1e-3), (0.1, 1e-2))]
+
+
+def monomials(setting: Setting, data: Encoded) -> list[Any]:
+    """All products of two columns, standardized again."""
+    count = data.n_columns * (data.n_columns + 3) // 2
+    if count > MOST_MONOMIALS or count * data.n_rows * 8.0 > MOST_EXPANDED:
+        raise NotApplicable(f"{count:,} products of two columns are too many for {data.n_rows:,} rows here")
+    return [PolynomialFeatures(degree=2), StandardScaler()]
+
+
+def polynomial_paths(setting: Setting, data: Encoded) -> list[Path]:
+    """Ridge, or logistic with L2, on the products."""
+    if not setting.classifies:
+        return ridge_paths(setting, data)
+    return logistic_paths(setting, data)[:1]
+
+
+ENTRANTS = (
+    Entrant(
+        "logistic",
+        "Logistic regression",
+        "linear",
+        "A weighted sum of the columns, turned into probabilities; the weights are kept small.",
+        logistic_paths,
+        tasks=CLASSIFICATION,
+        weight=1.5,
+    ),
+    Entrant(
+        "ridge",
+        "Ridge regression",
+        "linear",
+        "A weighted sum of the columns; the squares of the weights are kept small.",
+        ridge_paths,
+        tasks=frozenset({"regression"}),
+    ),
+    Entrant(
+        "elastic_net",
+        "Lasso and elastic net",
+        "linear",
+        "A weighted sum of few columns: weights that do not help are exactly zero.",
+        elastic_paths,
+        tasks=frozenset({"regression"}),
+    ),
+    Entrant(
+        "huber",
+        "Huber regression",
+        "linear",
+        "A weighted sum of the columns that large errors cannot drag along.",
+        huber_paths,
+        tasks=frozenset({"regression"}),
+    ),
+    Entrant(
+        "glm",
+        "Generalized linear model",
+        "linear",
+        "The logarithm of the expected value is a weighted sum of the columns: Poisson for counts, Gamma for amounts.",
+        glm_paths,
+        tasks=frozenset({"regression"}),
+    ),
+    Entrant(
+        "svm",
+        "Linear support vector machine",
+        "margins",
+        "The plane that separates the classes with the widest margin; its scores are calibrated to probabilities.",
+        svm_paths,
+        tasks=CLASSIFICATION,
+    ),
+    Entrant(
+        "svr",
+        "Linear support vector regression",
+        "margins",
+        "A weighted sum of the columns; errors below a threshold are free, larger ones cost in proportion.",
+        svr_paths,
+        tasks=frozenset({"regression"}),
+    ),
+    Entrant(
+        "polynomial",
+        "Second-degree polynomial",
+        "linear",
+        "A weighted sum of the columns, their squares and the products of every two.",
+        polynomial_paths,
+        weight=1.5,
+        expand=monomials,
+    ),
+)

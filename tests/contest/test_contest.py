@@ -1,0 +1,279 @@
+"""The contest as a whole: honest scores, contained failures, repeatable, interruptible."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+import time
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import LogisticRegression as Foreign
+from sklearn.linear_model import RidgeClassifier
+from tests.contest.tables import kinds_of_flower, loans, prices
+
+from certifit.contest.contest import Contest
+from certifit.contest.entrants import ENTRANTS
+from certifit.contest.result import Result
+
+FAST = ["logistic", "tree"]
+
+
+@pytest.fixture(scope="module")
+def binary() -> Result:
+    return Contest(loans(), "default", time=20, cost="fp=1,fn=5").run()
+
+
+@pytest.fixture(scope="module")
+def numeric() -> Result:
+    return Contest(prices(), "price", time=20).run()
+
+
+@pytest.fixture(scope="module")
+def several() -> Result:
+    return Contest(kinds_of_flower(), "kind", time=20).run()
+
+
+def test_every_entrant_of_the_registry_finishes_or_says_why(binary: Result, numeric: Result, several: Result) -> None:
+    for result, task in ((binary, "binary"), (numeric, "regression"), (several, "multiclass")):
+        shown = {e["name"]: e for e in result.record["entrants"]}
+        wanted = {name for name, entrant in ENTRANTS.items() if task in entrant.tasks} | {"blend"}
+        assert set(shown) == wanted
+        for e in shown.values():
+            assert e["status"] in ("finished", "not applicable"), (e["name"], e["status"], e["error"])
+            assert (e["score"] is None) == (e["status"] != "finished")
+
+
+def test_the_record_is_plain_json(binary: Result, numeric: Result, several: Result) -> None:
+    for result in (binary, numeric, several):
+        text = json.dumps(result.record, allow_nan=False)
+        assert json.loads(text) == result.record
+        assert len(result.record["summary"]) == 5
+        assert all(sentence.endswith((".", "…")) for sentence in result.record["summary"])
+
+
+def test_the_signal_is_found(binary: Result, numeric: Result, several: Result) -> None:
+    assert binary.score(binary.winner.name) < 0.8 * binary.score("baseline")
+    assert numeric.score("ridge") < 6.5  # the noise has a standard deviation of 5
+    assert several.score("logistic") < 0.4 * several.score("baseline")
+
+
+def test_scores_are_those_of_the_sealed_rows(binary: Result) -> None:
+    """Computed again from nothing but the split and the shipped model."""
+    contest = Contest(loans(), "default", time=20, cost="fp=1,fn=5")
+    from certifit.evaluation.splits import sealed_split
+
+    table = contest.table
+    split = sealed_split(table.y, test_size=0.2, task="binary", codes=table.codes, seed=0)
+    rows = table.frame[split.test]
+    truth = (table.y[split.test] == "yes").astype(int)
+    p = binary.winner.predict_proba(rows)
+    assert binary.winner.classes == ("no", "yes")
+    log_loss = float(-np.mean(np.log(p[np.arange(len(truth)), truth])))
+    assert log_loss == pytest.approx(binary.record["entrants"][0]["score"]["value"], rel=1e-9)
+
+
+def test_the_threshold_of_the_costs_decides(binary: Result) -> None:
+    p = binary.winner.predict_proba(loans(50, seed=9))
+    labels = binary.winner.predict(loans(50, seed=9))
+    assert binary.winner.threshold == pytest.approx(1 / 6)
+    np.testing.assert_array_equal(labels == "yes", p[:, 1] >= 1 / 6)
+
+
+def test_leaderboard_is_in_order_with_intervals_around_the_scores(binary: Result) -> None:
+    finished = [e for e in binary.record["entrants"] if e["score"]]
+    values = [e["score"]["value"] for e in finished]
+    assert values == sorted(values)
+    assert [e["rank"] for e in finished] == list(range(1, len(finished) + 1))
+    for e in finished:
+        assert e["score"]["low"] <= e["score"]["value"] <= e["score"]["high"]
+    assert finished[0]["verdict"] == "best"
+    assert binary.leaderboard.height == len(binary.record["entrants"])
+
+
+def test_linear_entrants_are_certified(binary: Result, numeric: Result) -> None:
+    for result, names in ((binary, ["logistic", "svm"]), (numeric, ["ridge", "elastic_net", "huber", "svr"])):
+        shown = {e["name"]: e for e in result.record["entrants"]}
+        for name in names:
+            assert shown[name]["certificate"]["verdict"] == "certified", name
+
+
+def test_finalists_have_their_pages(binary: Result, numeric: Result) -> None:
+    page = binary.record["finalists"][binary.winner.name]
+    assert {"roc", "pr", "calibration", "thresholds", "confusion", "importance", "dependence"} <= set(page)
+    total = np.sum(page["confusion"]["counts"])
+    assert total == binary.record["data"]["test_rows"]
+    for k in range(len(page["thresholds"]["threshold"])):
+        assert sum(page["thresholds"][name][k] for name in ("tp", "fp", "tn", "fn")) == total
+    leading = page["importance"][0]["feature"]
+    assert leading in ("income", "student")
+    assert "residuals" in numeric.record["finalists"][numeric.winner.name]
+
+
+def test_the_same_seed_gives_the_same_contest() -> None:
+    one, other = (Contest(loans(), "default", entrants=FAST, time=30, seed=3).run() for _ in range(2))
+    assert [e["score"] for e in one.record["entrants"]] == [e["score"] for e in other.record["entrants"]]
+    assert one.record["finalists"] == other.record["finalists"]
+    another = Contest(loans(), "default", entrants=FAST, time=30, seed=4).run()
+    assert another.score("logistic") != one.score("logistic")
+
+
+def test_any_estimator_can_be_entered() -> None:
+    contest = Contest(loans(), "default", entrants=["logistic"], time=20)
+    contest.enter("theirs", Foreign(C=1.0)).enter("margin", RidgeClassifier(), label="No probabilities of its own")
+    result = contest.run()
+    assert result.score("theirs") < result.score("baseline")
+    assert result.score("margin") < result.score("baseline")
+
+
+class Broken(ClassifierMixin, BaseEstimator):
+    """Fails on purpose."""
+
+    def fit(self, X: Any, y: Any) -> Broken:
+        raise RuntimeError("out of\nluck")
+
+    def predict_proba(self, X: Any) -> Any:
+        raise AssertionError
+
+
+class Wild(Broken):
+    """Predicts nonsense."""
+
+    def fit(self, X: Any, y: Any) -> Wild:
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict_proba(self, X: Any) -> Any:
+        return np.full((X.shape[0], 2), np.nan)
+
+
+def test_a_failure_stays_with_the_one_that_failed() -> None:
+    contest = Contest(loans(), "default", entrants=["logistic"], time=20)
+    result = contest.enter("broken", Broken()).enter("wild", Wild()).run()
+    shown = {e["name"]: e for e in result.record["entrants"]}
+    assert shown["broken"]["status"] == shown["wild"]["status"] == "failed"
+    assert shown["broken"]["error"] == "RuntimeError: out of luck"
+    assert shown["logistic"]["status"] == "finished"
+
+
+class Slow(Broken):
+    """Takes longer than anybody waits."""
+
+    def fit(self, X: Any, y: Any) -> Slow:
+        time.sleep(60)
+        return self
+
+
+def test_a_slow_entrant_runs_out_of_time() -> None:
+    started = time.monotonic()
+    contest = Contest(loans(), "default", entrants=["logistic"], time=4)
+    result = contest.enter("slow", Slow()).run()
+    shown = {e["name"]: e for e in result.record["entrants"]}
+    assert shown["slow"]["status"] == "out of time"
+    assert shown["logistic"]["status"] == "finished"
+    assert time.monotonic() - started < 30
+
+
+def test_an_interrupt_keeps_what_is_done() -> None:
+    contest = Contest(loans(), "default", entrants=["logistic"], time=60)
+    contest.enter("slow", Slow())
+
+    class Stopper:
+        """Interrupts as soon as the slow entrant is at work."""
+
+        def planned(self, standings: Any) -> None:
+            pass
+
+        def phase(self, text: str) -> None:
+            pass
+
+        def changed(self, standing: Any) -> None:
+            if standing.name == "slow" and standing.status == "searching":
+                threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+    result = contest.run(Stopper())
+    shown = {e["name"]: e for e in result.record["entrants"]}
+    assert result.record["interrupted"]
+    assert shown["slow"]["status"] == "interrupted"
+    assert shown["logistic"]["status"] == "finished"
+
+
+def test_groups_are_never_on_both_sides() -> None:
+    table = loans().with_columns(pl.Series("person", np.arange(400) // 4))
+    contest = Contest(table, "default", group="person", entrants=["tree"], time=10)
+    result = contest.run()
+    assert result.record["data"]["split"]["kind"] == "group"
+    assert "person" not in {row["feature"] for row in result.record["finalists"]["tree"]["importance"]}
+
+
+def test_the_latest_rows_are_sealed_when_time_matters() -> None:
+    days = pl.date_range(pl.date(2020, 1, 1), pl.date(2021, 2, 3), eager=True)[:400]
+    result = Contest(
+        loans().with_columns(days.alias("day")), "default", time_column="day", entrants=["tree"], time=10
+    ).run()
+    assert result.record["data"]["split"]["kind"] == "time"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"metric": "rmse"}, "metric must be one of .*log_loss"),
+        ({"metric": "cost"}, "fp=1,fn=5"),
+        ({"entrants": ["logistik"]}, "logistik.*logistic"),
+        ({"time": 0}, "time"),
+        ({"time": float("nan")}, "time"),
+        ({"test_size": 1.5}, "test_size"),
+        ({"cost": "fp=-1,fn=2"}, "fp"),
+        ({"cost": 3}, "cost"),
+        ({"seed": -1}, "seed"),
+    ],
+)
+def test_options_are_refused_by_name(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        Contest(loans(), "default", **options)
+
+
+def test_costs_are_for_two_classes() -> None:
+    with pytest.raises(ValueError, match="two classes"):
+        Contest(prices(), "price", cost="fp=1,fn=5")
+
+
+def test_guests_are_checked() -> None:
+    contest = Contest(loans(), "default", entrants=FAST)
+    with pytest.raises(ValueError, match="taken"):
+        contest.enter("logistic", Foreign())
+    from sklearn.linear_model import LinearRegression
+
+    with pytest.raises(ValueError, match="classifier"):
+        contest.enter("line", LinearRegression())
+    with pytest.raises(ValueError, match="encoding"):
+        contest.enter("x", Foreign(), encoding="tensor")
+
+
+def test_a_metric_that_is_not_a_mean() -> None:
+    result = Contest(loans(), "default", metric="roc_auc", entrants=FAST, time=15).run()
+    values = [e["score"]["value"] for e in result.record["entrants"] if e["score"]]
+    assert values == sorted(values, reverse=True)
+    assert result.winner.name != "baseline"
+
+
+def test_files_are_written_whole_and_the_model_reads_a_table(binary: Result, tmp_path: Any) -> None:
+    import certifit
+
+    files = binary.save(tmp_path / "out")
+    assert {p.name for p in (tmp_path / "out").iterdir()} == {
+        "report.html",
+        "leaderboard.csv",
+        "model.cfit",
+        "run.json",
+    }
+    model = certifit.load(files["model"])
+    fresh = loans(60, seed=5).drop("default")
+    np.testing.assert_array_equal(model.predict_proba(fresh), binary.winner.predict_proba(fresh))
+    assert json.loads(files["run"].read_text())["format"] == 1
+    assert pl.read_csv(files["leaderboard"]).height == len(binary.record["entrants"])

@@ -1,0 +1,220 @@
+"""The parts of a contest by themselves: search, blend, calibration, referee."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.special import expit
+from tests.contest.tables import loans, prices
+
+from certifit.contest.blend import blend_weights
+from certifit.contest.calibrated import Calibrated
+from certifit.contest.encoded import EncodedTable
+from certifit.contest.entrants import ENTRANTS, Encoded, Entrant, Path, Predict, Setting, entrants_for, predictor
+from certifit.contest.judging import judge_for
+from certifit.contest.limits import OutOfTime
+from certifit.contest.model import Chain
+from certifit.contest.referee import Referee
+from certifit.contest.search import fit_setting, search
+from certifit.contest.table import Table
+from certifit.evaluation.splits import folds
+from certifit.models.logistic import LogisticRegression
+from certifit.models.svm import LinearSVC
+
+
+def encoded(frame: Any, target: str) -> tuple[EncodedTable, Setting, Any]:
+    table = Table.from_source(frame, target)
+    classes = table.task.classes or ()
+    y = np.array([classes.index(label) for label in table.y]) if classes else table.y
+    parts = folds(table.y, 4, task=table.task.kind, codes=table.codes, seed=0)
+    judge = judge_for(table.task.kind, None, len(classes), None)
+    setting = Setting(table.task.kind, judge.metric.name, tuple(classes), 0, 1)
+    return EncodedTable(table.features, y, parts, table.kinds), setting, judge
+
+
+def test_a_path_gives_what_separate_fits_give() -> None:
+    """The shortcuts along a path are shortcuts, not other models."""
+    for frame, target in ((loans(), "default"), (prices(), "price")):
+        table, setting, _ = encoded(frame, target)
+        for entrant in entrants_for(setting.task):
+            rows = table.fold(entrant.encoding, 0)
+            if entrant.name in ("polynomial", "glm"):
+                continue
+            for path in entrant.paths(setting, rows.train)[:2]:
+                if path.predictors is None:
+                    continue
+                chosen = path.only([0, len(path.settings) // 2])
+                n = len(setting.classes)
+                together = [predict(rows.validation) for predict in chosen.fitted(rows.train, n)]
+                alone = Path(chosen.settings, chosen.build)
+                apart = [predict(rows.validation) for predict in alone.fitted(rows.train, n)]
+                for one, other in zip(together, apart, strict=True):
+                    scale = max(1.0, float(np.abs(other).max()))
+                    np.testing.assert_allclose(one, other, atol=3e-3 * scale, err_msg=entrant.name)
+
+
+def test_the_encoder_of_a_fold_never_sees_its_validation_rows() -> None:
+    frame = prices(60)
+    table, _, _ = encoded(frame, "price")
+    train, validation = table.folds[0]
+    spoiled = frame.with_row_index().with_columns(
+        size=np.where(np.isin(np.arange(60), validation), 1e9, frame["size"].to_numpy())
+    )
+    other = EncodedTable(spoiled.select("size", "town"), table.y, table.folds, table.kinds)
+    np.testing.assert_array_equal(table.fold("matrix", 0).train.X, other.fold("matrix", 0).train.X)
+    assert train.size + validation.size == 60
+
+
+def guessing(values: Sequence[float], log: list[tuple[int, int]]) -> Entrant:
+    """An entrant that predicts constants, and keeps a log of (fold, settings tried)."""
+
+    def predictors(settings: Sequence[Mapping[str, Any]], data: Encoded) -> Iterator[Predict]:
+        log.append((len(log), len(settings)))
+        for s in settings:
+            yield lambda X, v=s["value"]: np.full(X.shape[0], v)
+
+    def paths(setting: Setting, data: Encoded) -> list[Path]:
+        return [Path(tuple({"value": v} for v in values), lambda s, d: None, predictors)]
+
+    return Entrant("guess", "Guess", "test", "", paths)
+
+
+def test_hopeless_settings_are_dropped_and_the_best_is_kept() -> None:
+    table, setting, judge = encoded(prices(), "price")
+    mean = float(table.y.mean())
+    log: list[tuple[int, int]] = []
+    found = search(guessing([mean, mean + 5.0, 1e6, -1e6], log), table, setting, judge, 10.0)
+    assert found.best.hyperparameters["value"] == mean
+    assert log[0][1] == 4
+    assert log[1][1] == 2, "two are clearly behind after one fold"
+    rows, predicted = found.left_out()
+    assert sorted(rows) == list(range(table.y.shape[0]))
+    assert (predicted == mean).all()
+
+
+def test_a_search_without_time_gives_up() -> None:
+    table, setting, judge = encoded(prices(), "price")
+
+    def slow(settings: Sequence[Mapping[str, Any]], data: Encoded) -> Iterator[Predict]:
+        while True:
+            sum(range(1000))
+        yield lambda X: np.zeros(X.shape[0])
+
+    entrant = Entrant("s", "S", "t", "", lambda setting, data: [Path(({},), lambda s, d: None, slow)])
+    with pytest.raises(OutOfTime):
+        search(entrant, table, setting, judge, 0.1)
+
+
+def test_a_chain_predicts_what_its_parts_predict() -> None:
+    table, setting, judge = encoded(loans(), "default")
+    found = search(ENTRANTS["logistic"], table, setting, judge, 20.0)
+    rows = table.whole("matrix")
+    chain = fit_setting(ENTRANTS["logistic"], found.best, rows, setting)
+    wanted = LogisticRegression(alpha=found.best.hyperparameters["alpha"], **{
+        k: v for k, v in found.best.hyperparameters.items() if k != "alpha"
+    }).fit(rows.train.X, table.y)  # fmt: skip
+    np.testing.assert_allclose(chain.predict(table.features), wanted.predict_proba(rows.train.X), atol=1e-6)
+    assert chain.certificate is not None
+    assert chain.certificate.certified
+
+
+def test_classes_absent_from_a_part_have_probability_zero() -> None:
+    X, y = np.arange(6.0)[:, None], np.array([0, 0, 0, 2, 2, 2])
+    p = predictor(LogisticRegression(alpha=0.1).fit(X, y), 3)(X)
+    assert p.shape == (6, 3)
+    assert (p[:, 1] == 0).all()
+    np.testing.assert_allclose(p.sum(axis=1), 1.0)
+
+
+# blend
+
+
+def test_a_blend_is_no_worse_than_its_members_and_its_gap_is_proven() -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 500)
+    members = {}
+    for k in range(3):
+        p = rng.dirichlet(np.ones(3), 500)
+        p[np.arange(500), y] += rng.uniform(0, 1.5, 500)
+        members[f"m{k}"] = p / p.sum(axis=1, keepdims=True)
+    found = blend_weights(members, y, 3)
+
+    def loss(p: np.ndarray) -> float:
+        return float(-np.mean(np.log(p[np.arange(500), y])))
+
+    assert loss(found.predicted) <= min(loss(p) for p in members.values()) + 1e-9
+    assert found.certificate.certified
+    assert sum(found.weights.values()) == pytest.approx(1.0)
+
+
+def test_a_blend_of_numbers_agrees_with_the_grid() -> None:
+    rng = np.random.default_rng(1)
+    y = rng.normal(size=200) * 1e6
+    a, b = y + rng.normal(size=200) * 1e6, y + rng.normal(size=200) * 5e5
+    found = blend_weights({"a": a, "b": b}, y, 0)
+    grid = np.linspace(0, 1, 2001)
+    errors = [np.mean((y - w * a - (1 - w) * b) ** 2) for w in grid]
+    assert found.weights["a"] == pytest.approx(grid[int(np.argmin(errors))], abs=1e-3)
+    assert found.certificate.certified
+
+
+# calibration
+
+
+def test_calibrated_scores_are_probabilities() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 2))
+    truth = expit(1.5 * X[:, 0])
+    y = (rng.random(3000) < truth).astype(int)
+    model = Calibrated(LinearSVC(alpha=1e-2)).fit(X, y)
+    assert np.abs(model.predict_proba(X)[:, 1] - truth).mean() < 0.03
+    assert model.certificate_.certified
+    np.testing.assert_array_equal(model.predict(X), model.predict_proba(X).argmax(axis=1))
+
+
+def test_calibration_with_three_classes_and_with_hardly_any_rows() -> None:
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], 40)
+    X = np.column_stack([y, y**2]) + 0.3 * rng.normal(size=(120, 2))
+    p = Calibrated(LinearSVC(alpha=1e-2)).fit(X, y).predict_proba(X)
+    assert (p.argmax(axis=1) == y).mean() > 0.9
+    few = Calibrated(LinearSVC(alpha=1e-1)).fit(X[[0, 50]], y[[0, 50]]).predict_proba(X)
+    assert np.isfinite(few).all()
+
+
+# referee
+
+
+def chain_of(model: Any, table: EncodedTable, n_classes: int) -> Chain:
+    return Chain(table.whole("matrix").encoder, [], model, n_classes)
+
+
+def test_the_referee_scores_once() -> None:
+    table, _, judge = encoded(prices(), "price")
+    rows = table.whole("matrix")
+    referee = Referee(table.features, table.y, judge, 0)
+    from certifit.models.regression import Ridge
+
+    model = chain_of(Ridge(alpha=1e-3).fit(rows.train.X, table.y), table, 0)
+    judged = referee.judge("ridge", model, 1)
+    residual = table.y - model.predict(table.features)
+    assert judged.score.value == pytest.approx(float(np.sqrt(np.mean(residual**2))))
+    assert judged.score.low < judged.score.value < judged.score.high
+    with pytest.raises(ValueError, match="scored once"):
+        referee.judge("ridge", model, 1)
+
+
+def test_intervals_of_more_entrants_are_wider() -> None:
+    table, _, judge = encoded(prices(), "price")
+    rows = table.whole("matrix")
+    from certifit.models.regression import Ridge
+
+    model = chain_of(Ridge(alpha=1e-3).fit(rows.train.X, table.y), table, 0)
+    widths = []
+    for entrants in (1, 10):
+        score = Referee(table.features, table.y, judge, 0).judge("r", model, entrants).score
+        widths.append(score.high - score.low)
+    assert widths[1] > widths[0]
