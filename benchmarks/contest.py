@@ -2,8 +2,8 @@
 
     python benchmarks/contest.py --data FOLDER [--time 120] [--lazy] [adult] [california]
 
-FOLDER holds the public tables (adult/adult_train.csv.gz, california_housing/housing.csv.gz). `--lazy` fits every model of LazyPredict's
-list with its own preprocessing and default settings, each in a process of its own with a time limit; it needs `lazypredict`.
+FOLDER holds the public tables (adult/adult_train.csv.gz, california_housing/housing.csv.gz). `--lazy` fits every model of
+LazyPredict's list with its default settings, each in a process of its own with a time limit; it needs `lazypredict`.
 """
 
 from __future__ import annotations
@@ -75,7 +75,6 @@ def _one_of_the_list(name: str, X: Any, y: Any, train: Any, test: Any, classes: 
     from sklearn.impute import SimpleImputer
     from sklearn.pipeline import Pipeline
     from sklearn.preprocessing import OneHotEncoder, StandardScaler
-    from sklearn.utils import all_estimators
 
     numbers = [c for c in X.columns if X[c].dtype.kind in "fiu"]
     words = [c for c in X.columns if c not in numbers]
@@ -95,31 +94,36 @@ def _one_of_the_list(name: str, X: Any, y: Any, train: Any, test: Any, classes: 
         ]
     )
     try:
-        known = dict(all_estimators(type_filter="classifier" if classes else "regressor"))
-        model = Pipeline([("prepare", prepare), ("model", known[name]())]).fit(X.iloc[train], y[train])
+        from lazypredict.Supervised import CLASSIFIERS, REGRESSORS
+
+        model_class = dict(CLASSIFIERS if classes else REGRESSORS)[name]
+        target = np.array([classes.index(label) for label in y]) if classes else y
+        model = Pipeline([("prepare", prepare), ("model", model_class())]).fit(X.iloc[train], target[train])
         if classes:
-            p = model.predict_proba(X.iloc[test])[:, [list(model.classes_).index(c) for c in classes]]
-            pipe.send(score(y[test], p, classes))
+            pipe.send(score(y[test], model.predict_proba(X.iloc[test]), classes))
         else:
             pipe.send(score(y[test], model.predict(X.iloc[test]), ()))
     except Exception as error:  # a model that cannot do it is out of the race
         pipe.send(f"{type(error).__name__}: {error}"[:80])
 
 
-def lazy_list(held: Any, split: Any) -> dict[str, Any]:
-    """Scores of scikit-learn's models in LazyPredict's list; the gradient boosting libraries in it are compared above."""
+def lazy_names(pipe: Any, classifies: bool) -> None:
+    """In a process of its own: the package patches scikit-learn when it is imported."""
     from lazypredict.Supervised import CLASSIFIERS, REGRESSORS
-    from sklearn.utils import all_estimators
 
-    kind = "classifier" if held.classes else "regressor"
-    known = {name for name, _ in all_estimators(type_filter=kind)}
-    listed = [
-        entry[0] if isinstance(entry, tuple) else entry.__name__
-        for entry in (CLASSIFIERS if held.classes else REGRESSORS)
-    ]
+    pipe.send([name for name, _ in (CLASSIFIERS if classifies else REGRESSORS)])
+
+
+def lazy_list(held: Any, split: Any) -> dict[str, Any]:
+    """Scores of the models in LazyPredict's list."""
+    here, there = multiprocessing.Pipe()
+    process = multiprocessing.get_context("fork").Process(target=lazy_names, args=(there, bool(held.classes)))
+    process.start()
+    names = here.recv()
+    process.join()
     X = held.table.features.to_pandas()
     found: dict[str, Any] = {}
-    for name in sorted(known & set(listed)):
+    for name in names:
         here, there = multiprocessing.Pipe()
         process = multiprocessing.get_context("fork").Process(
             target=_one_of_the_list, args=(name, X, held.table.y, split.train, split.test, held.classes, there)

@@ -41,10 +41,10 @@ class Contender:
     extra_mib: float = 0.0
     error: str = ""
 
-    def ask(self, tolerance: float) -> dict[str, Any]:
+    def ask(self, tolerance: float, trim: bool = False) -> dict[str, Any]:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        self.process.stdin.write(json.dumps({"tolerance": tolerance}) + "\n")
+        self.process.stdin.write(json.dumps({"tolerance": tolerance, "trim": trim}) + "\n")
         self.process.stdin.flush()
         line = self.process.stdout.readline()
         return json.loads(line) if line else {"error": "the process ended"}
@@ -106,8 +106,9 @@ def run_task(module: str, task: Any) -> list[Contender]:
                 c.error = answer["error"]
                 continue
             c.seconds = min(c.seconds, answer["seconds"])
-            c.objective, c.extra_mib = answer["objective"], answer["extra_mib"]
+            c.objective = answer["objective"]
     for c in contenders:
+        c.extra_mib = 0.0 if c.error else c.ask(c.tolerance, trim=True).get("extra_mib", float("nan"))
         assert c.process.stdin is not None
         c.process.stdin.close()
         c.process.wait(timeout=60)

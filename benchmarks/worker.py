@@ -1,18 +1,31 @@
 """One contender in its own process: waiting BLAS or OpenMP threads of one library would slow the next.
 
-Reads one JSON command a line, {"tolerance": …, "save": path or null}; answers with the seconds that the fit took, its
-objective and the peak memory of the process. Started by run.py.
+Reads one JSON command a line, {"tolerance": …, "trim": …}; answers with the seconds that the fit took, its objective and
+the memory that it needed on top of what the process held before: data and imported libraries do not count, once the first
+fit has imported them. With `trim` the allocator first gives back what it keeps of earlier fits, which is right for
+measuring memory and wrong for measuring time. Started by run.py.
 """
 
 from __future__ import annotations
 
+import ctypes
 import importlib
 import json
 import os
-import resource
 import sys
 import time
 import warnings
+
+
+def memory(what: str) -> float:
+    """VmRSS (held now) or VmHWM (the most since the last reset), in MiB."""
+    with open("/proc/self/status", encoding="ascii") as status:
+        return next(float(line.split()[1]) / 1024 for line in status if line.startswith(what))
+
+
+def reset_peak() -> None:
+    with open("/proc/self/clear_refs", "w", encoding="ascii") as control:
+        control.write("5")
 
 
 def main() -> None:
@@ -22,15 +35,18 @@ def main() -> None:
     fit = task.contenders[contender][0]
     answers, sys.stdout = os.fdopen(os.dup(1), "w"), sys.stderr  # libraries that print must not break the protocol
     data = task.make()
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for line in sys.stdin:
         command = json.loads(line)
         try:
+            if command["trim"]:
+                ctypes.CDLL(None).malloc_trim(0)
+            reset_peak()
+            before = memory("VmRSS")
             started = time.perf_counter()
             coef, intercept = fit(data, command["tolerance"])
             seconds = time.perf_counter() - started
-            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-            answer = {"seconds": seconds, "objective": task.objective(data, coef, intercept), "extra_mib": peak / 1024}
+            extra = memory("VmHWM") - before
+            answer = {"seconds": seconds, "objective": task.objective(data, coef, intercept), "extra_mib": extra}
         except Exception as error:
             answer = {"error": f"{type(error).__name__}: {error}"[:200]}
         answers.write(json.dumps(answer) + "\n")

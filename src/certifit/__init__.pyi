@@ -48,8 +48,8 @@ from certifit.models.robust import ChebyshevRegressor as ChebyshevRegressor
 from certifit.models.robust import HuberRegressor as HuberRegressor
 from certifit.models.robust import LADRegressor as LADRegressor
 from certifit.models.robust import QuantileRegressor as QuantileRegressor
-from certifit.models.separability import is_separable as is_separable
 from certifit.models.separability import Separability as Separability
+from certifit.models.separability import is_separable as is_separable
 from certifit.models.sgd import SGDClassifier as SGDClassifier
 from certifit.models.sgd import SGDRegressor as SGDRegressor
 from certifit.models.svm import LinearSVC as LinearSVC
@@ -61,10 +61,10 @@ from certifit.models.tree_cv import DecisionTreeClassifierCV as DecisionTreeClas
 from certifit.models.tree_cv import DecisionTreeRegressorCV as DecisionTreeRegressorCV
 from certifit.onnx import to_onnx as to_onnx
 from certifit.optimization.gradient import GradientDescent as GradientDescent
-from certifit.persistence import inspect_file as inspect_file
-from certifit.persistence import load as load
 from certifit.persistence import ModelFile as ModelFile
 from certifit.persistence import ModelFileError as ModelFileError
+from certifit.persistence import inspect_file as inspect_file
+from certifit.persistence import load as load
 from certifit.persistence import save as save
 from certifit.representation.binning import Binner as Binner
 from certifit.representation.encoding import TableEncoder as TableEncoder
@@ -77,8 +77,8 @@ from certifit.representation.saturation import Saturation as Saturation
 from certifit.representation.scaling import MinMaxScaler as MinMaxScaler
 from certifit.representation.scaling import Normalizer as Normalizer
 from certifit.representation.scaling import StandardScaler as StandardScaler
-from certifit.scales import alpha_from_C as alpha_from_C
 from certifit.scales import C_from_alpha as C_from_alpha
+from certifit.scales import alpha_from_C as alpha_from_C
 
 __version__: str
 __all__: list[str]

@@ -7,17 +7,21 @@ and is finite. Native code is entered with nothing else.
 from __future__ import annotations
 
 import numbers
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import column_or_1d, validate_data
 
+import certifit._native.products as _products
+import certifit._native.threads as _threads
 from certifit._types import Array, Matrix, is_sparse
 
 __all__ = ["check_choice", "check_flag", "check_real", "check_sample_weight", "check_x", "check_xy"]
 
-MISSING_CURE = "fill them in (for example with sklearn.impute.SimpleImputer) or drop these rows or columns"
+FLAGS = ("bootstrap", "fit_intercept", "keep_targets", "one_standard_error", "oob_score", "positive", "warm_start")
+MISSING_CURE = "fill them in (certifit.TableEncoder does) or drop these rows or columns"
 
 
 def check_x(
@@ -170,11 +174,15 @@ def like_input(X: Any, values: Array) -> Array:
 
 def check_common(estimator: Any) -> None:
     """The parameters that mean the same on every estimator that has them."""
-    for name in ("fit_intercept", "positive", "warm_start"):
+    for name in FLAGS:
         if hasattr(estimator, name):
             check_flag(name, getattr(estimator, name))
+    _check_seed(getattr(estimator, "random_state", None))
+    _check_cv(getattr(estimator, "cv", None))
     if getattr(estimator, "n_jobs", None) is not None:
         check_real("n_jobs", estimator.n_jobs, integer=True)
+        if estimator.n_jobs == 0:
+            raise ValueError("n_jobs must not be 0: give a number of threads, -1 for all, or None.")
     verbose = getattr(estimator, "verbose", 0)
     if verbose is not True and verbose is not False:
         check_real("verbose", verbose, low=0, integer=True)
@@ -184,6 +192,37 @@ def check_common(estimator: Any) -> None:
     alphas = getattr(estimator, "alphas", None)
     if alphas is not None and np.asarray(alphas).dtype.kind not in "iuf":
         raise ValueError(f"alphas must be a sequence of numbers >= 0; got {alphas!r}.")
+
+
+def _check_seed(random_state: Any) -> None:
+    try:
+        check_random_state(random_state)
+    except ValueError as error:
+        raise ValueError(
+            f"random_state must be None, an integer in [0, {2**32 - 1}] or a RandomState; got {random_state!r}."
+        ) from error
+
+
+def _check_cv(cv: Any) -> None:
+    """Folds are asked for by number, by a splitter, or row by row."""
+    if cv is None or (hasattr(cv, "split") and not isinstance(cv, str)):
+        return
+    if isinstance(cv, numbers.Real):
+        check_real("cv", cv, low=2, integer=True)
+    elif isinstance(cv, str) or not isinstance(cv, Iterable):
+        raise ValueError(
+            f"cv must be an integer >= 2, a splitter, an iterable of pairs (train, test) or None; got {cv!r}."
+        )
+
+
+def check_learner(estimator: Any) -> Any:
+    """The argument `estimator` of a method that trains copies of it."""
+    if isinstance(estimator, type) or not all(hasattr(estimator, name) for name in ("fit", "predict", "get_params")):
+        raise TypeError(
+            f"estimator must be an object with fit, predict and get_params, such as DecisionTreeClassifier(); "
+            f"got {estimator!r}."
+        )
+    return estimator
 
 
 def check_choice(name: str, value: Any, choices: Sequence[Any]) -> Any:
@@ -234,8 +273,12 @@ def _check_finite(X: Matrix, allow_nan: bool, names: Any, estimator: str) -> Non
     # A finite sum of squares proves finite entries and costs one pass; only a suspicious one is looked at closely.
     with np.errstate(over="ignore", invalid="ignore"):
         contiguous = values.flags.c_contiguous or values.flags.f_contiguous
-        flat = values.ravel(order="K") if contiguous else None
-        if np.isfinite(values.sum(dtype=np.float64) if flat is None else np.dot(flat, flat)):
+        if contiguous and values.dtype.itemsize in (4, 8):
+            # Not by BLAS: its threads keep the processors busy for a while after the product.
+            total = _products.energy(values.ravel(order="K"), _threads.max_threads())
+        else:
+            total = values.sum(dtype=np.float64)
+        if np.isfinite(total):
             return
     bad = np.isinf(values) if allow_nan else ~np.isfinite(values)
     if not bad.any():

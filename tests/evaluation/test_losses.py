@@ -13,6 +13,7 @@ from tests.evaluation.user_losses import USER_LOSSES
 
 from certifit._types import Array
 from certifit.losses import LOSSES, Loss, resolve_loss
+from certifit.models.logistic_fit import HardLogistic
 
 EVERY = pytest.mark.parametrize("loss", [*losses(), *USER_LOSSES], ids=label)
 REGISTERED = pytest.mark.parametrize("loss", losses(), ids=label)
@@ -91,6 +92,25 @@ def test_second_derivative_against_differences(loss: Loss) -> None:
     assert (got >= 0).all()
     np.testing.assert_allclose(got[away_from_kinks], central, rtol=1e-5, atol=1e-6 * (1 + np.abs(y).max()))
     assert (got <= loss.smoothness * (1 + 1e-12)).all()
+
+
+@SMOOTH
+def test_slopes_are_the_two_derivatives(loss: Loss) -> None:
+    y, f = pairs(targets(loss), SCORES)
+    first, second = loss.slopes(y, f)
+    np.testing.assert_array_equal(first, loss.derivative(y, f))
+    np.testing.assert_array_equal(second, loss.second_derivative(y, f))
+
+
+@pytest.mark.parametrize("loss", [LOSSES["logistic"](), HardLogistic()], ids=["soft", "hard"])
+def test_logistic_slopes_keep_their_digits_at_large_scores(loss: Loss) -> None:
+    f = np.array([0.0, 1e-3, 5.0, 40.0, 300.0, 700.0])
+    small = np.exp(-f) / (1.0 + np.exp(-f))  # the probability of the other class: 1 − π has lost it from f = 37 on
+    for y, s in ((np.ones(6), 1.0), (np.zeros(6), -1.0)):
+        for first, second in (loss.slopes(y, s * f), (loss.derivative(y, s * f), loss.second_derivative(y, s * f))):
+            np.testing.assert_allclose(first, -s * small, rtol=1e-14)
+            np.testing.assert_allclose(second, small / (1.0 + np.exp(-f)), rtol=1e-14)
+        np.testing.assert_allclose(loss.slopes(y, -s * f)[0], -s * (1.0 - small), rtol=1e-14)
 
 
 @REGISTERED

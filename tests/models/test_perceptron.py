@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from certifit import MulticlassPerceptron, Perceptron, PocketPerceptron
-from certifit.models.perceptron_base import prove_inseparable
+from certifit.models.separability import strictly_separable
 
 MODELS = [Perceptron, PocketPerceptron, MulticlassPerceptron]
 INSTANCES = [
@@ -97,8 +97,8 @@ def test_rows_that_no_plane_separates_get_a_proof():
     assert "No separating plane exists" in model.certificate_.note
     assert model.mistake_bound_ == np.inf
     assert model.margin_ == 0
-    assert prove_inseparable(X, 2.0 * y - 1, True) is True
-    assert prove_inseparable(X[:2], 2.0 * y[:2] - 1, True) is False
+    assert strictly_separable(X, y, True) is False
+    assert strictly_separable(X[:2], y[:2], True) is True
 
 
 def test_too_few_epochs_are_not_called_inseparable():

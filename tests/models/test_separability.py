@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from certifit import is_separable
-from certifit.models.separability import overlap_weights
+from certifit.models.separability import overlap_weights, strictly_separable
 
 
 def lattice(seed: int, k: int = 2) -> tuple[np.ndarray, np.ndarray]:
@@ -66,6 +66,22 @@ def test_kinds() -> None:
     assert is_separable(X, [0, 1, 0, 1]).kind == "no"
     assert is_separable(np.array([[0.0], [1.0], [1.0], [2.0]]), [0, 0, 1, 1]).kind == "quasi"
     assert is_separable(X + 1.0, [0, 0, 1, 1], fit_intercept=False).kind == "no"
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_rows_on_every_separating_plane_balance(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    X = np.vstack([np.zeros((2, 3)), rng.normal(size=(30, 3))])
+    y = np.concatenate([[0, 1], X[2:] @ [1.0, -2.0, 0.5] > 0]).astype(int)
+    found = is_separable(X, y)
+    assert found.kind == "quasi"
+    assert found.check()
+    assert found.weights is not None
+    assert (found.weights[:2] > 0.0).all()
+    assert found.weights[:2] == pytest.approx(0.5)
+    assert not found.weights[2:].any()
+    assert strictly_separable(X, y, True) is False
+    assert strictly_separable(X[2:], y[2:], True) is True
 
 
 def test_margin_is_a_distance() -> None:

@@ -325,7 +325,7 @@ def test_tall_data_by_newton():
         ({"solver": "no such"}, "solver"),
         ({"loss": "no such"}, "loss"),
         ({"alpha": -1.0}, "alpha"),
-        ({"random_state": "a"}, "seed"),
+        ({"random_state": "a"}, "random_state"),
     ],
 )
 def test_bad_parameters(options, match):

@@ -9,8 +9,8 @@ from tests.oracles import convex
 
 from certifit.base import Progress
 from certifit.losses import EpsilonInsensitive, Hinge
-from certifit.models.svm_newton import Kinks, solve_newton
 from certifit.optimization.dual import hinge_dual, multiclass_dual
+from certifit.optimization.kinked_newton import Kinks, solve_newton
 from certifit.optimization.pegasos import pegasos
 from certifit.optimization.problem import Problem
 from certifit.optimization.regularizer import Regularizer

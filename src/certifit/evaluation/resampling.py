@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import check_cv
 
+import certifit._native.products as _products
 from certifit._types import Array, Matrix, is_sparse
 
 __all__ = ["content_folds", "merge_rows", "row_codes", "splits"]
@@ -47,7 +48,12 @@ def merge_rows(X: Matrix, y: Array, weight: Array) -> tuple[Matrix, Array, Array
     A method whose optimum need not be unique gives the same answer for a weight of 2 and for the row twice, and for every
     order of the rows, when it starts from this.
     """
-    _, first, which = np.unique(row_codes(X, y), return_index=True, return_inverse=True)
+    codes = row_codes(X, y)
+    order = np.argsort(codes)
+    ordered = codes[order]
+    if (ordered[1:] != ordered[:-1]).all():  # the usual case: no two rows are equal
+        return X[order], y[order], weight[order]
+    _, first, which = np.unique(codes, return_index=True, return_inverse=True)
     if first.shape[0] < y.shape[0]:
         # A collision of codes would merge rows that differ; at 64 bits it is unheard of, and it is checked all the same.
         copies = np.setdiff1d(np.arange(y.shape[0]), first)
@@ -69,9 +75,7 @@ def row_codes(X: Matrix, y: Array) -> Array:
             mixed = _mixed(_bits(entries.data[nonzero]), entries.col[nonzero].astype(np.uint64) + np.uint64(1))
             np.add.at(code, entries.row[nonzero], mixed)
         else:
-            for j in range(X.shape[1]):
-                column = X[:, j]
-                code += np.where(column != 0, _mixed(_bits(column), np.uint64(j + 1)), np.uint64(0))
+            code += _products.codes(X if X.flags.f_contiguous else np.ascontiguousarray(X))
         return _mixed(code, np.uint64(0))
 
 

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, Matrix
 from certifit.base import CertifiedEstimator
-from certifit.validation import check_x, check_xy
+from certifit.validation import check_real, check_x, check_xy
 
 __all__ = ["LinearClassifier", "check_labels", "class_weights"]
 
@@ -26,12 +26,14 @@ def check_labels(
     """Validated rows, class numbers, weights (class weights included) and the sorted classes that have weight."""
     X, y, weight = check_xy(estimator, X, y, sample_weight=sample_weight, numeric_target=False)
     check_classification_targets(y)
-    classes, codes = np.unique(y, return_inverse=True)
+    classes = np.unique(y)
     if classes.shape[0] < 2:
         raise ValueError(
             f"{type(estimator).__name__} needs at least 2 classes, but the data has one class only: "
-            f"{classes[0]!r}. (Rows of weight zero do not count.)"
+            f"{classes.tolist()[0]!r}. (Rows of weight zero do not count.)"
         )
+    # Two classes need no search, and a search needs no sorting of all labels.
+    codes = (y == classes[1]).astype(np.intp) if classes.shape[0] == 2 else np.searchsorted(classes, y)
     weight = weight * class_weights(class_weight, classes, codes, weight)[codes]
     if not (np.bincount(codes, weights=weight, minlength=classes.shape[0]) > 0).all():
         raise ValueError("class_weight gives a class weight 0; drop the rows of that class instead.")
@@ -53,10 +55,9 @@ def class_weights(class_weight: Any, classes: Array, codes: Array, weight: Array
     unknown = [label for label in class_weight if label not in known]
     if unknown:
         raise ValueError(f"class_weight names classes that are not in y: {unknown!r}. The classes are {known!r}.")
-    factors = np.array([float(class_weight.get(label, 1.0)) for label in known])
-    if not (np.isfinite(factors).all() and (factors > 0).all()):
-        raise ValueError(f"class_weight must be finite and > 0 for every class; got {class_weight!r}.")
-    return factors
+    for label, factor in class_weight.items():
+        check_real(f"class_weight[{label!r}]", factor, low=0, open_low=True, open_high=True)
+    return np.array([float(class_weight.get(label, 1.0)) for label in known])
 
 
 class LinearClassifier(ClassifierMixin, CertifiedEstimator):

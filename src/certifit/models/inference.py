@@ -264,6 +264,7 @@ def make_inference(
     *,
     dispersion: str | None = None,
     solution: ClosedForm | None = None,
+    constant: float | None = None,
 ) -> Inference:
     """Covariance and dispersion of an unpenalized fit, to be kept when the data are gone.
 
@@ -281,6 +282,8 @@ def make_inference(
         ``"pearson"`` estimates the dispersion of a Poisson fit (overdispersion) instead of taking it as one.
     solution : ClosedForm or None
         Result of ``solve_least_squares(…, keep_inverse=True)``; saves the work of a second factorization.
+    constant : float or None
+        The best constant score, where it is known.
 
     Examples
     --------
@@ -299,9 +302,10 @@ def make_inference(
     estimate = np.append(intercept, coef) if fit_intercept else coef
     fit = Fit(X, y, weight, loss, f, fit_intercept, dispersion == "pearson", solution)
     parts = covariance_rule(loss)(fit)
-    constant = loss.optimal_constant(y, weight)
     if isinstance(loss, Squared) and not fit_intercept:
         constant = 0.0
+    elif constant is None:
+        constant = loss.optimal_constant(y, weight)
     with np.errstate(over="ignore", invalid="ignore"):
         null = 2.0 * float(weight @ loss.value(y, np.full(y.shape, constant)))
     return Inference(
@@ -345,6 +349,7 @@ class InferenceMixin:
             self._inference = make_inference(
                 problem.X, problem.y, weight, problem.loss, solution.coef, solution.intercept, problem.fit_intercept,
                 solution=solution.extra.get("closed_form"),
+                constant=problem.constant if problem.fit_intercept else None,
             )  # fmt: skip
 
     def summary(self, level: float = 0.95) -> Summary:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from certifit._types import Array, Matrix
+from certifit._types import Array, Matrix, is_sparse
 from certifit.evaluation.losses.base import Loss
 from certifit.evaluation.losses.gamma import Gamma
 from certifit.evaluation.losses.margin import Logistic
@@ -16,6 +16,7 @@ from certifit.evaluation.losses.poisson import Poisson
 from certifit.evaluation.losses.quantile import Absolute, Quantile
 from certifit.evaluation.losses.squared import Squared
 from certifit.optimization.closed_form import ClosedForm, NormalInverse, normal_inverse
+from certifit.optimization.matrix import weighted_gram
 
 
 @dataclass(frozen=True)
@@ -170,25 +171,14 @@ def _density_at_zero(y: Array, e: Array, weight: Array, q: float) -> float:
 
 
 def _moment(X: Matrix, weight: Array, fit_intercept: bool) -> Array:
-    """Σ weight_i x̃_i x̃_iᵀ, by blocks of rows."""
-    d = X.shape[1]
-    M, total = np.zeros((d, d)), np.zeros(d)
-    step = max(256, 1_000_000 // max(d, 1))
-    for start in range(0, X.shape[0], step):
-        part = X[start : start + step]
-        part = part if isinstance(part, np.ndarray) else part.toarray()
-        part = part.astype(np.float64, copy=False)
-        q = weight[start : start + step]
-        M += (part * q[:, None]).T @ part
-        total += q @ part
-    if not fit_intercept:
-        return M
-    return np.block([[np.array([[weight.sum()]]), total[None, :]], [total[:, None], M]])
+    """Σ weight_i x̃_i x̃_iᵀ with the intercept first."""
+    moment = weighted_gram(X if is_sparse(X) else X.astype(np.float64, copy=False), weight)
+    return moment if fit_intercept else moment[1:, 1:]
 
 
 def _repeated_quantile(values: Array, weight: Array, levels: Array) -> Array:
     """Quantiles by linear interpolation of the sample in which each value occurs `weight` times."""
-    order = np.argsort(values, kind="stable")
+    order = np.argsort(values)
     values, ends = values[order], np.cumsum(weight[order])
     position = levels * max(ends[-1] - 1.0, 0.0)
     low = np.floor(position)

@@ -17,9 +17,10 @@ from certifit.evaluation.losses import Loss, resolve_loss
 from certifit.evaluation.penalties import Constraint, Penalty, resolve_constraint, resolve_penalty
 from certifit.evaluation.resampling import merge_rows
 from certifit.optimization.dispatch import check_solver, minimize
-from certifit.optimization.matrix import matvec, n_threads
+from certifit.optimization.matrix import expect_temporaries, matvec, n_threads
 from certifit.optimization.problem import Problem, Solution
 from certifit.optimization.regularizer import Regularizer
+from certifit.optimization.rows import thin_products
 from certifit.validation import check_common, check_real, check_x, check_xy
 
 __all__ = ["BaseLinear", "LinearModel"]
@@ -53,7 +54,8 @@ class BaseLinear(RegressorMixin, CertifiedEstimator):
         """
         self._check_parameters()
         X, y, weight = check_xy(self, X, y, sample_weight=sample_weight)
-        return self._fit_arrays(X, y, weight)
+        with thin_products(X):
+            return self._fit_arrays(X, y, weight)
 
     def _check_parameters(self) -> None:
         """Everything that can be wrong before any data is read."""
@@ -66,6 +68,7 @@ class BaseLinear(RegressorMixin, CertifiedEstimator):
         solver, tol, max_iter = self._solver_options()
         loss.check_target(y)
         if not loss.smooth:  # the optimum of a piecewise linear objective need not be unique
+            expect_temporaries(8 * X.shape[0] * (3 * X.shape[1] + 50))
             X, y, weight = merge_rows(X, y, weight)
         with progress(getattr(self, "verbose", 0), type(self).__name__) as clock:
             regularizer = Regularizer.of(penalty, alpha, constraint, X.shape[1])

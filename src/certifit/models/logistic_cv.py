@@ -155,7 +155,7 @@ class LogisticRegressionCV(BaseLogistic):
             missing = np.setdiff1d(np.arange(data.n_classes), data.y[train])
             if missing.size:
                 raise ValueError(
-                    f"Fold {j}: the training part has no row of class {self.classes_[missing[0]]!r}. Use fewer or "
+                    f"Fold {j}: the training part has no row of class {self.classes_.tolist()[missing[0]]!r}. Use fewer or "
                     "stratified folds (an integer cv stratifies), or drop the class."
                 )
             if test.size:

@@ -42,6 +42,14 @@ class HardLogistic(Logistic):
         rare = expit(-np.abs(f))
         return rare * (1.0 - rare)
 
+    def slopes(self, y: Array, f: Array) -> tuple[Array, Array]:
+        """Both from one exponential."""
+        small = np.exp(-np.abs(f))
+        likely = 1.0 / (1.0 + small)
+        rare = small * likely
+        wrong = np.where((f > 0.0) == (y > 0.5), rare, likely)  # the probability of the other class
+        return (1.0 - 2.0 * y) * wrong, rare * likely
+
     def conjugate(self, y: Array, u: Array, start: Array | None = None) -> Array:
         """Negative entropy of the probability |u| of the other class."""
         q = (1.0 - 2.0 * y) * u

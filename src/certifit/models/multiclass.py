@@ -74,8 +74,7 @@ class _CodeClassifier(ClassifierMixin, CertifiedEstimator):
         base = self._base()
         if not (hasattr(base, "fit") and (hasattr(base, "decision_function") or hasattr(base, "predict_proba"))):
             raise TypeError(
-                "estimator must be a classifier with fit and decision_function or predict_proba; "
-                f"got {type(base).__name__}."
+                f"estimator must be a classifier with fit and decision_function or predict_proba; got {base!r}."
             )
         if self.n_jobs is not None:
             n_threads(check_real("n_jobs", self.n_jobs, integer=True))
@@ -102,14 +101,15 @@ class _CodeClassifier(ClassifierMixin, CertifiedEstimator):
         classes, codes = encode_labels(y)
         if classes.shape[0] < 2:
             raise ValueError(
-                f"{type(self).__name__} needs at least 2 classes, but y has one class only: {classes[0]!r}. "
+                f"{type(self).__name__} needs at least 2 classes, but y has one class only: {classes.tolist()[0]!r}. "
                 "(Rows of weight zero do not count.)"
             )
         if sample_weight is not None and not has_fit_parameter(base, "sample_weight"):
             raise ValueError(f"sample_weight was given, but {type(base).__name__}.fit takes no sample_weight.")
         self.classes_ = classes
         # With two classes every code comes down to one problem: the second class against the first.
-        self.code_ = np.array([[-1], [1]]) if classes.shape[0] == 2 else self._code(classes.shape[0])
+        code = self._code(classes.shape[0])
+        self.code_ = np.array([[-1], [1]]) if classes.shape[0] == 2 else code
         X = X.tocsr() if is_sparse(X) else X
         given = None if sample_weight is None else weight
         jobs = [(base, X, self.code_[:, j][codes], given) for j in range(self.code_.shape[1])]
@@ -452,7 +452,7 @@ def _checked_code(code: Array, n_classes: int) -> Array:
             f"code must have shape ({n_classes}, n_problems), a row for each class of y; got {code.shape}."
         )
     if code.dtype.kind not in "fiub" or not np.isin(code, (-1, 0, 1)).all():
-        raise ValueError("code must hold −1, 0 and +1 only.")
+        raise ValueError(f"code must hold −1, 0 and +1 only; got {code.tolist()!r}.")
     code = code.astype(np.intp)
     lonely = ~((code == 1).any(axis=0) & (code == -1).any(axis=0))
     if lonely.any():

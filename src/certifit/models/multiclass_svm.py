@@ -201,7 +201,7 @@ def _check_delta(delta: Any, classes: Array) -> Array:
         raise TypeError(f"delta must be a table of numbers or None; got {delta!r}.") from error
     if table.shape != (K, K):
         raise ValueError(
-            f"delta must have shape ({K}, {K}), one row for each class {classes.tolist()!r}; got {table.shape}."
+            f"delta must have shape ({K}, {K}), one row for each class {classes.tolist()!r}; got {delta!r}."
         )
     if not (np.isfinite(table).all() and (table >= 0).all()):
         raise ValueError("delta must be finite and >= 0: it holds the costs of errors.")

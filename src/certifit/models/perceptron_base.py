@@ -15,20 +15,20 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linprog
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
 from certifit._types import Array, Matrix, is_sparse
 from certifit.certificate import Certificate
 from certifit.models.classifier import LinearClassifier, class_weights
+from certifit.models.separability import strictly_separable
 from certifit.models.sgd_base import canonical, encode_labels
 from certifit.optimization.matrix import matvec, n_threads
 from certifit.optimization.stochastic import content_order
 from certifit.optimization.stochastic_engines import native_rows
 from certifit.validation import check_choice, check_common, check_real, check_xy
 
-__all__ = ["BasePerceptron", "Rows", "Separator", "largest_norm", "prove_inseparable"]
+__all__ = ["BasePerceptron", "Rows", "Separator", "largest_norm"]
 
 PROOF_LIMIT = 200_000  # entries of X up to which the linear program of the proof is cheap
 
@@ -86,7 +86,7 @@ class BasePerceptron(LinearClassifier):
         classes, codes = encode_labels(y)
         if classes.shape[0] < 2:
             raise ValueError(
-                f"{type(self).__name__} needs at least 2 classes, but y has one class only: {classes[0]!r}. "
+                f"{type(self).__name__} needs at least 2 classes, but y has one class only: {classes.tolist()[0]!r}. "
                 "(Rows of weight zero do not count.)"
             )
         if self.class_weight is not None:
@@ -187,36 +187,14 @@ def margin_and_bound(rows: Rows, sign: Array, w: Array, b: float) -> tuple[float
     return (least / size if size > 0 else np.inf), bound
 
 
-def prove_inseparable(X: Matrix, sign: Array, offset: bool) -> bool | None:
-    """True with a checked proof that no plane separates the signs, False if one does, None if it was not decided."""
-    n, d = X.shape
-    if n * d > PROOF_LIMIT:
-        return None
-    signed = (X.toarray() if is_sparse(X) else X).astype(np.float64) * sign[:, None]
-    if offset:
-        signed = np.column_stack([signed, sign])
-    size = np.abs(signed).max(axis=0)
-    signed = signed / np.where(size > 0, size, 1.0)
-    conditions = np.vstack([signed.T, np.ones(n)])
-    wanted = np.zeros(conditions.shape[0])
-    wanted[-1] = 1.0
-    found = linprog(np.zeros(n), A_eq=conditions, b_eq=wanted, bounds=(0, None), method="highs")
-    if found.status == 2:
-        return False
-    if found.status != 0:
-        return None
-    combination = np.maximum(np.asarray(found.x), 0.0)
-    combination /= combination.sum()
-    return True if np.abs(combination @ signed).max() <= 1e-9 else None
-
-
 def describe(rows: Rows, sign: Array, error: float, margin: float, epochs: int) -> str:
     """What is known about the separation, in a sentence."""
     if error == 0.0:
         return f"A separating plane was found, at distance {margin / rows.unit:.2g} from the nearest row."
-    proof = prove_inseparable(rows.X, sign, rows.offset > 0)
-    if proof is True:
+    small = rows.X.shape[0] * rows.X.shape[1] <= PROOF_LIMIT
+    separable = strictly_separable(rows.X, (sign > 0).astype(np.intp), rows.offset > 0) if small else None
+    if separable is False:
         return "No separating plane exists: a convex combination of the signed rows is zero."
-    if proof is False:
+    if separable is True:
         return f"A separating plane exists, but {epochs} epochs did not find one."
     return f"No separating plane was found in {epochs} epochs."

@@ -140,6 +140,14 @@ class RidgeCV(RegressorMixin, CertifiedEstimator):
         X = check_x(self, X, reset=False)
         return np.asarray(X @ self.coef_ + self.intercept_)
 
+    @property
+    def weights_are_counts(self) -> bool:
+        """Whether doubling every weight matters: leave-one-out leaves out one copy of a row, and its twin stays.
+
+        With folds all copies of a row are left out together, and only proportions of weights count.
+        """
+        return self.cv is None
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True

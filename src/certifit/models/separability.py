@@ -27,7 +27,7 @@ from certifit.models.classifier import check_labels
 from certifit.optimization.matrix import weighted_gram
 from certifit.optimization.newton import solve_semidefinite
 
-__all__ = ["Separability", "is_balanced", "is_separable", "overlap_weights", "separability"]
+__all__ = ["Separability", "is_balanced", "is_separable", "overlap_weights", "separability", "strictly_separable"]
 
 ROUNDING = 1e-9  # what a witness may violate, relative to the size of its terms
 
@@ -49,7 +49,8 @@ class Separability:
     margin : float
         Smallest distance of a row to its plane (0 for ``"quasi"``; NaN where there is no plane).
     weights : array of shape (n,) or (n, K), or None
-        For ``"no"``: λ > 0 with Σ λ_i a_i = 0. (For K classes the column of the own class is zero.)
+        For ``"no"``: λ > 0 with Σ λ_i a_i = 0. For ``"quasi"``: the same with λ ≥ 0, positive for the rows that every
+        separating plane passes through. (For K classes the column of the own class is zero.)
     fit_intercept : bool
         Whether planes need not pass through the origin.
 
@@ -86,7 +87,9 @@ class Separability:
             return bool((margins > 1e-15 * (X.shape[1] + 2) * size).all())
         top = float(margins.max(initial=0.0))
         behind = margins < -ROUNDING * np.maximum(size, top)
-        return bool(not behind.any() and top > ROUNDING * float(size.max(initial=0.0)))
+        if behind.any() or not top > ROUNDING * float(size.max(initial=0.0)):
+            return False
+        return self.weights is not None and is_balanced(X, y, self.weights, self.fit_intercept, strictly=False)
 
     def __str__(self) -> str:
         if self.kind == "no":
@@ -166,12 +169,15 @@ def separability(X: Matrix, codes: Array, n_classes: int, fit_intercept: bool) -
     v = result.x[:D]
     margins = np.asarray(rows @ v)
     ahead = margins > 0.5
-    if not ahead.any():
-        weights = np.maximum(-result.ineqlin.marginals, 0.0)
-        weights = _polished_weights(rows, weights / weights.sum())
-        full = weights if n_classes == 2 else _spread(weights, codes, n_classes)
-        return Separability(False, "no", None, None, float("nan"), full, fit_intercept, (X, codes))
-    if not ahead.all():
+    weights = None
+    if not ahead.all():  # the multipliers of the rows that no v puts ahead are at least one, those of the others zero
+        on = np.flatnonzero(~ahead)
+        found = np.maximum(-result.ineqlin.marginals[on], 0.0)
+        weights = np.zeros(m)
+        weights[on] = _polished_weights(rows[on], found / found.sum())
+        weights = weights if n_classes == 2 else _spread(weights, codes, n_classes)
+        if not ahead.any():
+            return Separability(False, "no", None, None, float("nan"), weights, fit_intercept, (X, codes))
         v = _polished_direction(rows, v, ahead)
     W = v.reshape(1 if n_classes == 2 else n_classes, -1)
     b = W[:, 0] if fit_intercept else np.zeros(W.shape[0])
@@ -181,9 +187,24 @@ def separability(X: Matrix, codes: Array, n_classes: int, fit_intercept: bool) -
     kind = "strict" if ahead.all() else "quasi"
     margin = 0.0
     if kind == "strict":
-        found, _ = _margins(X, codes, W, b)
-        margin = float(found.min()) / (float(np.linalg.norm(W)) / (1.0 if n_classes == 2 else np.sqrt(2.0)) or 1.0)
-    return Separability(True, kind, W, b, margin, None, fit_intercept, (X, codes))
+        distances, _ = _margins(X, codes, W, b)
+        margin = float(distances.min()) / (float(np.linalg.norm(W)) / (1.0 if n_classes == 2 else np.sqrt(2.0)) or 1.0)
+    return Separability(True, kind, W, b, margin, weights, fit_intercept, (X, codes))
+
+
+def strictly_separable(X: Matrix, codes: Array, fit_intercept: bool) -> bool | None:
+    """Whether some plane has every row of two classes strictly on its side; None where no witness holds in rounding.
+
+    The witness against it is Gordan's: λ ≥ 0, not all zero, with Σ λ_i a_i = 0.
+    """
+    try:
+        found = separability(X, codes, 2, fit_intercept)
+    except RuntimeError:  # the linear program gave up
+        return None
+    if found.kind == "strict":
+        return True if found.check() else None
+    assert found.weights is not None
+    return False if is_balanced(X, codes, found.weights, fit_intercept, strictly=False) else None
 
 
 def overlap_weights(X: Matrix, codes: Array, p: Array, probability: Array, fit_intercept: bool) -> Array | None:
@@ -273,8 +294,11 @@ def _margins(X: Matrix, codes: Array, W: Array, b: Array) -> tuple[Array, Array]
     return lead[other], terms[other]
 
 
-def is_balanced(X: Matrix, codes: Array, weights: Array, fit_intercept: bool) -> bool:
-    """Whether λ > 0 and Σ λ_i a_i = 0, up to rounding and far below what the smallest λ contributes."""
+def is_balanced(X: Matrix, codes: Array, weights: Array, fit_intercept: bool, *, strictly: bool = True) -> bool:
+    """Whether λ > 0 and Σ λ_i a_i = 0, up to rounding and far below what the smallest λ contributes.
+
+    Without `strictly` it is enough that λ ≥ 0 and that some λ_i is positive.
+    """
     if weights.ndim == 1:
         signed = (np.where(codes == 1, 1.0, -1.0) * weights)[:, None]
         positive = weights
@@ -282,7 +306,7 @@ def is_balanced(X: Matrix, codes: Array, weights: Array, fit_intercept: bool) ->
         own = np.arange(weights.shape[1]) == codes[:, None]
         positive = weights[~own]
         signed = np.where(own, weights.sum(axis=1, keepdims=True), -weights)
-    if not (positive > 0.0).all():
+    if not ((positive > 0.0).all() if strictly else (positive >= 0.0).all() and (positive > 0.0).any()):
         return False
     total = np.asarray(X.T @ signed)
     size = np.asarray(abs(X).T @ np.abs(signed))

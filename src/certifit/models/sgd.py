@@ -326,7 +326,7 @@ class SGDClassifier(BaseSGD, LinearClassifier):  # noqa: D101 - the text is put 
         classes, codes = encode_labels(y)
         if classes.shape[0] < 2:
             raise ValueError(
-                f"{type(self).__name__} needs at least 2 classes, but y has one class only: {classes[0]!r}. "
+                f"{type(self).__name__} needs at least 2 classes, but y has one class only: {classes.tolist()[0]!r}. "
                 "(Rows of weight zero do not count.)"
             )
         if self.class_weight is not None:

@@ -29,7 +29,7 @@ from certifit.optimization.matrix import n_threads
 from certifit.optimization.problem import Problem, Solution
 from certifit.optimization.regularizer import Regularizer
 from certifit.optimization.rows import one_blas_thread
-from certifit.validation import check_choice, check_flag, check_real, check_xy
+from certifit.validation import check_choice, check_common, check_flag, check_real, check_xy
 
 __all__ = ["LinearSVC", "LinearSVR", "NotSeparableError", "check_options"]
 
@@ -435,12 +435,8 @@ def check_options(estimator: Any) -> tuple[float, int, int]:
     """tol, max_iter and a seed; everything that all support vector machines take is checked before data is read."""
     tol = float(check_real("tol", estimator.tol, low=0))
     max_iter = int(check_real("max_iter", estimator.max_iter, low=1, integer=True))
-    check_flag("fit_intercept", estimator.fit_intercept)
-    if estimator.n_jobs is not None:
-        check_real("n_jobs", estimator.n_jobs, integer=True)
-        n_threads(estimator.n_jobs)
-    if not isinstance(estimator.verbose, bool):
-        check_real("verbose", estimator.verbose, low=0, integer=True)
+    check_common(estimator)
+    n_threads(estimator.n_jobs)
     return tol, max_iter, int(check_random_state(estimator.random_state).randint(np.iinfo(np.int32).max))
 
 

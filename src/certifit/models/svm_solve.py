@@ -19,11 +19,11 @@ import scipy.sparse as sp
 from certifit._types import Array, Matrix, is_sparse
 from certifit.base import Progress
 from certifit.certificate import Certificate
-from certifit.models.svm_newton import ROWS_PER_COLUMN, SMALLEST_SAMPLE, Kinks, polish, solve_newton
 from certifit.optimization.conditioning import condition, is_extreme
 from certifit.optimization.dispatch import certify, minimize
 from certifit.optimization.dual import best_intercept, hinge_dual
 from certifit.optimization.interior_point import solve_polyhedral
+from certifit.optimization.kinked_newton import ROWS_PER_COLUMN, SMALLEST_SAMPLE, Kinks, polish, solve_newton
 from certifit.optimization.pegasos import pegasos
 from certifit.optimization.problem import Problem, Solution
 from certifit.optimization.rows import one_blas_thread
@@ -103,7 +103,14 @@ def _interior_point(problem: Problem, method: Method, tol: float, clock: Progres
     # A small problem costs nothing to solve to the last digits, and then does not depend on the order of its rows.
     wanted = min(tol, 1e-10 * problem.scale) if small else tol
     found = solve_polyhedral(
-        X, terms, problem.p, l2=l2, fit_intercept=problem.fit_intercept, tol=wanted, max_iter=method.max_iter
+        X,
+        terms,
+        problem.p,
+        l2=l2,
+        fit_intercept=problem.fit_intercept,
+        tol=wanted,
+        max_iter=method.max_iter,
+        threads=problem.threads,
     )
     w, b, objective = found.coef, found.intercept, np.nan
     if small and np.isfinite(found.objective) and np.isfinite(w).all():

@@ -102,7 +102,14 @@ class ClosedForm:
 
 
 def solve_least_squares(
-    X: Matrix, y: Array, p: Array, *, l2: Array, fit_intercept: bool, keep_inverse: bool = False
+    X: Matrix,
+    y: Array,
+    p: Array,
+    *,
+    l2: Array,
+    fit_intercept: bool,
+    keep_inverse: bool = False,
+    threads: int | None = None,
 ) -> ClosedForm:
     """Minimize Σ p_i ½(y_i − x_i·w − b)² + ½ Σ_j l2_j w_j².
 
@@ -120,6 +127,8 @@ def solve_least_squares(
         Whether b is free or zero.
     keep_inverse : bool, default=False
         Whether to return H⁻¹ too, for standard errors; the factorization is then in double precision.
+    threads : int, optional
+        Threads for the passes over a tall X; None takes what the process is granted.
 
     Returns
     -------
@@ -134,7 +143,12 @@ def solve_least_squares(
     >>> solve_least_squares(X, y, np.full(2, 0.5), l2=np.ones(1), fit_intercept=True).coef
     array([0.5])
     """
-    problem = NormalEquations(X, y, p, l2, fit_intercept)
+    problem = NormalEquations(X, y, p, l2, fit_intercept, threads)
+    with problem.threading():
+        return _solve(problem, keep_inverse)
+
+
+def _solve(problem: NormalEquations, keep_inverse: bool) -> ClosedForm:
     if not problem.sampled_sane():
         problem.rescale()
     factor = factorize(problem, double=keep_inverse)
@@ -185,9 +199,10 @@ def normal_inverse(X: Matrix, p: Array, l2: Array, fit_intercept: bool) -> Norma
     array([2.])
     """
     problem = NormalEquations(X, np.zeros(X.shape[0]), p, l2, fit_intercept)
-    if not problem.sampled_sane():
-        problem.rescale()
-    return _inverse(problem, factorize(problem, double=True))
+    with problem.threading():
+        if not problem.sampled_sane():
+            problem.rescale()
+        return _inverse(problem, factorize(problem, double=True))
 
 
 def _inverse(problem: NormalEquations, factor: Factor) -> NormalInverse:

@@ -30,6 +30,7 @@ __all__ = [
     "CoordinateResult",
     "GramResult",
     "PathResult",
+    "QuadraticModel",
     "QuadraticResult",
     "gram_quadratic",
     "least_squares",
@@ -269,18 +270,53 @@ def quadratic(
     QuadraticResult
         The new coefficients and the change of the scores.
     """
-    d = X.shape[1]
-    chosen = np.arange(d, dtype=np.int64) if columns is None else np.ascontiguousarray(columns, dtype=np.int64)
-    result = _native.quadratic(
-        _matrix(X),
-        _vector(r),
-        _vector(h),
-        _penalty(d, l1, l2, lower, upper, q),
-        _vector(coef),
-        chosen,
-        _native.Options(bool(fit_intercept), float(tol), int(max_iter), int(n_threads)),
+    model = QuadraticModel(X, l1=l1, l2=l2, lower=lower, upper=upper, q=q)
+    return model.solve(
+        r, h, coef=coef, fit_intercept=fit_intercept, tol=tol, max_iter=max_iter, columns=columns, n_threads=n_threads
     )
-    return QuadraticResult(*result)
+
+
+class QuadraticModel:
+    """The subproblem of `quadratic` for one X and one penalty: checked once, solved for many r and h."""
+
+    def __init__(
+        self,
+        X: Matrix,
+        *,
+        l1: ArrayLike,
+        l2: ArrayLike,
+        lower: ArrayLike | None = None,
+        upper: ArrayLike | None = None,
+        q: float | None = None,
+    ) -> None:
+        self._d = X.shape[1]
+        self._matrix = _matrix(X)
+        self._penalty = _penalty(self._d, l1, l2, lower, upper, q)
+
+    def solve(
+        self,
+        r: ArrayLike,
+        h: ArrayLike,
+        *,
+        coef: ArrayLike,
+        fit_intercept: bool = True,
+        tol: float,
+        max_iter: int = 1000,
+        columns: ArrayLike | None = None,
+        n_threads: int = 1,
+    ) -> QuadraticResult:
+        """As `quadratic`."""
+        every = np.arange(self._d, dtype=np.int64)
+        result = _native.quadratic(
+            self._matrix,
+            _vector(r),
+            _vector(h),
+            self._penalty,
+            _vector(coef),
+            every if columns is None else np.ascontiguousarray(columns, dtype=np.int64),
+            _native.Options(bool(fit_intercept), float(tol), int(max_iter), int(n_threads)),
+        )
+        return QuadraticResult(*result)
 
 
 def gram_quadratic(

@@ -100,7 +100,13 @@ def _closed_form(problem: Problem, start: Point, tol: float, max_iter: int, cloc
     # The inverse of the normal matrix serves standard errors, which only unpenalized fits have.
     keep = not l2.any() and l2.shape[0] <= INFERENCE_LIMIT
     result = solve_least_squares(
-        problem.X, problem.y, problem.p, l2=l2, fit_intercept=problem.fit_intercept, keep_inverse=keep
+        problem.X,
+        problem.y,
+        problem.p,
+        l2=l2,
+        fit_intercept=problem.fit_intercept,
+        keep_inverse=keep,
+        threads=problem.threads,
     )
     return Solution(
         result.coef,
@@ -148,6 +154,7 @@ def _interior_point(problem: Problem, start: Point, tol: float, max_iter: int, c
         fit_intercept=problem.fit_intercept,
         tol=tol,
         max_iter=max_iter,
+        threads=problem.threads,
     )
     note = "" if result.status == "optimal" else result.message
     return Solution(result.coef, result.intercept, result.iterations, "interior_point", result.bound, note=note)

@@ -81,7 +81,7 @@ def _power(x: Any) -> Any:
     return np.ldexp(1.0, np.where(x > 0, exponent, 0))
 
 
-def _scaled_design(X: Any, intercept: bool, uniform: bool) -> tuple[Design, Array, Array]:
+def _scaled_design(X: Any, intercept: bool, uniform: bool, threads: int | None = None) -> tuple[Design, Array, Array]:
     """The shifted and scaled design with its intercept column, the shifts and the scales of the columns."""
     n, d = X.shape
     if is_sparse(X):
@@ -107,7 +107,7 @@ def _scaled_design(X: Any, intercept: bool, uniform: bool) -> tuple[Design, Arra
     peak = np.maximum(body.max(axis=1, initial=0.0), -body.min(axis=1, initial=0.0))
     column = _power(np.full(d, peak.max(initial=0.0)) if uniform else peak)
     body *= (1.0 / column)[:, None]
-    return Design(table), centre, column
+    return Design(table, threads), centre, column
 
 
 def _target_scale(lower: Array, upper: Array, intercept: bool) -> tuple[float, float]:
@@ -159,6 +159,7 @@ def solve_polyhedral(
     fit_intercept: bool = True,
     tol: float = 1e-8,
     max_iter: int = 100,
+    threads: int | None = None,
 ) -> InteriorPointResult:
     """Minimize Σ p_i ℓ_i(x_i·w + b) + c·w + Σ_j l1_j|w_j| + ½ l2_j w_j² over a box and a ball.
 
@@ -180,6 +181,8 @@ def solve_polyhedral(
     tol : float
         Absolute duality gap, in the units of the objective.
     max_iter : int
+    threads : int, optional
+        Threads for the passes over X; None takes what the process is granted.
 
     Returns
     -------
@@ -215,7 +218,7 @@ def solve_polyhedral(
     if fixed.any():
         return _without_fixed(
             X, TwoSidedHinge(low_kink, high_kink, slope_low, slope_high), weight, linear, first, second,
-            box_lower, box_upper, ball, fit_intercept, tol, max_iter, fixed,
+            box_lower, box_upper, ball, fit_intercept, tol, max_iter, fixed, threads,
         )  # fmt: skip
 
     acts = ((slope_high > 0) & np.isfinite(high_kink)) | ((slope_low > 0) & np.isfinite(low_kink))
@@ -225,13 +228,13 @@ def solve_polyhedral(
         origin = TwoSidedHinge(np.zeros(1), np.zeros(1), 1.0, 1.0)
         alone = solve_polyhedral(
             np.zeros((1, d)), origin, c=linear, l1=first, l2=second, lower=box_lower, upper=box_upper,
-            ball=ball, fit_intercept=fit_intercept, tol=tol, max_iter=max_iter,
+            ball=ball, fit_intercept=fit_intercept, tol=tol, max_iter=max_iter, threads=threads,
         )  # fmt: skip
         return replace(alone, theta=np.zeros(n))
     whole = kept.size == n
     if not whole:
         X = (X.tocsr() if is_sparse(X) else X)[kept]
-    design, centre, column = _scaled_design(X, fit_intercept, ball is not None)
+    design, centre, column = _scaled_design(X, fit_intercept, ball is not None, threads)
 
     def take(x: Array) -> Array:
         return x if whole else x[kept]
@@ -268,7 +271,8 @@ def solve_polyhedral(
             intercept=fit_intercept,
             ball=None if ball is None else (ball[0], float(ball[1]) * float(ratio[0]) if d else float(ball[1])),
         )
-    core = solve_reduced(problem, tol / scaling.unit, max_iter)
+    with design.threading():
+        core = solve_reduced(problem, tol / scaling.unit, max_iter)
     theta = np.zeros(n)
     theta[kept] = np.clip(core.certified.theta * height / pk, -take(slope_low), take(slope_high))
     return _result(core, scaling, theta, fit_intercept)
@@ -308,6 +312,7 @@ def _without_fixed(
     tol: float,
     max_iter: int,
     fixed: NDArray[np.bool_],
+    threads: int | None,
 ) -> InteriorPointResult:
     """Coefficients with equal bounds move into the kinks: a box without interior has no interior point."""
     free = ~fixed
@@ -325,7 +330,7 @@ def _without_fixed(
         X[:, np.flatnonzero(free)],
         TwoSidedHinge(terms.lower - offset, terms.upper - offset, terms.slope_low, terms.slope_high),
         weight, c=linear[free], l1=l1[free], l2=l2[free], lower=lower[free], upper=upper[free], ball=inner,
-        fit_intercept=fit_intercept, tol=tol, max_iter=max_iter,
+        fit_intercept=fit_intercept, tol=tol, max_iter=max_iter, threads=threads,
     )  # fmt: skip
     coef = np.empty(fixed.shape[0])
     coef[fixed], coef[free] = value, part.coef
@@ -401,7 +406,8 @@ def chebyshev(
         intercept=fit_intercept,
         ball=None,
     )
-    core = solve_core(problem, tol / target, max_iter)
+    with design.threading():
+        core = solve_core(problem, tol / target, max_iter)
     done = core.certified
     z = np.delete(done.z, d)
     residual = values - design.forward(z)

@@ -172,12 +172,12 @@ def _iterate(atoms: Atoms, matrix: NormalMatrix, tol: float, max_iter: int, rela
         best = _better(best, certify(problem, point.z[:top], atoms.theta(point.a), point.lam_ball()))
         return best.objective - best.bound if best.violation <= FEASIBLE else np.inf
 
-    def at_vertex() -> bool:
+    def at_vertex(strict: bool = True) -> bool:
         """Try the nearest vertex; whether it is exact to rounding."""
         nonlocal best
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             D = np.minimum(1.0 / (point.s / point.a + point.v / point.b), 1e200)
-        found = vertex(atoms, point.z, point.a, D)
+        found = vertex(atoms, point.z, point.a, D, strict=strict)
         if found is None:
             return False
         z, a = found
@@ -326,7 +326,7 @@ def _iterate(atoms: Atoms, matrix: NormalMatrix, tol: float, max_iter: int, rela
     if status != "optimal":
         gap = record()
         if gap > tol and vertices and status == "stalled" and best is not None:
-            at_vertex()
+            at_vertex(strict=False)
             gap = best.objective - best.bound if best.violation <= FEASIBLE else np.inf
         if gap <= tol:
             status, message = "optimal", "the duality gap is below the tolerance"

@@ -12,6 +12,7 @@ Fenchel-Rockafellar duality: Rockafellar, Convex Analysis, section 31.
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,7 +22,10 @@ from numpy.typing import NDArray
 from scipy.linalg import lstsq
 from scipy.optimize import minimize_scalar
 
+import certifit._native.products as _products
 from certifit._types import is_sparse
+from certifit.optimization.matrix import NARROW, n_threads
+from certifit.optimization.rows import one_blas_thread
 
 Array = NDArray[np.float64]
 
@@ -36,25 +40,34 @@ class Design:
     vectorized product for each column; a sparse design is CSR.
     """
 
-    def __init__(self, matrix: Any) -> None:
+    def __init__(self, matrix: Any, threads: int | None = None) -> None:
         self.sparse = is_sparse(matrix)
+        self.threads = n_threads(None) if threads is None else threads
         if self.sparse:
             self.csr = sp.csr_array(matrix)
             self.csc = sp.csr_array(self.csr.T)
             self.n_rows, self.n_columns = self.csr.shape
         else:
-            self.transposed: Array = matrix
+            self.transposed: Array = np.ascontiguousarray(matrix)
             self.n_columns, self.n_rows = matrix.shape
+
+    def threading(self) -> AbstractContextManager[None]:
+        """Where the products are our own, threads of BLAS would only be in their way."""
+        return nullcontext() if self.sparse or self.n_columns > NARROW else one_blas_thread()
 
     def forward(self, z: Array) -> Array:
         """X z"""
-        out: Array = self.csr @ z if self.sparse else z @ self.transposed
-        return out
+        if self.sparse:
+            out: Array = self.csr @ z
+            return out
+        return np.asarray(_products.scores(self.transposed.T, np.ascontiguousarray(z), 0.0, self.threads))
 
     def adjoint(self, theta: Array) -> Array:
         """Xᵀ theta"""
-        out: Array = self.csc @ theta if self.sparse else self.transposed @ theta
-        return out
+        if self.sparse:
+            out: Array = self.csc @ theta
+            return out
+        return np.asarray(_products.pullback(self.transposed.T, np.ascontiguousarray(theta)[None, :], self.threads)[0])
 
     def gram(self, weight: Array) -> Any:
         """Xᵀ diag(weight) X, dense unless the design is sparse and has many columns."""
@@ -62,8 +75,10 @@ class Design:
             scaled = self.csr.multiply(weight[:, None]).tocsr()
             product = self.csc @ scaled
             return product.toarray() if self.n_columns <= 3000 else sp.csc_array(product)
-        root = np.sqrt(weight)
         m, n = self.transposed.shape
+        if m <= NARROW:
+            return _products.gram(self.transposed.T, np.ascontiguousarray(weight), False, self.threads)
+        root = np.sqrt(weight)
         step = max(256, BLOCK_BYTES // (8 * max(m, 1)))
         if n <= step + step // 2:
             block = self.transposed * root
@@ -95,7 +110,7 @@ class Design:
 
     def take(self, index: NDArray[np.intp]) -> Design:
         """A design with the chosen rows only."""
-        return Design(self.csr[index] if self.sparse else self.transposed[:, index])
+        return Design(self.csr[index] if self.sparse else self.transposed[:, index], self.threads)
 
 
 @dataclass(frozen=True)
@@ -226,7 +241,7 @@ def repair(problem: Polyhedral, theta: Array, bottom: Array, top: Array) -> tupl
         room /= peak
         if design.sparse or active.size < design.n_columns:
             part = design.csr[:, active] if design.sparse else design.transposed[active]
-            small = Design(part)
+            small = Design(part, design.threads)
             direction = np.zeros(design.n_columns)
             direction[active] = _least_norm(small.gram(room), excess[active])
         else:

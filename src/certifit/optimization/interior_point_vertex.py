@@ -18,8 +18,12 @@ from certifit.optimization.interior_point_problem import Array
 LARGEST = 400
 
 
-def vertex(atoms: Atoms, z: Array, a: Array, D: Array) -> tuple[Array, Array] | None:
-    """A vertex and its multipliers, neither of them checked; None when there is no basis to find."""
+#: multipliers that leave their bounds by more than this share are those of another vertex than the optimal one
+OUTSIDE = 1e-6
+
+
+def vertex(atoms: Atoms, z: Array, a: Array, D: Array, *, strict: bool = True) -> tuple[Array, Array] | None:
+    """A vertex and its multipliers; None when there is no basis to find, or (`strict`) when it is not the optimal one."""
     m = atoms.size
     if not np.isfinite(D).all():
         return None
@@ -45,4 +49,7 @@ def vertex(atoms: Atoms, z: Array, a: Array, D: Array) -> tuple[Array, Array] | 
         b[basis] = lstsq(matrix.T, -(atoms.linear + atoms.adjoint(b)), cond=1e-11, check_finite=False)[0]
     except (LinAlgError, ValueError):
         return None
-    return (moved, np.clip(b, 0.0, atoms.height)) if np.isfinite(b).all() else None
+    inside = np.clip(b, 0.0, atoms.height)
+    if not np.isfinite(b).all() or (strict and np.abs(inside - b).max() > OUTSIDE * np.abs(inside).max()):
+        return None
+    return moved, inside

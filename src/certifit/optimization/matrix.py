@@ -7,12 +7,31 @@ from typing import Any
 import numpy as np
 from scipy.linalg import blas
 
+import certifit._native.products as _products
 import certifit._native.threads as _native
 from certifit._types import Array, Matrix, is_sparse
 
-__all__ = ["ColumnCache", "columns", "matvec", "n_threads", "rmatvec", "weighted_gram"]
+__all__ = [
+    "ColumnCache",
+    "columns",
+    "expect_temporaries",
+    "in_one_piece",
+    "matvec",
+    "n_threads",
+    "pullback",
+    "rmatvec",
+    "row_scores",
+    "weighted_gram",
+]
 
 BLOCK = 1 << 18  # entries of a block of rows: two megabytes in double precision, about a core's cache
+LARGEST_BLOCK = (1 << 25) - (1 << 16)  # GNU's malloc learns from blocks below 32 MiB only
+NARROW = 192  # columns up to which our own Gram kernel, which weights the rows on the way, is faster than BLAS
+
+
+def in_one_piece(X: Matrix) -> bool:
+    """Whether the native passes over X can read it: dense, row after row or column after column."""
+    return isinstance(X, np.ndarray) and (X.flags.c_contiguous or X.flags.f_contiguous)
 
 
 def matvec(X: Matrix, w: Array, *, exact: bool = False) -> Array:
@@ -34,6 +53,20 @@ def rmatvec(X: Matrix, u: Array, *, exact: bool = False) -> Array:
     for rows in _row_blocks(*X.shape):
         total += X[rows].astype(np.float64).T @ u[rows]
     return total
+
+
+def row_scores(X: Matrix, w: Array, b: float, threads: int) -> Array:
+    """X·w + b in one threaded pass; single precision data is multiplied in double precision."""
+    if not in_one_piece(X):
+        return matvec(X, w, exact=True) + b
+    return np.asarray(_products.scores(X, np.ascontiguousarray(w, dtype=np.float64), float(b), threads))
+
+
+def pullback(X: Matrix, u: Array, threads: int) -> Array:
+    """Xᵀ·u in one threaded pass; single precision data is multiplied in double precision."""
+    if not in_one_piece(X):
+        return rmatvec(X, u, exact=True)
+    return np.asarray(_products.pullback(X, np.ascontiguousarray(u, dtype=np.float64)[None, :], threads)[0])
 
 
 def columns(X: Matrix, chosen: Array) -> Matrix:
@@ -61,12 +94,14 @@ class ColumnCache:
         return self._part[:, np.searchsorted(self._index, chosen)]
 
 
-def weighted_gram(X: Matrix, h: Array, chosen: Array | None = None) -> Array:
+def weighted_gram(X: Matrix, h: Array, chosen: Array | None = None, threads: int = 1) -> Array:
     """[1 X]ᵀ·diag(h)·[1 X] for the chosen columns, float64; h ≥ 0. The ones come first.
 
     Rows are taken in blocks that fit the cache, so that no weighted copy of X is ever held.
     """
     d = X.shape[1] if chosen is None else chosen.shape[0]
+    if chosen is None and d <= NARROW and in_one_piece(X):
+        return np.asarray(_products.gram(X, np.ascontiguousarray(h, dtype=np.float64), True, threads))
     gram = np.zeros((d + 1, d + 1), order="F")
     if is_sparse(X):
         part = X if chosen is None else X[:, chosen]
@@ -97,6 +132,16 @@ def weighted_gram(X: Matrix, h: Array, chosen: Array | None = None) -> Array:
     upper = np.triu_indices(d + 1, 1)
     gram[upper] = gram.T[upper]
     return gram
+
+
+def expect_temporaries(size: int) -> None:
+    """Tell the allocator that arrays of about `size` bytes in all will come and go.
+
+    GNU's malloc returns freed memory to the system beyond twice the largest block it has seen freed, and a method of many
+    short vector operations then spends a fifth of its time on getting the same pages back. Freeing one block of that size,
+    which is never touched and so never occupies memory, raises the limit. Other allocators take no notice.
+    """
+    np.empty(min(size, LARGEST_BLOCK), dtype=np.uint8)
 
 
 def n_threads(n_jobs: int | None) -> int:

@@ -6,12 +6,16 @@ Gram matrix and gradients in the precision that the data needs, with exact (doub
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import lapack
 
+import certifit._native.products as _products
 from certifit._types import Array, Matrix, is_sparse
+from certifit.optimization.matrix import NARROW, in_one_piece, n_threads
+from certifit.optimization.rows import one_blas_thread, over_rows
 
 EPS = float(np.finfo(np.float64).eps)
 GRAM_BYTES = 1 << 24  # a block of rows for a matrix product: large for BLAS, small for the cache
@@ -25,6 +29,7 @@ LARGEST_EXACT = 20_000_000  # entries of X up to which a hard problem gets exact
 MOST_STEPS = 8
 TRUSTED = 1e-9  # a larger residual of the normal equations calls for the orthogonal factorization
 OFFSET = 10.0  # mean over deviation of a column from which the Gram matrix is formed of centered blocks
+TALL = 16  # rows for each column from which every thread has a Gram matrix of its own
 
 
 class NormalEquations:
@@ -33,10 +38,13 @@ class NormalEquations:
     Columns are divided by powers of two only when their squares would leave the range of the numbers.
     """
 
-    def __init__(self, X: Matrix, y: Array, p: Array, l2: Array, fit_intercept: bool) -> None:
+    def __init__(
+        self, X: Matrix, y: Array, p: Array, l2: Array, fit_intercept: bool, threads: int | None = None
+    ) -> None:
         self.X, self.p, self.fit_intercept = X, np.asarray(p, dtype=np.float64), fit_intercept
         self.sparse = bool(is_sparse(X))
         self.n, self.d = X.shape
+        self.threads = n_threads(None) if threads is None else threads
         self.l2 = np.asarray(l2, dtype=np.float64)
         self.single = X.dtype == np.float32
         y = np.asarray(y, dtype=np.float64)
@@ -49,6 +57,15 @@ class NormalEquations:
         self.spread = np.zeros(self.d)  # norms of the columns of A; zero for a constant column
         self.y_mean = float(self.p @ self.y) if fit_intercept else 0.0
         self.y_norm = float(np.sqrt(self.p @ (self.y - self.y_mean) ** 2))
+
+    @property
+    def tall(self) -> bool:
+        """Whether every thread can have a Gram matrix of its own, small beside X."""
+        return not self.sparse and self.n >= TALL * self.d
+
+    def threading(self) -> AbstractContextManager[None]:
+        """Where whole passes over X are threaded, threads inside small products would only be in their way."""
+        return one_blas_thread() if self.tall else nullcontext()
 
     @property
     def wide_and_penalized(self) -> bool:
@@ -86,12 +103,13 @@ class NormalEquations:
         step = max(1, self.n // rows)
         return np.asarray(self.X[::step][:rows], dtype=np.float64)
 
-    def blocks(self, size: int) -> Iterator[slice]:
+    def blocks(self, size: int, within: slice | None = None) -> Iterator[slice]:
         width = self.d * (8 if self.sparse else self.X.itemsize)
         step = max(16, size // max(width, 1))
         step = min(step, max(1024, self.n // 8))  # buffers stay small beside X itself
-        for start in range(0, self.n, step):
-            yield slice(start, min(start + step, self.n))
+        first, last = (0, self.n) if within is None else (within.start, within.stop)
+        for start in range(first, last, step):
+            yield slice(start, min(start + step, last))
 
     def block(self, rows: slice) -> Array:
         """Rows of X as a dense float64 array (a view where X is one)."""
@@ -210,30 +228,45 @@ class NormalEquations:
         return product
 
     def _dense_gram(self, dtype: type, shift: Array | None) -> tuple[Array, Array, Array]:
-        product = np.zeros((self.d, self.d))
-        both = np.zeros((2, self.d))
         level = bool((self.p == self.p[0]).all())
         plain = level and shift is None and self.X.dtype == dtype  # the product reads X itself
         root = np.sqrt(self.p)
         target = np.stack([self.p, self.p * (self.y - self.y_mean)])
-        buffer = np.empty((0, self.d), dtype=dtype)
-        for rows in self.blocks(GRAM_BYTES):
-            part = self.X[rows]
-            both += target[:, rows] @ (part.astype(np.float64) if self.single else part)
-            if plain:
-                product += part.T @ part
-                continue
-            if buffer.shape[0] == 0:
-                along = self.X.strides[0] <= self.X.strides[1]  # the buffer has the order of X
-                buffer = np.empty((part.shape[0], self.d), dtype=dtype, order="F" if along else "C")
-            work = buffer[: part.shape[0]]
-            if shift is not None:
-                np.subtract(part, shift, out=work, casting="same_kind")
-            elif level:
-                np.copyto(work, part, casting="same_kind")
-            if not level:
-                np.multiply(part if shift is None else work, root[rows, None], out=work, casting="same_kind")
-            product += work.T @ work
+        if self.d <= NARROW and dtype is np.float64 and shift is None and in_one_piece(self.X):
+            both = _products.pullback(self.X, target, self.threads)
+            return _products.gram(self.X, self.p, False, self.threads), both[0], both[1]
+
+        def part_of(chunk: slice, size: int) -> tuple[Array, Array]:
+            product, both = np.zeros((self.d, self.d)), np.zeros((2, self.d))
+            buffer = np.empty((0, self.d), dtype=dtype)
+            for rows in self.blocks(size, chunk):
+                part = self.X[rows]
+                both += target[:, rows] @ (part.astype(np.float64) if self.single else part)
+                if plain:
+                    product += part.T @ part
+                    continue
+                if buffer.shape[0] == 0:
+                    along = self.X.strides[0] <= self.X.strides[1]  # the buffer has the order of X
+                    buffer = np.empty((part.shape[0], self.d), dtype=dtype, order="F" if along else "C")
+                work = buffer[: part.shape[0]]
+                if shift is not None:
+                    np.subtract(part, shift, out=work, casting="same_kind")
+                elif level:
+                    np.copyto(work, part, casting="same_kind")
+                if not level:
+                    np.multiply(part if shift is None else work, root[rows, None], out=work, casting="same_kind")
+                product += work.T @ work
+            return product, both
+
+        if self.tall:
+            # Threads that each take whole blocks through copy and product wait for each other once, not at every block.
+            parts = over_rows(lambda chunk: part_of(chunk, PASS_BYTES), self.n, self.d, self.threads)
+            product, both = parts[0]
+            for more in parts[1:]:
+                product += more[0]
+                both += more[1]
+        else:
+            product, both = part_of(slice(0, self.n), GRAM_BYTES)
         return product * (self.p[0] if level else 1.0), both[0], both[1]
 
     # -- gradient ----------------------------------------------------------------------------------------
@@ -247,15 +280,11 @@ class NormalEquations:
             q = self.p * r
             g, level, energy = np.asarray(self.X.T @ q, dtype=np.float64), float(q.sum()), float(q @ r)
         else:
-            g, level, energy = np.zeros(self.d), 0.0, 0.0
-            for rows in self.blocks(PASS_BYTES):
-                part = self.block(rows)
-                r = self.y[rows] - part @ w
-                r -= b
-                q = self.p[rows] * r
-                g += q @ part
-                level += float(q.sum())
-                energy += float(q @ r)
+            found = np.zeros(self.d + 2)
+            for rows in [slice(0, self.n)] if in_one_piece(self.X) else self.blocks(PASS_BYTES):
+                part = self.X[rows] if in_one_piece(self.X[rows]) else np.ascontiguousarray(self.X[rows])
+                found += _products.residual(part, self.y[rows], self.p[rows], w, b, self.threads)
+            g, level, energy = found[:-2], float(found[-2]), float(found[-1])
         if not self.fit_intercept:
             level = 0.0
         g -= self.mean * level

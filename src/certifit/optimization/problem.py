@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from certifit._types import Array, Matrix
+from certifit._types import Array, Matrix, is_sparse
 from certifit.evaluation.losses import Loss
 from certifit.optimization.matrix import columns, matvec, rmatvec, weighted_gram
 from certifit.optimization.regularizer import Regularizer
@@ -152,10 +152,14 @@ def into_domain(problem: Problem, theta: Array, f: Array) -> tuple[Array, float]
     """θ moved to the nearest slopes that the loss can have, and what the move may cost the dual equations.
 
     A saturated row (a probability of 1 − 1e-50) has its slope on the edge of the domain, and rounding puts it outside.
+    A move that is more than rounding costs infinitely much: the scores f tell its price only where they are the best ones.
     """
     low, high = problem.loss.dual_domain(problem.y)
     inside = np.clip(theta, low, high)
-    return inside, float(problem.p @ np.abs((inside - theta) * f))
+    move = np.abs(inside - theta)
+    if not float(problem.p @ move) <= 1e-9 * float(problem.p @ np.abs(theta)):
+        return inside, np.inf
+    return inside, float(problem.p @ (move * np.abs(f)))
 
 
 def _orthogonalize(problem: Problem, theta: Array, h: Array, tight: Array) -> tuple[Array, bool]:
@@ -193,7 +197,22 @@ def _orthogonalize(problem: Problem, theta: Array, h: Array, tight: Array) -> tu
         z = unit * scipy.linalg.cho_solve(factor, unit * rest, check_finite=False)
         shift = matvec(part, z[1:], exact=True) + z[0] if problem.fit_intercept else matvec(part, z, exact=True)
         theta = theta - h * shift
-    return theta, True
+    return theta, _is_orthogonal(problem, part, theta)
+
+
+def _is_orthogonal(problem: Problem, part: Matrix, theta: Array) -> bool:
+    """Whether Aᵀ(pθ) is zero up to rounding.
+
+    Rows without curvature cannot be moved: where the others do not span all columns, no move makes θ orthogonal, and the
+    regularized equations do not say so by themselves.
+    """
+    p = problem.p
+    size = np.sqrt(float(p @ (theta * theta)))
+    squares = part.multiply(part).T @ p if is_sparse(part) else np.einsum("ij,ij,i->j", part, part, p)
+    left = np.abs(rmatvec(part, p * theta, exact=True))
+    if problem.fit_intercept and abs(float(p @ theta)) > 1e-9 * size:
+        return False
+    return bool((left <= 1e-9 * size * np.sqrt(np.asarray(squares, dtype=np.float64))).all())
 
 
 def _largest_scale(v: Array, low: Array, high: Array) -> float:

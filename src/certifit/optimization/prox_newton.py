@@ -11,6 +11,7 @@ accelerated proximal gradient runs on the Gram matrix. A line search on P makes 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -42,28 +43,29 @@ def prox_newton(problem: Problem, start: tuple[Array, float], tol: float, max_it
     separable = regularizer.ball is None and not (regularizer.elastic() is None and regularizer.power() is None)
     (w, b), bound, note = start, 0.0, ""
     f = problem.scores(w, b)
-    objective = problem.risk(f) + regularizer.value(w)
+    penalty = regularizer.value(w)
+    objective = problem.risk(f) + penalty
     # Sparse columns are cheap to sweep, so that a generous first working set saves whole steps.
     size = max(d // 16 if is_sparse(problem.X) else 10, 2 * int(np.count_nonzero(w)))
-    damping, cache = Damping(loss), ColumnCache(problem.X)
+    damping, model = Damping(loss), _Model(problem)
     l1 = (regularizer.elastic() or (np.full(d, np.inf),))[0]
     iteration, inner = 0, ROUGH
     for iteration in range(1, max_iter + 1):
-        theta, h = loss.derivative(y, f), damping.curvature(y, f)
+        theta, h = damping.slopes(y, f)
         g = rmatvec(problem.X, p * theta)
         if separable:
             violation = regularizer.violation(w, g)
             near = np.abs(g) > ALMOST * l1  # columns that the step may wake, and that would then spoil the bound
             chosen = _working_set(w, violation, near, size if d > 200 else d)
             size = min(d, 2 * size)
-            dw, db, df = _model_step(problem, cache, chosen, w, g, theta, h, inner * float(violation.max()))
+            dw, db, df = _model_step(model, chosen, w, g, theta, h, inner * float(violation.max()))
         else:
             size, chosen = d, np.arange(d)
             dw, db = _generic_step(problem, w, g, theta, h)
             df = matvec(problem.X, dw) + db
         full = np.zeros(d)
         full[chosen] = dw
-        promised = float(g[chosen] @ dw) + float(p @ theta) * db + regularizer.value(w + full) - regularizer.value(w)
+        promised = float(g[chosen] @ dw) + float(p @ theta) * db + regularizer.value(w + full) - penalty
         step, f_new, reached = armijo(
             lambda t, f=f, df=df, w=w, full=full: (f + t * df, regularizer.value(w + t * full)),  # type: ignore[misc]
             problem.risk,
@@ -78,6 +80,7 @@ def prox_newton(problem: Problem, start: tuple[Array, float], tol: float, max_it
             bound = max(bound, dual_bound(problem, w + full, f + df, theta=theta + h * df))
         if step > 0.0:
             w, b, f, objective = w + step * full, b + step * db, f_new, reached
+            penalty = regularizer.value(w)
         clock.update(iteration, max_iter, (objective - bound) / max(problem.scale, 1e-300))
         if objective - bound <= tol:
             break
@@ -106,28 +109,37 @@ def _working_set(w: Array, violation: Array, near: Array, size: int) -> Array:
     return np.sort(np.argpartition(-priority, keep - 1)[:keep])
 
 
+class _Model:
+    """What the quadratic models of all steps share."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem, self.columns = problem, ColumnCache(problem.X)
+
+    @cached_property
+    def shape(self) -> dict[str, Any]:
+        """A separable regularizer as the kernel takes it."""
+        return kernel_penalty(self.problem.regularizer)
+
+    @cached_property
+    def sweeps(self) -> coordinate.QuadraticModel:
+        """The kernel that works on the columns themselves."""
+        return coordinate.QuadraticModel(self.problem.X, **self.shape)
+
+
 def _model_step(
-    problem: Problem, cache: ColumnCache, chosen: Array, w: Array, g: Array, theta: Array, h: Array, tol: float
+    model: _Model, chosen: Array, w: Array, g: Array, theta: Array, h: Array, tol: float
 ) -> tuple[Array, float, Array]:
     """Minimizer of the quadratic model over the working set, as a step from w, and the change of the scores."""
+    problem, shape = model.problem, dict(model.shape)
     X, p, with_b = problem.X, problem.p, problem.fit_intercept
     k = chosen.shape[0]
-    shape = kernel_penalty(problem.regularizer)
     if k > min(GRAM_LIMIT, X.shape[0]) or (is_sparse(X) and k > 500):
-        result = coordinate.quadratic(
-            X,
-            -p * theta,
-            p * h,
-            coef=w,
-            columns=chosen,
-            fit_intercept=with_b,
-            tol=tol,
-            n_threads=problem.threads,
-            **shape,
+        result = model.sweeps.solve(
+            -p * theta, p * h, coef=w, columns=chosen, fit_intercept=with_b, tol=tol, n_threads=problem.threads
         )
         return result.coef[chosen] - w[chosen], result.intercept_change, result.scores_change
-    columns = cache(chosen)
-    gram = weighted_gram(columns, p * h)
+    columns = model.columns(chosen)
+    gram = weighted_gram(columns, p * h, threads=problem.threads)
     q = shape.pop("q")
     # The intercept is a column like the others, without penalty or bounds.
     part = {

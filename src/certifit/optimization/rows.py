@@ -11,14 +11,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any, TypeVar
 
-from certifit.optimization.matrix import BLOCK
+from certifit._types import Matrix, is_sparse
+from certifit.optimization.matrix import BLOCK, NARROW
 
-__all__ = ["one_blas_thread", "over_rows", "row_blocks"]
+__all__ = ["one_blas_thread", "over_rows", "row_blocks", "thin_products"]
 
 T = TypeVar("T")
 CHUNKS = 8  # of all rows: enough to balance a few threads
@@ -47,6 +48,16 @@ def one_blas_thread() -> Iterator[None]:
             yield
     finally:
         _here.limited = False
+
+
+def thin_products(X: Matrix) -> AbstractContextManager[None]:
+    """One BLAS thread for the work on a dense X of few columns.
+
+    All that is large there are passes over X, which have threads of their own; what is left to BLAS are vectors and
+    small matrices, and its waiting threads would take the processors from the passes.
+    """
+    thin = not is_sparse(X) and X.shape[1] <= NARROW and X.shape[0] >= X.shape[1]
+    return one_blas_thread() if thin else nullcontext()
 
 
 def over_rows(work: Callable[[slice], T], n: int, width: int, threads: int) -> list[T]:

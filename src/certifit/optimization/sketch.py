@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from certifit._types import Array
-from certifit.optimization.matrix import matvec, rmatvec, weighted_gram
+from certifit.optimization.matrix import NARROW, in_one_piece, pullback, row_scores, weighted_gram
 from certifit.optimization.problem import Problem
-from certifit.optimization.rows import over_rows, row_blocks
+from certifit.optimization.rows import over_rows
 
 __all__ = ["descend", "gram", "quasi_newton"]
 
@@ -88,36 +88,23 @@ class Pass(NamedTuple):
     h: Array
     gradient: Array
     """Of P by (b, w)."""
-    bent: Array
-    """Xᵀ(p ℓ''): how the slopes of the columns move with the intercept."""
 
 
 def read(problem: Problem, w: Array, b: float, l2: Array) -> Pass:
-    """Scores, slopes, curvatures and the gradient; every block of rows is used while it is in the cache."""
-    n, d = problem.shape
-    f, theta, h = np.empty(n), np.empty(n), np.empty(n)
-
-    def work(chunk: slice) -> tuple[Array, Array]:
-        slope, bent = np.zeros(d), np.zeros(d)
-        for rows in row_blocks(chunk, d):
-            part, y, p = problem.X[rows], problem.y[rows], problem.p[rows]
-            score = matvec(part, w) + b
-            f[rows] = score
-            theta[rows], h[rows] = problem.loss.derivative(y, score), problem.loss.second_derivative(y, score)
-            slope += rmatvec(part, p * theta[rows])
-            bent += rmatvec(part, p * h[rows])
-        return slope, bent
-
-    found = over_rows(work, n, d, problem.threads)
+    """Scores, slopes, curvatures and the gradient."""
+    f = row_scores(problem.X, w, b, problem.threads)
+    theta, h = problem.loss.slopes(problem.y, f)
     first = float(problem.p @ theta) if problem.fit_intercept else 0.0
-    gradient = np.append(first, sum(part[0] for part in found) + l2 * w)
-    return Pass(f, theta, h, gradient, np.asarray(sum(part[1] for part in found)))
+    slope = pullback(problem.X, problem.p * theta, problem.threads)
+    return Pass(f, theta, h, np.append(first, slope + l2 * w))
 
 
 def gram(problem: Problem, h: Array) -> Array:
     """[1 X]ᵀ·diag(p h)·[1 X]."""
     n, d = problem.shape
     ph = problem.p * h
+    if d <= NARROW and in_one_piece(problem.X):
+        return weighted_gram(problem.X, ph, threads=problem.threads)
     return np.asarray(sum(over_rows(lambda rows: weighted_gram(problem.X[rows], ph[rows]), n, d, problem.threads)))
 
 
@@ -160,15 +147,19 @@ def _provable(g: Array, l2: Array) -> float:
 
 
 def _bound(problem: Problem, found: Pass, w: Array, l2: Array) -> float:
-    """D at the slopes, moved along the curvature to be orthogonal to the intercept, without another pass over X."""
+    """D at the slopes, moved along the curvature to be orthogonal to the intercept."""
     theta, v = found.theta, l2 * w - found.gradient[1:]
     total = float(problem.p @ found.h)
     if problem.fit_intercept:
         if not total > 0.0:
             return 0.0
+        shift, theta = 0.0, theta.copy()
         for _ in range(2):
-            shift = float(problem.p @ theta) / total
-            theta, v = theta - shift * found.h, v + shift * found.bent
+            step = float(problem.p @ theta) / total
+            theta -= step * found.h
+            shift += step
+        # Xᵀ(p ℓ'') tells how the slopes of the columns move with the intercept.
+        v = v + shift * pullback(problem.X, problem.p * found.h, problem.threads)
     with np.errstate(all="ignore"):
         bound = -float(
             problem.p @ problem.loss.conjugate(problem.y, theta, start=found.f)

@@ -43,9 +43,12 @@ __all__ = [
 ]
 
 Solve = Callable[[Array], Array]
+LARGE, SMALL = (
+    1e15,
+    1e-15,
+)  # beyond these, squares leave the range of single precision, which preconditioners are formed in
 T = TypeVar("T")
 EXACT_LIMIT = 2500  # K·(d + 1) up to which the whole Hessian is factored
-LARGE, SMALL = 1e50, 1e-50  # beyond these, fourth powers leave the range of double precision
 
 
 @dataclass(frozen=True)

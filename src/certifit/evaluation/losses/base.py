@@ -50,6 +50,10 @@ class Loss(ABC):
         """∂²ℓ/∂f²; for a loss that is not `smooth` there is no curvature to use."""
         raise TypeError(f"{type(self).__name__} is piecewise linear and has no second derivative.")
 
+    def slopes(self, y: Array, f: Array) -> tuple[Array, Array]:
+        """`derivative` and `second_derivative`; a loss may share the work of the two."""
+        return self.derivative(y, f), self.second_derivative(y, f)
+
     @property
     def smooth(self) -> bool:
         """Whether Newton's method applies: the loss has a second derivative."""

@@ -40,7 +40,8 @@ class Logistic(Loss):
         return np.maximum(np.logaddexp(0.0, f) - y * f - entr(y) - entr(1.0 - y), 0.0)
 
     def derivative(self, y: Array, f: Array) -> Array:
-        return expit(f) - y
+        # π − y as (1 − y)·π − y·(1 − π): for hard labels nothing cancels, however large the score.
+        return (1.0 - y) * expit(f) - y * expit(-f)
 
     def second_derivative(self, y: Array, f: Array) -> Array:
         return expit(f) * expit(-f)

@@ -40,11 +40,14 @@ class PiecewiseLinear(Loss):
     def optimal_constant(self, y: Array, weight: Array) -> float:
         """The breakpoint at which the mean slope changes sign; the middle, where it is zero over an interval."""
         t = self.hinge_terms(y)
-        points = np.concatenate([t.lower, t.upper])
-        jumps = np.concatenate([weight * t.slope_low, weight * t.slope_high])
+        if np.array_equal(t.lower, t.upper):  # one kink a row: half as much to sort
+            points, jumps = t.upper, weight * (t.slope_low + t.slope_high)
+        else:
+            points = np.concatenate([t.lower, t.upper])
+            jumps = np.concatenate([weight * t.slope_low, weight * t.slope_high])
         useful = np.isfinite(points) & (jumps > 0)
         points, jumps = points[useful], jumps[useful]
-        order = np.argsort(points, kind="stable")
+        order = np.argsort(points)  # equal points may change places: only their value is used
         slope = np.cumsum(jumps[order]) - float(weight @ t.slope_low)
         # Rounding of the cumulative sum must not hide a slope that is exactly zero.
         noise = 1e-12 * jumps.sum()

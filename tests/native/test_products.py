@@ -1,0 +1,112 @@
+"""The passes over a dense matrix against NumPy, in every layout and precision, for any number of threads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from certifit._native import products
+from certifit.evaluation.resampling import row_codes
+
+SHAPES = [(0, 3), (1, 1), (3, 0), (5, 2), (7, 33), (100, 257), (4099, 31), (20_000, 130)]
+LAYOUTS = ["rows", "columns", "single rows", "single columns"]
+
+
+def table(n: int, d: int, layout: str) -> tuple[np.ndarray, np.ndarray]:
+    """X as the kernel gets it, and the same numbers in double precision."""
+    X = np.random.default_rng(n + d).normal(size=(n, d))
+    X = X.astype(np.float32) if layout.startswith("single") else X
+    X = np.asfortranarray(X) if layout.endswith("columns") else X
+    return X, X.astype(np.float64)
+
+
+def close(found: np.ndarray, wanted: np.ndarray, terms: int) -> bool:
+    """Equal up to the rounding of a sum of so many terms of order one."""
+    return np.allclose(found, wanted, rtol=1e-13, atol=1e-14 * max(terms, 1))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(("n", "d"), SHAPES)
+def test_products_are_those_of_numpy(n: int, d: int, layout: str) -> None:
+    X, double = table(n, d, layout)
+    rng = np.random.default_rng(1)
+    w, y, p, Q = rng.normal(size=d), rng.normal(size=n), rng.random(n), rng.normal(size=(3, n))
+    residual = y - double @ w - 0.5
+    wanted = np.concatenate([double.T @ (p * residual), [p @ residual, p @ residual**2]])
+    found = {}
+    for threads in (1, 2, 3):
+        found[threads] = [
+            products.scores(X, w, 0.5, threads),
+            products.pullback(X, Q, threads),
+            products.residual(X, y, p, w, 0.5, threads),
+            products.gram(X, p, False, threads),
+            products.gram(X, p, True, threads),
+        ]
+    tilde = np.column_stack([np.ones(n), double])
+    assert close(found[1][0], double @ w + 0.5, 10 * d)
+    assert close(found[1][1], Q @ double, 10 * n)
+    assert close(found[1][2], wanted, 100 * n)
+    assert close(found[1][3], (double * p[:, None]).T @ double, 10 * n)
+    assert close(found[1][4], (tilde * p[:, None]).T @ tilde, 10 * n)
+    for threads in (2, 3):
+        for one, more in zip(found[1], found[threads], strict=True):
+            np.testing.assert_array_equal(one, more)
+
+
+@given(st.integers(0, 40), st.integers(0, 40), st.sampled_from(LAYOUTS), st.booleans())
+@settings(max_examples=60, deadline=None)
+def test_a_gram_matrix_is_symmetric_and_positive(n: int, d: int, layout: str, ones: bool) -> None:
+    X, _ = table(n, d, layout)
+    G = products.gram(X, np.random.default_rng(0).random(n), ones, 1)
+    assert G.shape == (d + ones, d + ones)
+    np.testing.assert_array_equal(G, G.T)
+    assert np.linalg.eigvalsh(G).min(initial=0.0) >= -1e-12 * max(n, 1)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("size", [0, 1, 15, 1000, 3_000_000])
+def test_energy_is_finite_exactly_when_the_entries_are(size: int, dtype: type) -> None:
+    x = np.random.default_rng(0).normal(size=size).astype(dtype)
+    for threads in (1, 2):
+        assert products.energy(x, threads) == pytest.approx(float(np.square(x.astype(np.float64)).sum()), rel=1e-12)
+    for bad in (np.nan, np.inf, -np.inf):
+        for at in {0, size // 2, size - 1} if size else ():
+            spoiled = x.copy()
+            spoiled[at] = bad
+            assert not np.isfinite(products.energy(spoiled, 2))
+    assert np.isfinite(products.energy(np.full(5, np.finfo(np.float32).max, dtype=np.float32), 1))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_codes_tell_rows_apart_and_nothing_else(layout: str) -> None:
+    X, _ = table(2000, 5, layout)
+    X = np.round(X)  # few values: many rows are equal
+    codes = products.codes(X)
+    _, which = np.unique(np.asarray(X) + 0.0, axis=0, return_inverse=True)
+    _, by_code = np.unique(codes, return_inverse=True)
+    same = np.bincount(which.ravel() * (by_code.max() + 1) + by_code)
+    assert (same > 0).sum() == len(np.unique(which)) == len(np.unique(codes))
+    np.testing.assert_array_equal(codes, products.codes(np.ascontiguousarray(X, dtype=np.float64)))
+    np.testing.assert_array_equal(codes, products.codes(np.where(X == 0, -X, X) if layout == "rows" else X))
+    y = np.arange(2000.0)
+    np.testing.assert_array_equal(row_codes(X[::-1], y[::-1])[::-1], row_codes(X, y))
+
+
+def test_the_boundary_is_strict() -> None:
+    X, w, n = np.ones((4, 2)), np.ones(2), np.ones(4)
+    with pytest.raises(ValueError, match="w has length 4, wanted 2"):
+        products.scores(X, n, 0.0, 1)
+    with pytest.raises(ValueError, match="one column for each row"):
+        products.pullback(X, np.ones((1, 3)), 1)
+    with pytest.raises(ValueError, match="h has length 2, wanted 4"):
+        products.gram(X, w, True, 1)
+    with pytest.raises(ValueError, match="p has length 2, wanted 4"):
+        products.residual(X, n, w, w, 0.0, 1)
+    with pytest.raises(ValueError, match="threads must be at least 1"):
+        products.energy(n, 0)
+    with pytest.raises(TypeError):
+        products.scores(X[::2, ::-1], w, 0.0, 1)
+    with pytest.raises(TypeError):
+        products.scores(X.astype(int), w, 0.0, 1)
