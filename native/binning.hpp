@@ -19,6 +19,10 @@
 #include <span>
 #include <vector>
 
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
 #include "simd.hpp"
 
 namespace certifit::binning {
@@ -181,25 +185,34 @@ void add(Scratch<T>& s, T x, const double* weight, Index row) {
 }
 
 // Edges of the listed columns. Row-major input is read some columns at a time: a column alone would fetch every cache line of
-// the matrix.
+// the matrix. What is sorted at one time takes no more than `budget` bytes a row (but one column at least), and is used again for
+// the next columns.
 template <class T>
 std::vector<std::vector<double>> quantiles(const View<T>& X, const double* weight, std::span<const std::int64_t> columns,
-                                           int max_bins, int threads) {
+                                           int max_bins, int threads, Index budget) {
     std::vector<std::vector<double>> edges(columns.size());
     const bool rows_first = X.column_stride == 1 && X.columns > 1;
-    const Index together = rows_first ? 4 : 1, count = static_cast<Index>(columns.size());
+    const Index count = static_cast<Index>(columns.size());
+    const Index bytes = 2 * (weight ? sizeof(Weighted<typename Scratch<T>::Key>) : sizeof(T));
+    const Index at_once = std::max<Index>(budget / bytes, 1);
+    const int team = static_cast<int>(std::min<Index>(threads, at_once));
+    const Index together = rows_first ? std::clamp<Index>(at_once / team, 1, 4) : 1;
     const Index batches = (count + together - 1) / together;
-#pragma omp parallel for schedule(dynamic) num_threads(threads) if (threads > 1)
+    std::vector<Scratch<T>> scratch(team * together);
+    for (auto& s : scratch)
+        weight ? (s.pairs.reserve(X.rows), s.spare_pairs.reserve(X.rows)) : (s.keys.reserve(X.rows), s.spare.reserve(X.rows));
+#pragma omp parallel for schedule(dynamic) num_threads(team) if (team > 1)
     for (Index b = 0; b < batches; ++b) {
         const Index first = b * together, last = std::min(first + together, count);
-        std::vector<Scratch<T>> scratch(last - first);
-        for (auto& s : scratch) weight ? s.pairs.reserve(X.rows) : s.keys.reserve(X.rows);
+#ifdef _OPENMP
+        Scratch<T>* mine = scratch.data() + omp_get_thread_num() * together;
+#else
+        Scratch<T>* mine = scratch.data();
+#endif
+        for (Index k = first; k < last; ++k) mine[k - first].keys.clear(), mine[k - first].pairs.clear();
         for (Index i = 0; i < X.rows; ++i)
-            for (Index k = first; k < last; ++k) add(scratch[k - first], X.at(i, columns[k]), weight, i);
-        for (Index k = first; k < last; ++k) {
-            edges[k] = edges_of(scratch[k - first], weight != nullptr, max_bins);
-            scratch[k - first] = {};
-        }
+            for (Index k = first; k < last; ++k) add(mine[k - first], X.at(i, columns[k]), weight, i);
+        for (Index k = first; k < last; ++k) edges[k] = edges_of(mine[k - first], weight != nullptr, max_bins);
     }
     return edges;
 }

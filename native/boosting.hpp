@@ -38,7 +38,7 @@ class Grower {
     Weights weights;
     std::vector<Node> nodes;
 
-    Grower(Bins bins_, const double* weight, int threads)
+    Grower(Bins bins_, std::span<const double> weight, int threads)
         : bins(std::move(bins_)), team(std::make_unique<Team>(threads)), gradients(bins.rows, *team), weights(weight, bins.rows) {
         bins.offset.assign(bins.features + 1, 0);
         for (Index j = 0; j < bins.features; ++j) bins.offset[j + 1] = bins.offset[j] + bins.values[j] + 1;
@@ -51,7 +51,7 @@ class Grower {
     void grow(const std::uint32_t* rows, Index n, const std::vector<std::uint8_t>& active) {
         SignalPoll signals;
         active_ = active;
-        rows_.resize(n), spare_.resize(n);
+        rows_.resize(n);
         if (rows)
             std::copy(rows, rows + n, rows_.begin());
         else
@@ -70,10 +70,11 @@ class Grower {
     }
 
     // score[row] += step · value of the leaf of the row, for the rows the tree was grown on.
-    void add_to(double* score, double step) const {
+    template <class T>
+    void add_to(T* score, double step) const {
         for_leaf_rows([&](const Node& node, Index from, Index to) {
             const double value = step * node.value;
-            for (Index k = from; k < to; ++k) score[rows_[k]] += value;
+            for (Index k = from; k < to; ++k) score[rows_[k]] = static_cast<T>(score[rows_[k]] + value);
         });
     }
 
@@ -179,10 +180,9 @@ class Grower {
             for (Index k = p * kPiece; k < std::min((p + 1) * kPiece, n); ++k) {
                 const Index row = rows_[k];
                 if (source.narrow) {
-                    const std::int64_t s = source.packed()[row];
-                    g += s >> source.shift_g;
-                    h += ((s >> source.shift_h) & ((std::int64_t{1} << (source.shift_g - source.shift_h)) - 1)) +
-                         (std::int64_t{1} << source.units.shift);
+                    const std::int32_t s = source.packed()[row];
+                    g += s >> source.bits_h;
+                    h += (s & ((1 << source.bits_h) - 1)) + (std::int64_t{1} << source.units.shift);
                 } else {
                     g += source.pairs()[row][0], h += source.pairs()[row][1];
                 }
@@ -275,18 +275,38 @@ class Grower {
         left.begin = node.begin, left.end = right.begin = middle, right.end = node.end;
     }
 
-    // Rows of the left child first, both in their old order; returns where the right child begins.
+    // Rows of the left child first, both in their old order; returns where the right child begins. A large node is dealt
+    // a quarter of the table at a time: the rows set aside then need one byte a row.
     Index partition(const Node& node) {
         std::array<std::uint8_t, kSlots> left{};
         const int missing = bins.values[node.split.feature];
         for (int b = 0; b < kSlots; ++b) left[b] = node.split.goes_left(b, missing);
         const std::uint8_t* data = bins.data + bins.column[node.split.feature];
-        const Index n = node.end - node.begin;
+        const Index most = std::max<Index>(static_cast<Index>(rows_.size()) / 4, 1024);
+        if (static_cast<Index>(spare_.size()) < most) spare_.resize(most);
+        Index middle = node.begin;
+        for (Index from = node.begin; from < node.end; from += most) {
+            const Index to = std::min(from + most, node.end), lefts = deal(data, left, from, to);
+            if (middle < from) {  // the left rows pass those that went right before
+                std::uint32_t* rows = rows_.data();
+                std::memcpy(spare_.data(), rows + from, lefts * sizeof(std::uint32_t));
+                std::memmove(rows + middle + lefts, rows + middle, (from - middle) * sizeof(std::uint32_t));
+                std::memcpy(rows + middle, spare_.data(), lefts * sizeof(std::uint32_t));
+            }
+            middle += lefts;
+        }
+        return middle;
+    }
+
+    // The same for the rows at from … to; returns how many go left.
+    Index deal(const std::uint8_t* data, const std::array<std::uint8_t, kSlots>& left, Index first, Index last) {
+        const Index n = last - first;
         const int chunks = team->size() > 1 && n > 4096 ? team->size() : 1;
         std::vector<Index> lefts(chunks);
-        auto deal = [&](int c) {
-            const Index from = node.begin + n * c / chunks, to = node.begin + n * (c + 1) / chunks;
-            std::uint32_t *low = rows_.data() + from, *high = spare_.data() + from;
+        auto begin_of = [&](int c) { return first + n * c / chunks; };
+        team->run(chunks, true, [&](Index c, int) {
+            const Index from = begin_of(static_cast<int>(c)), to = begin_of(static_cast<int>(c) + 1);
+            std::uint32_t *low = rows_.data() + from, *high = spare_.data() + (from - first);
             const std::uint32_t* rows = rows_.data();
             constexpr Index kAhead = 24;
             for (Index k = from; k < to; ++k) {
@@ -297,21 +317,19 @@ class Grower {
                 low += goes, high += 1 - goes;
             }
             lefts[c] = low - (rows_.data() + from);
-        };
-        team->run(chunks, true, [&](Index c, int) { deal(static_cast<int>(c)); });
-        Index at = node.begin;
+        });
+        Index at = first;
         for (int c = 0; c < chunks; ++c) {
-            const Index from = node.begin + n * c / chunks;
-            if (at != from) std::memmove(rows_.data() + at, rows_.data() + from, lefts[c] * sizeof(std::uint32_t));
+            if (at != begin_of(c)) std::memmove(rows_.data() + at, rows_.data() + begin_of(c), lefts[c] * sizeof(std::uint32_t));
             at += lefts[c];
         }
         const Index middle = at;
         for (int c = 0; c < chunks; ++c) {
-            const Index from = node.begin + n * c / chunks, size = n * (c + 1) / chunks - n * c / chunks - lefts[c];
-            std::memcpy(rows_.data() + at, spare_.data() + from, size * sizeof(std::uint32_t));
+            const Index size = begin_of(c + 1) - begin_of(c) - lefts[c];
+            std::memcpy(rows_.data() + at, spare_.data() + (begin_of(c) - first), size * sizeof(std::uint32_t));
             at += size;
         }
-        return middle;
+        return middle - first;
     }
 };
 

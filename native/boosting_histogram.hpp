@@ -37,10 +37,11 @@ inline std::uint64_t eight(const std::uint8_t* p) {
     return word;
 }
 
-// Adds the rows [0, n) of `rows` (or first, first + 1, … when it is null) to `hist`.
-template <int F, class Entry, bool kIndexed>
-void accumulate(const std::uint8_t* bins, Index stride, const std::uint32_t* rows, Index first, Index n, const Entry* gradient,
-                Entry* hist) {
+// Adds the rows [0, n) of `rows` (or first, first + 1, … when it is null) to `hist`; `entry` makes of what is stored for a row
+// what is added.
+template <int F, bool kIndexed, class Stored, class Entry, class Make>
+void accumulate(const std::uint8_t* bins, Index stride, const std::uint32_t* rows, Index first, Index n, const Stored* gradient,
+                Make entry, Entry* hist) {
     constexpr Index kAhead = 24;
     for (Index k = 0; k < n; ++k) {
         Index row = first + k;
@@ -52,7 +53,7 @@ void accumulate(const std::uint8_t* bins, Index stride, const std::uint32_t* row
                 __builtin_prefetch(gradient + later);
             }
         }
-        const Entry g = gradient[row];
+        const Entry g = entry(gradient[row]);
         const std::uint64_t word = eight(bins + row * stride);
         if constexpr (F > 0) hist[word & 255] += g;
         if constexpr (F > 1) hist[1 * kSlots + ((word >> 8) & 255)] += g;
@@ -65,18 +66,18 @@ void accumulate(const std::uint8_t* bins, Index stride, const std::uint32_t* row
     }
 }
 
-template <class Entry, bool kIndexed>
+template <bool kIndexed, class Stored, class Entry, class Make>
 void accumulate_any(int features, const std::uint8_t* bins, Index stride, const std::uint32_t* rows, Index first, Index n,
-                    const Entry* gradient, Entry* hist) {
+                    const Stored* gradient, Make entry, Entry* hist) {
     switch (features) {
-        case 1: return accumulate<1, Entry, kIndexed>(bins, stride, rows, first, n, gradient, hist);
-        case 2: return accumulate<2, Entry, kIndexed>(bins, stride, rows, first, n, gradient, hist);
-        case 3: return accumulate<3, Entry, kIndexed>(bins, stride, rows, first, n, gradient, hist);
-        case 4: return accumulate<4, Entry, kIndexed>(bins, stride, rows, first, n, gradient, hist);
-        case 5: return accumulate<5, Entry, kIndexed>(bins, stride, rows, first, n, gradient, hist);
-        case 6: return accumulate<6, Entry, kIndexed>(bins, stride, rows, first, n, gradient, hist);
-        case 7: return accumulate<7, Entry, kIndexed>(bins, stride, rows, first, n, gradient, hist);
-        default: return accumulate<8, Entry, kIndexed>(bins, stride, rows, first, n, gradient, hist);
+        case 1: return accumulate<1, kIndexed>(bins, stride, rows, first, n, gradient, entry, hist);
+        case 2: return accumulate<2, kIndexed>(bins, stride, rows, first, n, gradient, entry, hist);
+        case 3: return accumulate<3, kIndexed>(bins, stride, rows, first, n, gradient, entry, hist);
+        case 4: return accumulate<4, kIndexed>(bins, stride, rows, first, n, gradient, entry, hist);
+        case 5: return accumulate<5, kIndexed>(bins, stride, rows, first, n, gradient, entry, hist);
+        case 6: return accumulate<6, kIndexed>(bins, stride, rows, first, n, gradient, entry, hist);
+        case 7: return accumulate<7, kIndexed>(bins, stride, rows, first, n, gradient, entry, hist);
+        default: return accumulate<8, kIndexed>(bins, stride, rows, first, n, gradient, entry, hist);
     }
 }
 
@@ -116,22 +117,22 @@ inline void group_histogram(const Bins& bins, const Gradients& gradients, const 
     for (Index k = begin; k < end; k += step) {
         const Index n = std::min(step, end - k);
         const std::uint32_t* where = rows ? rows + k : nullptr;
+        auto add = [&](const auto* stored, auto entry, auto* hist) {
+            if (rows)
+                detail::accumulate_any<true>(features, data, bins.stride, where, k, n, stored, entry, hist);
+            else
+                detail::accumulate_any<false>(features, data, bins.stride, where, k, n, stored, entry, hist);
+        };
         if (gradients.narrow) {
             std::int64_t* narrow = local.narrow();
             std::memset(narrow, 0, features * kSlots * sizeof(std::int64_t));
-            if (rows)
-                detail::accumulate_any<std::int64_t, true>(features, data, bins.stride, where, k, n, gradients.packed(), narrow);
-            else
-                detail::accumulate_any<std::int64_t, false>(features, data, bins.stride, where, k, n, gradients.packed(), narrow);
+            add(gradients.packed(), gradients.unpack(), narrow);
             for (Index j = j0; j < j1; ++j)
                 detail::carry(narrow + (j - j0) * kSlots, reinterpret_cast<std::int64_t*>(hist + bins.offset[j]),
                               bins.values[j] + 1, gradients.shift_g, gradients.shift_h, gradients.units.shift);
         } else {
             std::memset(local.wide, 0, features * kSlots * sizeof(Pair));
-            if (rows)
-                detail::accumulate_any<Pair, true>(features, data, bins.stride, where, k, n, gradients.pairs(), local.wide);
-            else
-                detail::accumulate_any<Pair, false>(features, data, bins.stride, where, k, n, gradients.pairs(), local.wide);
+            add(gradients.pairs(), [](const Pair& pair) { return pair; }, local.wide);
             for (Index j = j0; j < j1; ++j)
                 for (int b = 0; b <= bins.values[j]; ++b) hist[bins.offset[j] + b] += local.wide[(j - j0) * kSlots + b];
         }

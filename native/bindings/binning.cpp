@@ -44,10 +44,12 @@ nb::list quantile_edges(Matrix<T> X, std::optional<Vector<double>> weight, Vecto
     for (std::size_t k = 0; k < columns.size(); ++k)
         if (columns.data()[k] < 0 || columns.data()[k] >= static_cast<std::int64_t>(X.shape(1))) refuse("a column is out of bounds");
     std::vector<std::vector<double>> edges;
+    // What sorting takes is what the bytes and the gradients will take later, when it has been given back.
+    const Index budget = static_cast<Index>(X.shape(1)) + 12;
     {
         nb::gil_scoped_release release;
         edges = quantiles(view(X), weight ? weight->data() : nullptr,
-                          std::span<const std::int64_t>(columns.data(), columns.size()), max_bins, threads);
+                          std::span<const std::int64_t>(columns.data(), columns.size()), max_bins, threads, budget);
     }
     nb::list result;
     for (auto& e : edges) result.append(array(std::move(e)));

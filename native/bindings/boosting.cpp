@@ -34,6 +34,18 @@ void expect(const V& v, Index wanted, const char* name) {
         refuse(std::string(name) + " has length " + std::to_string(v.size()) + ", wanted " + std::to_string(wanted));
 }
 
+// A vector of one of the types that kernels read as doubles.
+using Numbers = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+Values numbers(const Numbers& v, Index wanted, const char* name) {
+    expect(v, wanted, name);
+    if (v.dtype() == nb::dtype<double>()) return {v.data(), Values::kDouble};
+    if (v.dtype() == nb::dtype<float>()) return {v.data(), Values::kFloat};
+    if (v.dtype() == nb::dtype<std::uint8_t>()) return {v.data(), Values::kByte};
+    if (v.dtype() == nb::dtype<std::int32_t>()) return {v.data(), Values::kInt};
+    refuse(std::string(name) + " must be float64, float32, int32 or uint8");
+}
+
 template <class T>
 std::span<const T> span(const Vector<T>& v) {
     return {v.data(), v.size()};
@@ -88,11 +100,12 @@ struct PyGrower {
     Grower grower;
     nb::object table;
 
-    static const double* checked(const Vector<double>& w, Index n) {
-        expect(w, n, "weight");
-        for (Index i = 0; i < n; ++i)
-            if (!(w.data()[i] > 0) || !(w.data()[i] < HUGE_VAL)) refuse("weight must be finite and positive");
-        return w.data();
+    // One weight for all rows, or one for each.
+    static std::span<const double> checked(const Vector<double>& w, Index n) {
+        if (w.size() != 1) expect(w, n, "weight");
+        for (const double each : span(w))
+            if (!(each > 0) || !(each < HUGE_VAL)) refuse("weight must be finite and positive");
+        return span(w);
     }
 
     PyGrower(nb::object held, Vector<double> weight, int threads)
@@ -127,20 +140,29 @@ struct PyGrower {
     void set_gradients(Vector<double> g, std::optional<Vector<double>> h) {
         expect(g, grower.bins.rows, "g");
         if (h) expect(*h, grower.bins.rows, "h");
-        set({Source::kArrays, g.data(), h ? h->data() : nullptr});
+        set({Source::kArrays, {g.data()}, {h ? h->data() : nullptr}});
     }
-    void set_logistic(Vector<double> f, Vector<double> y) {
-        expect(f, grower.bins.rows, "f"), expect(y, grower.bins.rows, "y");
-        set({Source::kLogistic, f.data(), y.data()});
+    void set_logistic(Numbers f, Numbers y) {
+        set({Source::kLogistic, numbers(f, grower.bins.rows, "f"), numbers(y, grower.bins.rows, "y")});
     }
-    void set_squared(Vector<double> f, Vector<double> y) {
-        expect(f, grower.bins.rows, "f"), expect(y, grower.bins.rows, "y");
-        set({Source::kSquared, f.data(), y.data()});
+    void set_squared(Numbers f, Numbers y) {
+        set({Source::kSquared, numbers(f, grower.bins.rows, "f"), numbers(y, grower.bins.rows, "y")});
+    }
+    void set_softmax(Numbers f, Numbers y, Numbers total, int output) {
+        const Index n = grower.bins.rows;
+        set({Source::kSoftmax, numbers(f, n, "f"), numbers(y, n, "y"), numbers(total, n, "total"), output});
+    }
+    template <class T>
+    void log_sum_exp(nb::ndarray<const T, nb::ndim<2>, nb::f_contig, nb::device::cpu> scores, Output<T> out) {
+        const Index n = grower.bins.rows;
+        if (static_cast<Index>(scores.shape(0)) != n) refuse("scores must have one row for each row of the table");
+        expect(out, n, "out");
+        without_gil([&] { return boosting::log_sum_exp(scores.data(), n, static_cast<Index>(scores.shape(1)), out.data(), *grower.team), 0; });
     }
 
     void grow(std::optional<Vector<std::uint32_t>> rows, Vector<std::uint8_t> active) {
         expect(active, grower.bins.features, "active");
-        if (!grower.gradients.packed()) refuse("set the gradients first");
+        if (!grower.gradients.ready()) refuse("set the gradients first");
         if (rows)
             for (std::size_t k = 0; k < rows->size(); ++k)
                 if (static_cast<Index>(rows->data()[k]) >= grower.bins.rows) refuse("a row is out of bounds");
@@ -184,13 +206,19 @@ struct PyGrower {
     }
 
     nb::object rows() const { return array(grower.rows()); }
+    nb::object rows_between(Index begin, Index end) const {
+        const auto& rows = grower.rows();
+        if (begin < 0 || begin > end || end > static_cast<Index>(rows.size())) refuse("rows out of bounds");
+        return array(std::vector<std::uint32_t>(rows.begin() + begin, rows.begin() + end));
+    }
 
     void set_values(Vector<double> values) {
         expect(values, static_cast<Index>(grower.nodes.size()), "values");
         for (std::size_t v = 0; v < values.size(); ++v) grower.nodes[v].value = values.data()[v];
     }
 
-    void add_to(Output<double> score, double step) const {
+    template <class T>
+    void add_to(Output<T> score, double step) const {
         expect(score, grower.bins.rows, "score");
         without_gil([&] { return grower.add_to(score.data(), step), 0; });
     }
@@ -248,9 +276,11 @@ struct PyForest {
         expect(missing_left, n, "missing_left"), expect(value, n, "value");
         if (start.size() < 1 || start.data()[0] != 0 || start.data()[start.size() - 1] != n) refuse("start must run from 0 to the number of nodes");
         if (outputs < 1) refuse("outputs must be at least 1");
+        // Both ends are right; with steps that never go back, so is everything between.
+        for (std::size_t t = 0; t + 1 < start.size(); ++t)
+            if (start.data()[t + 1] <= start.data()[t]) refuse("a tree is empty");
         for (std::size_t t = 0; t + 1 < start.size(); ++t) {
             const Index base = start.data()[t], size = start.data()[t + 1] - base;
-            if (size < 1) refuse("a tree is empty");
             std::vector<std::uint8_t> seen(size, 0);
             for (Index v = 0; v < size; ++v) {
                 const Index at = base + v;
@@ -316,6 +346,7 @@ struct PyForest {
 }  // namespace
 
 NB_MODULE(boosting, m) {
+    nb::set_leak_warnings(false);  // a model that lives as long as the interpreter is no leak
     nb::class_<Table>(m, "Table")
         .def(nb::init<Vector<std::uint8_t>, Index, Index, Vector<std::int64_t>, Vector<std::int64_t>, Vector<std::uint8_t>, Index>(),
              "data"_a.noconvert(), "rows"_a, "stride"_a, "column"_a.noconvert(), "n_bins"_a.noconvert(),
@@ -328,14 +359,20 @@ NB_MODULE(boosting, m) {
         .def("set_gradients", &PyGrower::set_gradients, "g"_a.noconvert(), "h"_a.noconvert().none())
         .def("set_logistic", &PyGrower::set_logistic, "f"_a.noconvert(), "y"_a.noconvert())
         .def("set_squared", &PyGrower::set_squared, "f"_a.noconvert(), "y"_a.noconvert())
+        .def("set_softmax", &PyGrower::set_softmax, "f"_a.noconvert(), "y"_a.noconvert(), "total"_a.noconvert(), "output"_a)
+        .def("log_sum_exp", &PyGrower::log_sum_exp<double>, "scores"_a.noconvert(), "out"_a.noconvert())
+        .def("log_sum_exp", &PyGrower::log_sum_exp<float>, "scores"_a.noconvert(), "out"_a.noconvert())
         .def("grow", &PyGrower::grow, "rows"_a.noconvert().none(), "active"_a.noconvert())
         .def("tree", &PyGrower::tree)
         .def("rows", &PyGrower::rows)
         .def("set_values", &PyGrower::set_values, "values"_a.noconvert())
-        .def("add_to", &PyGrower::add_to, "score"_a.noconvert(), "step"_a)
+        .def("rows_between", &PyGrower::rows_between, "begin"_a, "end"_a)
+        .def("add_to", &PyGrower::add_to<double>, "score"_a.noconvert(), "step"_a)
+        .def("add_to", &PyGrower::add_to<float>, "score"_a.noconvert(), "step"_a)
         .def("route", &PyGrower::route, "rows"_a.noconvert())
         .def("hinge_values", &PyGrower::hinge_values, "a"_a.noconvert(), "b"_a.noconvert(), "down"_a.noconvert(),
              "up"_a.noconvert(), "nodes"_a.noconvert(), "l2"_a)
+        .def_prop_ro("n_rows", [](const PyGrower& g) { return g.grower.rows().size(); })
         .def_prop_ro("narrow", [](const PyGrower& g) { return g.grower.gradients.narrow; });
     nb::class_<PyForest>(m, "Forest")
         .def(nb::init<Vector<std::int64_t>, Vector<std::int32_t>, Vector<std::int32_t>, Vector<std::int32_t>, Vector<std::int32_t>,

@@ -452,10 +452,12 @@ struct Forest {
         if (start.data()[0] != 0 || start.data()[trees] != static_cast<std::int64_t>(packed.shape(0)) || bits_start.data()[0] != 0 ||
             bits_start.data()[trees] != static_cast<std::int64_t>(bits.size()))
             refuse("start must run from 0 to the number of nodes");
+        // Both ends are right; with steps that never go back, so is everything between.
+        for (std::int64_t t = 0; t < trees; ++t)
+            if (start.data()[t + 1] <= start.data()[t] || bits_start.data()[t + 1] < bits_start.data()[t]) refuse("a tree has no nodes");
         const ForestView forest = view();
         for (std::int64_t t = 0; t < trees; ++t) {
             const std::int64_t count = start.data()[t + 1] - start.data()[t], words = bits_start.data()[t + 1] - bits_start.data()[t];
-            if (count < 1 || words < 0) refuse("a tree has no nodes");
             for (std::int64_t k = 0; k < count; ++k) {
                 const PackedNode& node = forest.tree(t).nodes[k];
                 const std::uint32_t feature = node.feature & kFeatureMask;
@@ -575,6 +577,7 @@ void define(nb::module_& m) {
 }  // namespace
 
 NB_MODULE(tree, m) {
+    nb::set_leak_warnings(false);  // a model that lives as long as the interpreter is no leak
     nb::class_<Table>(m, "Table");
     nb::class_<Target>(m, "Target")
         .def(nb::init<const std::string&, Vector<std::uint16_t>, int, Vector<double>, Vector<double>, Vector<double>, Vector<double>,

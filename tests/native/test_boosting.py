@@ -437,3 +437,82 @@ def test_the_boundary_refuses_what_it_cannot_use():
         forest.predict_bins(np.zeros((3, 3), dtype=np.uint8, order="F"), 0, 1, np.zeros(3), 1)
     with pytest.raises(ValueError, match="out of bounds"):
         forest.predict_bins(np.zeros((3, 4), dtype=np.uint8, order="F"), 0, 2, np.zeros(3), 1)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("n", [300, 20_000])
+def test_softmax_gradients_of_all_classes_share_one_pass(dtype, n):
+    rng = np.random.default_rng(0)
+    K = 5
+    scores = np.asfortranarray(rng.normal(scale=3.0, size=(n, K)).astype(dtype))
+    y = rng.integers(0, K, size=n)
+    grower = make(np.zeros((n, 1), dtype=np.uint8), [1])
+    total = np.empty(n, dtype=dtype)
+    grower.log_sum_exp(scores, total)
+    exact = np.logaddexp.reduce(scores.astype(float), axis=1)
+    np.testing.assert_allclose(total, exact, atol=1e-14 if dtype is np.float64 else 1e-6)
+    p = np.exp(scores - exact[:, None])
+    for k in range(K):
+        for labels in (y.astype(np.uint8), y.astype(np.int32)):
+            grower.set_softmax(scores[:, k], labels, total, k)
+            grower.grow(None, np.ones(1, dtype=np.uint8))
+            tree = grower.tree()
+            # With many rows units are 2^−14; curvatures near zero are all rounded the same way.
+            np.testing.assert_allclose(tree["gradient"][0], (p[:, k] - (y == k)).sum(), atol=3e-5 * n)
+            np.testing.assert_allclose(tree["curvature"][0], (p[:, k] * (1 - p[:, k])).sum(), atol=3e-5 * n)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("n", [5, 1023, 5000, 40_001])
+def test_rows_are_dealt_in_their_order(n, threads):
+    """Large nodes are dealt in parts; every leaf must still hold its rows in increasing order."""
+    rng = np.random.default_rng(n)
+    bins = rng.integers(0, 10, size=(n, 3)).astype(np.uint8)
+    grower = make(bins, [10, 10, 10], threads=threads, max_leaves=12)
+    grower.set_gradients(rng.normal(size=n) + bins[:, 0] % 3 + 2.0 * (bins[:, 1] > 4), None)
+    grower.grow(None, np.ones(3, dtype=np.uint8))
+    tree, rows = grower.tree(), grower.rows()
+    assert sorted(rows.tolist()) == list(range(n))
+    leaf = grower.route(np.arange(n, dtype=np.uint32))
+    for v in np.flatnonzero(tree["feature"] < 0):
+        own = rows[tree["begin"][v] : tree["end"][v]]
+        np.testing.assert_array_equal(own, np.flatnonzero(leaf == v))
+        np.testing.assert_array_equal(own, grower.rows_between(int(tree["begin"][v]), int(tree["end"][v])))
+    with pytest.raises(ValueError, match="out of bounds"):
+        grower.rows_between(0, n + 1)
+
+
+def test_scores_of_both_precisions_and_small_targets():
+    rng = np.random.default_rng(0)
+    n = 9000
+    bins = rng.integers(0, 20, size=(n, 2)).astype(np.uint8)
+    y = (rng.random(n) < 0.3).astype(np.uint8)
+    values = []
+    for f, target in ((np.zeros(n), y.astype(float)), (np.zeros(n, dtype=np.float32), y)):
+        grower = make(bins, [20, 20], max_leaves=6)
+        grower.set_logistic(f, target)
+        assert grower.narrow
+        grower.grow(None, np.ones(2, dtype=np.uint8))
+        grower.add_to(f, 0.5)
+        values.append(f)
+    np.testing.assert_allclose(values[1], values[0], rtol=1e-6)
+    one = boosting.Grower(grower_table(bins), np.array([2.0]), 1)
+    many = boosting.Grower(grower_table(bins), np.full(n, 2.0), 1)
+    counts = []
+    for grower in (one, many):
+        grower.set_options(**OPTIONS)
+        grower.set_squared(np.zeros(n), y)
+        grower.grow(None, np.ones(2, dtype=np.uint8))
+        counts.append(grower.tree()["count"])
+    np.testing.assert_array_equal(*counts)
+    assert counts[0][0] == 2 * n
+    with pytest.raises(ValueError, match="must be float64"):
+        one.set_squared(np.zeros(n), np.zeros(n, dtype=np.int16))
+    with pytest.raises(ValueError, match="y has length"):
+        one.set_squared(np.zeros(n), np.zeros(3))
+
+
+def grower_table(bins):
+    data, column, size = layout(bins)
+    n_bins = np.full(bins.shape[1], 20, dtype=np.int64)
+    return boosting.Table(data, bins.shape[0], size, column, n_bins, np.zeros(bins.shape[1], dtype=np.uint8), size)

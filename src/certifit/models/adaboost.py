@@ -1,11 +1,10 @@
-"""AdaBoost and forward stagewise additive modeling.
+"""AdaBoost: an additive model that minimizes the exponential loss one classifier at a time.
 
-An additive model F = Σ v_m h_m grows by one term at a time; the terms before are never changed. With the
-exponential loss e^(−y F), y = ±1, and classifiers h = ±1 the best new term minimizes the weighted error ε = Σ
-w_i [h(x_i) ≠ y_i] / Σ w_i under the weights w_i = s_i e^(−y_i F(x_i)), and its coefficient is v = ½ ln((1 −
-ε)/ε): this is AdaBoost (Freund and Schapire 1997; Friedman, Hastie, Tibshirani 2000). Written with α = 2v the
-weights of the rows in error grow by e^α. After M terms the share of training errors is at most Π 2 √(ε_m (1 −
-ε_m)).
+With the exponential loss e^(−y F), y = ±1, and classifiers h = ±1 the best new term minimizes the weighted error
+ε = Σ w_i [h(x_i) ≠ y_i] / Σ w_i under the weights w_i = s_i e^(−y_i F(x_i)), and its coefficient is
+v = ½ ln((1 − ε)/ε): this is AdaBoost (Freund and Schapire 1997; Friedman, Hastie, Tibshirani 2000). Written with
+α = 2v the weights of the rows in error grow by e^α. After M terms the share of training errors is at most
+Π 2 √(ε_m (1 − ε_m)).
 """
 
 from __future__ import annotations
@@ -15,75 +14,26 @@ from typing import Any
 
 import numpy as np
 from scipy.special import expit, softmax
-from sklearn.base import ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.utils import ClassifierTags, RegressorTags, check_random_state, get_tags
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.base import ClassifierMixin
+from sklearn.utils import check_random_state
 
 from certifit._types import Array
-from certifit.base import CertifiedEstimator, Progress
+from certifit.base import Progress
 from certifit.certificate import Certificate
-from certifit.models.tree import DecisionTreeClassifier, DecisionTreeRegressor
-from certifit.representation.scaling import is_sparse
-from certifit.validation import check_choice, check_real, check_x, check_xy, like_input
+from certifit.models.additive import LEAST_ERROR, Additive
+from certifit.models.stagewise import ForwardStagewise
+from certifit.models.tree import DecisionTreeClassifier
+from certifit.validation import check_choice, like_input
 
 __all__ = ["AdaBoostClassifier", "ForwardStagewise"]
 
-LEAST_ERROR = 1e-10
-"""A perfect learner would get an infinite coefficient; it gets the one of this error."""
 
-
-class _Additive(MetaEstimatorMixin, CertifiedEstimator):
-    """Plumbing shared by both: reading rows and drawing fresh learners."""
-
-    def _inner(self) -> Any:
-        raise NotImplementedError
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        inner = get_tags(self._inner()).input_tags
-        tags.input_tags.allow_nan, tags.input_tags.sparse = inner.allow_nan, inner.sparse
-        return tags
-
-    def _read_rows(self, X: Any, y: Any, sample_weight: Any, numeric: bool) -> tuple[Any, Array, Array]:
-        check_real("n_estimators", self.n_estimators, low=1, integer=True)
-        check_real("learning_rate", self.learning_rate, low=0, open_low=True)
-        if not has_fit_parameter(self._inner(), "sample_weight"):
-            raise ValueError(
-                f"estimator must take sample_weight in fit, because boosting reweights the rows; "
-                f"{type(self._inner()).__name__} "
-                "does not. Wrap it, or use bagging."
-            )
-        X, y, weight = check_xy(self, X, y, sample_weight=sample_weight, allow_nan=True, numeric_target=numeric)
-        return X.tocsr() if is_sparse(X) else X, y, weight
-
-    def _read_classes(self, y: Array) -> Array:
-        check_classification_targets(y)
-        if y.dtype.kind == "f" and not np.isfinite(y).all():
-            raise ValueError("Input y contains NaN or infinity: the class of every training row must be known.")
-        self.classes_, labels = np.unique(y, return_inverse=True)
-        return labels
-
-    def _read_new(self, X: Any) -> Any:
-        check_is_fitted(self)
-        X = check_x(self, X, reset=False, allow_nan=True)
-        return X.tocsr() if is_sparse(X) else X
-
-    def _fresh(self, rng: Any) -> Any:
-        model = clone(self._inner())
-        if "random_state" in model.get_params(deep=False):
-            model.set_params(random_state=rng.randint(0, 2**31 - 1))
-        return model
-
-
-class AdaBoostClassifier(ClassifierMixin, _Additive):
+class AdaBoostClassifier(ClassifierMixin, Additive):
     """AdaBoost with any classifier that takes weights.
 
     ``"discrete"``: two classes, F = Σ v_m h_m with v_m = ½ ln((1 − ε_m)/ε_m).
     ``"samme"``: K classes, F_k = Σ α_m [h_m = k] with α_m = ln((1 − ε_m)/ε_m) + ln(K − 1) (Zhu et al. 2009);
-    for two classes
-    α_m = 2 v_m and the predictions are those of ``"discrete"``.
+    for two classes α_m = 2 v_m and the predictions are those of ``"discrete"``.
     ``"real"``: uses the probabilities p of the learner, F_k = Σ (K − 1)(ln p_k − mean ln p).
 
     Parameters
@@ -233,9 +183,8 @@ class AdaBoostClassifier(ClassifierMixin, _Additive):
             with np.errstate(over="ignore"):
                 objective = float(weight @ np.exp(-margin) / weight.sum())
         note = (
-            f"The share of training errors is at most {self.training_bound_[-1]:.3g} (Freund and Schapire); "
-            "each learner is fitted "
-            "greedily, and the sum of all terms is not optimized as a whole. The objective is the mean "
+            f"The share of training errors is at most {self.training_bound_[-1]:.3g} (Freund and Schapire); each learner "
+            "is fitted greedily, and the sum of all terms is not optimized as a whole. The objective is the mean "
             "exponential loss."
         )
         return Certificate(
@@ -287,7 +236,7 @@ class AdaBoostClassifier(ClassifierMixin, _Additive):
         -------
         array of shape (n_samples,) or (n_samples, n_classes)
         """
-        return self._decision(self._votes(self._read_new(X)))
+        return like_input(X, self._decision(self._votes(self._read_new(X))))
 
     def predict_proba(self, X: Any) -> Array:
         """Probabilities for which the exponential loss would have this F: 1 / (1 + e^(−2F)) for two classes.
@@ -301,7 +250,7 @@ class AdaBoostClassifier(ClassifierMixin, _Additive):
         -------
         array of shape (n_samples, n_classes)
         """
-        return self._probability(self._votes(self._read_new(X)))
+        return like_input(X, self._probability(self._votes(self._read_new(X))))
 
     def predict(self, X: Any) -> Array:
         """The class with the largest F.
@@ -349,277 +298,3 @@ class AdaBoostClassifier(ClassifierMixin, _Additive):
         """
         for votes in self._staged_votes(self._read_new(X)):
             yield self._named(votes)
-
-
-class ForwardStagewise(_Additive):
-    """Forward stagewise additive modeling: F_m = F_{m−1} + rate · v_m h_m, the earlier terms fixed.
-
-    ``loss="squared"`` (regression): h_m is fitted to the residuals r, and
-    v_m = Σ w r h / Σ w h² minimizes Σ w ½ (r − v h)².
-    ``loss="exponential"`` (two classes): h_m = ±1 is fitted under the weights e^(−y F), and
-    v_m = ½ ln((1 − ε)/ε).
-
-    Parameters
-    ----------
-    loss : {"squared", "exponential"}, default="squared"
-        What each term decreases most.
-    estimator : estimator, optional
-        A regressor for "squared", a classifier for "exponential"; a stump if not given.
-    n_estimators : int, default=100
-        Most terms.
-    learning_rate : float, default=1.0
-        Factor of every term.
-    random_state : int or RandomState, optional
-        Seed of the learners.
-
-    Attributes
-    ----------
-    intercept_ : float
-        The constant the sum starts from: the mean for "squared", 0 for "exponential".
-    estimators_ : list
-        The learners.
-    estimator_weights_ : array
-        Their coefficients v_m (times the learning rate).
-    train_loss_ : array
-        Weighted mean loss of the training rows after each term; never rises.
-    certificate_ : Certificate
-        Of kind ``"none"``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from certifit import ForwardStagewise
-    >>> X = np.linspace(0, 1, 200)[:, None]
-    >>> model = ForwardStagewise(n_estimators=200).fit(X, np.sin(6 * X[:, 0]))
-    >>> model.score(X, np.sin(6 * X[:, 0])) > 0.99
-    True
-    """
-
-    def __init__(
-        self,
-        loss: str = "squared",
-        estimator: Any = None,
-        n_estimators: int = 100,
-        *,
-        learning_rate: float = 1.0,
-        random_state: Any = None,
-    ) -> None:
-        self.loss = loss
-        self.estimator = estimator
-        self.n_estimators = n_estimators
-        self.learning_rate = learning_rate
-        self.random_state = random_state
-
-    def _classifies(self) -> bool:
-        return bool(self.loss == "exponential")
-
-    def _inner(self) -> Any:
-        if self.estimator is not None:
-            return self.estimator
-        return DecisionTreeClassifier(max_depth=1) if self._classifies() else DecisionTreeRegressor(max_depth=1)
-
-    def __sklearn_tags__(self) -> Any:
-        # The loss decides what kind of estimator this is; the tags say so.
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        if self._classifies():
-            tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags(multi_class=False)
-        else:
-            tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags()
-        return tags
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ForwardStagewise:
-        """Add one term after the other.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Features.
-        y : array of shape (n_samples,)
-            Target, or two classes.
-        sample_weight : array of shape (n_samples,), optional
-            A weight of 2 counts a row twice, a weight of 0 drops it.
-
-        Returns
-        -------
-        self
-        """
-        clock = Progress()
-        check_choice("loss", self.loss, ("squared", "exponential"))
-        X, y, weight = self._read_rows(X, y, sample_weight, numeric=not self._classifies())
-        if self._classifies():
-            labels = self._read_classes(y)
-            K = self.classes_.shape[0]
-            if K > 2:
-                raise ValueError(
-                    f"Only binary classification is supported by loss='exponential': y has {K} classes. Use "
-                    "AdaBoostClassifier."
-                )
-            y = 2.0 * labels - 1.0 if K == 2 else np.ones(labels.shape[0])
-        p = weight / weight.sum()
-        self.intercept_ = 0.0 if self._classifies() else float(p @ y)
-        F = np.full(y.shape[0], self.intercept_)
-        self.estimators_: list[Any] = []
-        weights, losses = [], []
-        rng, before = check_random_state(self.random_state), self._mean_loss(p, y, F)
-        first = before
-        for _ in range(self.n_estimators):
-            model, term, v = self._term(X, y, F, weight, rng)
-            trial = F + self.learning_rate * v * term
-            after = self._mean_loss(p, y, trial)
-            if v == 0 or not after < before:  # nothing left to gain
-                break
-            F, before = trial, after
-            self.estimators_.append(model)
-            weights.append(self.learning_rate * v)
-            losses.append(after)
-        self.estimator_weights_, self.train_loss_ = np.array(weights), np.array(losses)
-        self._certify(
-            Certificate(
-                "none",
-                objective=before,
-                bound=0.0,
-                scale=first,
-                tol=-1.0,
-                iterations=len(self.estimators_),
-                seconds=clock.seconds,
-                note="Every term decreases the training loss as much as its learner can; "
-                "the sum is not optimized as a whole.",
-            )
-        )
-        return self
-
-    def _mean_loss(self, p: Array, y: Array, F: Array) -> float:
-        with np.errstate(over="ignore"):
-            return float(p @ (np.exp(-y * F) if self._classifies() else 0.5 * (y - F) ** 2))
-
-    def _term(self, X: Any, y: Array, F: Array, weight: Array, rng: Any) -> tuple[Any, Array, float]:
-        """The next learner, its values on the training rows, and its coefficient."""
-        if not self._classifies():
-            r = y - F
-            model = self._fresh(rng).fit(X, r, sample_weight=weight)
-            h = np.asarray(model.predict(X), dtype=np.float64)
-            squares = float(weight @ (h * h))
-            return model, h, float(weight @ (r * h)) / squares if squares > 0 else 0.0
-        w = weight * np.exp(np.min(y * F) - y * F)  # only ratios matter: the largest weight is kept from overflowing
-        w *= weight.sum() / w.sum()
-        kept = w > 0
-        labels = self._named(y)[kept]
-        model = self._fresh(rng).fit(X[kept], labels, sample_weight=w[kept])
-        h = self._signs(model, X)
-        error = min(max(float(w @ (h != y) / w.sum()), LEAST_ERROR), 1 - LEAST_ERROR)
-        return model, h, float(0.5 * np.log((1 - error) / error)) if abs(error - 0.5) > 1e-12 else 0.0
-
-    def _signs(self, model: Any, X: Any) -> Array:
-        if self.classes_.shape[0] == 1:
-            return np.ones(X.shape[0])
-        return np.where(model.predict(X) == self.classes_[1], 1.0, -1.0)
-
-    def _staged(self, X: Any) -> Iterator[Array]:
-        F = np.full(X.shape[0], self.intercept_)
-        yield F
-        for model, v in zip(self.estimators_, self.estimator_weights_, strict=True):
-            F = F + v * (
-                self._signs(model, X) if self._classifies() else np.asarray(model.predict(X), dtype=np.float64)
-            )
-            yield F
-
-    def _score_of(self, X: Any) -> Array:
-        found = np.empty(0)
-        for stage in self._staged(X):
-            found = stage
-        return found
-
-    def _named(self, F: Array) -> Array:
-        if not self._classifies():
-            return F
-        return np.asarray(
-            self.classes_[(F > 0).astype(int) if self.classes_.shape[0] == 2 else np.zeros(F.shape[0], dtype=int)]
-        )
-
-    def predict(self, X: Any) -> Array:
-        """F, or the class its sign stands for.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-        """
-        return like_input(X, self._named(self._score_of(self._read_new(X))))
-
-    def staged_predict(self, X: Any) -> Iterator[Array]:
-        """`predict` after each term.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Rows.
-
-        Yields
-        ------
-        array of shape (n_samples,)
-        """
-        for k, F in enumerate(self._staged(self._read_new(X))):
-            if k > 0:
-                yield self._named(F)
-
-    @available_if(lambda self: self._classifies())  # type: ignore[untyped-decorator]
-    def decision_function(self, X: Any) -> Array:
-        """F; positive for the second class.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-        """
-        return self._score_of(self._read_new(X))
-
-    @available_if(lambda self: self._classifies())  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> Array:
-        """1 / (1 + e^(−2F)) for the second class.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes)
-        """
-        positive = expit(2 * self.decision_function(X))
-        if self.classes_.shape[0] == 1:
-            return np.ones((positive.shape[0], 1))
-        return np.column_stack([1 - positive, positive])
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Accuracy for classes, R² for numbers.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Rows.
-        y : array of shape (n_samples,)
-            Truth.
-        sample_weight : array of shape (n_samples,), optional
-            Weights.
-
-        Returns
-        -------
-        float
-        """
-        said, y = self.predict(X), np.asarray(y)
-        weight = np.ones(y.shape[0]) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        if self._classifies():
-            return float(weight @ (said == y) / weight.sum())
-        spread = float(weight @ (y - weight @ y / weight.sum()) ** 2)
-        missed = float(weight @ (y - said) ** 2)
-        return 1.0 - missed / spread if spread > 0 else float(missed == 0)

@@ -18,12 +18,29 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from certifit._types import Array
 from certifit.base import CertifiedEstimator, Progress
 from certifit.certificate import Certificate
-from certifit.models.forest import clopper_pearson, content_order
+from certifit.models.forest_base import clopper_pearson, content_order
 from certifit.models.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from certifit.representation.scaling import is_sparse
-from certifit.validation import check_real, check_x, check_xy, like_input
+from certifit.validation import check_learner, check_real, check_x, check_xy, like_input
 
 __all__ = ["BaggingClassifier", "BaggingRegressor"]
+
+PARAMETERS = """
+    n_estimators : int, default=10
+        Number of copies.
+    max_samples : int or float, default=1.0
+        Draws of each copy, as a number or as a share of the rows (counted by integer weights).
+    max_features : int or float, default=1.0
+        Features of each copy, drawn without replacement.
+    bootstrap : bool, default=True
+        Whether rows are drawn with replacement.
+    oob_score : bool, default=False
+        Whether to compute the out-of-bag estimates.
+    random_state : int or RandomState, optional
+        Seed of all draws.
+    n_jobs : int or None, default=None
+        Threads; the result does not depend on it.
+"""
 
 
 def _fit_one(estimator: Any, X: Any, y: Array, counts: Array, columns: Array) -> Any:
@@ -39,8 +56,30 @@ def _fit_one(estimator: Any, X: Any, y: Array, counts: Array, columns: Array) ->
 class BaseBagging(MetaEstimatorMixin, CertifiedEstimator):
     """Draws, fits and out-of-bag means."""
 
+    def __init__(
+        self,
+        estimator: Any = None,
+        n_estimators: int = 10,
+        *,
+        max_samples: Any = 1.0,
+        max_features: Any = 1.0,
+        bootstrap: bool = True,
+        oob_score: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.n_estimators = n_estimators
+        self.max_samples = max_samples
+        self.max_features = max_features
+        self.bootstrap = bootstrap
+        self.oob_score = oob_score
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
     def _inner(self) -> Any:
-        raise NotImplementedError
+        """The estimator that is copied."""
+        raise TypeError(f"{type(self).__name__} must say what it fits.")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -97,10 +136,12 @@ class BaseBagging(MetaEstimatorMixin, CertifiedEstimator):
         )
 
     def _predict_one(self, model: Any, X: Any) -> Array:
-        raise NotImplementedError
+        """What one copy says of the rows."""
+        raise TypeError(f"{type(self).__name__} must say what its copies predict.")
 
     def _training_loss(self, X: Any, y: Array, weight: Array) -> float:
-        raise NotImplementedError
+        """Mean loss of the training rows."""
+        raise TypeError(f"{type(self).__name__} must say what it loses.")
 
     def _mean(self, X: Any) -> Array:
         """Mean prediction, one row for each row of X."""
@@ -141,28 +182,13 @@ def _amount(name: str, value: Any, whole: int) -> int:
     return max(1, int(value * whole + 0.5))
 
 
-class BaggingClassifier(ClassifierMixin, BaseBagging):
-    """Bagging of any classifier: the mean of the probabilities (or of the votes) of its copies.
+class BaggingClassifier(ClassifierMixin, BaseBagging):  # noqa: D101 - the text is put together below
+    __doc__ = f"""Bagging of any classifier: the mean of the probabilities (or of the votes) of its copies.
 
     Parameters
     ----------
     estimator : classifier, optional
-        What is fitted, ours or scikit-learn's; a decision tree if not given.
-    n_estimators : int, default=10
-        Number of copies.
-    max_samples : int or float, default=1.0
-        Draws of each copy, as a number or as a share of the rows (counted by integer weights).
-    max_features : int or float, default=1.0
-        Features of each copy, drawn without replacement.
-    bootstrap : bool, default=True
-        Whether rows are drawn with replacement.
-    oob_score : bool, default=False
-        Whether to compute the out-of-bag estimates.
-    random_state : int or RandomState, optional
-        Seed of all draws.
-    n_jobs : int or None, default=None
-        Threads; the result does not depend on it.
-
+        What is fitted, ours or scikit-learn's; a decision tree if not given.{PARAMETERS}
     Attributes
     ----------
     classes_ : array
@@ -189,27 +215,6 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
     True
     """
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        n_estimators: int = 10,
-        *,
-        max_samples: Any = 1.0,
-        max_features: Any = 1.0,
-        bootstrap: bool = True,
-        oob_score: bool = False,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.n_estimators = n_estimators
-        self.max_samples = max_samples
-        self.max_features = max_features
-        self.bootstrap = bootstrap
-        self.oob_score = oob_score
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-
     def _inner(self) -> Any:
         return DecisionTreeClassifier() if self.estimator is None else self.estimator
 
@@ -229,6 +234,7 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
         -------
         self
         """
+        check_learner(self._inner())
         X, y, weight = check_xy(self, X, y, sample_weight=sample_weight, allow_nan=True, numeric_target=False)
         check_classification_targets(y)
         if y.dtype.kind == "f" and not np.isfinite(y).all():
@@ -270,7 +276,7 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
         -------
         array of shape (n_samples, n_classes)
         """
-        return self._mean(self._read_x(X))
+        return like_input(X, self._mean(self._read_x(X)))
 
     def predict(self, X: Any) -> Array:
         """The class with the largest mean probability.
@@ -284,32 +290,17 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
         -------
         array of shape (n_samples,)
         """
-        probability = self.predict_proba(X)
+        probability = self._mean(self._read_x(X))
         return np.asarray(self.classes_[np.argmax(probability, axis=1)])
 
 
-class BaggingRegressor(RegressorMixin, BaseBagging):
-    """Bagging of any regressor: the mean of its copies.
+class BaggingRegressor(RegressorMixin, BaseBagging):  # noqa: D101 - the text is put together below
+    __doc__ = f"""Bagging of any regressor: the mean of its copies.
 
     Parameters
     ----------
     estimator : regressor, optional
-        What is fitted, ours or scikit-learn's; a decision tree if not given.
-    n_estimators : int, default=10
-        Number of copies.
-    max_samples : int or float, default=1.0
-        Draws of each copy, as a number or as a share of the rows (counted by integer weights).
-    max_features : int or float, default=1.0
-        Features of each copy, drawn without replacement.
-    bootstrap : bool, default=True
-        Whether rows are drawn with replacement.
-    oob_score : bool, default=False
-        Whether to compute the out-of-bag estimates.
-    random_state : int or RandomState, optional
-        Seed of all draws.
-    n_jobs : int or None, default=None
-        Threads; the result does not depend on it.
-
+        What is fitted, ours or scikit-learn's; a decision tree if not given.{PARAMETERS}
     Attributes
     ----------
     estimators_, estimators_features_ : list
@@ -332,27 +323,6 @@ class BaggingRegressor(RegressorMixin, BaseBagging):
     True
     """
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        n_estimators: int = 10,
-        *,
-        max_samples: Any = 1.0,
-        max_features: Any = 1.0,
-        bootstrap: bool = True,
-        oob_score: bool = False,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.n_estimators = n_estimators
-        self.max_samples = max_samples
-        self.max_features = max_features
-        self.bootstrap = bootstrap
-        self.oob_score = oob_score
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-
     def _inner(self) -> Any:
         return DecisionTreeRegressor() if self.estimator is None else self.estimator
 
@@ -372,6 +342,7 @@ class BaggingRegressor(RegressorMixin, BaseBagging):
         -------
         self
         """
+        check_learner(self._inner())
         X, y, weight = check_xy(self, X, y, sample_weight=sample_weight, allow_nan=True)
         X = X.tocsr() if is_sparse(X) else X
         self._fit(X, y, weight)

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -24,6 +23,8 @@ from certifit._types import Array
 from certifit.evaluation.losses import Loss, margin, resolve_loss
 from certifit.evaluation.losses.softmax import Softmax
 from certifit.models.boosting_base import ATTRIBUTES, PARAMETERS, BaseBoosting
+from certifit.models.boosting_fit import PIECE
+from certifit.models.classifier import class_weights
 
 __all__ = ["BoostedTrees", "GradientBoostingClassifier", "GradientBoostingRegressor"]
 
@@ -58,7 +59,7 @@ class BoostedTrees(RegressorMixin, BaseBoosting):  # noqa: D101 - the text is pu
 
         Parameters
         ----------
-        X : array or data frame of shape (n_samples, n_features)
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
             Features; NaN marks missing values.
         y : array of shape (n_samples,)
             Target.
@@ -76,7 +77,7 @@ class BoostedTrees(RegressorMixin, BaseBoosting):  # noqa: D101 - the text is pu
         if unit != 1.0:
             # ½ l2 v² in units of the score: v = unit · v', loss = factor · loss'.
             plan = plan.replace(l2=plan.l2 * unit * unit / factor)
-        result = self._boost(X, y / unit if unit != 1.0 else y, weight, inner, 1, plan)
+        result = self._boost(X, y / unit if unit != 1.0 else y, weight, inner, 1, plan, unit)
         if unit != 1.0:
             result = result.rescaled(unit, factor)
         self._keep(result, loss, 1)
@@ -90,7 +91,7 @@ class BoostedTrees(RegressorMixin, BaseBoosting):  # noqa: D101 - the text is pu
 
         Parameters
         ----------
-        X : array or data frame of shape (n_samples, n_features)
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
             Features.
 
         Returns
@@ -146,6 +147,10 @@ def _has_probabilities(model: Any) -> bool:
     return isinstance(loss, Softmax) or type(loss).predict is not Loss.predict
 
 
+# Where nearly all rows of a leaf are of one class their curvature vanishes, and Newton's step would have no bound.
+OF_CLASSES = PARAMETERS.replace("l2 : float, default=0.0", "l2 : float, default=1.0")
+
+
 class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):  # noqa: D101 - the text is put together below
     __doc__ = f"""Boosted trees for classes: logistic loss for two, softmax for more.
 
@@ -153,7 +158,7 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):  # noqa: D101 -
     ----------
     loss : str or Loss, default="logistic"
         "logistic" for any number of classes; for two also "exponential", "squared_hinge", "hinge" or any binary
-        loss object. Only losses with a link to probabilities have `predict_proba`.{PARAMETERS}
+        loss object. Only losses with a link to probabilities have `predict_proba`.{OF_CLASSES}
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes; "balanced" makes the classes weigh the same.
 
@@ -172,6 +177,8 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):  # noqa: D101 -
     array(['same', 'different'], dtype='<U9')
     """
 
+    classes_: Array
+
     def __init__(
         self,
         loss: Any = "logistic",
@@ -180,7 +187,7 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):  # noqa: D101 -
         max_leaves: int | None = 31,
         max_depth: int | None = None,
         min_samples_leaf: float = 20,
-        l2: float = 0.0,
+        l2: float = 1.0,
         subsample: float = 1.0,
         colsample: float = 1.0,
         max_bins: int = 255,
@@ -192,6 +199,7 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):  # noqa: D101 -
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
         tol: float = 1e-7,
+        warm_start: bool = False,
         class_weight: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -216,6 +224,7 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):  # noqa: D101 -
             validation_fraction=validation_fraction,
             n_iter_no_change=n_iter_no_change,
             tol=tol,
+            warm_start=warm_start,
             n_jobs=n_jobs,
             random_state=random_state,
             verbose=verbose,
@@ -235,7 +244,7 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):  # noqa: D101 -
 
         Parameters
         ----------
-        X : array or data frame of shape (n_samples, n_features)
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
             Features; NaN marks missing values.
         y : array of shape (n_samples,)
             Classes: numbers or strings.
@@ -249,16 +258,14 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):  # noqa: D101 -
         binary = self._binary_loss()
         X, y, weight, plan = self._checked_input(X, y, sample_weight, numeric=False)
         check_classification_targets(y)
-        self.classes_, labels = np.unique(y, return_inverse=True)
+        labels = self._numbered(y)
         if self.class_weight is not None:
-            weight = weight * compute_sample_weight(self._class_weight(weight, labels), y)
-        if self.classes_.shape[0] <= 2:
-            loss: Loss | Softmax = binary
-            target: Array = labels.astype(np.float64)
-            n_outputs = 1
-            if self.classes_.shape[0] == 1:
-                target = np.ones_like(target)
-        else:
+            weight = weight * class_weights(self.class_weight, self.classes_, labels, weight)[labels]
+        loss: Loss | Softmax = binary
+        target, n_outputs = labels, 1
+        if self.classes_.shape[0] == 1:
+            target = np.ones_like(labels)
+        if self.classes_.shape[0] > 2:
             if type(binary) is not margin.Logistic:
                 raise ValueError(
                     f"loss={self.loss!r} is for two classes; y has {self.classes_.shape[0]}. Use loss='logistic'."
@@ -268,18 +275,25 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):  # noqa: D101 -
                     f"monotone has no meaning for {self.classes_.shape[0]} classes: use it with two, or with a "
                     "regressor."
                 )
-            loss, target, n_outputs = Softmax(), labels, self.classes_.shape[0]
+            loss, n_outputs = Softmax(), self.classes_.shape[0]
+        if type(loss) not in (margin.Logistic, Softmax):
+            target = target.astype(np.float64)  # other losses see the whole vector at once
         del labels, y
         self._keep(self._boost(X, target, weight, loss, n_outputs, plan), loss, n_outputs)
         return self
 
-    def _class_weight(self, weight: Array, labels: Array) -> Any:
-        """Class weights; "balanced" counts rows by their weight, so that a row of weight 2 counts twice."""
-        if not isinstance(self.class_weight, str) or self.class_weight != "balanced":
-            return self.class_weight
-        mass = np.bincount(labels, weights=weight)
-        balanced = weight.sum() / (mass.shape[0] * mass)
-        return dict(zip(self.classes_.tolist(), balanced.tolist(), strict=True))
+    def _numbered(self, y: Array) -> Array:
+        """Class numbers in a small type; sets `classes_`, which a warm start must not change."""
+        classes = np.unique(y)
+        if self.warm_start and hasattr(self, "trees_") and not np.array_equal(classes, self.classes_):
+            raise ValueError(
+                "warm_start=True continues a model: y must hold the same classes as before; set it to False to start anew."
+            )
+        self.classes_ = classes
+        labels = np.empty(y.shape[0], dtype=np.uint8 if classes.shape[0] <= 256 else np.int32)
+        for k in range(0, y.shape[0], PIECE):
+            labels[k : k + PIECE] = np.searchsorted(classes, y[k : k + PIECE])
+        return labels
 
     def decision_function(self, X: Any) -> Array:
         """Raw scores: shape (n_samples,) for two classes, (n_samples, n_classes) for more."""

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from certifit._types import Array
+from certifit._types import Array, Matrix
 from certifit.base import CertifiedEstimator, progress
 from certifit.certificate import Certificate
 from certifit.evaluation.losses import Loss
@@ -57,6 +57,8 @@ PARAMETERS = """
         Stages without improvement after which to stop; the best stage is kept.
     tol : float, default=1e-7
         Least relative improvement that counts.
+    warm_start : bool, default=False
+        Whether a second `fit` on the same data keeps the trees and adds those that `n_estimators` asks for.
     n_jobs : int or None, default=None
         Threads. The model does not depend on it.
     random_state : int, RandomState or None, default=None
@@ -105,6 +107,7 @@ class BaseBoosting(CertifiedEstimator):
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
         tol: float = 1e-7,
+        warm_start: bool = False,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -127,22 +130,27 @@ class BaseBoosting(CertifiedEstimator):
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.tol = tol
+        self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
 
-    def _checked_input(self, X: Any, y: Any, sample_weight: Any, numeric: bool) -> tuple[Array, Array, Array, Plan]:
+    def _checked_input(self, X: Any, y: Any, sample_weight: Any, numeric: bool) -> tuple[Matrix, Array, Array, Plan]:
         """Arrays of the fit, and the plan; text columns are numbered first."""
-        X, labels = learn_categories(X) if self.categorical is not None else (X, {})
+        labels, width = self._labels_to_keep()
+        if labels is None:
+            X, labels = learn_categories(X) if self.categorical is not None else (X, {})
         X, y, weight = check_xy(
             self,
             encode(X, labels),
             y,
             sample_weight=sample_weight,
-            accept_sparse=False,
+            accept_sparse=("csr", "csc"),
             allow_nan=True,
             numeric_target=numeric,
         )
+        if width not in (None, X.shape[1]):
+            raise ValueError(f"warm_start=True continues a model of {width} features; X has {X.shape[1]}.")
         self._labels = labels
         plan = plan_of(self, X.shape[1], getattr(self, "feature_names_in_", None), list(labels))
         total = float(weight.sum())
@@ -153,9 +161,16 @@ class BaseBoosting(CertifiedEstimator):
                 "min_samples_leaf.",
                 stacklevel=3,
             )
+        if (weight == weight[0]).all():
+            weight = np.broadcast_to(weight[:1].copy(), weight.shape)  # one number in memory
         return X, y, weight, plan
 
-    def _validation(self, X: Array, y: Array, weight: Array) -> Array | None:
+    def _labels_to_keep(self) -> tuple[dict[int, Array] | None, int | None]:
+        """Categories and number of features of the model that a warm start continues."""
+        continued = self.warm_start is True and hasattr(self, "trees_")
+        return (self._labels, self.n_features_in_) if continued else (None, None)
+
+    def _validation(self, X: Matrix, y: Array, weight: Array) -> Array | None:
         """Rows set aside for early stopping."""
         check_choice("early_stopping", self.early_stopping, ("auto", True, False))
         fraction = check_real(
@@ -164,13 +179,38 @@ class BaseBoosting(CertifiedEstimator):
         wanted = weight.sum() > 10_000 if self.early_stopping == "auto" else bool(self.early_stopping)
         return validation_rows(X, y, float(fraction)) if wanted else None
 
-    def _boost(self, X: Array, y: Array, weight: Array, loss: Loss | Softmax, n_outputs: int, plan: Plan) -> Boosted:
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1, size=4))
+    def _boost(
+        self, X: Matrix, y: Array, weight: Array, loss: Loss | Softmax, n_outputs: int, plan: Plan, unit: float = 1.0
+    ) -> Boosted:
+        """Run the loop; y and its scores are measured in `unit`."""
+        previous = self._previous(n_outputs, plan, unit)
+        if previous is None:
+            self._seed = check_random_state(self.random_state).randint(2**31 - 1, size=4)
+        validation = self._validation(X, y, weight)
         with progress(self.verbose, type(self).__name__) as clock:
-            result = boost(X, y, weight, loss, n_outputs, plan, self._validation(X, y, weight), rng, clock)
+            result = boost(X, y, weight, loss, n_outputs, plan, validation, self._seed, clock, previous)
             seconds = clock.seconds
         self._seconds = seconds
         return result
+
+    def _previous(self, n_outputs: int, plan: Plan, unit: float) -> Boosted | None:
+        """What a warm start continues."""
+        if not self.warm_start or not hasattr(self, "trees_"):
+            return None
+        done = self.n_iter_
+        if self.start_.shape[0] != n_outputs:
+            raise ValueError(
+                f"warm_start=True continues a model of {self.start_.shape[0]} outputs; y asks for {n_outputs}: give the "
+                "data of the first fit, or set warm_start=False."
+            )
+        if plan.n_estimators < done:
+            raise ValueError(
+                f"n_estimators={plan.n_estimators} is less than the {done} stages already there: with warm_start=True "
+                "stages are only added."
+            )
+        history = [] if self.validation_loss_ is None else self.validation_loss_.tolist()
+        kept = Boosted(self._binner, self.start_, self.trees_, 0.0, 0.0, 0.0, history)
+        return kept if unit == 1.0 else kept.rescaled(1.0 / unit, 1.0)
 
     def _keep(self, result: Boosted, loss: Loss | Softmax, n_outputs: int) -> None:
         """Fitted attributes."""
@@ -200,9 +240,9 @@ class BaseBoosting(CertifiedEstimator):
             )
         )
 
-    def _checked_x(self, X: Any) -> Array:
+    def _checked_x(self, X: Any) -> Matrix:
         check_is_fitted(self, "trees_")
-        return np.asarray(check_x(self, encode(X, self._labels), reset=False, accept_sparse=False, allow_nan=True))
+        return check_x(self, encode(X, self._labels), reset=False, allow_nan=True)
 
     def _scores(self, X: Any) -> Array:
         """Raw scores of shape (n, outputs), in the precision of X."""
@@ -235,4 +275,5 @@ class BaseBoosting(CertifiedEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
         return tags

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -72,6 +73,8 @@ def _columns(argument: str, wanted: Any, d: int, names: Array | None, text_colum
         if wanted != "auto":
             raise ValueError(f"{argument} must be 'auto', None or a list of columns; got {wanted!r}.")
         return sorted(text_columns)
+    if not isinstance(wanted, Iterable):
+        raise TypeError(f"{argument} must be 'auto', None or a list of columns; got {wanted!r}.")
     listed = list(wanted)
     if len(listed) == d and d > 0 and all(isinstance(c, (bool, np.bool_)) for c in listed):
         listed = [j for j, chosen in enumerate(listed) if chosen]
@@ -106,6 +109,8 @@ def _interactions(wanted: Any, d: int, names: Array | None) -> Array:
         if wanted != "pairwise":
             raise ValueError(f"interactions must be 'pairwise', 'none', None or a list of lists; got {wanted!r}.")
         sets = [[i, j] for i in range(d) for j in range(i)] or [[0]]
+    elif not isinstance(wanted, Iterable) or not all(isinstance(group, Iterable) for group in wanted):
+        raise TypeError(f"interactions must be 'pairwise', 'none', None or a list of lists; got {wanted!r}.")
     else:
         sets = [[_column("interactions", c, d, names) for c in group] for group in wanted]
     rest = sorted(set(range(d)) - {j for group in sets for j in group})

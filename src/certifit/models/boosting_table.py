@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from certifit._types import Array
+from certifit.models.tree_columns import absent
 from certifit.validation import _from_arrow as from_arrow
 
 __all__ = ["encode", "learn_categories"]
@@ -35,12 +36,10 @@ def _is_text(series: Any) -> bool:
     return any(isinstance(value, str) for value in values[:1000])
 
 
-def _text(series: Any) -> tuple[Array, Array]:
-    """Values as strings, and where they are missing."""
-    values = np.asarray(series.to_numpy(), dtype=object)
-    missing = np.asarray(series.is_null().to_numpy(), dtype=bool)
-    missing = missing | np.fromiter((v is None or v != v for v in values), dtype=bool, count=values.shape[0])
-    return np.where(missing, "", values).astype(str), missing
+def _values(series: Any) -> tuple[list[Any], dict[Any, str]]:
+    """Values as given, and the label of each of the different ones that is not missing."""
+    values = series.to_list()
+    return values, {value: str(value) for value in set(values) if not absent(value)}
 
 
 def learn_categories(X: Any) -> tuple[Any, dict[int, Array]]:
@@ -51,8 +50,7 @@ def learn_categories(X: Any) -> tuple[Any, dict[int, Array]]:
     if frame is not None:
         for j, series in enumerate(frame.iter_columns()):
             if _is_text(series):
-                values, missing = _text(series)
-                labels[j] = np.unique(values[~missing])
+                labels[j] = np.array(sorted(set(_values(series)[1].values())), dtype=str)
     return X, labels
 
 
@@ -73,11 +71,10 @@ def encode(X: Any, labels: dict[int, Array]) -> Any:
             # All missing, or numbers where labels were: nothing is known.
             codes[j] = np.full(len(columns[j]), np.nan)
             continue
-        values, missing = _text(columns[j])
-        place = np.searchsorted(known, values)
-        found = place < known.shape[0]
-        found[found] = known[place[found]] == values[found]
-        codes[j] = np.where(found & ~missing, place, np.nan)
+        listed, names = _values(columns[j])
+        number = {label: k for k, label in enumerate(known.tolist())}
+        code = {value: number.get(label) for value, label in names.items()}
+        codes[j] = np.array([*map(code.get, listed)], dtype=np.float64)  # None becomes NaN
     native = nw.to_native(frame)
     if hasattr(native, "iloc"):  # pandas aligns by index, which codes do not have
         native = native.copy(deep=False)

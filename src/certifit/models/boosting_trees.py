@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 
 import certifit._native.boosting as native
-from certifit._types import Array
+from certifit._types import Array, Matrix, is_sparse
 from certifit.representation.binning import Binner
 
 __all__ = ["Tree", "TreeSum"]
+
+SPARSE_ENTRIES = 1 << 20
+"""Entries of a sparse matrix that are written out at the same time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,10 +183,17 @@ class TreeSum:
         """Number of trees."""
         return int(self._arrays[0].shape[0]) - 1
 
-    def scores(self, X: Array, n_threads: int) -> Array:
-        """Raw scores of shape (n, K), float64."""
+    def scores(self, X: Matrix, n_threads: int) -> Array:
+        """Raw scores of shape (n, K), float64. Sparse rows are written out some at a time."""
         out = np.tile(self.start, X.shape[0])
-        self.native.predict(X, *self.tables, 0, self.n_trees, out, n_threads)
+        if not is_sparse(X):
+            self.native.predict(X, *self.tables, 0, self.n_trees, out, n_threads)
+            return out.reshape(X.shape[0], -1)
+        rows, width = X.tocsr(), self.start.shape[0]
+        size = max(1, SPARSE_ENTRIES // X.shape[1])
+        for k in range(0, X.shape[0], size):
+            part = out[k * width : (k + size) * width]
+            self.native.predict(rows[k : k + size].toarray(), *self.tables, 0, self.n_trees, part, n_threads)
         return out.reshape(X.shape[0], -1)
 
     def add(self, bins: Array, out: Array, first: int, last: int, n_threads: int) -> None:

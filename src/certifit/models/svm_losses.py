@@ -47,5 +47,10 @@ class SquaredEpsilonInsensitive(Loss):
     def dual_domain(self, y: Array) -> tuple[Array, Array]:
         return np.full_like(y, -np.inf), np.full_like(y, np.inf)
 
+    def optimal_constant(self, y: Array, weight: Array) -> float:
+        middle = 0.5 * float(y.min()) + 0.5 * float(y.max())
+        # One tube around all rows: every constant inside is perfect, and the middle is as far from the edges as can be.
+        return middle if float(np.abs(y - middle).max()) <= self.epsilon else super().optimal_constant(y, weight)
+
     def rescaled(self, unit: float) -> tuple[Loss, float]:
         return SquaredEpsilonInsensitive(self.epsilon / unit), unit * unit

@@ -15,16 +15,29 @@ from sklearn.base import clone
 
 from certifit._types import Array
 from certifit.evaluation.resampling import splits
-from certifit.models.tree import (
-    BaseTree,
-    DecisionTreeClassifier,
-    DecisionTreeRegressor,
-    read_classes,
-    read_numbers,
-)
+from certifit.models.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from certifit.models.tree_base import CLASS_WEIGHT, COLUMNS, FEATURES, STOPPING, THREADS, BaseTree
 from certifit.models.tree_pruning import parents, range_of_use
+from certifit.models.tree_rows import Rows, read_classes, read_numbers
 
 __all__ = ["DecisionTreeClassifierCV", "DecisionTreeRegressorCV"]
+
+FOLDS = """
+    cv : int, splitter or list of (train, test), default=5
+        An integer deals distinct rows into folds by their content, so that copies of a row share a fold.
+    one_standard_error : bool, default=False
+        Take the smallest tree whose error is within one standard error of the least one."""
+
+ATTRIBUTES = """
+    alpha_ : float
+        The chosen price of a leaf.
+    alphas_, n_leaves_path_ : array
+        Candidates, and the size of the tree at each of them.
+    cv_errors_, cv_standard_errors_ : array
+        Mean error on the left-out rows at each candidate, and its standard error over the folds.
+    certificate_ : Certificate
+        ``"exact over subtrees"``.
+"""
 
 
 class _PrunedByFolds(BaseTree):
@@ -37,12 +50,13 @@ class _PrunedByFolds(BaseTree):
         kind = DecisionTreeClassifier if isinstance(self, DecisionTreeClassifier) else DecisionTreeRegressor
         return kind(**{name: clone(value, safe=False) for name, value in parameters.items()}, ccp_alpha=0.0)
 
-    def _rows(self, X: Any, y: Any, sample_weight: Any) -> Any:
-        raise NotImplementedError
+    def _rows(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+        """The checked rows of the fit."""
+        raise TypeError(f"{type(self).__name__} must say what its targets are.")
 
     def _losses(self, tree: Any, y: Array) -> Any:
         """A function (nodes, rows) → loss of predicting the value of a node for a row."""
-        raise NotImplementedError
+        raise TypeError(f"{type(self).__name__} must say what it loses.")
 
     def _choose(self, X: Any, y: Any, sample_weight: Any) -> None:
         """Sets `alpha_` and the error curve, and this tree to the pruned one."""
@@ -111,53 +125,15 @@ class _PrunedByFolds(BaseTree):
         return np.asarray(np.cumsum(total)[:-1])
 
 
-class DecisionTreeClassifierCV(_PrunedByFolds, DecisionTreeClassifier):
-    """Decision tree for classes, pruned at the alpha with the fewest errors on left-out rows.
+class DecisionTreeClassifierCV(_PrunedByFolds, DecisionTreeClassifier):  # noqa: D101 - the text is put together below
+    __doc__ = f"""Decision tree for classes, pruned at the alpha with the fewest errors on left-out rows.
 
     Parameters
     ----------
-    criterion : {"gini", "entropy", "misclassification"}, default="gini"
-        Impurity for growth and pruning.
-    cv : int, splitter or list of (train, test), default=5
-        An integer deals distinct rows into folds by their content, so that copies of a row share a fold.
-    one_standard_error : bool, default=False
-        Take the smallest tree whose error is within one standard error of the least one.
-    max_depth : int, optional
-        Most questions on a path.
-    min_samples_split : int or float, default=2
-        Fewest rows, counted by weight, of a node that is split.
-    min_samples_leaf : int or float, default=1
-        Fewest rows, counted by weight, of a leaf.
-    min_weight_fraction_leaf : float, default=0.0
-        Least share of the weight of all rows, class weights included, in a leaf.
-    max_leaves : int, optional
-        Most leaves of the grown tree.
-    min_impurity_decrease : float, default=0.0
-        Least decrease of the mean impurity of the whole tree that justifies a split.
-    max_features : int, float, "sqrt", "log2" or None, default=None
-        How many features, drawn at random, each node tries; None tries all.
-    class_weight : dict, "balanced" or None, default=None
-        Weights of the classes in the impurity.
-    categorical_features : list of columns, mask, "auto" or None, default=None
-        Columns whose values are categories.
-    monotone_constraints : array of −1, 0, 1, or dict, optional
-        Direction of the response in each feature.
-    random_state : int or RandomState, optional
-        Only used if `max_features` leaves some out.
-    n_jobs : int or None, default=None
-        Threads; the result does not depend on it.
-
+    criterion : {{"gini", "entropy", "misclassification"}}, default="gini"
+        Impurity for growth and pruning.{FOLDS}{STOPPING}{FEATURES}{CLASS_WEIGHT}{COLUMNS}{THREADS}
     Attributes
-    ----------
-    alpha_ : float
-        The chosen price of a leaf.
-    alphas_, n_leaves_path_ : array
-        Candidates, and the size of the tree at each of them.
-    cv_errors_, cv_standard_errors_ : array
-        Mean error on the left-out rows at each candidate, and its standard error over the folds.
-    certificate_ : Certificate
-        ``"exact over subtrees"``.
-
+    ----------{ATTRIBUTES}
     Examples
     --------
     >>> import numpy as np
@@ -209,7 +185,7 @@ class DecisionTreeClassifierCV(_PrunedByFolds, DecisionTreeClassifier):
 
         Parameters
         ----------
-        X : array or data frame of shape (n_samples, n_features)
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
             Features; NaN is a missing value.
         y : array of shape (n_samples,)
             Classes.
@@ -223,7 +199,7 @@ class DecisionTreeClassifierCV(_PrunedByFolds, DecisionTreeClassifier):
         self._choose(X, y, sample_weight)
         return self
 
-    def _rows(self, X: Any, y: Any, sample_weight: Any) -> Any:
+    def _rows(self, X: Any, y: Any, sample_weight: Any) -> Rows:
         return read_classes(self, X, y, sample_weight)
 
     def _labels(self, y: Array) -> Array:
@@ -235,53 +211,17 @@ class DecisionTreeClassifierCV(_PrunedByFolds, DecisionTreeClassifier):
         return lambda node, row: (said[node] != labels[row]).astype(np.float64)
 
 
-class DecisionTreeRegressorCV(_PrunedByFolds, DecisionTreeRegressor):
-    """Decision tree for numbers, pruned at the alpha with the least error on left-out rows.
+class DecisionTreeRegressorCV(_PrunedByFolds, DecisionTreeRegressor):  # noqa: D101 - the text is put together below
+    __doc__ = f"""Decision tree for numbers, pruned at the alpha with the least error on left-out rows.
 
     The error is that of the criterion: squared, absolute, or the Poisson deviance.
 
     Parameters
     ----------
-    criterion : {"squared", "absolute", "poisson"}, default="squared"
-        Impurity for growth and pruning.
-    cv : int, splitter or list of (train, test), default=5
-        An integer deals distinct rows into folds by their content, so that copies of a row share a fold.
-    one_standard_error : bool, default=False
-        Take the smallest tree whose error is within one standard error of the least one.
-    max_depth : int, optional
-        Most questions on a path.
-    min_samples_split : int or float, default=2
-        Fewest rows, counted by weight, of a node that is split.
-    min_samples_leaf : int or float, default=1
-        Fewest rows, counted by weight, of a leaf.
-    min_weight_fraction_leaf : float, default=0.0
-        Least share of the weight of all rows, class weights included, in a leaf.
-    max_leaves : int, optional
-        Most leaves of the grown tree.
-    min_impurity_decrease : float, default=0.0
-        Least decrease of the mean impurity of the whole tree that justifies a split.
-    max_features : int, float, "sqrt", "log2" or None, default=None
-        How many features, drawn at random, each node tries; None tries all.
-    categorical_features : list of columns, mask, "auto" or None, default=None
-        Columns whose values are categories.
-    monotone_constraints : array of −1, 0, 1, or dict, optional
-        Direction of the response in each feature.
-    random_state : int or RandomState, optional
-        Only used if `max_features` leaves some out.
-    n_jobs : int or None, default=None
-        Threads; the result does not depend on it.
-
+    criterion : {{"squared", "absolute", "poisson"}}, default="squared"
+        Impurity for growth and pruning.{FOLDS}{STOPPING}{FEATURES}{COLUMNS}{THREADS}
     Attributes
-    ----------
-    alpha_ : float
-        The chosen price of a leaf.
-    alphas_, n_leaves_path_ : array
-        Candidates, and the size of the tree at each of them.
-    cv_errors_, cv_standard_errors_ : array
-        Mean error on the left-out rows at each candidate, and its standard error over the folds.
-    certificate_ : Certificate
-        ``"exact over subtrees"``.
-
+    ----------{ATTRIBUTES}
     Examples
     --------
     >>> import numpy as np
@@ -331,7 +271,7 @@ class DecisionTreeRegressorCV(_PrunedByFolds, DecisionTreeRegressor):
 
         Parameters
         ----------
-        X : array or data frame of shape (n_samples, n_features)
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
             Features; NaN is a missing value.
         y : array of shape (n_samples,)
             Target.
@@ -345,7 +285,7 @@ class DecisionTreeRegressorCV(_PrunedByFolds, DecisionTreeRegressor):
         self._choose(X, y, sample_weight)
         return self
 
-    def _rows(self, X: Any, y: Any, sample_weight: Any) -> Any:
+    def _rows(self, X: Any, y: Any, sample_weight: Any) -> Rows:
         return read_numbers(self, X, y, sample_weight)
 
     def _losses(self, tree: Any, y: Array) -> Any:

@@ -9,16 +9,18 @@ distinct value, so a row of weight 2 and the row given twice lead to the same ed
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 import certifit._native.binning as native
-from certifit._types import Array
+from certifit._types import Array, Matrix, is_sparse
 from certifit.validation import check_real
 
 __all__ = ["Binner"]
+
+SPARSE_COLUMNS = 8
+"""Columns of a sparse matrix that are written out at the same time."""
 
 
 class Binner:
@@ -62,13 +64,13 @@ class Binner:
         self.max_bins = max_bins
         self.categorical = categorical
 
-    def fit(self, X: Array, weight: Array | None = None, *, n_threads: int = 1) -> Binner:
+    def fit(self, X: Matrix, weight: Array | None = None, *, n_threads: int = 1) -> Binner:
         """Place the edges.
 
         Parameters
         ----------
-        X : array of shape (n, d), float32 or float64, any layout
-            NaN marks missing values.
+        X : array or sparse matrix of shape (n, d), float32 or float64, any layout
+            NaN marks missing values. A sparse matrix is read some columns at a time.
         weight : array of shape (n,), optional
             Positive weights; None counts every row once. Rows of weight zero are ignored.
         n_threads : int, default=1
@@ -79,46 +81,51 @@ class Binner:
         self
         """
         max_bins = int(check_real("max_bins", self.max_bins, low=2, high=255, integer=True))
-        X = _floating(X)
         d = X.shape[1]
         weight = _useful_weight(weight)
         self.is_categorical_ = np.zeros(d, dtype=bool)
         listed = [] if self.categorical is None else list(self.categorical)
         self.is_categorical_[np.asarray(listed, dtype=np.int64)] = True
-        numeric = np.flatnonzero(~self.is_categorical_).astype(np.int64)
-        found = native.quantile_edges(X, weight, numeric, max_bins, n_threads)
         self.edges_: list[Array] = [np.empty(0) for _ in range(d)]
         self.categories_: list[Array | None] = [None] * d
         self.n_bins_ = np.ones(d, dtype=np.int64)
-        for j, edges in zip(numeric, found, strict=True):
-            self.edges_[j] = edges
-            self.n_bins_[j] = edges.shape[0] + 1
-        for j in np.flatnonzero(self.is_categorical_):
-            kept = _frequent(X[:, j], weight, max_bins)
-            self.categories_[j] = kept
-            self.n_bins_[j] = kept.shape[0]
+        for first, block in _column_blocks(X):
+            categorical = self.is_categorical_[first : first + block.shape[1]]
+            numeric = np.flatnonzero(~categorical).astype(np.int64)
+            found = native.quantile_edges(block, weight, numeric, max_bins, n_threads)
+            for j, edges in zip(first + numeric, found, strict=True):
+                self.edges_[j] = edges
+                self.n_bins_[j] = edges.shape[0] + 1
+            for j in np.flatnonzero(categorical):
+                kept = _frequent(block[:, j], weight, max_bins)
+                self.categories_[first + j] = kept
+                self.n_bins_[first + j] = kept.shape[0]
         return self
 
-    def transform(self, X: Array, *, n_threads: int = 1) -> Array:
+    def transform(self, X: Matrix, *, n_threads: int = 1) -> Array:
         """Bins of the rows: a uint8 array of the shape of X, column-major."""
-        X = _floating(X)
         n, d = X.shape
         out = np.empty(n * d, dtype=np.uint8)
         self.transform_into(X, out, 1, np.arange(d, dtype=np.int64) * n, n_threads=n_threads)
         return out.reshape(d, n).T
 
-    def transform_into(self, X: Array, out: Array, row_stride: int, column: Array, *, n_threads: int = 1) -> None:
+    def transform_into(self, X: Matrix, out: Array, row_stride: int, column: Array, *, n_threads: int = 1) -> None:
         """Write the bin of row i, column j to ``out[i * row_stride + column[j]]``."""
-        native.transform_into(_floating(X), *self.tables(), row_stride, column, out, n_threads)
+        for first, block in _column_blocks(X):
+            last = first + block.shape[1]
+            rules = self.tables(first, last)
+            native.transform_into(block, *rules, row_stride, column[first:last], out, n_threads)
 
-    def tables(self) -> tuple[Array, Array, Array, Array, Array]:
-        """The rules as flat arrays for native code: offsets, values, codes, categorical, missing bin.
+    def tables(self, first: int = 0, last: int | None = None) -> tuple[Array, Array, Array, Array, Array]:
+        """The rules of columns first … last − 1 as flat arrays for native code.
 
+        Offsets, values, codes, categorical, missing bin:
         ``values[offsets[j]:offsets[j + 1]]`` are the edges of a numeric column, or sorted categories whose
         bins are the `codes` at the same places.
         """
         values, codes = [], []
-        for edges, categories in zip(self.edges_, self.categories_, strict=True):
+        chosen = slice(first, last)
+        for edges, categories in zip(self.edges_[chosen], self.categories_[chosen], strict=True):
             if categories is None:
                 values.append(edges)
                 codes.append(np.zeros(edges.shape[0], dtype=np.uint8))
@@ -131,21 +138,26 @@ class Binner:
             offsets,
             np.concatenate([np.empty(0), *values]),
             np.concatenate([np.empty(0, dtype=np.uint8), *codes]),
-            self.is_categorical_.astype(np.uint8),
-            self.n_bins_.astype(np.uint8),
+            self.is_categorical_[chosen].astype(np.uint8),
+            self.n_bins_[chosen].astype(np.uint8),
         )
 
 
-def _floating(X: Any) -> Array:
-    X = np.asarray(X)
-    if X.dtype not in (np.float32, np.float64):
-        X = X.astype(np.float64)
-    return X
+def _column_blocks(X: Matrix) -> Iterator[tuple[int, Array]]:
+    """First column and values, as floating point numbers: all columns at once, or some of a sparse matrix."""
+    if not is_sparse(X):
+        X = np.asarray(X)
+        yield 0, X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+        return
+    columns = X.tocsc()
+    columns = columns if columns.dtype in (np.float32, np.float64) else columns.astype(np.float64)
+    for first in range(0, X.shape[1], SPARSE_COLUMNS):
+        yield first, columns[:, first : first + SPARSE_COLUMNS].toarray(order="F")
 
 
 def _useful_weight(weight: Array | None) -> Array | None:
     """None when all weights are equal: the edges then depend on counts only, and sorting is faster."""
-    if weight is None:
+    if weight is None or weight.strides == (0,):  # one number, seen as many
         return None
     weight = np.ascontiguousarray(weight, dtype=np.float64)
     equal = bool(weight.size) and bool((weight == weight[0]).all()) and weight[0] > 0
