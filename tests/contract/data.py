@@ -30,8 +30,9 @@ def targets(case: Case, X: Array, seed: int = 1) -> Array | None:
     rng = np.random.default_rng(seed)
     X = np.asarray(X, dtype=float)
     scores = X @ np.resize([1.0, -2.0, 0.0, 0.5, 0.0], X.shape[1]) + 0.5 * rng.normal(size=X.shape[0]) + 0.3
-    if case.target == "binary":
-        return (scores > np.median(scores)).astype(int)
+    if case.target == "labels":
+        cuts = np.quantile(scores, np.arange(1, case.classes) / case.classes)
+        return np.searchsorted(cuts, scores).astype(int)
     return np.exp(0.3 * scores) if case.target == "positive" else scores
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -41,18 +41,26 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
         {"loss": "logistic", "penalty": "l2", "alpha": 0.02},
     ],
     "LinearRegression": [{}, {"positive": True}],
-    "Ridge": [{"alpha": 0.05}, {"alpha": 0.05, "positive": True}],
+    "LinearSVC": [{}, {"loss": "squared_hinge"}],
+    "LinearSVR": [{}, {"loss": "squared_epsilon_insensitive"}],
+    "LogisticRegression": [{}, {"penalty": "l1"}, {"penalty": "elasticnet"}],
+    "Perceptron": [{}, {"averaged": True}, {"mode": "batch"}],
     "QuantileRegressor": [{"quantile": 0.3, "alpha": 0.02}],
+    "Ridge": [{"alpha": 0.05}, {"alpha": 0.05, "positive": True}],
+    "RidgeCV": [{}, {"cv": 5}],
+    "SGDClassifier": [{}, {"loss": "squared_hinge", "alpha": 0.01}, {"multi_class": "softmax", "alpha": 0.1}],
+    "SGDRegressor": [{}, {"loss": "huber", "penalty": "elasticnet", "alpha": 0.02}],
     "StandardScaler": [{}, {"with_mean": False}],
 }
 
 
 @dataclass(frozen=True)
 class Case:
-    """One way to build one estimator."""
+    """One way to build one estimator, and the number of classes it is tried on if it is a classifier."""
 
     cls: type[BaseEstimator]
     params: dict[str, Any] = field(default_factory=dict)
+    classes: int = 2
 
     def build(self, **overrides: Any) -> Any:
         """A new estimator; overrides that the class does not have are left out."""
@@ -61,8 +69,11 @@ class Case:
         return self.cls(**{**copy.deepcopy(self.params), **wanted})
 
     def precise(self, **overrides: Any) -> Any:
-        """Built to be solved far beyond the default tolerance, so that two fits can be compared."""
-        return self.build(**{"tol": 1e-12, "max_iter": 20_000, **overrides})
+        """Built to be solved far beyond the default tolerance, so that two fits can be compared.
+
+        Methods that go through the rows in drawn order are compared on equal draws: a few epochs of them will do.
+        """
+        return self.build(**{"tol": 1e-12, "max_iter": 20_000, "max_epochs": 30, **overrides})
 
     def has(self, *names: str) -> bool:
         """Whether the constructor takes all these parameters."""
@@ -99,25 +110,31 @@ class Case:
         return bool(get_tags(self.build()).input_tags.allow_nan)
 
     @property
+    def takes_text(self) -> bool:
+        """Whether X may hold text: by the tags, or where columns of text in a frame are categories by default."""
+        estimator = self.build()
+        return bool(get_tags(estimator).input_tags.string) or getattr(estimator, "categorical", None) == "auto"
+
+    @property
     def draws(self) -> bool:
         """Whether the method draws at random."""
         return self.has("random_state")
 
     @property
     def counts_rows(self) -> bool:
-        """Whether the method leaves out one row at a time: then the number of repetitions matters, not only their share."""
-        return self.cls.__name__ == "RidgeCV"
+        """Whether the estimator says that the number of repetitions matters, not only their share."""
+        return bool(getattr(self.build(), "weights_are_counts", False))
 
     @property
     def target(self) -> str:
-        """Which targets the estimator takes: "real", "positive" or "binary", by its tags or its loss."""
+        """Which targets the estimator takes: "real", "positive" or "labels", by its tags or its loss."""
         estimator = self.build()
         if is_classifier(estimator):
-            return "binary"
+            return "labels"
         if get_tags(estimator).target_tags.positive_only:
             return "positive"
-        if not self.has("loss"):
-            return "real"
+        if not self.has("loss") or (isinstance(estimator.loss, str) and estimator.loss not in losses.LOSSES):
+            return "real"  # a name of the class's own
         loss = losses.resolve_loss(estimator.loss)
         for kind, sample in (("real", [-1.5, 0.5]), ("positive", [0.5, 2.5])):
             try:
@@ -125,7 +142,7 @@ class Case:
             except ValueError:
                 continue
             return kind
-        return "binary"
+        return "labels"
 
     @property
     def positive_features(self) -> bool:
@@ -134,7 +151,7 @@ class Case:
 
     def __str__(self) -> str:
         arguments = ", ".join(f"{name}={value!r}" for name, value in self.params.items())
-        return f"{self.cls.__name__}({arguments})"
+        return f"{self.cls.__name__}({arguments}){f', {self.classes} classes' if self.classes > 2 else ''}"
 
 
 def public_estimators() -> tuple[list[type[BaseEstimator]], dict[str, Exception]]:
@@ -164,6 +181,7 @@ def variants(cls: type[BaseEstimator]) -> list[dict[str, Any]]:
 
 
 CASES = [Case(cls, params) for cls in ESTIMATORS for params in variants(cls)]
+CASES += [replace(case, classes=3) for case in CASES if is_classifier(case.build())]
 ONE_EACH = [Case(cls, variants(cls)[0]) for cls in ESTIMATORS]
 
 

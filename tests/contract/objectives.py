@@ -3,18 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
+import cvxpy as cp
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from tests.oracles import convex
 
-from certifit.losses import Absolute, EpsilonInsensitive, Gamma, Huber, Poisson, Quantile, Squared
+from certifit.losses import Absolute, Gamma, Huber, Poisson, Quantile, Squared
 from certifit.penalties import L1, L2, ElasticNet, NonNegative
 
 Array = NDArray[Any]
+
+
+def shares(n: int, weight: Array | None) -> Array:
+    """Weights that sum to one."""
+    return np.full(n, 1 / n) if weight is None else np.asarray(weight, dtype=float) / np.sum(weight)
+
+
+class Claim(Protocol):
+    """An objective of coefficients and intercepts."""
+
+    constraint: Any
+
+    def at(self, coef: Array, intercept: Any, X: Array, y: Array, weight: Array | None) -> float:
+        """The objective at given coefficients."""
+
+    def optimum(self, X: Array, y: Array, weight: Array | None, fit_intercept: bool) -> float:
+        """The optimal value, from the independent solver."""
+
+    def of_best_constant(self, y: Array, weight: Array | None, fit_intercept: bool) -> float:
+        """The objective of the best constant model: the unit of relative gaps."""
 
 
 @dataclass(frozen=True)
@@ -27,17 +48,15 @@ class Objective:
     constraint: Any = None
     maximum: bool = False
 
-    def at(self, model: Any, X: Array, y: Array, weight: Array | None) -> float:
-        """The objective at the fitted coefficients."""
-        coef = np.asarray(model.coef_, dtype=float)
+    def at(self, coef: Array, intercept: Any, X: Array, y: Array, weight: Array | None) -> float:
+        coef, intercept = np.ravel(coef), float(np.ravel(intercept)[0])  # classifiers of two classes have one row
         if self.maximum:
             kept = np.ones(len(y), dtype=bool) if weight is None else weight > 0
-            residual = (y - X @ coef - model.intercept_)[kept]
+            residual = (y - X @ coef - intercept)[kept]
             return float(np.abs(residual).max() + 0.5 * self.alpha * coef @ coef)
-        return convex.objective(X, y, weight, self.loss, self.penalty, self.alpha, coef, float(model.intercept_))
+        return convex.objective(X, y, weight, self.loss, self.penalty, self.alpha, coef, intercept)
 
     def optimum(self, X: Array, y: Array, weight: Array | None, fit_intercept: bool) -> float:
-        """The optimal value, from the independent solver."""
         if self.maximum:
             kept = np.ones(len(y), dtype=bool) if weight is None else weight > 0
             return convex.chebyshev(X[kept], y[kept], self.alpha, fit_intercept)
@@ -45,7 +64,6 @@ class Objective:
         return value
 
     def of_best_constant(self, y: Array, weight: Array | None, fit_intercept: bool) -> float:
-        """The objective of the best constant model: the unit of relative gaps."""
         weight = np.ones(len(y)) if weight is None else weight
         y, weight = y[weight > 0], weight[weight > 0]
 
@@ -64,17 +82,133 @@ class Objective:
         return float(min(found.fun, *values))
 
 
+@dataclass(frozen=True)
+class SumOverClasses:
+    """The sum of the objectives of each class against the rest."""
+
+    part: Objective
+    constraint: Any = None
+
+    def at(self, coef: Array, intercept: Any, X: Array, y: Array, weight: Array | None) -> float:
+        rows = zip(coef, intercept, strict=True)
+        return sum(self.part.at(w, b, X, against_rest(y, k), weight) for k, (w, b) in enumerate(rows))
+
+    def optimum(self, X: Array, y: Array, weight: Array | None, fit_intercept: bool) -> float:
+        return sum(self.part.optimum(X, against_rest(y, k), weight, fit_intercept) for k in np.unique(y))
+
+    def of_best_constant(self, y: Array, weight: Array | None, fit_intercept: bool) -> float:
+        return sum(self.part.of_best_constant(against_rest(y, k), weight, fit_intercept) for k in np.unique(y))
+
+
+def against_rest(y: Array, k: int) -> Array:
+    """1 for class k, 0 for the others."""
+    return (y == k).astype(float)
+
+
+class OverScores:
+    """Losses of K scores: a subclass says what the scores of a row cost, as a cvxpy expression."""
+
+    penalty: Any
+    alpha: float
+    constraint: Any = None
+
+    def losses(self, F: Any, y: Array) -> Any:
+        """The loss of each row of scores."""
+        raise NotImplementedError
+
+    def at(self, coef: Array, intercept: Any, X: Array, y: Array, weight: Array | None) -> float:
+        coef = np.asarray(coef, dtype=float)
+        total = self._total(cp.Constant(coef), cp.Constant(X @ coef.T + intercept), y, weight)
+        return float(total.value)
+
+    def optimum(self, X: Array, y: Array, weight: Array | None, fit_intercept: bool) -> float:
+        K = int(y.max()) + 1
+        W, b = cp.Variable((K, X.shape[1])), cp.Variable((1, K))
+        scores = X @ W.T + np.ones((len(y), 1)) @ b
+        # One common constant of all intercepts is free: without it the solver has a unique answer to find.
+        conditions = [cp.sum(b) == 0] if fit_intercept else [b == 0]
+        return convex.solve(cp.Problem(cp.Minimize(self._total(W, scores, y, weight)), conditions))
+
+    def of_best_constant(self, y: Array, weight: Array | None, fit_intercept: bool) -> float:
+        return self.optimum(np.zeros((len(y), 1)), y, weight, fit_intercept)
+
+    def _total(self, W: Any, scores: Any, y: Array, weight: Array | None) -> Any:
+        flat = cp.vec(W, order="C")
+        return shares(len(y), weight) @ self.losses(scores, y) + self.alpha * cp.sum(
+            convex.penalty_terms(self.penalty, flat)
+        )
+
+
+def of_own_class(F: Any, y: Array) -> Any:
+    """The score of each row's own class."""
+    return cp.sum(cp.multiply(np.eye(F.shape[1])[y], F), axis=1)
+
+
+@dataclass(frozen=True)
+class SoftmaxObjective(OverScores):
+    """Mean of ln Σ_k exp(f_k) − f_y, plus alpha times the penalty of all coefficients."""
+
+    penalty: Any
+    alpha: float
+
+    def losses(self, F: Any, y: Array) -> Any:
+        return cp.log_sum_exp(F, axis=1) - of_own_class(F, y)
+
+
+@dataclass(frozen=True)
+class CrammerSinger(OverScores):
+    """Mean of max_k (Δ(y, k) + f_k − f_y), plus alpha·½‖W‖²; without a table Δ is 1 for every error."""
+
+    alpha: float
+    delta: Any = None
+    penalty: Any = "l2"
+
+    def losses(self, F: Any, y: Array) -> Any:
+        K = F.shape[1]
+        delta = 1.0 - np.eye(K) if self.delta is None else np.asarray(self.delta, dtype=float)
+        return cp.max(F + delta[y], axis=1) - of_own_class(F, y)
+
+
+@dataclass(frozen=True)
+class Mistakes:
+    """The share of rows on the wrong side: a witness, planes without a mistake, proves that it can be zero.
+
+    Several classes: each plane has its class on one side and the rest on the other, or, with `prototypes`, every row has
+    its highest score with its own class.
+    """
+
+    prototypes: bool = False
+    constraint: Any = None
+
+    def at(self, coef: Array, intercept: Any, X: Array, y: Array, weight: Array | None) -> float:
+        scores = X @ np.atleast_2d(coef).T + intercept
+        own = y[:, None] == (np.ones(1) if scores.shape[1] == 1 else np.arange(scores.shape[1]))
+        if self.prototypes and scores.shape[1] > 1:
+            wrong = np.where(own, scores, np.inf).min(axis=1) <= np.where(own, -np.inf, scores).max(axis=1)
+        else:
+            wrong = (np.where(own, scores, -scores) <= 0).mean(axis=1)
+        return float(shares(len(y), weight) @ wrong)
+
+    def optimum(self, X: Array, y: Array, weight: Array | None, fit_intercept: bool) -> float:
+        return 0.0  # a plane that makes no mistake is its own proof
+
+    def of_best_constant(self, y: Array, weight: Array | None, fit_intercept: bool) -> float:
+        return 1.0 - float(np.bincount(y, weights=shares(len(y), weight)).max())
+
+
 def squared(model: Any, penalty: Any, alpha: float) -> Objective:
     """Squared loss; `positive` constrains the coefficients."""
     return Objective(Squared(), penalty, alpha, NonNegative() if model.positive else None)
 
 
+def penalty_of(model: Any) -> Any:
+    """The penalty of a model that takes it by name or as an object."""
+    return ElasticNet(getattr(model, "l1_ratio", 0.5)) if model.penalty == "elasticnet" else model.penalty
+
+
 def by_name(model: Any, loss: Any) -> Objective:
     """A loss with a penalty given by name or object."""
-    penalty = model.penalty
-    if penalty == "elasticnet":
-        penalty = ElasticNet(getattr(model, "l1_ratio", 0.5))
-    return Objective(loss, penalty, model.alpha, getattr(model, "constraint", None))
+    return Objective(loss, penalty_of(model), model.alpha, getattr(model, "constraint", None))
 
 
 def alpha_of(model: Any) -> float:
@@ -82,7 +216,22 @@ def alpha_of(model: Any) -> float:
     return float(model.alpha_)
 
 
-OBJECTIVES: dict[str, Callable[[Any], Objective]] = {
+def logistic(model: Any, alpha: float) -> Claim:
+    """Log loss of two classes, softmax of more."""
+    if len(model.classes_) > 2:
+        return SoftmaxObjective(penalty_of(model), alpha)
+    return Objective("logistic", penalty_of(model), alpha)
+
+
+def stochastic(model: Any) -> Claim:
+    """Two classes, the sum over classes against the rest, or the softmax."""
+    part = by_name(model, model.loss)
+    if len(model.classes_) == 2:
+        return part
+    return SoftmaxObjective(part.penalty, part.alpha) if model.multi_class == "softmax" else SumOverClasses(part)
+
+
+OBJECTIVES: dict[str, Callable[[Any], Claim]] = {
     "LinearModel": lambda m: by_name(m, m.loss),
     "LinearRegression": lambda m: squared(m, None, 0.0),
     "Ridge": lambda m: squared(m, L2(), m.alpha),
@@ -91,7 +240,6 @@ OBJECTIVES: dict[str, Callable[[Any], Objective]] = {
     "RidgeCV": lambda m: Objective(Squared(), L2(), alpha_of(m)),
     "LassoCV": lambda m: squared(m, L1(), alpha_of(m)),
     "ElasticNetCV": lambda m: squared(m, ElasticNet(m.l1_ratio_), alpha_of(m)),
-    "LinearSVR": lambda m: Objective(EpsilonInsensitive(m.epsilon), L2(), m.alpha),
     "HuberRegressor": lambda m: by_name(m, Huber(m.delta)),
     "LADRegressor": lambda m: by_name(m, Absolute()),
     "QuantileRegressor": lambda m: by_name(m, Quantile(m.quantile)),
@@ -99,7 +247,51 @@ OBJECTIVES: dict[str, Callable[[Any], Objective]] = {
     "GammaRegressor": lambda m: by_name(m, Gamma()),
     "PolynomialRegression": lambda m: Objective(Squared(), L2(), m.alpha),
     "ChebyshevRegressor": lambda m: Objective(Absolute(), L2(), m.alpha, maximum=True),
+    "LinearSVR": lambda m: Objective(Tube(m.loss, m.epsilon), L2(), m.alpha),
+    "LinearSVC": lambda m: Objective(m.loss, L2(), m.alpha),
+    "MulticlassSVC": lambda m: CrammerSinger(m.alpha, m.delta),
+    "LogisticRegression": lambda m: logistic(m, m.alpha),
+    "LogisticRegressionCV": lambda m: logistic(m, alpha_of(m)),
+    "SGDRegressor": lambda m: by_name(m, m.loss),
+    "SGDClassifier": stochastic,
+    "Perceptron": lambda m: Mistakes(),
+    "PocketPerceptron": lambda m: Mistakes(),
+    "MulticlassPerceptron": lambda m: Mistakes(prototypes=True),
 }
+
+
+@dataclass(frozen=True)
+class Tube:
+    """The names and the parameter that the oracle knows the two losses with a tube by."""
+
+    name: str
+    epsilon: float
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A certificate, what it is about, and the coefficients it speaks of."""
+
+    certificate: Any
+    claim: Claim
+    coef: Array
+    intercept: Any
+    y: Array
+
+
+def statements(model: Any, y: Array) -> list[Statement]:
+    """Everything that the fitted model certifies: one statement, or one for each class where it gives them singly."""
+    claim = OBJECTIVES[type(model).__name__](model)
+    coef, intercept = np.asarray(model.coef_, dtype=float), np.asarray(model.intercept_, dtype=float)
+    whole = Statement(model.certificate_, claim, coef, intercept, y)
+    several = getattr(model, "certificates_", [])
+    if len(several) < 2:
+        return [whole]
+    rows = zip(several, coef, intercept, strict=True)
+    return [
+        replace(whole, certificate=certificate, coef=w, intercept=b, y=against_rest(y, k))
+        for k, (certificate, w, b) in enumerate(rows)
+    ]
 
 
 def design(model: Any, X: Array, weight: Array | None = None) -> Array:

@@ -11,16 +11,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from tests.contract.data import fit, make, unbothered, weights
 from tests.contract.discovery import Case, parametrize
-from tests.contract.objectives import OBJECTIVES, Objective, design
+from tests.contract.objectives import OBJECTIVES, Objective, Statement, design, statements
 from tests.evaluation.user_losses import LogCosh, Tweedie
 from tests.oracles import convex
 
 from certifit import Certificate, LinearModel
 from certifit.losses import LOSSES, EpsilonInsensitive, Huber, Quantile
-from certifit.models.linear import BaseLinear
 from certifit.penalties import L1, Box, ElasticNet, L1Ball, L2Ball, Lq
 
 PREDICTORS = parametrize(lambda case: case.predicts)
@@ -52,12 +52,13 @@ def assert_valid(certificate: Certificate, tol: float) -> None:
         certificate.objective = 0.0  # type: ignore[misc]
 
 
-def assert_honest(
-    certificate: Certificate, claim: Objective, model: Any, X: Any, y: Any, weight: Any, optimum: float
-) -> None:
+def assert_honest(statement: Statement, X: Any, weight: Any, fit_intercept: bool) -> None:
     """Objective and bound against independent values."""
-    scale = claim.of_best_constant(y, weight, model.fit_intercept)
-    assert certificate.objective == pytest.approx(claim.at(model, X, y, weight), rel=1e-9, abs=1e-13 * scale)
+    certificate, claim, coef, y = statement.certificate, statement.claim, statement.coef, statement.y
+    optimum = claim.optimum(X, y, weight, fit_intercept)
+    scale = claim.of_best_constant(y, weight, fit_intercept)
+    reached = claim.at(coef, statement.intercept, X, y, weight)
+    assert certificate.objective == pytest.approx(reached, rel=1e-9, abs=1e-13 * scale)
     accuracy = 1e-9 * max(scale, optimum)
     assert certificate.bound <= optimum + accuracy, "the bound is above the optimum"
     assert certificate.objective >= optimum - accuracy, "the objective is below the optimum"
@@ -66,9 +67,22 @@ def assert_honest(
         constraint = claim.constraint
         if isinstance(constraint, str):
             assert constraint == "non_negative"
-            assert (model.coef_ >= 0).all()
+            assert (coef >= 0).all()
         else:
-            assert constraint.contains(np.asarray(model.coef_, dtype=float))
+            assert constraint.contains(coef)
+
+
+def assert_all_honest(model: Any, X: Any, y: Any, weight: Any = None) -> None:
+    """Everything that a fitted model states, against independent values."""
+    matrix = design(model, X, weight)
+    told = statements(model, y)
+    for statement in told:
+        if statement.certificate.kind != "none":
+            assert_honest(statement, matrix, weight, model.fit_intercept)
+    if len(told) > 1:  # one certificate for each class: the model as a whole is as good as the worst
+        worst = max(told, key=lambda statement: statement.certificate.relative_gap).certificate
+        assert model.certificate_.relative_gap == worst.relative_gap
+        assert model.certificate_.certified == all(statement.certificate.certified for statement in told)
 
 
 @PREDICTORS
@@ -91,13 +105,32 @@ def test_default_settings_are_certified_on_easy_data(case: Case) -> None:
     assert model.certificate_.certified or model.certificate_.kind == "none"
 
 
-@parametrize(lambda case: issubclass(case.cls, BaseLinear), one_each=True)
-def test_every_convex_linear_model_states_its_objective(case: Case) -> None:
+def separable(case: Case) -> tuple[Any, Any]:
+    """Classes that planes keep apart, for claims that exist on such rows only."""
     X, y = make(case)
+    assert y is not None
+    around = np.random.default_rng(4).normal(size=(case.classes, X.shape[1]))
+    return 0.1 * X + around[y], y
+
+
+@PREDICTORS
+def test_every_linear_model_with_a_certificate_states_its_objective(case: Case) -> None:
+    data = [make(case)] + ([separable(case)] if is_classifier(case.build()) else [])
+    for X, y in data:
+        with unbothered():
+            model = fit(case.build(random_state=0), X, y)
+        if hasattr(model, "coef_") and model.certificate_.kind != "none":
+            assert case.cls.__name__ in OBJECTIVES, "write its formula down in tests/contract/objectives.py"
+
+
+@parametrize(lambda case: case.cls.__name__ in OBJECTIVES and is_classifier(case.build()))
+def test_the_certificate_is_honest_on_classes_that_planes_keep_apart(case: Case) -> None:
+    X, y = separable(case)
     with unbothered():
         model = fit(case.build(random_state=0), X, y)
-    if hasattr(model, "coef_") and model.certificate_.kind != "none":
-        assert case.cls.__name__ in OBJECTIVES, "write its formula down in tests/contract/objectives.py"
+    assert_valid(model.certificate_, getattr(model, "tol", np.inf))
+    assert model.certificate_.kind != "none"
+    assert_all_honest(model, X, y)
 
 
 @CONVEX
@@ -107,38 +140,45 @@ def test_the_certificate_is_honest(case: Case, weighted: bool, fit_intercept: bo
     X, y = make(case)
     assert y is not None
     weight = weights() if weighted else None
-    model = case.build(fit_intercept=fit_intercept)
+    model = case.build(fit_intercept=fit_intercept, random_state=0)
     with unbothered():
         fit(model, X, y, weight)
-    claim = OBJECTIVES[case.cls.__name__](model)
-    matrix = design(model, X, weight)
-    optimum = claim.optimum(matrix, y, weight, fit_intercept)
     assert_valid(model.certificate_, getattr(model, "tol", np.inf))
-    assert_honest(model.certificate_, claim, model, matrix, y, weight, optimum)
+    assert_all_honest(model, X, y, weight)
 
 
 @CONVEX
-@pytest.mark.parametrize("max_iter", [1, 2])
-def test_a_fit_that_stops_early_says_so_once_and_stays_honest(case: Case, max_iter: int) -> None:
-    if not case.has("max_iter"):
+@pytest.mark.parametrize("shape", [(12, 30), (30, 29)])
+def test_the_certificate_is_honest_with_many_columns(case: Case, shape: tuple[int, int]) -> None:
+    """Unpenalized models fit such rows exactly: every bound above zero would then be false."""
+    X, y = make(case, *shape)
+    assert y is not None
+    with unbothered():
+        model = fit(case.build(random_state=0), X, y)
+    assert_valid(model.certificate_, getattr(model, "tol", np.inf))
+    assert_all_honest(model, X, y)
+
+
+@CONVEX
+@pytest.mark.parametrize("most", [1, 2])
+def test_a_fit_that_stops_early_says_so_once_and_stays_honest(case: Case, most: int) -> None:
+    if not (case.has("max_iter") or case.has("max_epochs")):
         return
     X, y = make(case)
     assert y is not None
-    model = case.build(max_iter=max_iter, tol=1e-13)
+    model = case.build(max_iter=most, max_epochs=most, tol=1e-13, random_state=0)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         fit(model, X, y)
     told = [w for w in caught if issubclass(w.category, ConvergenceWarning)]
-    assert len(told) == (0 if model.certificate_.certified else 1)
+    silent = model.certificate_.certified or model.certificate_.kind == "none"
+    assert len(told) == (0 if silent else 1)
     assert not [w for w in caught if issubclass(w.category, RuntimeWarning)]
     if told:
         assert case.cls.__name__ in str(told[0].message)
         assert told[0].filename.endswith("data.py"), "the warning should point at the caller of fit"
-    claim = OBJECTIVES[case.cls.__name__](model)
-    matrix = design(model, X)
     assert_valid(model.certificate_, getattr(model, "tol", np.inf))
-    optimum = claim.optimum(matrix, y, None, model.fit_intercept)
-    assert_honest(model.certificate_, claim, model, matrix, y, None, optimum)
+    assert_all_honest(model, X, y)
 
 
 # The perceptron's loss has the perfect constant 0, so that its relative gap has no unit.
@@ -163,10 +203,8 @@ def test_every_loss_penalty_and_constraint(loss: Any, penalty: Any, constraint: 
     model = case.build()
     with unbothered():
         fit(model, X, y, weight)
-    claim = Objective(loss, penalty, 0.03, constraint)
-    optimum = claim.optimum(X, y, weight, True)
     assert_valid(model.certificate_, getattr(model, "tol", np.inf))
-    assert_honest(model.certificate_, claim, model, X, y, weight, optimum)
+    assert_all_honest(model, X, y, weight)
     assert model.certificate_.certified, str(model.certificate_)
 
 
@@ -234,9 +272,51 @@ def test_solvers_agree_and_are_all_honest() -> None:
             assert name in refusal
             assert "auto" in refusal
             continue
-        claim = Objective(loss, penalty, 0.03, constraint)
-        optimum = claim.optimum(X, y, None, True)
         assert_valid(model.certificate_, getattr(model, "tol", np.inf))
-        assert_honest(model.certificate_, claim, model, X, y, None, optimum)
+        assert_all_honest(model, X, y)
         assert model.solver_ == name
         assert model.certificate_.relative_gap <= 1e-3, f"{name} on {loss}, {penalty}, {constraint}"
+
+
+WEAK = [Huber(0.01), Huber(0.3), Huber(2.0), "hinge", "absolute", "squared"]
+
+
+@pytest.mark.parametrize("solver", ["auto", "newton", "newton_cg", "gradient", "prox_newton", "smoothing"])
+def test_no_bound_is_above_the_optimum_where_proofs_are_hard(solver: str) -> None:
+    """Unpenalized models need dual points orthogonal to every column, which rows without curvature cannot give."""
+    rng = np.random.default_rng(len(solver))
+    tried = 0
+    for _ in range(40):
+        n, d = int(rng.integers(4, 40)), int(rng.integers(1, 30))
+        X, loss = rng.normal(size=(n, d)), WEAK[int(rng.integers(len(WEAK)))]
+        y = X @ rng.normal(size=d) * rng.integers(0, 2) + rng.standard_t(1.2, size=n)
+        if loss == "hinge":
+            y = (y > np.median(y)).astype(float)
+        model = LinearModel(
+            loss=loss,
+            penalty=None,
+            constraint="non_negative" if rng.random() < 0.2 else None,
+            solver=solver,
+            max_iter=int(rng.choice([1, 2, 3, 5, 300])),
+            fit_intercept=bool(rng.random() < 0.7),
+        )
+        if refused(model, X, y):
+            continue
+        tried += 1
+        claim = Objective(loss, None, 0.0, model.constraint)
+        optimum = claim.optimum(X, y, None, model.fit_intercept)
+        scale = max(optimum, claim.of_best_constant(y, None, model.fit_intercept))
+        assert model.certificate_.bound <= optimum + 1e-7 * scale, f"{model} on {n} x {d}"
+        assert model.certificate_.objective >= optimum - 1e-7 * scale
+    assert tried >= 5
+
+
+@pytest.mark.parametrize("seed", [5, 15, 19, 29])
+def test_a_dual_point_outside_its_domain_proves_nothing(seed: int) -> None:
+    """At the start all scores are zero, and say nothing about what moving a slope into its domain costs."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(26, 8)), (rng.normal(size=26) > 0).astype(float)
+    model = LinearModel(loss="hinge", penalty=None, constraint="non_negative", solver="smoothing", max_iter=1)
+    with unbothered():
+        model.fit(X, y)
+    assert_all_honest(model, X, y)

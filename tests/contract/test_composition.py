@@ -71,12 +71,15 @@ def test_grid_search(case: Case) -> None:
     assert search.best_params_.keys() == grid.keys()
 
 
-@PREDICTORS
+@parametrize(lambda case: case.supervised, one_each=True)
 def test_cross_val_score_in_two_processes(case: Case) -> None:
     X, y = make(case)
     with unbothered():
-        one = cross_val_score(case.build(random_state=0), X, y, cv=3, error_score="raise")
+        one, two = (
+            cross_val_score(case.build(random_state=0), X, y, cv=3, error_score="raise", n_jobs=jobs) for jobs in (1, 2)
+        )
     assert np.isfinite(one).all()
+    np.testing.assert_array_equal(one, two)
 
 
 @EVERY

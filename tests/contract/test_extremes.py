@@ -63,7 +63,7 @@ UNPENALIZED: list[tuple[str, dict[str, Any]]] = [
     *(("LinearModel", {"loss": name, "penalty": None}) for name in LOSSES),
 ]
 POSSIBLE = [Case(NAMES[name], params) for name, params in UNPENALIZED if name in NAMES]
-UNPENALIZED_CASES = pytest.mark.parametrize("case", [case for case in POSSIBLE if case.target != "binary"], ids=str)
+UNPENALIZED_CASES = pytest.mark.parametrize("case", [case for case in POSSIBLE if case.target != "labels"], ids=str)
 HOMOGENEOUS = ("LinearRegression", "LADRegressor", "QuantileRegressor", "ChebyshevRegressor")
 
 

@@ -51,6 +51,29 @@ def test_n_jobs_does_not_change_the_result(case: Case) -> None:
     np.testing.assert_array_equal(output(one, X), output(two, X))
 
 
+@parametrize(lambda case: case.has("n_jobs"), one_each=True)
+def test_n_jobs_does_not_change_the_result_where_threads_share_the_rows(case: Case) -> None:
+    X, y = make(case, n=20_000, d=8)
+    options = {"random_state": 0, "n_estimators": 4, "max_epochs": 3}
+    with unbothered():
+        one, two = (fit(case.build(n_jobs=jobs, **options), X, y) for jobs in (1, 2))
+    for name in LEARNED:
+        if hasattr(one, name):
+            np.testing.assert_array_equal(getattr(one, name), getattr(two, name))
+    np.testing.assert_array_equal(output(one, X), output(two, X))
+
+
+@parametrize(lambda case: case.has("verbose"))
+def test_a_progress_bar_changes_nothing(case: Case, capsys: pytest.CaptureFixture[str]) -> None:
+    X, y = make(case)
+    with unbothered():
+        silent = fit(case.build(random_state=0), X, y)
+        assert capsys.readouterr().out == ""
+        loud = fit(case.build(random_state=0, verbose=1), X, y)
+    assert capsys.readouterr().out.strip(), "verbose=1 should show something"
+    np.testing.assert_array_equal(output(loud, X), output(silent, X))
+
+
 @EVERY
 def test_threads_of_libraries_change_rounding_only(case: Case) -> None:
     X, y = make(case, n=400, d=30)
@@ -128,7 +151,7 @@ def test_whole_numbers_are_numbers(case: Case, dtype: Any) -> None:
 def test_whole_targets_are_numbers(case: Case) -> None:
     X, y = make(case)
     assert y is not None
-    whole = y if case.target == "binary" else np.round(3 * np.abs(y)).astype(np.int64) + 1
+    whole = y if case.target == "labels" else np.round(3 * np.abs(y)).astype(np.int64) + 1
     with unbothered():
         model = fit(case.precise(random_state=0), X, whole)
         wanted = fit(case.precise(random_state=0), X, whole.astype(float))
@@ -146,6 +169,9 @@ def test_single_precision_stays_single(case: Case) -> None:
         result = output(model, rows)
         if result.dtype.kind == "f":
             assert result.dtype == dtype
+        for method in ("decision_function", "predict_proba", "predict_log_proba"):
+            if hasattr(model, method):
+                assert getattr(model, method)(rows).dtype == dtype, method
         if hasattr(model, "coef_"):
             assert model.coef_.dtype == dtype
     result = output(single, small)

@@ -127,6 +127,11 @@ def test_missing_and_infinite_entries_are_named(case: Case, bad: float) -> None:
     X, y = sparse_data(case)
     X[3, 2] = bad
     for matrix in (sp.csr_array(X), sp.csc_array(X)):
+        if np.isnan(bad) and case.allows_missing:  # what is missing is missing in every format
+            with unbothered():
+                model, wanted = (fit(case.build(random_state=0), rows, y) for rows in (matrix, X))
+            assert_same(output(model, matrix), output(wanted, X), 1e-9)
+            continue
         with pytest.raises(ValueError, match=r"(?s)(NaN|infinity).*2"):
             fit(case.build(), matrix, y)
 
@@ -136,9 +141,10 @@ def test_empty_rows_and_columns(case: Case) -> None:
     X, y = sparse_data(case)
     X[5] = 0.0
     X[:, 1] = 0.0
+    rows = features(case, seed=1)  # without empty rows, where classes may tie
     with unbothered():
-        wanted = output(fit(case.precise(random_state=0), X, y), X)
-        assert_same(output(fit(case.precise(random_state=0), sp.csr_array(X), y), sp.csr_array(X)), wanted)
+        wanted = output(fit(case.precise(random_state=0), X, y), rows)
+        assert_same(output(fit(case.precise(random_state=0), sp.csr_array(X), y), sp.csr_array(rows)), wanted)
 
 
 @parametrize(lambda case: not case.takes_sparse)

@@ -46,11 +46,25 @@ def test_weight_zero_drops_the_row(case: Case) -> None:
 @parametrize(lambda case: case.takes_weights and not case.draws and not case.counts_rows)
 @pytest.mark.parametrize("factor", [1e-100, 0.3, 8.0, 1e100])
 def test_only_proportions_of_weights_matter(case: Case, factor: float) -> None:
+    """Not where a method leaves out one row at a time: of a row with weight 2 one copy is left out and its twin stays,
+    so that doubling every weight doubles the copies and changes what is left. An estimator says so itself.
+    """
     X, y = make(case)
     weight = weights()
     with unbothered():
         one = fit(case.precise(), X, y, weight)
         other = fit(case.precise(), X, y, factor * weight)
+    assert_same(output(other, X), output(one, X))
+
+
+@parametrize(lambda case: case.takes_weights and not case.draws and case.counts_rows)
+def test_weights_that_are_counts_are_multiplied_like_rows(case: Case) -> None:
+    X, y = make(case)
+    weight = weights()
+    twice = np.tile(np.arange(N), 2)
+    with unbothered():
+        one = fit(case.precise(), X, y, 2 * weight)
+        other = fit(case.precise(), *rows_of(X, y, twice), weight[twice])
     assert_same(output(other, X), output(one, X))
 
 
@@ -63,6 +77,26 @@ def test_equal_weights_are_no_weights(case: Case) -> None:
         scalar = fit(case.precise(), X, y, 1.0 if case.counts_rows else 2.0)
     assert_same(output(ones, X), output(without, X), 1e-12)
     assert_same(output(scalar, X), output(without, X))
+
+
+@DRAWN
+def test_weight_zero_drops_the_row_before_anything_is_drawn(case: Case) -> None:
+    X, y = make(case)
+    kept = weights() > 0
+    spoiled = np.where(kept[:, None], X, 1e6)
+    with unbothered():
+        dropped = fit(case.build(random_state=0), *rows_of(X, y, kept))
+        weighted = fit(case.build(random_state=0), spoiled, y, kept.astype(float))
+    assert_same(output(weighted, X), output(dropped, X), 1e-9)
+
+
+@DRAWN
+def test_weights_of_one_change_no_draw(case: Case) -> None:
+    X, y = make(case)
+    with unbothered():
+        without = fit(case.build(random_state=0), X, y)
+        ones = fit(case.build(random_state=0), X, y, np.ones(N))
+    assert_same(output(ones, X), output(without, X), 1e-12)
 
 
 @DRAWN

@@ -27,6 +27,7 @@ LOSSES: dict[str, Callable[[Array, Any, dict[str, Any]], Any]] = {
     "huber": lambda y, f, p: 0.5 * p["curvature"] * cp.huber(f - y, p["delta"]),
     "quantile": lambda y, f, p: p["quantile"] * cp.pos(y - f) + (1 - p["quantile"]) * cp.pos(f - y),
     "epsilon_insensitive": lambda y, f, p: cp.pos(cp.abs(f - y) - p["epsilon"]),
+    "squared_epsilon_insensitive": lambda y, f, p: 0.5 * cp.square(cp.pos(cp.abs(f - y) - p["epsilon"])),
     "relative": lambda y, f, p: cp.multiply(1 / np.abs(y), cp.abs(f - y)),
     "poisson": lambda y, f, p: cp.exp(f) - cp.multiply(y, f) - y + xlogy(y, y),
     "gamma": lambda y, f, p: cp.multiply(y, cp.exp(-f)) + f - 1 - np.log(y),

@@ -216,7 +216,11 @@ class MinMaxScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             Itself.
         """
         check_real("low", self.low, low=-np.inf, open_low=True)
-        check_real("high", self.high, low=self.low, open_low=True, high=np.inf, open_high=True)
+        check_real("high", self.high, open_high=True)
+        if not self.low < self.high:
+            raise ValueError(
+                f"high must be a number in ({self.low:g}, inf), above low={self.low!r}; got {self.high!r}."
+            )
         check_choice("clip", self.clip, (True, False))
         X = check_x(self, X, reset=True, accept_sparse=False)
         X, _ = weighted_rows(X, sample_weight)
