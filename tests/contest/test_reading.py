@@ -238,3 +238,27 @@ def test_awkward_pandas_frames() -> None:
         read_table(pd.DataFrame([[1, 2]], columns=["a", "a"]))
     with pytest.raises(TableError, match="0 rows"):
         read_table(pd.DataFrame({"a": []}))
+
+
+@pytest.mark.parametrize("piece", [257, 301, 4096])  # the first piece also tells the types
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+def test_a_large_file_read_in_pieces_is_the_same_table(
+    piece: int, mark: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Line ends within quotes, quotes within quotes and gaps, cut at every place."""
+    rng = np.random.default_rng(0)
+    words = ["plain", "two\nlines", 'a "quoted" word', "comma, inside", None, "Ünï"]
+    frame = pl.DataFrame(
+        {
+            "name\nof two lines": [words[k] for k in rng.integers(0, 6, 300)],
+            "number": [None if k % 17 == 0 else float(v) for k, v in enumerate(rng.normal(size=300).round(4))],
+            "y": rng.choice(["yes", "no"], 300),
+        }
+    )
+    path = tmp_path / "t.csv"
+    path.write_bytes(mark + frame.write_csv().encode())
+    whole = read_table(path).frame
+    monkeypatch.setattr("certifit.contest.delimited.LARGE", 1000)
+    monkeypatch.setattr("certifit.contest.delimited.PIECE", piece)
+    pieces = read_table(path).frame.with_columns(pl.col(pl.Categorical).cast(pl.String))
+    assert pieces.equals(whole)

@@ -6,10 +6,11 @@ way: record by record, rows that do not fit are left out and named by their line
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,8 @@ RARE_DELIMITERS = {" ": "blank", ":": "colon"}
 SAMPLE_RECORDS = 200
 LONGEST_FIELD = 1 << 24
 BLOCK = 1 << 22
+INFERRED = 10_000  # rows that tell the types
+PIECE = 1 << 24
 LARGE = 1 << 26
 """Bytes from which memory is saved: words that return often become categories, and whole numbers are read as the
 floating point numbers they will be."""
@@ -237,9 +240,11 @@ def _fast(
         "separator": layout.delimiter,
         "has_header": layout.has_header,
         "skip_lines": layout.skip,
-        "infer_schema_length": 10_000 if infer else 0,
+        "infer_schema_length": INFERRED if infer else 0,
     }
-    head = pl.read_csv(content, n_rows=1000, **{**common, "infer_schema_length": 0})
+    size = content.stat().st_size if isinstance(content, Path) else len(content)
+    first = content if size <= LARGE else _first_rows(content)
+    head = pl.read_csv(first, n_rows=1000, **{**common, "infer_schema_length": 0})
     if not every_marker:
         seen = head.select(pl.all().is_in(SPELLINGS).any()).row(0)
         names = [name for name, some in zip(head.columns, seen, strict=True) if some]
@@ -251,13 +256,56 @@ def _fast(
         for j, own in enumerate(head.columns)
         if (infer and coded[j]) or (j < len(layout.names) and layout.names[j] in as_text)
     }
-    size = content.stat().st_size if isinstance(content, Path) else len(content)
     if infer and size > LARGE:
-        types = pl.read_csv(content, n_rows=1000, schema_overrides=keep, **common).schema
+        types = pl.read_csv(first, n_rows=INFERRED, schema_overrides=keep, **common).schema
         often = [own for own in head.columns if own not in keep and head.get_column(own).n_unique() < FEW]
         keep |= {own: pl.Categorical for own in often if types[own] == pl.String}
         keep |= {own: pl.Float64 for own, kind in types.items() if kind.is_integer()}
+        if isinstance(content, Path):
+            options = {name: common[name] for name in ("separator", "null_values")}
+            return _in_blocks(content, layout, {**types, **keep}, options)
     return pl.read_csv(content, schema_overrides=keep, **common)
+
+
+def _in_blocks(path: Path, layout: Layout, schema: Mapping[str, Any], options: dict[str, Any]) -> pl.DataFrame:
+    """A large file read piece by piece: mapped as a whole, it would stay in memory beside the table."""
+    import polars as pl
+
+    parts, rest = [], b""
+    with path.open("rb") as file:
+        if file.read(len(codecs.BOM_UTF8)) != codecs.BOM_UTF8:
+            file.seek(0)
+        for _ in range(layout.skip):
+            file.readline()
+        if layout.has_header:
+            header = file.readline()
+            while header.count(b'"') % 2:  # a name with a line end in it
+                header += file.readline()
+        while True:
+            block = file.read(PIECE)
+            data = rest + block
+            cut = _end_of_rows(data) if block else len(data)
+            if cut:
+                parts.append(pl.read_csv(data[:cut], has_header=False, schema=schema, **options))
+            rest = data[cut:]
+            if not block:
+                return pl.concat(parts, rechunk=False)
+
+
+def _first_rows(content: Path | bytes) -> bytes:
+    """The first piece of a large file, which need not be mapped for them."""
+    data = next(_blocks(content, PIECE))
+    return data[: _end_of_rows(data) or len(data)]
+
+
+def _end_of_rows(data: bytes) -> int:
+    """Length of the complete rows at the start of the data: up to the last line end that is not within quotes."""
+    if b'"' not in data:
+        return data.rfind(b"\n") + 1
+    letters = np.frombuffer(data, dtype=np.uint8)
+    outside = np.cumsum(letters == 34, dtype=np.int64) % 2 == 0
+    ends = np.flatnonzero((letters == 10) & outside)
+    return int(ends[-1]) + 1 if ends.size else 0
 
 
 def _short_rows(content: Path | bytes, layout: Layout, frame: pl.DataFrame) -> bool:
@@ -288,12 +336,12 @@ def _short_rows(content: Path | bytes, layout: Layout, frame: pl.DataFrame) -> b
     return found != expected
 
 
-def _blocks(content: Path | bytes) -> Iterator[bytes]:
+def _blocks(content: Path | bytes, length: int = BLOCK) -> Iterator[bytes]:
     if isinstance(content, bytes):
-        yield from (content[start : start + BLOCK] for start in range(0, len(content), BLOCK))
+        yield from (content[start : start + length] for start in range(0, len(content), length))
         return
     with content.open("rb") as file:
-        while block := file.read(BLOCK):
+        while block := file.read(length):
             yield block
 
 
