@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from scipy.special import expit
 from tests.contest.tables import loans, prices
@@ -14,6 +15,7 @@ from certifit.contest.blend import blend_weights
 from certifit.contest.calibrated import Calibrated
 from certifit.contest.encoded import EncodedTable
 from certifit.contest.entrants import ENTRANTS, Encoded, Entrant, Path, Predict, Setting, entrants_for, predictor
+from certifit.contest.finalists import _candidates
 from certifit.contest.judging import judge_for
 from certifit.contest.limits import OutOfTime
 from certifit.contest.model import Chain
@@ -218,3 +220,18 @@ def test_intervals_of_more_entrants_are_wider() -> None:
         score = Referee(table.features, table.y, judge, 0).judge("r", model, entrants).score
         widths.append(score.high - score.low)
     assert widths[1] > widths[0]
+
+
+def test_of_very_many_columns_those_that_matter_are_shuffled() -> None:
+    rng = np.random.default_rng(0)
+    features = pl.DataFrame(rng.normal(size=(500, 200)), schema=[f"x{j}" for j in range(200)])
+    features = features.with_columns(pl.Series("town", rng.choice(["a", "b", "c"], 500)))
+
+    def predict(X: pl.DataFrame) -> Any:
+        return X["x7"].to_numpy() ** 2 + 3.0 * (X["town"] == "b").to_numpy() + np.abs(X["x150"].to_numpy())
+
+    chosen = _candidates(predict, features, 0)
+    assert chosen is not None
+    assert len(chosen) == 60
+    assert {"x7", "town", "x150"} <= set(chosen)
+    assert _candidates(predict, features.select("x7", "town", "x150"), 0) is None

@@ -34,6 +34,8 @@ __all__ = ["choose_finalists", "diagnose"]
 
 MOST = 4
 MOST_ROWS = 2000  # sealed rows that importance and dependence are computed on
+MOST_SHUFFLED = 60  # columns whose importance is computed
+LEVELS = 16
 SHOWN = {"importance": 20, "dependence": 6, "coefficients": 25, "scatter": 800, "rules": 6000}
 
 
@@ -170,12 +172,35 @@ def _importance(run: _Run, predict: Callable[[Any], Array], features: pl.DataFra
         y,
         run.judge.metric,
         n_repeats=3,
+        columns=_candidates(predict, features, run.setting.seed),
         random_state=run.setting.seed,
         max_rows=MOST_ROWS,
         classes=run.judge.classes,
     )
     shown = found[: SHOWN["importance"]]
     return [{"feature": f.feature, "mean": f.mean, "low": f.low, "high": f.high} for f in shown]
+
+
+def _candidates(predict: Callable[[Any], Array], features: pl.DataFrame, seed: int) -> list[str] | None:
+    """All columns, or of very many those that go most with the predictions: shuffling each of thousands would take hours."""
+    if features.width <= MOST_SHUFFLED:
+        return None
+    rows = np.random.default_rng(seed).permutation(features.height)[:MOST_ROWS]
+    part = features[rows]
+    predicted = predict(part)
+    target = predicted if predicted.ndim == 1 else predicted[:, -1]
+    spread = float(np.var(target))
+    if spread == 0.0:
+        return list(features.columns[:MOST_SHUFFLED])
+    shares = {}
+    for name in features.columns:
+        # The share of the variance of the predictions that the levels of the column explain, numbers cut at their quantiles.
+        codes = part.get_column(name).rank("dense").fill_null(0).to_numpy().astype(np.int64)
+        levels = codes * LEVELS // (int(codes.max()) + 1) if codes.max() >= LEVELS else codes
+        count = np.bincount(levels)
+        mean = np.bincount(levels, weights=target)[count > 0] / count[count > 0]
+        shares[name] = float(count[count > 0] @ (mean - target.mean()) ** 2) / (spread * target.shape[0])
+    return sorted(shares, key=lambda name: -shares[name])[:MOST_SHUFFLED]
 
 
 def _dependence(run: _Run, predict: Callable[[Any], Array], features: pl.DataFrame, name: str) -> dict[str, Any]:

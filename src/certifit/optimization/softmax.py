@@ -22,6 +22,7 @@ import scipy.sparse as sp
 from scipy.linalg import blas
 from scipy.special import xlogy
 
+import certifit._native.softmax as _softmax
 from certifit._types import Array, Matrix, is_sparse
 from certifit.base import Progress
 from certifit.certificate import Certificate
@@ -200,6 +201,14 @@ def evaluate(problem: SoftmaxProblem, W: Array, b: Array) -> State:
     """Scores, probabilities, objective and gradient at (W, b): each row is read once."""
     K, n = problem.n_classes, problem.shape[0]
     f, probability = np.empty((K, n)), np.empty((K, n))
+    if problem.dense and problem.X.flags.c_contiguous:
+        sums = np.empty((K, problem.shape[1] + 1))
+        point = (np.ascontiguousarray(W), np.ascontiguousarray(b))
+        value = _softmax.evaluate(problem.X, problem.y, problem.p, *point, f, probability, sums, problem.threads)
+        gradient, gradient_b = sums[:, 1:], sums[:, 0].copy()
+        if not problem.fit_intercept:
+            gradient_b[:] = 0.0
+        return State(W, b, f, probability, value + problem.penalty(W), gradient, gradient_b)
 
     def work(chunk: slice) -> tuple[float, Array, Array]:
         value, gradient, gradient_b = 0.0, np.zeros((K, problem.shape[1])), np.zeros(K)

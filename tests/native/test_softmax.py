@@ -1,0 +1,74 @@
+"""One pass of softmax regression against NumPy, for every width and remainder; threads; bad input."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import certifit._native.softmax as native
+import numpy as np
+import pytest
+from scipy.special import log_softmax, softmax
+
+
+def run(X: Any, y: Any, p: Any, W: Any, b: Any, threads: int = 1) -> tuple[float, Any, Any, Any]:
+    K, n = W.shape[0], X.shape[0]
+    f, pi, sums = np.empty((K, n)), np.empty((K, n)), np.empty((K, X.shape[1] + 1))
+    return native.evaluate(X, y, p, W, b, f, pi, sums, threads), f, pi, sums
+
+
+def data(n: int, d: int, K: int, dtype: Any = np.float64) -> tuple[Any, ...]:
+    rng = np.random.default_rng(n + 31 * d + 7 * K)
+    p = rng.uniform(0.1, 1.0, n)
+    X = rng.normal(size=(n, d)).astype(dtype)
+    return X, rng.integers(0, K, n), p / p.sum(), rng.normal(size=(K, d)), rng.normal(size=K)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("K", [1, 2, 3, 7, 8, 9, 17])
+@pytest.mark.parametrize(("n", "d"), [(1, 1), (3, 5), (64, 3), (67, 0), (130, 11), (5000, 40)])
+def test_agrees_with_numpy(n: int, d: int, K: int, dtype: Any) -> None:
+    X, y, p, W, b = data(n, d, K, dtype)
+    value, f, pi, sums = run(X, y, p, W, b)
+    wanted = X.astype(np.float64) @ W.T + b
+    np.testing.assert_allclose(f, wanted.T, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(pi, softmax(wanted, axis=1).T, rtol=1e-10, atol=1e-300)
+    assert value == pytest.approx(-float(p @ log_softmax(wanted, axis=1)[np.arange(n), y]), rel=1e-11, abs=1e-15)
+    slope = softmax(wanted, axis=1)
+    slope[np.arange(n), y] -= 1.0
+    slope *= p[:, None]
+    np.testing.assert_allclose(sums, np.column_stack([slope.sum(axis=0), slope.T @ X]), rtol=1e-9, atol=1e-13)
+
+
+def test_threads_do_not_change_a_bit() -> None:
+    arguments = data(40_000, 30, 5)
+    one, two, many = (run(*arguments, threads=t) for t in (1, 2, 7))
+    for other in (two, many):
+        assert one[0] == other[0]
+        for a, b in zip(one[1:], other[1:], strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_huge_scores_do_not_overflow_and_nan_stays_nan() -> None:
+    X, y, p, W, b = data(20, 3, 4)
+    value, _, pi, _ = run(X, y, p, 1e300 * W, b)
+    assert np.isfinite(value)
+    np.testing.assert_allclose(pi.sum(axis=0), 1.0)
+    W[2, 1] = np.nan
+    assert np.isnan(run(X, y, p, W, b)[0])
+
+
+@pytest.mark.parametrize("change", ["y", "p", "W", "b", "class", "f", "threads"])
+def test_bad_shapes_are_refused(change: str) -> None:
+    X, y, p, W, b = data(10, 3, 4)
+    f, pi, sums = np.empty((4, 10)), np.empty((4, 10)), np.empty((4, 4))
+    bad: dict[str, tuple[Any, ...]] = {
+        "y": (X, y[:5], p, W, b, f, pi, sums, 1),
+        "p": (X, y, p[:5], W, b, f, pi, sums, 1),
+        "W": (X, y, p, np.ascontiguousarray(W[:, :2]), b, f, pi, sums, 1),
+        "b": (X, y, p, W, b[:2], f, pi, sums, 1),
+        "class": (X, y + 4, p, W, b, f, pi, sums, 1),
+        "f": (X, y, p, W, b, f[:2], pi, sums, 1),
+        "threads": (X, y, p, W, b, f, pi, sums, 0),
+    }
+    with pytest.raises(ValueError):
+        native.evaluate(*bad[change])
