@@ -246,7 +246,7 @@ def test_many_columns(tmp_path: Path) -> None:
     frame = pl.DataFrame(rng.normal(size=(60, 10_000)), schema=names).with_columns(pl.Series("y", ["a", "b"] * 30))
     frame.write_csv(tmp_path / "wide.csv")
     run = certifit(
-        "compete", tmp_path / "wide.csv", "-t", "y", "--entrants", "tree", "--time", "60", "-q", "--out", tmp_path / "o"
+        "compete", tmp_path / "wide.csv", "-t", "y", "--entrants", "tree", "--time", "12", "-q", "--out", tmp_path / "o"
     )
     assert run.returncode == 0, run.stderr
     assert (tmp_path / "o" / "report.html").stat().st_size < 3_000_000
