@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "exponential.hpp"
 #include "products.hpp"
 
 namespace certifit::softmax {
@@ -74,6 +75,15 @@ template <class T>
 
 }  // namespace detail
 
+// e^(z − highest) in place, the rows `width` apart; differences below −708 count as −708.
+CERTIFIT_CLONES [[maybe_unused]] static void exponentials(Index rows, Index width, const double* __restrict highest, double* __restrict z) {
+    for (Index r = 0; r < rows; ++r)
+        for (Index k = 0; k < width; ++k) {
+            const double a = z[r * width + k] - highest[r];
+            z[r * width + k] = exponential(a < -708.0 ? -708.0 : (a > 0.0 ? 0.0 : a));
+        }
+}
+
 #define CERTIFIT_SOFTMAX(T)                                                                                                  \
     CERTIFIT_CLONES [[maybe_unused]] static void forward(const T* x, Index rows, Index d, const double* W, const double* b,  \
                                                          Index width, double* z) {                                           \
@@ -87,65 +97,103 @@ CERTIFIT_SOFTMAX(double)
 CERTIFIT_SOFTMAX(float)
 #undef CERTIFIT_SOFTMAX
 
+constexpr Index kBlock = 64;  // rows at a time
+
 struct Rows {
     const std::int64_t* y;  // classes 0 … K − 1
     const double* p;
     Index n, classes;
 };
 
-struct Found {
-    double* f;     // classes × n
-    double* pi;    // classes × n
-    double* sums;  // classes × (d + 1): the slope of the intercept, then those of the coefficients
-    double value;
-};
-
-// W is classes × d, b has one number a class; X is stored row by row.
-template <class T>
-void evaluate(const T* X, Index d, const Rows& rows, const double* W, const double* b, Found& found, int threads) {
-    constexpr Index kBlock = 64;
+// The passes below share their shape: rows of slopes are made block by block, weighted by p, and summed with their rows of X.
+//
+// make(part, i, m, z, width) fills the slopes π − e_y of m rows into z and adds to part[0] and part[1] what else it sums up;
+// sums (classes × (d + 1)) gets the slope of the intercept, then those of the coefficients.
+template <class T, class Make>
+void pass(const T* X, Index d, const Rows& rows, double* sums, double* extra, int threads, Make&& make) {
     const Index n = rows.n, K = rows.classes, width = (K + 7) / 8 * 8;
-    std::vector<double> turned(d * width, 0.0), start(width, 0.0);
-    for (Index k = 0; k < K; ++k) {
-        start[k] = b[k];
-        for (Index j = 0; j < d; ++j) turned[j * width + k] = W[k * d + j];
-    }
-    const Index count = products::chunk_count(n, d + width, width), size = (d + 1) * width + 1;
+    const Index count = products::chunk_count(n, d + width, width), size = (d + 1) * width + 2;
     std::vector<double> parts(count * size, 0.0), block(count * kBlock * width);
     products::over_chunks(n, count, n * d * K, threads, [&](Index c, Index from, Index to) {
         double *part = parts.data() + c * size, *z = block.data() + c * kBlock * width;
         for (Index i = from; i < to; i += kBlock) {
             const Index m = std::min(kBlock, to - i);
-            forward(X + i * d, m, d, turned.data(), start.data(), width, z);
-            for (Index k = 0; k < K; ++k)
-                for (Index r = 0; r < m; ++r) found.f[k * n + i + r] = z[r * width + k];
+            make(part, i, m, z, width);
             for (Index r = 0; r < m; ++r) {
                 double* e = z + r * width;
-                const double own = e[rows.y[i + r]], p = rows.p[i + r];
-                double highest = e[0], total = 0.0;
-                for (Index k = 1; k < K; ++k) highest = e[k] > highest ? e[k] : highest;
-                for (Index k = 0; k < K; ++k) total += e[k] = std::exp(e[k] - highest);
-                const double loss = std::log(total) + (highest - own);
-                part[size - 1] += p * (loss < 0.0 ? 0.0 : loss);  // a NaN stays one
-                for (Index k = 0; k < K; ++k) e[k] /= total;
-            }
-            for (Index k = 0; k < K; ++k)
-                for (Index r = 0; r < m; ++r) found.pi[k * n + i + r] = z[r * width + k];
-            for (Index r = 0; r < m; ++r) {
-                double* e = z + r * width;
-                const double p = rows.p[i + r];
-                e[rows.y[i + r]] -= 1.0;
-                for (Index k = 0; k < K; ++k) part[k] += e[k] *= p;
+                for (Index k = 0; k < K; ++k) part[2 + k] += e[k] *= rows.p[i + r];
                 for (Index k = K; k < width; ++k) e[k] = 0.0;
             }
-            backward(X + i * d, m, d, z, width, part + width);
+            backward(X + i * d, m, d, z, width, part + 2 + width);
         }
     });
-    std::vector<double> sums(size);
-    products::add_up(parts, count, size, sums.data());
-    found.value = sums[size - 1];
+    std::vector<double> all(size);
+    products::add_up(parts, count, size, all.data());
+    extra[0] = all[0], extra[1] = all[1];
     for (Index k = 0; k < K; ++k)
-        for (Index j = 0; j <= d; ++j) found.sums[k * (d + 1) + j] = sums[j * width + k];
+        for (Index j = 0; j <= d; ++j) sums[k * (d + 1) + j] = all[2 + j * width + k];
+}
+
+// Scores f and probabilities pi (classes × n) at (W, b), W classes × d; returns the mean loss.
+template <class T>
+double evaluate(const T* X, Index d, const Rows& rows, const double* W, const double* b, double* f, double* pi, double* sums,
+                int threads) {
+    const Index n = rows.n, K = rows.classes, padded = (K + 7) / 8 * 8;
+    std::vector<double> turned(d * padded, 0.0), start(padded, 0.0);
+    for (Index k = 0; k < K; ++k) {
+        start[k] = b[k];
+        for (Index j = 0; j < d; ++j) turned[j * padded + k] = W[k * d + j];
+    }
+    double extra[2];
+    pass(X, d, rows, sums, extra, threads, [&](double* part, Index i, Index m, double* z, Index width) {
+        forward(X + i * d, m, d, turned.data(), start.data(), width, z);
+        for (Index k = 0; k < K; ++k)
+            for (Index r = 0; r < m; ++r) f[k * n + i + r] = z[r * width + k];
+        double highest[kBlock], behind[kBlock];
+        for (Index r = 0; r < m; ++r) {
+            const double* e = z + r * width;
+            double most = e[0], sum = 0.0;
+            for (Index k = 0; k < K; ++k) most = e[k] > most ? e[k] : most, sum += e[k];
+            highest[r] = most;
+            behind[r] = (most - e[rows.y[i + r]]) + 0.0 * sum;  // a NaN or an infinity among the scores stays visible
+        }
+        exponentials(m, width, highest, z);
+        for (Index r = 0; r < m; ++r) {
+            double *e = z + r * width, total = 0.0;
+            for (Index k = 0; k < K; ++k) total += e[k];
+            const double loss = std::log(total) + behind[r], unit = 1.0 / total;
+            part[0] += rows.p[i + r] * (loss < 0.0 ? 0.0 : loss);
+            for (Index k = 0; k < K; ++k) e[k] *= unit;
+        }
+        for (Index k = 0; k < K; ++k)
+            for (Index r = 0; r < m; ++r) pi[k * n + i + r] = z[r * width + k];
+        for (Index r = 0; r < m; ++r) z[r * width + rows.y[i + r]] -= 1.0;
+    });
+    return extra[0];
+}
+
+// The dual point θ = q − e_y with q = π + (diag(π) − ππᵀ)·shift: its sums, the negative entropy Σ p Σ_k q_k ln q_k, and how far
+// below zero (weighted) any q is: a point with a negative one is outside of the domain.
+template <class T>
+void dual(const T* X, Index d, const Rows& rows, const double* pi, const double* shift, double* sums, double* extra, int threads) {
+    const Index n = rows.n, K = rows.classes;
+    pass(X, d, rows, sums, extra, threads, [&](double* part, Index i, Index m, double* z, Index width) {
+        for (Index k = 0; k < K; ++k)
+            for (Index r = 0; r < m; ++r) z[r * width + k] = pi[k * n + i + r];
+        for (Index r = 0; r < m; ++r) {
+            double *q = z + r * width, mean = 0.0, entropy = 0.0, below = 0.0;
+            for (Index k = 0; k < K; ++k) mean += q[k] * shift[k];
+            for (Index k = 0; k < K; ++k) {
+                q[k] += q[k] * (shift[k] - mean);
+                if (q[k] > 0.0)
+                    entropy += q[k] * std::log(q[k]);
+                else if (!(q[k] == 0.0))
+                    below += 1.0;  // negative, or not a number
+            }
+            part[0] += rows.p[i + r] * entropy, part[1] += below;
+            q[rows.y[i + r]] -= 1.0;
+        }
+    });
 }
 
 }  // namespace certifit::softmax

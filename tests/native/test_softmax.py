@@ -39,6 +39,23 @@ def test_agrees_with_numpy(n: int, d: int, K: int, dtype: Any) -> None:
     np.testing.assert_allclose(sums, np.column_stack([slope.sum(axis=0), slope.T @ X]), rtol=1e-9, atol=1e-13)
 
 
+@pytest.mark.parametrize("K", [2, 5, 8, 11])
+@pytest.mark.parametrize(("n", "d"), [(3, 2), (70, 5), (4000, 33)])
+def test_the_dual_point_agrees_with_numpy(n: int, d: int, K: int) -> None:
+    X, y, p, W, b = data(n, d, K)
+    pi = np.ascontiguousarray(softmax(X @ W.T + b, axis=1).T)
+    shift = 0.1 * np.random.default_rng(0).normal(size=K)
+    sums = np.empty((K, d + 1))
+    entropy, inside = native.dual(X, y, p, pi, shift, sums, 2)
+    q = pi + pi * (shift[:, None] - shift @ pi)
+    assert inside
+    assert entropy == pytest.approx(float((q * np.log(q)).sum(axis=0) @ p), rel=1e-11)
+    theta = q.copy()
+    theta[y, np.arange(n)] -= 1.0
+    np.testing.assert_allclose(sums, np.column_stack([theta @ p, (theta * p) @ X]), rtol=1e-9, atol=1e-13)
+    assert not native.dual(X, y, p, pi, 1e3 * np.sign(shift) * np.arange(K), sums, 1)[1]
+
+
 def test_threads_do_not_change_a_bit() -> None:
     arguments = data(40_000, 30, 5)
     one, two, many = (run(*arguments, threads=t) for t in (1, 2, 7))

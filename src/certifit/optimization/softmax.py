@@ -85,6 +85,11 @@ class SoftmaxProblem:
         """Whether X is a NumPy array."""
         return not is_sparse(self.X)
 
+    @property
+    def by_row(self) -> bool:
+        """Whether X is a NumPy array with its rows one after the other, as the native passes want it."""
+        return self.dense and bool(self.X.flags.c_contiguous)
+
     def start(self) -> tuple[Array, Array]:
         """The best constant model."""
         return np.zeros((self.n_classes, self.shape[1])), self.constant.copy()
@@ -201,7 +206,7 @@ def evaluate(problem: SoftmaxProblem, W: Array, b: Array) -> State:
     """Scores, probabilities, objective and gradient at (W, b): each row is read once."""
     K, n = problem.n_classes, problem.shape[0]
     f, probability = np.empty((K, n)), np.empty((K, n))
-    if problem.dense and problem.X.flags.c_contiguous:
+    if problem.by_row:
         sums = np.empty((K, problem.shape[1] + 1))
         point = (np.ascontiguousarray(W), np.ascontiguousarray(b))
         value = _softmax.evaluate(problem.X, problem.y, problem.p, *point, f, probability, sums, problem.threads)
@@ -267,6 +272,8 @@ def dual_bound(problem: SoftmaxProblem, state: State, theta: Array | None = None
     if parts is None:
         return 0.0
     l1, l2 = parts
+    if theta is None and (l2 > 0.0).all() and not l1.any() and problem.by_row:
+        return _smooth_bound(problem, state)
     tight = np.flatnonzero((l1 == 0.0) & (l2 == 0.0))
     theta = slopes(problem, pi) if theta is None else theta
     with np.errstate(all="ignore"):
@@ -282,6 +289,27 @@ def dual_bound(problem: SoftmaxProblem, state: State, theta: Array | None = None
         largest = np.abs(v[:, bounded]).max(axis=0, initial=0.0)
         scale = float(np.where(largest > l1[bounded], l1[bounded] / largest, 1.0).min(initial=1.0))
         return max(0.0, dual_value(problem, scale * theta, scale * v) - slack) if scale > 0 else 0.0
+
+
+def _smooth_bound(problem: SoftmaxProblem, state: State) -> float:
+    """The bound of `dual_bound` with an L2 penalty on every column, in one pass over X."""
+    K, p, pi = problem.n_classes, problem.p, state.probability
+    shift = np.zeros(K)
+    if problem.fit_intercept:
+        bend = np.diag(pi @ p) - (pi * p) @ pi.T
+        for _ in range(2):  # the second step removes what rounding left of the first
+            left = state.gradient_b + bend @ shift
+            step = np.linalg.lstsq(bend + 1.0 / K**2, -left, rcond=None)[0]
+            shift += step - step.mean()
+    if not np.isfinite(shift).all():
+        return 0.0
+    sums = np.empty((K, problem.shape[1] + 1))
+    entropy, inside = _softmax.dual(problem.X, problem.y, p, pi, shift, sums, problem.threads)
+    if not inside:
+        return 0.0
+    slack = float(np.abs(sums[:, 0]) @ np.abs(state.b)) if problem.fit_intercept else 0.0
+    bound = -entropy - sum(problem.regularizer.conjugate(-row) for row in sums[:, 1:]) - slack
+    return max(bound, 0.0) if np.isfinite(bound) else 0.0
 
 
 def dual_value(problem: SoftmaxProblem, theta: Array, v: Array) -> float:
@@ -345,7 +373,7 @@ def block_hessian(problem: SoftmaxProblem, p: Array, pi: Array, *, single: bool 
 
     def work(chunk: slice) -> Array:
         total = np.zeros((K * D, K * D), order="F", dtype=dtype)
-        diagonal = np.zeros((K, D, D), dtype=dtype)
+        diagonal = np.zeros((D, K * D), dtype=dtype)
         for rows in row_blocks(chunk, K * D):
             part = problem.X[rows]
             part = part.toarray() if is_sparse(part) else part
@@ -354,13 +382,15 @@ def block_hessian(problem: SoftmaxProblem, p: Array, pi: Array, *, single: bool 
             tilde[:, :first], tilde[:, first:] = 1.0, part
             # p is about 1/n: scaled to one, its root neither vanishes nor overflows in single precision.
             weight, share = (n * p[rows]).astype(dtype), pi[:, rows].astype(dtype)
+            tilde *= np.sqrt(weight)[:, None]
             Z = np.empty((m, K, D), dtype=dtype)
-            np.multiply(tilde[:, None, :], (np.sqrt(weight) * share).T[:, :, None], out=Z)
-            total = syrk(-1.0, Z.reshape(m, K * D).T, beta=1.0, c=total, lower=1, overwrite_c=1)
-            for k in range(K):
-                diagonal[k] += (tilde * (weight * share[k])[:, None]).T @ tilde
+            np.multiply(tilde[:, None, :], share.T[:, :, None], out=Z)
+            side_by_side = Z.reshape(m, K * D)
+            total = syrk(-1.0, side_by_side.T, beta=1.0, c=total, lower=1, overwrite_c=1)
+            diagonal += tilde.T @ side_by_side
         for k in range(K):
-            total[k * D : (k + 1) * D, k * D : (k + 1) * D] += diagonal[k]
+            own = slice(k * D, (k + 1) * D)
+            total[own, own] += diagonal[:, own]
         return total
 
     # Every chunk holds a matrix of its own: few chunks when the matrix is large beside the rows.
@@ -369,9 +399,8 @@ def block_hessian(problem: SoftmaxProblem, p: Array, pi: Array, *, single: bool 
     for part in parts[1:]:
         total += part
     total /= n
-    upper = np.triu_indices(K * D, 1)
-    total[upper] = total.T[upper]
-    return total
+    lower = np.tril(total, -1)
+    return np.asarray(np.tril(total) + lower.T)
 
 
 def factored(hessian: Array, K: int) -> Solve:
