@@ -26,6 +26,7 @@ def summarize(run: Mapping[str, Any]) -> list[str]:
 def _question(run: Mapping[str, Any]) -> str:
     task, data = run["task"], run["data"]
     used = sum(column["role"] == "feature" for column in data["columns_info"])
+    source = "the data frame" if data["source"] == "data frame" else data["source"]
     asked = {
         "binary": f"whether {task['target']} is {task['positive']}",
         "multiclass": f"which of {len(task['classes'] or ())} classes {task['target']} is",
@@ -33,7 +34,7 @@ def _question(run: Mapping[str, Any]) -> str:
     }[task["kind"]]
     return (
         f"The question was {asked}, from {used} column{'' if used == 1 else 's'} of {number(data['rows'])} rows of "
-        f"{data['source']}; {number(data['test_rows'])} rows were sealed before anything was fitted, and every score below "
+        f"{source}; {number(data['test_rows'])} rows were sealed before anything was fitted, and every score below "
         "is from them."
     )
 
