@@ -37,7 +37,9 @@ class Judge:
 
     def metrics(self) -> list[Metric]:
         """All metrics of the task, the contest's own first."""
-        known = metrics_for(self.task)
+        known = [
+            metric for metric in metrics_for(self.task) if metric.name != "tpr"
+        ]  # for two classes it is the recall
         if self.costs is not None and self.n_classes == 2:
             known = [cost_metric(self.costs.matrix), *known]
         return [self.metric, *(m for m in known if m.name != self.metric.name)]

@@ -85,6 +85,6 @@ def _noise(run: _Run, rows: Array) -> str | None:
     except ValueError:
         return None
     return (
-        f"Nearest neighbors suggest that no classifier at all errs on less than {100 * least.value:.1f} % of such rows, with "
-        "these columns."
+        f"Nearest neighbors suggest (an estimate, not a bound) that even the best classifier errs on {100 * least.value:.1f} % "
+        "of such rows, with these columns."
     )
