@@ -54,7 +54,7 @@ def user_errors() -> Iterator[None]:
         fail(str(error))
     except OSError as error:
         fail(f"{error.filename or 'a file'}: {error.strerror or error}.")
-    except (ImportError, NotImplementedError) as error:  # an extra that is not installed; what ONNX cannot express
+    except ImportError as error:  # an extra that is not installed
         fail(str(error))
     except KeyboardInterrupt:
         typer.echo("certifit: interrupted.", err=True)

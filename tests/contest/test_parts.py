@@ -235,3 +235,23 @@ def test_of_very_many_columns_those_that_matter_are_shuffled() -> None:
     assert len(chosen) == 60
     assert {"x7", "town", "x150"} <= set(chosen)
     assert _candidates(predict, features.select("x7", "town", "x150"), 0) is None
+
+
+def test_a_setting_that_was_dropped_is_never_chosen_when_time_runs_out() -> None:
+    """Its scores may look better by a metric other than the one that it was dropped for."""
+    table, setting, judge = encoded(prices(), "price")
+    mean = float(table.y.mean())
+
+    def predictors(settings: Sequence[Mapping[str, Any]], data: Encoded) -> Iterator[Predict]:
+        if len(settings) == 1:  # the second fold, after one setting was dropped
+            raise OutOfTime
+        for s in settings:
+            yield lambda X, v=s["value"]: np.full(X.shape[0], v)
+
+    path = Path(({"value": mean}, {"value": 1e6}), lambda s, d: None, predictors)
+    found = search(Entrant("g", "G", "t", "", lambda setting, data: [path]), table, setting, judge, 10.0)
+    assert found.stopped
+    assert [trial.dropped for trial in found.trials] == [False, True]
+    assert found.best.hyperparameters["value"] == mean
+    rows, predicted = found.left_out()
+    assert rows.shape[0] == predicted.shape[0] == table.folds[0][1].shape[0]

@@ -26,6 +26,7 @@ from sklearn.preprocessing import StandardScaler as ForeignScaler
 
 import certifit as cf
 from certifit.onnx import to_onnx
+from certifit.onnx.errors import NotExportableError
 
 onnx = pytest.importorskip("onnx")
 runtime = pytest.importorskip("onnxruntime")
@@ -348,15 +349,15 @@ def test_what_cannot_be_exported_says_so() -> None:
     y = X[:, 0]
     with pytest.raises(NotFittedError, match="Ridge"):
         to_onnx(cf.Ridge())
-    with pytest.raises(NotImplementedError, match=r"BaggingRegressor cannot be exported.*boosted trees can"):
+    with pytest.raises(NotExportableError, match=r"BaggingRegressor cannot be exported.*boosted trees can"):
         to_onnx(cf.BaggingRegressor(n_estimators=2).fit(X, y))
-    with pytest.raises(NotImplementedError, match="OwnRidge cannot be exported"):
+    with pytest.raises(NotExportableError, match="OwnRidge cannot be exported"):
         to_onnx(OwnRidge().fit(X, y))
-    with pytest.raises(NotImplementedError, match="loss OwnLoss cannot be exported"):
+    with pytest.raises(NotExportableError, match="loss OwnLoss cannot be exported"):
         to_onnx(cf.LinearModel(OwnLoss()).fit(X, y))
-    with pytest.raises(NotImplementedError, match="step SplineBasis cannot be exported"):
+    with pytest.raises(NotExportableError, match="step SplineBasis cannot be exported"):
         to_onnx(make_pipeline(cf.SplineBasis(), cf.Ridge()).fit(X, y))
-    with pytest.raises(NotImplementedError, match="add_indicator=False"):
+    with pytest.raises(NotExportableError, match="add_indicator=False"):
         to_onnx(make_pipeline(SimpleImputer(add_indicator=True), cf.Ridge()).fit(X, y))
     model = cf.Ridge().fit(X, y)
     with pytest.raises(ValueError, match="feature_names has 2 names; the model has 4"):

@@ -15,6 +15,7 @@ import certifit as cf
 from certifit.contest.calibrated import Calibrated
 from certifit.contest.model import Blend, Chain, TableModel
 from certifit.onnx import to_onnx
+from certifit.onnx.errors import NotExportableError
 from certifit.persistence import load, save
 
 KINDS = {"age": "numeric", "member": "boolean", "job": "category", "size": "numeric"}
@@ -148,7 +149,7 @@ def test_winners_of_contests(name: str, tmp_path: Path) -> None:
 def test_dates_and_names_of_outputs_are_refused() -> None:
     table = frame(60).with_columns(pl.date_range(pl.date(2024, 1, 1), pl.date(2024, 2, 29), "1d").alias("day"))
     model = make_pipeline(cf.TableEncoder(), cf.Ridge()).fit(table, target(table))
-    with pytest.raises(NotImplementedError, match="column 'day' is a column of kind 'date'"):
+    with pytest.raises(NotExportableError, match="column 'day' is a column of kind 'date'"):
         to_onnx(model)
     renamed = frame(60).rename({"size": "prediction"})
     model = make_pipeline(cf.TableEncoder(), cf.Ridge()).fit(renamed, target(frame(60)))

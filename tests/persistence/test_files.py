@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 import certifit
 from certifit import DecisionTreeClassifier, Lasso, Ridge
-from certifit.persistence import ModelFileError, container, inspect_file, load, save
+from certifit.persistence import ModelFileError, inspect_file, load, save
 from certifit.persistence.classes import known_class
 
 X = np.random.default_rng(0).normal(size=(300, 3))
@@ -370,7 +370,7 @@ def test_a_failure_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Monke
 
     for name in ("fsync", "replace"):
         with monkeypatch.context() as patch:
-            patch.setattr(container.os, name, fails)
+            patch.setattr(os, name, fails)
             with pytest.raises(OSError, match="no space left"):
                 save(Lasso(), path)
         assert load(path).alpha == 3.0

@@ -22,7 +22,7 @@ from certifit.contest.encoded import EncodedTable
 from certifit.contest.entrants import Encoded, Entrant, NotApplicable, Path, Setting, entrants_for
 from certifit.contest.judging import Judge, judge_for
 from certifit.contest.limits import Budget, OutOfTime, peak_memory, time_limit
-from certifit.contest.model import Blend, TableModel
+from certifit.contest.model import Blend, Chain
 from certifit.contest.referee import Referee, Verdicts
 from certifit.contest.result import Result
 from certifit.contest.search import fit_setting, search
@@ -252,7 +252,6 @@ class _Run:
         train, test = self.split.train, self.split.test
         features = table.features
         self.y_train: Array = y[train]
-        self.y_test: Array = y[test]
         self.setting = Setting(
             table.task.kind, contest.judge.metric.name, contest.classes, options.seed, n_threads(options.jobs)
         )
@@ -268,7 +267,7 @@ class _Run:
         if train.shape[0] > ONE_FOLD:
             parts = parts[-1:]
         self.table = EncodedTable(features[train], self.y_train, parts, table.kinds)
-        self.referee = Referee(features[test], self.y_test, contest.judge, options.seed)
+        self.referee = Referee(features[test], y[test], contest.judge, options.seed)
 
     @staticmethod
     def _coded(y: Array, classes: tuple[str, ...]) -> Array:
@@ -322,7 +321,7 @@ class _Run:
                 "its share of the time was over: give the contest more --time",
             )
         except Exception as error:  # an entrant that fails must not stop the others; the report shows its error
-            standing.status, standing.error = "failed", " ".join(f"{type(error).__name__}: {error}".split())[:300]
+            standing.status, standing.error = "failed", _one_line(error)
 
     def blend(self, standings: list[Standing]) -> Standing | None:
         """The stacked blend of the fitted entrants that were judged on all folds."""
@@ -342,8 +341,9 @@ class _Run:
         if len(weights.weights) < 2:
             label = members[next(iter(weights.weights))][0].entrant.label
             return Standing(BLEND, "not applicable", f"no average of the entrants is better than {label} alone")
-        chains = {name: members[name][0].model for name in weights.weights}
-        model = Blend({name: m for name, m in chains.items() if m is not None}, weights.weights, weights.certificate)  # type: ignore[misc]
+        models = {name: members[name][0].model for name in weights.weights}
+        chains = {name: model for name, model in models.items() if isinstance(model, Chain)}
+        model = Blend(chains, weights.weights, weights.certificate)
         shown = {f"weight of {members[name][0].entrant.label}": weight for name, weight in weights.weights.items()}
         standing = Standing(BLEND, "fitted", model=model, hyperparameters=shown)
         standing.search_seconds = clock.perf_counter() - started
@@ -362,8 +362,7 @@ class _Run:
                 standing.judgement = self.referee.judge(standing.name, standing.model, len(fitted))
                 standing.status = "finished"
             except Exception as error:  # predictions that fail are the entrant's failure
-                standing.status = "failed"
-                standing.error = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+                standing.status, standing.error = "failed", _one_line(error)
             self.watch.changed(standing)
         scores = {s.name: s.judgement.score.value for s in fitted if s.judgement is not None}
         if not scores:
@@ -383,17 +382,8 @@ BLEND = Entrant(
 )
 
 
-def table_model(contest: Contest, standing: Standing) -> TableModel:
-    """The model of a standing as it is shipped."""
-    assert standing.model is not None
-    return TableModel(
-        contest.table.schema,
-        standing.model,
-        standing.name,
-        standing.entrant.label,
-        contest.classes,
-        contest.judge.threshold,
-    )
+def _one_line(error: Exception) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())[:300]
 
 
 def _costs(cost: Any) -> Costs | None:

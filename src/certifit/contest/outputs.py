@@ -5,12 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from certifit.contest.report import render
+from certifit.files import written_whole
 from certifit.persistence import save
 
 if TYPE_CHECKING:
@@ -38,18 +38,9 @@ def check_folder(folder: Path) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file whole: readers see the old one or the new one."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.chmod(name, 0o644)
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    """Write a text file whole."""
+    with written_whole(path) as file:
+        file.write(text.encode("utf-8"))
 
 
 def write_outputs(result: Result, folder: Path) -> dict[str, Path]:

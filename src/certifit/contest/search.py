@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm
 
-from certifit._types import Array, Matrix
+from certifit._types import Array
 from certifit.contest.encoded import EncodedRows, EncodedTable
 from certifit.contest.entrants import Encoded, Entrant, Path, Setting
 from certifit.contest.judging import Judge
@@ -27,32 +27,45 @@ CLEARLY = float(norm.ppf(0.999))  # a setting this many standard errors behind t
 HALF = 1 << 28  # bytes of predictions kept in double precision; beyond, single
 
 
+@dataclass(frozen=True)
+class Judged:
+    """What a setting showed on one fold: kept in one piece, since an alarm may ring at any moment."""
+
+    score: float
+    losses: Array
+    rows: Array
+    predicted: Array
+
+
 @dataclass
 class Trial:
     """A setting and what it showed on the folds."""
 
     hyperparameters: Mapping[str, Any]
     path: Path
-    scores: list[float] = field(default_factory=list)
-    rows: list[Array] = field(default_factory=list)
-    predicted: list[Array] = field(default_factory=list)
-    losses: list[Array] = field(default_factory=list)
+    judged: list[Judged] = field(default_factory=list)
+    dropped: bool = False
+    """Clearly behind: not fitted on further folds, and never chosen."""
 
     @property
     def folds(self) -> int:
         """Folds judged."""
-        return len(self.scores)
+        return len(self.judged)
 
     @property
     def score(self) -> float:
         """Mean over the folds."""
-        return float(np.mean(self.scores))
+        return float(np.mean([fold.score for fold in self.judged]))
 
     @property
     def standard_error(self) -> float | None:
         """Of the mean over the folds."""
         k = self.folds
-        return float(np.std(self.scores, ddof=1) / np.sqrt(k)) if k > 1 else None
+        return float(np.std([fold.score for fold in self.judged], ddof=1) / np.sqrt(k)) if k > 1 else None
+
+    def losses(self, k: int) -> Array:
+        """Losses of the rows of the first k folds."""
+        return np.concatenate([fold.losses for fold in self.judged[:k]])
 
 
 @dataclass
@@ -67,7 +80,8 @@ class Found:
 
     def left_out(self) -> tuple[Array, Array]:
         """Rows judged with the chosen setting, and its predictions for them by models that did not see them."""
-        return np.concatenate(self.best.rows), np.concatenate(self.best.predicted)
+        judged = self.best.judged
+        return np.concatenate([fold.rows for fold in judged]), np.concatenate([fold.predicted for fold in judged])
 
 
 def search(entrant: Entrant, table: EncodedTable, setting: Setting, judge: Judge, seconds: float) -> Found:
@@ -99,8 +113,8 @@ def search(entrant: Entrant, table: EncodedTable, setting: Setting, judge: Judge
     judged = [trial for trial in trials if trial.folds]
     if not judged:
         raise OutOfTime
-    most = max(trial.folds for trial in judged)
-    finalists = [trial for trial in judged if trial.folds == most]
+    most = max(trial.folds for trial in judged if not trial.dropped)
+    finalists = [trial for trial in judged if trial.folds == most and not trial.dropped]
     best = min(finalists, key=lambda trial: judge.cost(trial.score))
     return Found(judged, best, time.monotonic() - started, stopped)
 
@@ -121,13 +135,10 @@ def _walk(
         for j, predict in zip(alive, path.only(alive).fitted(rows.train, len(setting.classes)), strict=True):
             predicted = predict(rows.validation)
             results.append((mine[j], judge.score(y, predicted), judge.losses(y, predicted), predicted))
-        # A fold counts for all settings of the path or for none.
         single = sum(r[3].nbytes for r in results) * len(table.folds) > HALF
         for trial, score, losses, predicted in results:
-            trial.scores.append(score)
-            trial.losses.append(losses)
-            trial.rows.append(validation)
-            trial.predicted.append(predicted.astype(np.float32) if single else predicted)
+            kept = predicted.astype(np.float32) if single else predicted
+            trial.judged.append(Judged(score, losses, validation, kept))
 
 
 def _alive(mine: list[Trial], trials: list[Trial], judge: Judge, k: int) -> list[int]:
@@ -135,24 +146,22 @@ def _alive(mine: list[Trial], trials: list[Trial], judge: Judge, k: int) -> list
     running = [j for j, trial in enumerate(mine) if trial.folds == k]
     if k == 0 or not running:
         return running
-    judged = [trial for trial in trials if trial.folds >= k]
-    leader = min(judged, key=lambda trial: float(np.mean(np.concatenate(trial.losses[:k]))))
-    lead = np.concatenate(leader.losses[:k])
-    keep = []
+    rivals = [trial for trial in trials if trial.folds >= k and not trial.dropped]
+    leader = min(rivals, key=lambda trial: float(np.mean(trial.losses(k))))
+    lead = leader.losses(k)
     for j in running:
-        behind = np.concatenate(mine[j].losses) - lead
+        behind = mine[j].losses(k) - lead
         error = float(np.std(behind)) / np.sqrt(behind.shape[0])
-        if float(np.mean(behind)) <= CLEARLY * error or mine[j] is leader:
-            keep.append(j)
-    for j in running:
-        if j not in keep:  # predictions of a dropped setting are of no more use
-            mine[j].predicted.clear()
-    return keep
+        mine[j].dropped = mine[j] is not leader and float(np.mean(behind)) > CLEARLY * error
+    return [j for j in running if not mine[j].dropped]
 
 
 def expanded(entrant: Entrant, rows: EncodedRows, setting: Setting) -> EncodedRows:
     """The rows after the entrant's own transformers, fitted on the training rows."""
-    steps = entrant.expand(setting, rows.train)
+    return _expanded(entrant.expand(setting, rows.train), rows)
+
+
+def _expanded(steps: list[Any], rows: EncodedRows) -> EncodedRows:
     if not steps:
         return rows
     X, validation = rows.train.X, rows.validation
@@ -167,11 +176,6 @@ def expanded(entrant: Entrant, rows: EncodedRows, setting: Setting) -> EncodedRo
 def fit_setting(entrant: Entrant, trial: Trial, rows: EncodedRows, setting: Setting) -> Chain:
     """The model of a setting on these rows."""
     steps = entrant.expand(setting, rows.train)
-    X: Matrix = rows.train.X
-    names: Any = rows.train.names
-    for step in steps:
-        X = step.fit_transform(X)
-        names = step.get_feature_names_out(names)
-    data = Encoded(X, rows.train.y, tuple(map(str, names)), rows.train.categorical if not steps else ())
+    data = _expanded(steps, rows).train
     estimator = trial.path.build(trial.hyperparameters, data).fit(data.X, data.y)
     return Chain(rows.encoder, steps, estimator, len(setting.classes))

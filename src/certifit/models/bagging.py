@@ -18,7 +18,8 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from certifit._types import Array
 from certifit.base import CertifiedEstimator, Progress
 from certifit.certificate import Certificate
-from certifit.models.forest_base import clopper_pearson, content_order
+from certifit.evaluation.risk import clopper_pearson
+from certifit.models.forest_base import content_order
 from certifit.models.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from certifit.representation.scaling import is_sparse
 from certifit.validation import check_learner, check_real, check_x, check_xy, like_input

@@ -14,7 +14,8 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array
-from certifit.models.forest_base import CONTINUING, DRAWING, GROUPING, BaseForest, clopper_pearson
+from certifit.evaluation.risk import clopper_pearson
+from certifit.models.forest_base import CONTINUING, DRAWING, GROUPING, BaseForest
 from certifit.models.tree_base import CLASS_WEIGHT, COLUMNS, STOPPING
 from certifit.models.tree_rows import Rows, class_weights, read_classes, read_numbers
 from certifit.models.tree_targets import target_of_classes, target_of_numbers

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy import stats
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -20,7 +19,7 @@ from certifit.models.tree_targets import SERIAL, SERIAL_WALKS, Growth, encode, g
 from certifit.optimization.matrix import n_threads
 from certifit.validation import check_choice, check_real
 
-__all__ = ["CONTINUING", "DRAWING", "GROUPING", "BaseForest", "clopper_pearson", "content_order"]
+__all__ = ["CONTINUING", "DRAWING", "GROUPING", "BaseForest", "content_order"]
 
 HISTOGRAM_ROWS = 2_000
 """From this many rows on, splitter="auto" groups the values of a feature into bins."""
@@ -268,14 +267,6 @@ class BaseForest(CertifiedEstimator):
     def _read_again(self, X: Any, y: Any, sample_weight: Any) -> Rows:
         """The training rows once more, for estimates after the fit."""
         raise TypeError(f"{type(self).__name__} must say what its targets are.")
-
-
-def clopper_pearson(errors: float, count: float, level: float = 0.95) -> tuple[float, float]:
-    """Exact confidence interval of a share from errors among count trials."""
-    tail = 0.5 * (1 - level)
-    low = float(stats.beta.ppf(tail, errors, count - errors + 1)) if errors > 0 else 0.0
-    high = float(stats.beta.ppf(1 - tail, errors + 1, count - errors)) if errors < count else 1.0
-    return low, high
 
 
 def content_order(X: Any, y: Array) -> Array:

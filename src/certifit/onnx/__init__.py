@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from certifit.files import written_whole
 from certifit.onnx.answers import write
+from certifit.onnx.errors import NotExportableError
 from certifit.onnx.graph import Graph
 from certifit.onnx.models import TABLE_MODEL, answer_of, chains_of, table_answer
 from certifit.onnx.tables import coded, column_kinds, encoded, is_encoder, read_columns, transformed
@@ -80,7 +81,8 @@ def to_onnx(
         names = _estimator(graph, steps, last, feature_names)
     content = graph.model(type(last).__name__, names)
     if path is not None:
-        Path(path).write_bytes(content)
+        with written_whole(path) as file:
+            file.write(content)
     return content
 
 
@@ -91,7 +93,7 @@ def _table_model(graph: Graph, model: Any, given: Sequence[str] | None) -> list[
     names = _checked_names(given, encoders[0].n_features_in_) or _own_names(encoders[0])
     kinds = [column_kinds(encoder, names) for encoder in encoders]
     if any(kind != kinds[0] for kind in kinds):
-        raise NotImplementedError("a blend whose members take a column as different kinds cannot be exported to ONNX.")
+        raise NotExportableError("a blend whose members take a column as different kinds cannot be exported to ONNX.")
     write(graph, table_answer(graph, read_columns(graph, names, kinds[0]), model))
     return names
 
@@ -103,7 +105,7 @@ def _estimator(graph: Graph, steps: list[Any], last: Any, given: Sequence[str] |
     width = int(getattr(first, "n_features_in_", 0))
     names, text = _checked_names(given, width), text_columns(last)
     if steps and text:
-        raise NotImplementedError("a model with columns of text cannot be exported behind other steps of a pipeline.")
+        raise NotExportableError("a model with columns of text cannot be exported behind other steps of a pipeline.")
     if steps and is_encoder(first):
         names = names or _own_names(first)
         table = encoded(graph, read_columns(graph, names, column_kinds(first, names)), first)

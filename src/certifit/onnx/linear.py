@@ -15,6 +15,7 @@ from certifit.models.polynomial import PolynomialRegression
 from certifit.models.sgd import SGDClassifier
 from certifit.models.svm import LinearSVC
 from certifit.onnx.answers import Answer, classified, flat
+from certifit.onnx.errors import NotExportableError
 from certifit.onnx.graph import Graph
 from certifit.onnx.tables import transformed
 
@@ -61,7 +62,7 @@ def link(graph: Graph, scores: str, loss: Any) -> str:
         return graph.add("Sigmoid", graph.add("Mul", scores, graph.constant(2.0)))
     if predict in (Poisson.predict, Gamma.predict):
         return graph.add("Exp", scores)
-    raise NotImplementedError(
+    raise NotExportableError(
         f"the loss {type(loss).__name__} cannot be exported: its own `predict` is Python, and ONNX has only the identity, "
         "exponential and logistic links."
     )

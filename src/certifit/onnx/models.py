@@ -16,6 +16,7 @@ from certifit.models.ridge_cv import RidgeCV
 from certifit.models.sgd import SGDRegressor
 from certifit.models.tree import BaseTree
 from certifit.onnx.answers import Answer
+from certifit.onnx.errors import NotExportableError
 from certifit.onnx.graph import Graph
 from certifit.onnx.linear import export_classifier, export_regressor
 from certifit.onnx.tables import encoded, transformed
@@ -44,7 +45,7 @@ def answer_of(graph: Graph, table: str, model: Any) -> Answer:
         return _calibrated(graph, table, model)
     write = next((function for kinds, function in PREDICTORS.items() if isinstance(model, kinds)), None)
     if write is None or name is None:  # a class of the user may predict in its own way
-        raise NotImplementedError(
+        raise NotExportableError(
             f"{type(model).__name__} cannot be exported to ONNX: linear models, linear classifiers, decision trees, random "
             "forests and boosted trees can."
         )
@@ -57,7 +58,7 @@ def _calibrated(graph: Graph, table: str, model: Any) -> Answer:
     check_is_fitted(model)
     scores = answer_of(graph, table, model.estimator_).scores
     if scores is None:
-        raise NotImplementedError(
+        raise NotExportableError(
             f"a calibrated {type(model.estimator_).__name__} cannot be exported to ONNX: it has no decision_function."
         )
     probabilities = answer_of(graph, graph.rounded(scores), model.calibrator_).probabilities
@@ -83,9 +84,7 @@ def table_answer(graph: Graph, columns: Sequence[str], model: Any) -> Answer:
         answer = answer_of(graph, table, chain.estimator)
         part = answer.value if answer.value is not None else answer.probabilities
         if part is None or (answer.classes is not None and answer.classes.shape[0] != len(model.classes)):
-            raise NotImplementedError(
-                f"{type(chain.estimator).__name__} has no probabilities of all classes to export."
-            )
+            raise NotExportableError(f"{type(chain.estimator).__name__} has no probabilities of all classes to export.")
         if weight != 1.0:
             part = graph.add("Mul", part, graph.constant(weight))
         total = part if total is None else graph.add("Add", total, part)

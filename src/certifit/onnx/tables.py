@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from certifit.onnx.errors import NotExportableError
 from certifit.onnx.graph import Graph
 from certifit.persistence.classes import known_name
 
@@ -46,7 +47,7 @@ def column_kinds(encoder: Any, names: Sequence[str]) -> list[bool]:
     """Which columns of an encoder are text for ONNX; dates and words are refused."""
     for name, column in zip(names, encoder.columns_, strict=True):
         if column["kind"] not in ("numeric", "boolean", "category"):
-            raise NotImplementedError(
+            raise NotExportableError(
                 f"column {name!r} is a column of kind {column['kind']!r}, which cannot be exported to ONNX: numbers, "
                 "truth values and categories can. Drop it, or export the model behind the encoder."
             )
@@ -89,7 +90,7 @@ def transformed(graph: Graph, table: str, step: Any) -> str:
     apply = TRANSFORMERS.get(known_name(type(step)) or "")
     if apply is None:
         names = ", ".join(sorted({name.rpartition(".")[2] for name in (*TRANSFORMERS, ENCODER)}))
-        raise NotImplementedError(f"the step {type(step).__name__} cannot be exported to ONNX: {names} can.")
+        raise NotExportableError(f"the step {type(step).__name__} cannot be exported to ONNX: {names} can.")
     check_is_fitted(step)
     return apply(graph, table, step)
 
@@ -145,7 +146,7 @@ def _monomials(graph: Graph, table: str, step: Any) -> str:
 
 def _imputer(graph: Graph, table: str, imputer: Any) -> str:
     if imputer.add_indicator or not (isinstance(imputer.missing_values, float) and np.isnan(imputer.missing_values)):
-        raise NotImplementedError("SimpleImputer can be exported for missing_values=NaN and add_indicator=False only.")
+        raise NotExportableError("SimpleImputer can be exported for missing_values=NaN and add_indicator=False only.")
     values = _row(imputer.statistics_)
     filled = graph.add("Where", graph.add("IsNaN", table), graph.constant(values), table)
     kept = np.flatnonzero(~np.isnan(values))

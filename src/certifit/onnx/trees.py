@@ -16,6 +16,7 @@ from certifit._types import Array
 from certifit.models.boosting_base import BaseBoosting
 from certifit.models.tree_growing import TreeArrays
 from certifit.onnx.answers import Answer, classified, flat
+from certifit.onnx.errors import NotExportableError
 from certifit.onnx.graph import Graph
 from certifit.onnx.linear import link
 
@@ -62,9 +63,7 @@ def text_columns(model: Any) -> dict[int, tuple[list[str], float]]:
     for j, levels in getattr(getattr(model, "_categories", None), "levels", {}).items():
         if any(isinstance(level, str) for level in levels):
             if not all(isinstance(level, str) for level in levels):
-                raise NotImplementedError(
-                    f"column {j} has both text and numbers as categories; ONNX takes one of them."
-                )
+                raise NotExportableError(f"column {j} has both text and numbers as categories; ONNX takes one of them.")
             found[j] = (list(levels), -1.0)
     return found
 
@@ -144,7 +143,7 @@ def _level_values(levels: list[Any]) -> Array:
     try:
         return np.array(levels, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise NotImplementedError(
+        raise NotExportableError(
             f"categories such as {levels[0]!r} cannot be exported to ONNX: use text or numbers."
         ) from error
 

@@ -15,16 +15,15 @@ import hashlib
 import json
 import os
 import re
-import secrets
 import stat
 import struct
 import zipfile
 import zlib
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from certifit.files import written_whole
 from certifit.persistence.errors import ModelFileError
 
 __all__ = ["ARRAY", "FORMAT", "MANIFEST", "STATE", "read_archive", "write_archive"]
@@ -66,28 +65,9 @@ def write_archive(path: Path, manifest: dict[str, Any], members: Mapping[str, by
     text = json.dumps({**manifest, "format": FORMAT, "members": listed}, indent=1, sort_keys=True, allow_nan=False)
     head = text.encode("ascii")
     content = {MANIFEST: head, DIGEST: hashlib.sha256(head).hexdigest().encode("ascii"), **members}
-    target = Path(os.path.realpath(path))  # the file behind a symbolic link is replaced, not the link
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"path: the folder {str(target.parent)!r} does not exist; create it first.")
-    if target.is_dir():
-        raise IsADirectoryError(f"path: {str(path)!r} is a folder; give the name of a file in it.")
-    draft = target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}.tmp")
-    handle = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0), 0o666)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            with zipfile.ZipFile(file, "w") as archive:
-                for name, data in content.items():
-                    _add(archive, name, data)
-            file.flush()
-            os.fsync(file.fileno())
-        if target.exists():
-            os.chmod(draft, stat.S_IMODE(target.stat().st_mode))
-        os.replace(draft, target)
-    except BaseException:
-        with suppress(OSError):
-            draft.unlink()
-        raise
-    _sync_folder(target.parent)
+    with written_whole(path) as file, zipfile.ZipFile(file, "w") as archive:
+        for name, data in content.items():
+            _add(archive, name, data)
 
 
 def _add(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
@@ -98,16 +78,6 @@ def _add(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
     low, high = WORTHWHILE
     info.compress_type = zipfile.ZIP_DEFLATED if low * len(data) < small < high * len(data) else zipfile.ZIP_STORED
     archive.writestr(info, data, compresslevel=1)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the new name itself durable, where the system can."""
-    with suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 def read_archive(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:

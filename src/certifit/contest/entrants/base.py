@@ -14,7 +14,7 @@ import numpy as np
 
 from certifit._types import Array, Matrix
 
-__all__ = ["Encoded", "Entrant", "NotApplicable", "Path", "Predict", "Setting", "predictor", "single"]
+__all__ = ["Encoded", "Entrant", "NotApplicable", "Path", "Predict", "Setting", "predictor"]
 
 Predict = Callable[[Matrix], Array]
 """From encoded rows to class probabilities (n, K), or to values (n,)."""
@@ -105,11 +105,6 @@ class Entrant:
     baseline: bool = False
     expand: Callable[[Setting, Encoded], list[Any]] = field(default=lambda setting, data: [])
     """Transformers between the encoder and the model."""
-
-
-def single(settings: Mapping[str, Any], build: Callable[[Mapping[str, Any], Encoded], Any]) -> Path:
-    """A path of one setting."""
-    return Path((settings,), build)
 
 
 def predictor(model: Any, n_classes: int) -> Predict:

@@ -29,11 +29,6 @@ MOST_MONOMIALS = 1500
 MOST_EXPANDED = 4e8  # bytes of the expanded matrix
 
 
-def dense(X: Matrix) -> Array:
-    """A dense copy of a sparse matrix."""
-    return X.toarray() if is_sparse(X) else np.asarray(X)
-
-
 def linear_path(
     coefs: Callable[[Sequence[Mapping[str, Any]], Encoded], tuple[Array, Array]],
     link: Callable[[Array], Array],

@@ -6,7 +6,6 @@ import base64
 import hashlib
 import os
 import shlex
-import tempfile
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import resources
@@ -25,6 +24,7 @@ from certifit.contest.report.finalists import comparison, finalists, links, sett
 from certifit.contest.report.glossary import terms
 from certifit.contest.report.standings import answer, name_of, pair_table, rows, scale, score_of, winner
 from certifit.contest.report.tables import column_rows, grouped_warnings
+from certifit.files import written_whole
 
 __all__ = ["render", "write_report"]
 
@@ -125,20 +125,10 @@ def write_report(run: Mapping[str, Any], path: str | os.PathLike[str]) -> Path:
     ...     path.read_text(encoding="utf-8")[:15]
     '<!doctype html>'
     """
-    page, target = render(run), Path(path)
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"path: the folder {str(target.parent)!r} does not exist; create it first")
-    # A reader may have the old report open, and a full disk must not leave half a page: write aside, then swap.
-    handle, aside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(page)
-        os.chmod(aside, 0o644)  # temporary files are private; a report is to be shown
-        os.replace(aside, target)
-    except BaseException:
-        Path(aside).unlink(missing_ok=True)
-        raise
-    return target
+    page = render(run)
+    with written_whole(path) as file:
+        file.write(page.encode("utf-8"))
+    return Path(path)
 
 
 @cache
