@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check -q
 JOBS   ?= 2
 
-NATIVE := CMakeLists.txt pyproject.toml $(wildcard native/*.hpp native/bindings/*.cpp)
+NATIVE := CMakeLists.txt pyproject.toml $(wildcard native/*/*.hpp native/*/*.cpp)
 
 .PHONY: help build browser test lint sanitize bench demo clean
 help:           ## this list
@@ -61,6 +61,7 @@ sanitize: $(VENV)/.test  ## the native tests under AddressSanitizer and Undefine
 	touch $@
 
 bench: $(VENV)/.built .venv-adelie/.built  ## certifit beside its peers; writes benchmarks/results.md
+	$(PIP) install setuptools wheel  # celer is built from source, and asks for them without saying so
 	$(PIP) install --no-build-isolation -e ".[bench]"
 	$(BIN)/python benchmarks/run.py
 	for family in svm sgd trees boosting; do $(BIN)/python benchmarks/$$family.py; done

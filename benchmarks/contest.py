@@ -36,7 +36,7 @@ def contest(path: Path, target: str, seconds: float) -> tuple[Any, Any, Any, flo
 
 def split_of(held: Any) -> Any:
     """The split the contest made, from its options alone."""
-    from certifit.evaluation.splits import sealed_split
+    from certifit.evaluation.splits.sealed import sealed_split
 
     table = held.table
     return sealed_split(

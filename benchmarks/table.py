@@ -20,8 +20,8 @@ import polars as pl
 WORK = """
 import json, sys, time
 start = time.perf_counter()
-from certifit.contest.table import Table
-from certifit.evaluation.splits import sealed_split
+from certifit.contest.table.table import Table
+from certifit.evaluation.splits.sealed import sealed_split
 table = Table.from_source(sys.argv[1], "bought")
 split = sealed_split(table.y, task=table.task.kind, codes=table.codes, seed=0)
 seconds, busy = time.perf_counter() - start, time.process_time()

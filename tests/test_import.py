@@ -20,10 +20,23 @@ PLUMBING = {"base", "compose", "exceptions", "model_selection", "pipeline", "uti
 # Package -> the packages it may import; evaluation is used by all and imports none of them.
 LAYERS: dict[str, set[str]] = {
     "certificate": set(),
-    "evaluation": set(),
-    "representation": {"evaluation"},
-    "optimization": {"evaluation", "certificate"},
-    "models": {"evaluation", "representation", "optimization", "certificate"},
+    "progress": set(),
+    "threads": set(),
+    "parameters": set(),
+    "data": {"threads", "parameters"},
+    "evaluation": {"data", "threads"},
+    "representation": {"evaluation", "data", "threads", "parameters"},
+    "optimization": {"representation", "evaluation", "certificate", "progress", "data", "threads", "parameters"},
+    "models": {
+        "optimization",
+        "representation",
+        "evaluation",
+        "certificate",
+        "progress",
+        "data",
+        "threads",
+        "parameters",
+    },
 }
 LAYERED = set(LAYERS) | {"contest", "plots", "cli"}
 

@@ -1,12 +1,22 @@
-"""The certificate: how far a fitted model is from the best possible one."""
+"""The certificate: how far a fitted model is from the best possible one, and the algebra of such evidence.
+
+worst of several        one-against-the-rest fits are as good as the worst of them
+total of several        independent objectives add up, and so do their bounds
+withdrawn               the numbers stand, the claim does not: an infimum that nothing attains
+in another unit         the objective of a rescaled target
+absent                  a method that optimizes nothing as a whole says so, with the objective it reached
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 __all__ = ["Certificate"]
+
+CONTRADICTION = 1e-6  # relative: a bound above the objective by more is no rounding
 
 
 @dataclass(frozen=True)
@@ -35,6 +45,14 @@ class Certificate:
         Wall-clock time of the fit.
     note : str
         What else a reader should know, for example that no finite optimum exists.
+    claim : str
+        What is the best of what, where that is less than the whole fit: ``"best pruning of this tree"``. Empty when
+        the evidence is about the fit as a whole.
+
+    Notes
+    -----
+    A certificate is a truth value: ``if model.certificate_:`` asks whether it is certified. Numbers that are not finite
+    prove nothing, and neither does a bound above the objective it bounds.
 
     Examples
     --------
@@ -43,6 +61,8 @@ class Certificate:
     ...                 seconds=0.08)
     >>> print(c)
     Certified: within 3.1e-07 of the optimum, relative; 12 iterations, 0.08 s
+    >>> bool(c), bool(c.withdrawn("No finite optimum exists."))
+    (True, False)
     """
 
     kind: str
@@ -54,6 +74,7 @@ class Certificate:
     iterations: int
     seconds: float
     note: str
+    claim: str = ""
 
     def __init__(
         self,
@@ -66,34 +87,100 @@ class Certificate:
         iterations: int = 0,
         seconds: float = 0.0,
         note: str = "",
+        claim: str = "",
     ) -> None:
-        gap = max(0.0, objective - bound)
-        if gap == 0.0:
-            relative = 0.0
+        gap = objective - bound
+        if gap <= 0.0:
+            # A bound above its objective by more than rounding contradicts itself, and so proves nothing.
+            contradiction = -gap > max(tol, CONTRADICTION) * max(abs(scale), abs(objective))
+            gap, relative = 0.0, math.nan if contradiction else 0.0
         elif scale > 0.0:
             relative = gap / scale
         else:  # the best constant is already perfect: any excess is infinitely worse, relatively
-            relative = math.inf
+            relative = math.inf if gap == gap else math.nan
         values = {
             "kind": kind,
             "objective": float(objective),
             "bound": float(bound),
             "gap": float(gap),
             "relative_gap": float(relative),
-            "certified": bool(relative <= tol),
+            "certified": bool(math.isfinite(objective) and relative <= tol),
             "iterations": int(iterations),
             "seconds": float(seconds),
             "note": note,
+            "claim": claim,
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)  # the dataclass is frozen
 
+    def __bool__(self) -> bool:
+        return self.certified
+
+    @staticmethod
+    def absent(
+        objective: float,
+        note: str,
+        *,
+        scale: float = 1.0,
+        bound: float = 0.0,
+        iterations: int = 0,
+        seconds: float = 0.0,
+    ) -> Certificate:
+        """No certificate at all, for a method that optimizes nothing as a whole: the objective it reached, and why."""
+        plain = Certificate(
+            "none", objective=objective, bound=bound, scale=scale, tol=-1.0, iterations=iterations, seconds=seconds
+        )
+        return plain._with(certified=False, note=note)
+
+    @staticmethod
+    def worst(certificates: Sequence[Certificate], note: str = "") -> Certificate:
+        """The certificate of fits that all have to be good: that of the worst one, with the work of all."""
+        if len(certificates) == 1:
+            return certificates[0]
+        worst = max(
+            certificates,
+            key=lambda c: (not c.certified, c.relative_gap if c.relative_gap == c.relative_gap else math.inf),
+        )
+        return worst._with(
+            iterations=sum(c.iterations for c in certificates),
+            seconds=certificates[-1].seconds,
+            note=note or f"The worst of {len(certificates)} fits.",
+        )
+
+    @staticmethod
+    def total(certificates: Sequence[Certificate], *, seconds: float | None = None) -> Certificate:
+        """The certificate of the sum of independent objectives: certified when every part is."""
+        if len(certificates) == 1 and seconds is None:
+            return certificates[0]
+        certified = all(c.certified for c in certificates)
+        uncertain = sum(not c.certified for c in certificates)
+        notes = [f"{uncertain} of {len(certificates)} parts are not certified."] if uncertain else []
+        notes += list(dict.fromkeys(c.note for c in certificates if c.note))
+        kinds = {c.kind for c in certificates}
+        joined = Certificate(
+            kinds.pop() if len(kinds) == 1 else "none" if "none" in kinds else "sum of parts",
+            objective=sum(c.objective for c in certificates),
+            bound=sum(c.bound for c in certificates),
+            scale=sum(c.gap / c.relative_gap for c in certificates if 0 < c.relative_gap < math.inf),
+            tol=math.inf,
+            iterations=sum(c.iterations for c in certificates),
+            seconds=max(c.seconds for c in certificates) if seconds is None else seconds,
+            note=" ".join(notes),
+        )
+        return joined if certified else joined._with(certified=False)
+
+    def withdrawn(self, note: str, *, kind: str | None = None) -> Certificate:
+        """The same numbers without the claim: zero distance from an infimum that nothing attains is not an optimum."""
+        return self._with(certified=False, note=note, relative_gap=math.inf, kind=self.kind if kind is None else kind)
+
     def rescaled(self, factor: float) -> Certificate:
         """The same evidence with the objective measured in another unit."""
+        return self._with(objective=self.objective * factor, bound=self.bound * factor, gap=self.gap * factor)
+
+    def _with(self, **changes: Any) -> Certificate:
         copy = object.__new__(Certificate)
-        for name, value in asdict(self).items():
-            scaled = value * factor if name in ("objective", "bound", "gap") else value
-            object.__setattr__(copy, name, scaled)
+        for name, value in {**asdict(self), **changes}.items():
+            object.__setattr__(copy, name, value)
         return copy
 
     def as_dict(self) -> dict[str, Any]:
@@ -104,8 +191,11 @@ class Certificate:
         work = f"{self.iterations} iteration{'' if self.iterations == 1 else 's'}, {self.seconds:.2g} s"
         note = f" {self.note}" if self.note else ""
         if self.certified:
+            what = f", {self.claim}" if self.claim else ""
             distance = f"within {self.relative_gap:.1e} of the optimum, relative"
-            return f"Certified: {distance}; {work}{'.' + note if note else ''}"
+            return f"Certified{what}: {distance}; {work}{'.' + note if note else ''}"
+        if self.kind == "none":
+            return f"No certificate: nothing is claimed about the best possible fit; {work}.{note}"
         if math.isfinite(self.relative_gap):
             return f"Not certified: at most {self.relative_gap:.1e} from the optimum, relative; {work}.{note}"
         return f"Not certified: no bound on the distance from the optimum; {work}.{note}"

@@ -17,7 +17,7 @@ import typer
 
 if TYPE_CHECKING:
     from certifit.contest.contest import Contest
-    from certifit.contest.result import Result
+    from certifit.contest.record.result import Result
 
 __all__ = ["app", "main"]
 
@@ -109,7 +109,7 @@ def compete(
     """Run a contest of methods on a table and write a report."""
     with user_errors():
         from certifit.contest.contest import Contest
-        from certifit.contest.outputs import check_folder
+        from certifit.contest.record.outputs import check_folder
 
         check_folder(out)
         contest = Contest(
@@ -143,7 +143,7 @@ def demo(
     with user_errors():
         from certifit import datasets
         from certifit.contest.contest import Contest
-        from certifit.contest.outputs import check_folder
+        from certifit.contest.record.outputs import check_folder
 
         check_folder(out)
         data = datasets.load(name)
@@ -163,7 +163,7 @@ def predict(
 ) -> None:
     """Predict the rows of a new table with a model file."""
     with user_errors():
-        from certifit.contest.predicting import predict_file
+        from certifit.contest.record.predicting import predict_file
 
         written = predict_file(model, data, probabilities=probabilities, as_json=as_json)
         for note in written.notes:
@@ -172,7 +172,7 @@ def predict(
         if out == "-":
             sys.stdout.write(written.text)
         else:
-            from certifit.contest.outputs import OutputError, write_text
+            from certifit.contest.record.outputs import OutputError, write_text
 
             if not Path(out).parent.is_dir():
                 raise OutputError(f"{Path(out).parent} is no folder: give --out a file in a folder that exists.")
@@ -185,7 +185,7 @@ def predict(
 def inspect(model: ModelFile, as_json: Json = False) -> None:
     """Show what is in a model file: method, settings, certificate, columns."""
     with user_errors():
-        from certifit.contest.predicting import inspect_model
+        from certifit.contest.record.predicting import inspect_model
 
         description = inspect_model(model)
         if as_json:
@@ -204,8 +204,8 @@ def report(
 ) -> None:
     """Build the report page again from run.json."""
     with user_errors():
-        from certifit.contest.outputs import OutputError, write_text
-        from certifit.contest.predicting import read_run
+        from certifit.contest.record.outputs import OutputError, write_text
+        from certifit.contest.record.predicting import read_run
         from certifit.contest.report import render
 
         page = render(read_run(run))
@@ -225,7 +225,7 @@ def export(
 ) -> None:
     """Export a model file to ONNX (needs the onnx extra)."""
     with user_errors():
-        from certifit.contest.predicting import export_onnx
+        from certifit.contest.record.predicting import export_onnx
 
         export_onnx(model, out)
         if not quiet:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from certifit.validation import check_real
+from certifit.data.gate import check_real
 
 __all__ = ["C_from_alpha", "alpha_from_C"]
 

@@ -19,7 +19,7 @@ from tests.contest.tables import kinds_of_flower, loans, prices
 
 from certifit.contest.contest import Contest
 from certifit.contest.entrants import ENTRANTS
-from certifit.contest.result import Result
+from certifit.contest.record.result import Result
 
 FAST = ["logistic", "tree"]
 
@@ -66,7 +66,7 @@ def test_the_signal_is_found(binary: Result, numeric: Result, several: Result) -
 def test_scores_are_those_of_the_sealed_rows(binary: Result) -> None:
     """Computed again from nothing but the split and the shipped model."""
     contest = Contest(loans(), "default", time=20, cost="fp=1,fn=5")
-    from certifit.evaluation.splits import sealed_split
+    from certifit.evaluation.splits.sealed import sealed_split
 
     table = contest.table
     split = sealed_split(table.y, test_size=0.2, task="binary", codes=table.codes, seed=0)

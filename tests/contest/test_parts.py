@@ -11,20 +11,20 @@ import pytest
 from scipy.special import expit
 from tests.contest.tables import loans, prices
 
-from certifit.contest.blend import blend_weights
-from certifit.contest.calibrated import Calibrated
-from certifit.contest.encoded import EncodedTable
 from certifit.contest.entrants import ENTRANTS, Encoded, Entrant, Path, Predict, Setting, entrants_for, predictor
-from certifit.contest.finalists import _candidates
-from certifit.contest.judging import judge_for
-from certifit.contest.limits import OutOfTime
-from certifit.contest.model import Chain
-from certifit.contest.referee import Referee
-from certifit.contest.search import fit_setting, search
-from certifit.contest.table import Table
-from certifit.evaluation.splits import folds
-from certifit.models.logistic import LogisticRegression
-from certifit.models.svm import LinearSVC
+from certifit.contest.record.model import Chain
+from certifit.contest.search.blend import blend_weights
+from certifit.contest.search.calibrated import Calibrated
+from certifit.contest.search.limits import OutOfTime
+from certifit.contest.search.search import fit_setting, search
+from certifit.contest.table.encoded import EncodedTable
+from certifit.contest.table.table import Table
+from certifit.contest.verdict.finalists import _candidates
+from certifit.contest.verdict.judging import judge_for
+from certifit.contest.verdict.referee import Referee
+from certifit.evaluation.splits.sealed import folds
+from certifit.models.logistic.model import LogisticRegression
+from certifit.models.margin.svm import LinearSVC
 
 
 def encoded(frame: Any, target: str) -> tuple[EncodedTable, Setting, Any]:
@@ -198,7 +198,7 @@ def test_the_referee_scores_once() -> None:
     table, _, judge = encoded(prices(), "price")
     rows = table.whole("matrix")
     referee = Referee(table.features, table.y, judge, 0)
-    from certifit.models.regression import Ridge
+    from certifit.models.linear.regression import Ridge
 
     model = chain_of(Ridge(alpha=1e-3).fit(rows.train.X, table.y), table, 0)
     judged = referee.judge("ridge", model, 1)
@@ -212,7 +212,7 @@ def test_the_referee_scores_once() -> None:
 def test_intervals_of_more_entrants_are_wider() -> None:
     table, _, judge = encoded(prices(), "price")
     rows = table.whole("matrix")
-    from certifit.models.regression import Ridge
+    from certifit.models.linear.regression import Ridge
 
     model = chain_of(Ridge(alpha=1e-3).fit(rows.train.X, table.y), table, 0)
     widths = []

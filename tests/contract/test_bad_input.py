@@ -15,7 +15,7 @@ from tests.contract.discovery import ONE_EACH, Case, parametrize
 from tests.contract.nonsense import NONSENSE, attempts, is_told
 
 from certifit.losses import LOSSES
-from certifit.optimization.dispatch import SOLVERS
+from certifit.optimization.objective.dispatch import SOLVERS
 from certifit.penalties import PENALTIES
 
 EVERY = parametrize()

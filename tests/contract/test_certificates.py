@@ -249,7 +249,7 @@ def refused(model: Any, X: Any, y: Any) -> str:
 
 def test_solvers_agree_and_are_all_honest() -> None:
     """Every named solver on every objective that it accepts."""
-    from certifit.optimization.dispatch import SOLVERS
+    from certifit.optimization.objective.dispatch import SOLVERS
 
     for name, (loss, penalty, constraint) in itertools.product(
         SOLVERS,

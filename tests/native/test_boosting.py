@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from certifit._native import boosting
-from certifit.representation.binning import Binner
+from certifit.representation.table.binning import Binner
 
 OPTIONS = {
     "l2": 0.0,

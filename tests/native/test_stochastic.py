@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from certifit import losses
 from certifit._native import stochastic as native
-from certifit.optimization.stochastic_engines import NATIVE
+from certifit.optimization.stochastic.engines import NATIVE
 
 EMPTY = np.zeros(0)
 LOSSES = [

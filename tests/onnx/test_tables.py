@@ -12,8 +12,8 @@ from sklearn.pipeline import make_pipeline
 from tests.onnx.test_export import compare, run, session
 
 import certifit as cf
-from certifit.contest.calibrated import Calibrated
-from certifit.contest.model import Blend, Chain, TableModel
+from certifit.contest.record.model import Blend, Chain, TableModel
+from certifit.contest.search.calibrated import Calibrated
 from certifit.onnx import to_onnx
 from certifit.onnx.errors import NotExportableError
 from certifit.persistence import load, save

@@ -222,23 +222,23 @@ def entry(**fields: Any) -> Callable[[], Any]:
     return lambda: {"root": {"ref": 0}, "objects": [fields]}
 
 
-RIDGE = "certifit.models.regression.Ridge"
+RIDGE = "certifit.models.linear.regression.Ridge"
 HOSTILE_TABLES: dict[str, Callable[[], Any]] = {
     "foreign class": entry(kind="object", **{"class": "subprocess.Popen"}, state={}),
     "function as class": entry(kind="object", **{"class": "os.system"}, state={}),
     "learner": entry(kind="object", **{"class": "sklearn.linear_model.LinearRegression"}, state={}),
-    "module of ours": entry(kind="object", **{"class": "certifit.models.regression.np"}, state={}),
+    "module of ours": entry(kind="object", **{"class": "certifit.models.linear.regression.np"}, state={}),
     "imported into ours": entry(kind="object", **{"class": "certifit.persistence.container.Path"}, state={}),
     "path as module": entry(kind="object", **{"class": "certifit.../../evil.X"}, state={}),
     "native": entry(kind="object", **{"class": "certifit._native.tree.Forest"}, state={}),
-    "exception": entry(kind="object", **{"class": "certifit.models.svm.NotSeparableError"}, state={}),
+    "exception": entry(kind="object", **{"class": "certifit.models.margin.svm.NotSeparableError"}, state={}),
     "hidden method": entry(kind="object", **{"class": RIDGE}, state={"predict": 1}),
     "hidden class": entry(kind="object", **{"class": RIDGE}, state={"__class__": 1}),
     "hidden dictionary": entry(kind="object", **{"class": RIDGE}, state={"__dict__": 1}),
     "no identifier": entry(kind="object", **{"class": RIDGE}, state={"a b": 1}),
     "state of a list": entry(kind="object", **{"class": RIDGE}, state=[1]),
     "cached native object": entry(
-        kind="object", **{"class": "certifit.models.tree_growing.TreeArrays"}, state={"_native": 1}
+        kind="object", **{"class": "certifit.models.tree.growing.TreeArrays"}, state={"_native": 1}
     ),
     "unknown kind": entry(kind="value", items=[]),
     "kind of a method": entry(kind="values", items=[]),
@@ -406,7 +406,7 @@ def test_arguments_are_checked(tmp_path: Path) -> None:
 
 def test_inspection_builds_nothing(original: Path) -> None:
     found = inspect_file(original)
-    assert found.model == "certifit.models.tree.DecisionTreeClassifier"
+    assert found.model == "certifit.models.tree.model.DecisionTreeClassifier"
     assert found.fitted
     assert found.note == "über"
     assert found.n_features == 3

@@ -16,23 +16,23 @@ import numpy as np
 from sklearn.base import clone, is_classifier, is_regressor
 
 from certifit._types import Array
-from certifit.contest.blend import blend_weights
-from certifit.contest.calibrated import Calibrated
-from certifit.contest.encoded import EncodedTable
 from certifit.contest.entrants import Encoded, Entrant, NotApplicable, Path, Setting, entrants_for
-from certifit.contest.judging import Judge, judge_for
-from certifit.contest.limits import Budget, OutOfTime, peak_memory, time_limit
-from certifit.contest.model import Blend, Chain
-from certifit.contest.referee import Referee, Verdicts
-from certifit.contest.result import Result
-from certifit.contest.search import fit_setting, search
-from certifit.contest.standing import Silent, Standing, Watcher
-from certifit.contest.suspicions import suspicions
-from certifit.contest.table import Table
-from certifit.evaluation.decisions import Costs, parse_costs
-from certifit.evaluation.splits import SealedSplit, folds, sealed_split
-from certifit.optimization.matrix import n_threads
-from certifit.validation import check_real
+from certifit.contest.record.model import Blend, Chain
+from certifit.contest.record.result import Result
+from certifit.contest.search.blend import blend_weights
+from certifit.contest.search.calibrated import Calibrated
+from certifit.contest.search.limits import Budget, OutOfTime, peak_memory, time_limit
+from certifit.contest.search.search import fit_setting, search
+from certifit.contest.table.encoded import EncodedTable
+from certifit.contest.table.table import Table
+from certifit.contest.verdict.judging import Judge, judge_for
+from certifit.contest.verdict.referee import Referee, Verdicts
+from certifit.contest.verdict.standing import Silent, Standing, Watcher
+from certifit.contest.verdict.suspicions import suspicions
+from certifit.data.gate import check_real
+from certifit.evaluation.decisions.thresholds import Costs, parse_costs
+from certifit.evaluation.splits.sealed import SealedSplit, folds, sealed_split
+from certifit.threads import n_threads
 
 __all__ = ["Contest"]
 

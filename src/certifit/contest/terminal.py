@@ -15,12 +15,12 @@ from rich.spinner import Spinner
 from rich.table import Table as Grid
 from rich.text import Text
 
-from certifit.contest.limits import Budget
-from certifit.contest.standing import Standing
+from certifit.contest.search.limits import Budget
+from certifit.contest.verdict.standing import Standing
 
 if TYPE_CHECKING:
     from certifit.contest.contest import Contest
-    from certifit.contest.result import Result
+    from certifit.contest.record.result import Result
 
 __all__ = ["Display", "show_description"]
 

@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from certifit.data.gate import check_choice
 from certifit.files import written_whole
 from certifit.onnx.answers import write
 from certifit.onnx.errors import NotExportableError
@@ -22,7 +23,6 @@ from certifit.onnx.models import TABLE_MODEL, answer_of, chains_of, table_answer
 from certifit.onnx.tables import coded, column_kinds, encoded, is_encoder, read_columns, transformed
 from certifit.onnx.trees import text_columns
 from certifit.persistence.classes import known_name
-from certifit.validation import check_choice
 
 __all__ = ["to_onnx"]
 

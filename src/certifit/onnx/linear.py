@@ -10,10 +10,10 @@ from certifit._types import Array
 from certifit.evaluation.losses import Loss, margin, resolve_loss
 from certifit.evaluation.losses.gamma import Gamma
 from certifit.evaluation.losses.poisson import Poisson
-from certifit.models.logistic import BaseLogistic
-from certifit.models.polynomial import PolynomialRegression
-from certifit.models.sgd import SGDClassifier
-from certifit.models.svm import LinearSVC
+from certifit.models.linear.polynomial import PolynomialRegression
+from certifit.models.logistic.model import BaseLogistic
+from certifit.models.margin.svm import LinearSVC
+from certifit.models.sgd.model import SGDClassifier
 from certifit.onnx.answers import Answer, classified, flat
 from certifit.onnx.errors import NotExportableError
 from certifit.onnx.graph import Graph

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from certifit.models.boosting_base import BaseBoosting
-from certifit.models.classifier import LinearClassifier
-from certifit.models.forest import BaseForest
-from certifit.models.linear import BaseLinear
-from certifit.models.ridge_cv import RidgeCV
-from certifit.models.sgd import SGDRegressor
-from certifit.models.tree import BaseTree
+from certifit.models.boosting.base import BaseBoosting
+from certifit.models.forest.model import BaseForest
+from certifit.models.linear.classifier import LinearClassifier
+from certifit.models.linear.model import BaseLinear
+from certifit.models.linear.ridge_cv import RidgeCV
+from certifit.models.sgd.model import SGDRegressor
+from certifit.models.tree.model import BaseTree
 from certifit.onnx.answers import Answer
 from certifit.onnx.errors import NotExportableError
 from certifit.onnx.graph import Graph
@@ -33,9 +33,9 @@ PREDICTORS: dict[tuple[type, ...], Callable[[Graph, str, Any], Answer]] = {
 }
 """Families of models → the function that writes them."""
 # The contest is known by the names of its classes: importing it would load what reading tables takes.
-CALIBRATED = "certifit.contest.calibrated.Calibrated"
-TABLE_MODEL = "certifit.contest.model.TableModel"
-BLEND = "certifit.contest.model.Blend"
+CALIBRATED = "certifit.contest.search.calibrated.Calibrated"
+TABLE_MODEL = "certifit.contest.record.model.TableModel"
+BLEND = "certifit.contest.record.model.Blend"
 
 
 def answer_of(graph: Graph, table: str, model: Any) -> Answer:

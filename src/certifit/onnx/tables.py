@@ -14,7 +14,7 @@ from certifit.persistence.classes import known_name
 
 __all__ = ["coded", "column_kinds", "encoded", "is_encoder", "read_columns", "transformed"]
 
-ENCODER = "certifit.representation.encoding.TableEncoder"
+ENCODER = "certifit.representation.table.encoder.TableEncoder"
 
 
 def is_encoder(step: Any) -> bool:
@@ -156,9 +156,9 @@ def _imputer(graph: Graph, table: str, imputer: Any) -> str:
 
 
 TRANSFORMERS: dict[str, Callable[[Graph, str, Any], str]] = {
-    "certifit.representation.scaling.StandardScaler": _standard,
-    "certifit.representation.scaling.MinMaxScaler": _min_max,
-    "certifit.representation.monomials.PolynomialFeatures": _monomials,
+    "certifit.representation.basis.scaling.StandardScaler": _standard,
+    "certifit.representation.basis.scaling.MinMaxScaler": _min_max,
+    "certifit.representation.basis.monomials.PolynomialFeatures": _monomials,
     "sklearn.preprocessing.StandardScaler": _foreign_standard,
     "sklearn.impute.SimpleImputer": _imputer,
 }

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from certifit._types import Array
-from certifit.models.boosting_base import BaseBoosting
-from certifit.models.tree_growing import TreeArrays
+from certifit.models.boosting.base import BaseBoosting
+from certifit.models.tree.growing import TreeArrays
 from certifit.onnx.answers import Answer, classified, flat
 from certifit.onnx.errors import NotExportableError
 from certifit.onnx.graph import Graph

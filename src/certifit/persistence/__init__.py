@@ -74,7 +74,7 @@ class ModelFile:
     >>> path = save(Ridge(alpha=0.5), os.path.join(tempfile.mkdtemp(), "ridge.cfit"), note="a first try")
     >>> found = inspect_file(path)
     >>> found.model, found.parameters["alpha"], found.fitted, found.note
-    ('certifit.models.regression.Ridge', 0.5, False, 'a first try')
+    ('certifit.models.linear.regression.Ridge', 0.5, False, 'a first try')
     """
 
     path: str

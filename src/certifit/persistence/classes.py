@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import certifit
+from certifit.persistence.moved import MOVED
 
 __all__ = ["attribute_problem", "known_class", "known_name", "qualified_name", "state_of"]
 
@@ -71,6 +72,8 @@ def known_class(name: str) -> type | None:
         module, _, last = name.rpartition(".")
         found = getattr(importlib.import_module(module), last, None)
         return found if isinstance(found, type) else None
+    module, _, last = name.rpartition(".")
+    name = f"{MOVED.get(module, module)}.{last}"
     match = _OURS.fullmatch(name)
     if match is None:
         return None

@@ -10,15 +10,15 @@ import numpy as np
 from scipy.special import expit, softmax
 
 from certifit._types import Array, Matrix, is_sparse
-from certifit.contest.calibrated import Calibrated
 from certifit.contest.entrants.base import CLASSIFICATION, Encoded, Entrant, NotApplicable, Path, Predict, Setting
-from certifit.models.glm import GammaRegressor, PoissonRegressor
-from certifit.models.logistic import LogisticRegression
-from certifit.models.regression import ElasticNet, Ridge
-from certifit.models.robust import HuberRegressor
-from certifit.models.svm import LinearSVC, LinearSVR
-from certifit.representation.monomials import PolynomialFeatures
-from certifit.representation.scaling import StandardScaler
+from certifit.contest.search.calibrated import Calibrated
+from certifit.models.linear.glm import GammaRegressor, PoissonRegressor
+from certifit.models.linear.regression import ElasticNet, Ridge
+from certifit.models.linear.robust import HuberRegressor
+from certifit.models.logistic.model import LogisticRegression
+from certifit.models.margin.svm import LinearSVC, LinearSVR
+from certifit.representation.basis.monomials import PolynomialFeatures
+from certifit.representation.basis.scaling import StandardScaler
 
 __all__ = ["ENTRANTS"]
 

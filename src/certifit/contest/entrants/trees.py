@@ -10,9 +10,9 @@ import numpy as np
 
 from certifit._types import Array, Matrix
 from certifit.contest.entrants.base import Encoded, Entrant, Path, Predict, Setting, predictor
-from certifit.models.boosting import GradientBoostingClassifier, GradientBoostingRegressor
-from certifit.models.forest import RandomForestClassifier, RandomForestRegressor
-from certifit.models.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from certifit.models.boosting.model import GradientBoostingClassifier, GradientBoostingRegressor
+from certifit.models.forest.model import RandomForestClassifier, RandomForestRegressor
+from certifit.models.tree.model import DecisionTreeClassifier, DecisionTreeRegressor
 
 __all__ = ["ENTRANTS"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from certifit._types import Array
+from certifit.data.gate import check_real
 from certifit.evaluation.losses.base import Loss
 from certifit.evaluation.losses.terms import TwoSidedHinge
-from certifit.validation import check_real
 
 
 class PiecewiseLinear(Loss):

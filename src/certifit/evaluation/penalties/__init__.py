@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from certifit.evaluation.constraints.convex import Box, Constraint, L1Ball, L2Ball, NonNegative
 from certifit.evaluation.penalties.base import Penalty
-from certifit.evaluation.penalties.constraints import Box, Constraint, L1Ball, L2Ball, NonNegative
 from certifit.evaluation.penalties.elastic import L1, L2, ElasticNet, NoPenalty
 from certifit.evaluation.penalties.power import Lq
 

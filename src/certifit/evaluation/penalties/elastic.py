@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from certifit._types import Array
+from certifit.data.gate import check_real
 from certifit.evaluation.penalties.base import Penalty, soft_threshold
-from certifit.validation import check_real
 
 
 class ElasticFamily(Penalty):

@@ -1,0 +1,273 @@
+// certifit._native.coordinate: coordinate descent for penalized weighted least squares.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <algorithm>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "coordinate/coordinate.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+using namespace certifit;
+
+namespace {
+
+template <class T>
+using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Fortran = nb::ndarray<const T, nb::ndim<2>, nb::f_contig, nb::device::cpu>;
+
+[[noreturn]] void refuse(const std::string& message) { throw nb::value_error(message.c_str()); }
+
+void expect_length(const Vector<double>& v, Index wanted, const char* name) {
+    if (static_cast<Index>(v.size()) != wanted)
+        refuse(std::string(name) + " has length " + std::to_string(v.size()) + ", wanted " + std::to_string(wanted));
+}
+
+// X, checked once; keeps the arrays alive.
+struct Matrix {
+    std::variant<Dense<double>, Dense<float>, Csc<double, std::int32_t>, Csc<double, std::int64_t>,
+                 Csc<float, std::int32_t>, Csc<float, std::int64_t>>
+        view;
+    nb::object owners;
+
+    Index rows() const {
+        return std::visit([](const auto& X) { return X.n; }, view);
+    }
+    Index columns() const {
+        return std::visit([](const auto& X) { return X.d; }, view);
+    }
+};
+
+template <class T>
+Matrix dense(Fortran<T> X) {
+    return {Dense<T>{X.data(), static_cast<Index>(X.shape(0)), static_cast<Index>(X.shape(1))}, nb::cast(X)};
+}
+
+template <class T, class I>
+Matrix csc(Vector<T> data, Vector<I> indices, Vector<I> indptr, Index n) {
+    const Index d = static_cast<Index>(indptr.size()) - 1;
+    const Index stored = static_cast<Index>(data.size());
+    if (d < 0 || n < 0) refuse("indptr must not be empty and the number of rows not negative");
+    if (indices.size() != data.size()) refuse("indices and data differ in length");
+    const I* start = indptr.data();
+    if (start[0] != 0 || static_cast<Index>(start[d]) != stored) refuse("indptr must run from 0 to the number of values");
+    for (Index j = 0; j < d; ++j)
+        if (start[j + 1] < start[j]) refuse("indptr must not decrease");
+    for (Index k = 0; k < stored; ++k)
+        if (indices.data()[k] < 0 || static_cast<Index>(indices.data()[k]) >= n) refuse("a row index is out of bounds");
+    return {Csc<T, I>{data.data(), indices.data(), start, n, d}, nb::make_tuple(data, indices, indptr)};
+}
+
+// The penalty arrays, checked once.
+struct PenaltyArrays {
+    Vector<double> l1, l2, lower, upper;
+    double q;
+
+    PenaltyArrays(Vector<double> l1_, Vector<double> l2_, Vector<double> lower_, Vector<double> upper_, double q_)
+        : l1(l1_), l2(l2_), lower(lower_), upper(upper_), q(q_) {
+        const Index d = static_cast<Index>(l1.size());
+        expect_length(l2, d, "l2");
+        expect_length(lower, d, "lower");
+        expect_length(upper, d, "upper");
+        if (q != 0.0 && !(q > 1.0 && q <= 2.0)) refuse("q must lie in (1, 2]");
+        for (Index j = 0; j < d; ++j) {
+            if (!(l1.data()[j] >= 0) || !(l2.data()[j] >= 0) || !(l1.data()[j] < kInfinity) ||
+                !(l2.data()[j] < kInfinity))
+                refuse("l1 and l2 must be finite and not negative");
+            if (!(lower.data()[j] <= upper.data()[j]) || lower.data()[j] == kInfinity || upper.data()[j] == -kInfinity)
+                refuse("lower must not exceed upper");
+        }
+    }
+    Penalty view() const { return {l1.data(), l2.data(), lower.data(), upper.data(), q}; }
+    Index size() const { return static_cast<Index>(l1.size()); }
+};
+
+nb::object array(std::vector<double> values) {
+    auto* held = new std::vector<double>(std::move(values));
+    nb::capsule owner(held, [](void* p) noexcept { delete static_cast<std::vector<double>*>(p); });
+    return nb::cast(nb::ndarray<nb::numpy, double, nb::ndim<1>>(held->data(), {held->size()}, owner));
+}
+
+std::vector<double> copy(const Vector<double>& v) { return {v.data(), v.data() + v.size()}; }
+
+void expect_weights(const Vector<double>& p, Index n, const char* name) {
+    expect_length(p, n, name);
+    for (Index i = 0; i < n; ++i)
+        if (!(p.data()[i] >= 0) || !(p.data()[i] < kInfinity)) refuse(std::string(name) + " must be finite and not negative");
+}
+
+// Runs without the GIL; a pending KeyboardInterrupt leaves as itself.
+template <class F>
+auto without_gil(F&& work) {
+    try {
+        nb::gil_scoped_release release;
+        return work();
+    } catch (const Interrupted&) {
+        throw nb::python_error();
+    }
+}
+
+struct Options {
+    bool intercept;
+    double tolerance;
+    Index max_iter;
+    int threads;
+
+    Options(bool intercept_, double tolerance_, Index max_iter_, int threads_)
+        : intercept(intercept_), tolerance(tolerance_), max_iter(max_iter_), threads(threads_) {
+        if (!(tolerance >= 0)) refuse("tol must not be negative");
+        if (max_iter < 0) refuse("max_iter must not be negative");
+        if (threads < 1) refuse("n_threads must be at least 1");
+    }
+};
+
+nb::tuple least_squares(const Matrix& X, Vector<double> y, Vector<double> p, const PenaltyArrays& penalty,
+                        Vector<double> coef, const Options& options) {
+    const Index n = X.rows(), d = X.columns();
+    expect_length(y, n, "y");
+    expect_weights(p, n, "p");
+    expect_length(coef, d, "coef");
+    if (penalty.size() != d) refuse("the penalty and X differ in their number of columns");
+    return std::visit(
+        [&](const auto& view) {
+            std::vector<double> w = copy(coef), theta;
+            const Certified result = without_gil([&] {
+                LeastSquares solver(view, y.data(), p.data(), options.intercept, options.threads, std::move(w));
+                const Certified found = solver.solve(penalty.view(), options.tolerance, options.max_iter);
+                w = std::move(solver.coef);
+                theta = std::move(solver.theta);
+                return found;
+            });
+            return nb::make_tuple(array(std::move(w)), result.intercept, result.objective, result.gap, result.iterations,
+                                  array(std::move(theta)));
+        },
+        X.view);
+}
+
+// Penalties alpha · (l1, l2) for each alpha, one after the other.
+nb::tuple path(const Matrix& X, Vector<double> y, Vector<double> p, const PenaltyArrays& penalty, Vector<double> alphas,
+               const Options& options) {
+    const Index n = X.rows(), d = X.columns(), steps = static_cast<Index>(alphas.size());
+    expect_length(y, n, "y");
+    expect_weights(p, n, "p");
+    if (penalty.size() != d) refuse("the penalty and X differ in their number of columns");
+    for (Index k = 0; k < steps; ++k)
+        if (!(alphas.data()[k] >= 0) || !(alphas.data()[k] < kInfinity)) refuse("alphas must be finite and not negative");
+    return std::visit(
+        [&](const auto& view) {
+            std::vector<double> coefs(steps * d), intercepts(steps), gaps(steps), objectives(steps), iterations(steps);
+            without_gil([&] {
+                LeastSquares solver(view, y.data(), p.data(), options.intercept, options.threads,
+                                    std::vector<double>(d, 0.0));
+                const Penalty base = penalty.view();
+                std::vector<double> l1(d), l2(d), previous(d, kInfinity);
+                const bool curved = std::any_of(base.l2, base.l2 + d, [](double v) { return v != 0.0; });
+                for (Index k = 0; k < steps; ++k) {
+                    for (Index j = 0; j < d; ++j) l1[j] = alphas.data()[k] * base.l1[j], l2[j] = alphas.data()[k] * base.l2[j];
+                    const Penalty now{l1.data(), l2.data(), base.lower, base.upper, base.q};
+                    if (curved) solver.forget_factor();  // it holds G + diag(l2)
+                    const Certified found = solver.solve(now, options.tolerance, options.max_iter, k ? previous.data() : nullptr);
+                    std::copy(solver.coef.begin(), solver.coef.end(), coefs.begin() + k * d);
+                    intercepts[k] = found.intercept, gaps[k] = found.gap, objectives[k] = found.objective;
+                    iterations[k] = static_cast<double>(found.iterations);
+                    previous = l1;
+                }
+                return 0;
+            });
+            return nb::make_tuple(array(std::move(coefs)), array(std::move(intercepts)), array(std::move(gaps)),
+                                  array(std::move(objectives)), array(std::move(iterations)));
+        },
+        X.view);
+}
+
+nb::tuple newton_quadratic(const Matrix& X, Vector<double> r, Vector<double> h, const PenaltyArrays& penalty,
+                           Vector<double> coef, Vector<std::int64_t> columns, const Options& options) {
+    const Index n = X.rows(), d = X.columns();
+    expect_length(r, n, "r");
+    expect_weights(h, n, "h");
+    expect_length(coef, d, "coef");
+    if (penalty.size() != d) refuse("the penalty and X differ in their number of columns");
+    std::vector<char> seen(d, 0);
+    std::vector<Index> chosen(columns.data(), columns.data() + columns.size());
+    for (Index j : chosen) {
+        if (j < 0 || j >= d) refuse("columns holds an index out of bounds");
+        if (seen[j]++) refuse("columns holds an index twice");
+    }
+    return std::visit(
+        [&](const auto& view) {
+            std::vector<double> w = copy(coef), u = copy(r), scores(n);
+            const NewtonStep step = without_gil([&] {
+                return quadratic(view, std::span<double>(u), h.data(), penalty.view(), std::span<const Index>(chosen),
+                                 options.intercept, options.tolerance, options.max_iter, options.threads,
+                                 std::span<double>(w), std::span<double>(scores));
+            });
+            return nb::make_tuple(array(std::move(w)), step.intercept, array(std::move(scores)), step.violation,
+                                  step.iterations);
+        },
+        X.view);
+}
+
+nb::tuple gram_quadratic(nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu> G, Vector<double> g,
+                         const PenaltyArrays& penalty, Vector<double> coef, const Options& options) {
+    const Index k = static_cast<Index>(g.size());
+    if (static_cast<Index>(G.shape(0)) != k || static_cast<Index>(G.shape(1)) != k) refuse("G must be square, one row for each g");
+    expect_length(coef, k, "coef");
+    if (penalty.size() != k) refuse("the penalty and G differ in their size");
+    std::vector<double> w = copy(coef), c = copy(g);
+    double violation = 0;
+    const Index sweeps = without_gil([&] {
+        SignalPoll signals;
+        const Penalty view = penalty.view();
+        Factor factor;
+        std::vector<Index> all(k);
+        for (Index j = 0; j < k; ++j) {
+            all[j] = j;
+            const double clipped = view.clip(j, w[j]);
+            vec::subtract(clipped - w[j], G.data() + j * k, 0.0, c.data(), k);
+            w[j] = clipped;
+        }
+        GramSolver solver(G.data(), k, k, view, factor);
+        const Index used = solver.solve(all, w.data(), c.data(), Target{options.tolerance}, options.max_iter, signals);
+        for (Index j = 0; j < k; ++j) violation = std::max(violation, view.violation(j, w[j], c[j]));
+        return used;
+    });
+    return nb::make_tuple(array(std::move(w)), array(std::move(c)), violation, sweeps);
+}
+
+}  // namespace
+
+NB_MODULE(coordinate, m) {
+    nb::class_<Matrix>(m, "Matrix");
+    m.def("dense", &dense<double>, "X"_a.noconvert());
+    m.def("dense", &dense<float>, "X"_a.noconvert());
+    m.def("csc", &csc<double, std::int32_t>, "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(), "n"_a);
+    m.def("csc", &csc<double, std::int64_t>, "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(), "n"_a);
+    m.def("csc", &csc<float, std::int32_t>, "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(), "n"_a);
+    m.def("csc", &csc<float, std::int64_t>, "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(), "n"_a);
+    nb::class_<PenaltyArrays>(m, "Penalty")
+        .def(nb::init<Vector<double>, Vector<double>, Vector<double>, Vector<double>, double>(), "l1"_a.noconvert(),
+             "l2"_a.noconvert(), "lower"_a.noconvert(), "upper"_a.noconvert(), "q"_a);
+    nb::class_<Options>(m, "Options")
+        .def(nb::init<bool, double, Index, int>(), "intercept"_a, "tolerance"_a, "max_iter"_a, "threads"_a);
+    m.def("least_squares", &least_squares, "X"_a, "y"_a.noconvert(), "p"_a.noconvert(), "penalty"_a, "coef"_a.noconvert(),
+          "options"_a);
+    m.def("path", &path, "X"_a, "y"_a.noconvert(), "p"_a.noconvert(), "penalty"_a, "alphas"_a.noconvert(), "options"_a);
+    m.def("quadratic", &newton_quadratic, "X"_a, "r"_a.noconvert(), "h"_a.noconvert(), "penalty"_a, "coef"_a.noconvert(),
+          "columns"_a.noconvert(), "options"_a);
+    m.def("gram_quadratic", &gram_quadratic, "G"_a.noconvert(), "g"_a.noconvert(), "penalty"_a, "coef"_a.noconvert(),
+          "options"_a);
+    // The one-dimensional pieces, for tests.
+    m.def("minimizer", [](const PenaltyArrays& a, double z, double H) {
+        if (a.size() < 1) refuse("the penalty is empty");
+        return a.view().minimizer(0, z, H, 0.0);
+    });
+    m.def("conjugate", [](const PenaltyArrays& a, double v) {
+        if (a.size() < 1) refuse("the penalty is empty");
+        const Penalty penalty = a.view();
+        return v > penalty.domain_above(0) || -v > penalty.domain_below(0) ? kInfinity : penalty.conjugate(0, v);
+    });
+}

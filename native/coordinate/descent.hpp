@@ -1,0 +1,166 @@
+// Coordinate descent on a set of columns, ended by Newton steps on the Gram matrix of the support:
+//
+//   min over w_W of   ½ Σ_i p_i z_i² − Σ_i u_i z_i + Σ_{j∈W} h_j(w_j),   z = X̃ (w − w₀)
+//
+// u is kept current (u −= p ∘ X̃ δ), so X̃'u is the negative gradient. The same code serves least squares (u = p ∘
+// residual) and prox-Newton (u = −p ∘ loss', p = curvature).
+#pragma once
+
+#include <algorithm>
+#include <span>
+#include <vector>
+
+#include "coordinate/gram.hpp"
+
+namespace certifit {
+
+template <class M>
+class Descent {
+  public:
+    Descent(const Columns<M>& columns, double* w, double* u, SignalPoll& signals)
+        : gram(columns.X.d, gram_limit(columns.X)), factor(columns.threads), columns_(columns), signals_(signals), w_(w), u_(u) {}
+
+    double shift = 0;  // u_true = u + shift · p, see Columns
+    Gram gram;
+    Factor factor;
+
+    // Sweeps over W until the target is reached; returns the number of sweeps. `c` holds, when given, X̃'u for W.
+    Index solve(std::span<const Index> W, const Penalty& penalty, const Target& target, Index max_sweeps,
+                const double* c = nullptr) {
+        const double cost = columns_.X.size() / std::max<Index>(columns_.X.d, 1);
+        bool all = true, newton_failed = false;
+        if (c && prefers_gram(W) && !penalty.power()) {
+            newton(W, penalty, target, c);
+        }
+        for (Index sweep = 0; sweep < max_sweeps; ++sweep) {
+            Progress progress(penalty, target);
+            std::span<const Index> list = all ? W : std::span<const Index>(support_);
+            Index visited = 0;
+            bool moved = false;
+            for (Index j : list) {
+                if ((++visited & 63) == 0) signals_.poll();
+                const double H = columns_.norm2[j];
+                if (!(H < kInfinity)) continue;
+                const double gradient = columns_.correlation(j, u_, shift);
+                progress.visit(j, w_[j], gradient, H);
+                const double next = penalty.minimizer(j, gradient + H * w_[j], H, w_[j]);
+                if (next == w_[j]) continue;
+                moved |= std::abs(next - w_[j]) > kStill * std::abs(next);
+                columns_.step(j, next - w_[j], u_, shift);
+                w_[j] = next;
+            }
+            signals_.poll();
+            if (all && !moved) return sweep + 1;
+            spent_ += static_cast<double>(list.size()) * cost;
+            if (progress.reached()) {
+                if (all) return sweep + 1;
+                all = true;  // the support is solved: look at the others
+                continue;
+            }
+            collect_support(W);
+            all = sweep % 6 == 5;
+            if (penalty.power() || newton_failed || support_.empty()) continue;
+            if (spent_ < newton_cost(cost)) continue;
+            newton_failed = !newton(support_, penalty, target, nullptr);
+            spent_ = 0;
+            all = true;
+        }
+        return max_sweeps;
+    }
+
+    // One Newton step on the given coefficients, all strictly inside their bounds and without penalty.
+    bool balance(std::span<const Index> list, const Penalty& penalty) {
+        const int generation = gram.generation;
+        if (!gram.extend(columns_, list, signals_)) return false;
+        if (generation != gram.generation) factor.forget();
+        std::vector<Index> order;
+        for (Index j : list) order.push_back(gram.slot(j));
+        l2_.assign(gram.size(), 0.0);
+        Factor own;
+        own.update(gram.data(), gram.stride(), l2_.data(), order, gram.size());
+        change_.clear(), moved_.clear();
+        for (Index s : order) {
+            moved_.push_back(gram.columns[s]);
+            change_.push_back(columns_.correlation(gram.columns[s], u_, shift));
+        }
+        own.solve(change_.data());
+        for (std::size_t i = 0; i < moved_.size(); ++i) {
+            const double next = w_[moved_[i]] + change_[i];
+            if (!(next > penalty.lower[moved_[i]] && next < penalty.upper[moved_[i]])) return false;
+        }
+        for (std::size_t i = 0; i < moved_.size(); ++i) w_[moved_[i]] += change_[i];
+        columns_.steps(moved_, change_.data(), true, u_, shift);
+        return true;
+    }
+
+  private:
+    static Index gram_limit(const M& X) {
+        return static_cast<Index>(std::clamp(std::sqrt(X.size() / 4), 512.0, 4096.0));
+    }
+
+    // Few columns against many rows: the Gram matrix costs less than the sweeps it replaces.
+    bool prefers_gram(std::span<const Index> W) const {
+        const Index k = static_cast<Index>(W.size());
+        return !M::sparse && k <= gram.limit() && (k <= columns_.X.n / 8 || k <= 64);
+    }
+
+    void collect_support(std::span<const Index> W) {
+        support_.clear();
+        for (Index j : W)
+            if (w_[j] != 0.0) support_.push_back(j);
+    }
+
+    // In multiplications of a sweep; those of a blocked product or factor run several times faster.
+    double newton_cost(double cost) const {
+        const double m = static_cast<double>(support_.size()), fresh = static_cast<double>(gram.missing(support_));
+        return fresh * (gram.size() + 0.5 * fresh) * cost / 8 + m * m * m / 24 + 2 * m * cost;
+    }
+
+    // Solves on the Gram matrix of `list` and carries the change over to u.
+    bool newton(std::span<const Index> given, const Penalty& penalty, const Target& target, const double* c) {
+        list_.clear();
+        for (Index j : given)
+            if (columns_.norm2[j] > 0 && columns_.norm2[j] < kInfinity) list_.push_back(j);
+        const std::span<const Index> list(list_);
+        const int generation = gram.generation;
+        if (!gram.extend(columns_, list, signals_)) return false;
+        if (generation != gram.generation) factor.forget();
+        const Index k = gram.size();
+        l1_.assign(k, 0), l2_.assign(k, 0), lower_.assign(k, 0), upper_.assign(k, 0), w0_.resize(k), slots_.clear();
+        gradient_.assign(k, 0.0);
+        for (Index j : list) {
+            const Index s = gram.slot(j);
+            slots_.push_back(s);
+            l1_[s] = penalty.l1[j], l2_[s] = penalty.l2[j], lower_[s] = penalty.lower[j], upper_[s] = penalty.upper[j];
+            w0_[s] = w_[j];
+            if (c) gradient_[s] = c[j];
+        }
+        if (!c) {
+            columns_.over(list, signals_,
+                          [&](Index j) { gradient_[gram.slot(j)] = columns_.correlation(j, u_, shift); });
+        }
+        local_ = w0_;
+        const Penalty small{l1_.data(), l2_.data(), lower_.data(), upper_.data(), penalty.q};
+        GramSolver solver(gram.data(), gram.stride(), k, small, factor);
+        const Target inner{0.1 * target.tolerance, target.energy, target.rounding};
+        solver.solve(slots_, local_.data(), gradient_.data(), inner, 200, signals_);
+        moved_.clear(), change_.clear();
+        for (Index j : list) {
+            const Index s = gram.slot(j);
+            if (local_[s] == w0_[s]) continue;
+            moved_.push_back(j), change_.push_back(local_[s] - w_[j]);
+            w_[j] = local_[s];
+        }
+        columns_.steps(moved_, change_.data(), true, u_, shift);
+        return true;
+    }
+
+    const Columns<M>& columns_;
+    SignalPoll& signals_;
+    double *w_, *u_;
+    double spent_ = 0;  // multiplications in sweeps since the last Newton step
+    std::vector<Index> support_, list_, slots_, moved_;
+    std::vector<double> l1_, l2_, lower_, upper_, w0_, local_, gradient_, change_;
+};
+
+}  // namespace certifit

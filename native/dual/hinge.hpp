@@ -1,0 +1,308 @@
+// Dual coordinate descent for linear models with a piecewise linear (or piecewise quadratic) loss and an L2 penalty.
+//
+//   primal   min over w, b   P = Σ p_i ℓ_i(x_i·w + b) + ½ alpha ‖w‖²
+//            ℓ_i(f) = slope_high_i max(f − upper_i, 0) + slope_low_i max(lower_i − f, 0)
+//   dual     max over θ      D = −Σ p_i ℓ*_i(θ_i) − ‖Σ p_i θ_i x_i‖² / (2 alpha)
+//            −slope_low_i ≤ θ_i ≤ slope_high_i,   Σ p_i θ_i = 0 (with an intercept),
+//            ℓ*_i(θ) = θ upper_i for θ > 0 and θ lower_i for θ < 0
+//
+// With curvature κ > 0 the loss is ½max(·)²/κ on both sides: ℓ* gains ½κθ² and the slopes are infinite.
+//
+// Coordinates are minimized exactly in random order, with w = −Σ p_i θ_i x_i / alpha kept up to date, and rows that stay
+// at a kink or at a bound are set aside: Hsieh, Chang, Lin, Keerthi and Sundararajan (2008), A dual coordinate descent
+// method for large-scale linear SVM.
+//
+// The intercept is not penalized, so the dual has the equality Σ p_i θ_i = 0, which single coordinates cannot keep. It is
+// met by the method of multipliers: the penalty ½(Σ p_i θ_i)²/rho, whose multiplier is a centre c, makes
+// b = c − Σ p_i θ_i / rho one more coefficient, and moving c to b after each epoch makes the limit exact. In the primal
+// this is the proximal point method in b. The bound is taken at a θ repaired to satisfy the equality to rounding.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "dual/rows.hpp"
+#include "core/interrupt.hpp"
+
+namespace certifit::dual {
+
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+inline constexpr double kRounding = 1e-14;  // violations below it are rounding: nothing is left to improve
+
+// SplitMix64 (Steele, Lea and Flood 2014): the permutations depend on the seed only.
+class Random {
+  public:
+    explicit Random(std::uint64_t seed) : state_(seed) {}
+    std::uint64_t next() {
+        std::uint64_t z = (state_ += 0x9e3779b97f4a7c15ULL);
+        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+        z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+        return z ^ (z >> 31);
+    }
+    // Uniform in [0, n), n < 2^32: the high half of a product has no division.
+    Index below(Index n) {
+        return static_cast<Index>(((next() >> 32) * static_cast<std::uint64_t>(n)) >> 32);
+    }
+    void shuffle(std::vector<Index>& order) {
+        for (Index i = static_cast<Index>(order.size()); i > 1; --i) std::swap(order[i - 1], order[below(i)]);
+    }
+
+  private:
+    std::uint64_t state_;
+};
+
+struct Options {
+    double alpha;
+    double constant;  // the intercept as a feature of this size in the augmented dual; 0: no intercept
+    double tolerance; // absolute gap
+    Index max_iter;   // epochs
+    std::uint64_t seed;
+};
+
+// The loss of every row.
+struct Terms {
+    const double *lower, *upper, *slope_low, *slope_high, *p;
+    double curvature;
+
+    double value(Index i, double f) const {
+        const double above = f - upper[i], below = lower[i] - f;
+        if (curvature > 0) {
+            const double excess = above > 0 ? above : below > 0 ? below : 0.0;
+            return 0.5 * excess * excess / curvature;
+        }
+        return above > 0 ? slope_high[i] * above : below > 0 ? slope_low[i] * below : 0.0;
+    }
+    double conjugate(Index i, double theta) const {
+        if (theta == 0) return 0.0;
+        return theta * (theta > 0 ? upper[i] : lower[i]) + 0.5 * curvature * theta * theta;
+    }
+};
+
+struct Result {
+    double intercept = 0, objective = kInfinity, bound = -kInfinity;
+    Index iterations = 0;
+};
+
+// The intercept with the least Σ p ℓ(score + b): a sorted sweep over the kinks. On a flat piece, its middle.
+inline double best_intercept(const Terms& terms, std::span<const double> scores) {
+    std::vector<std::pair<double, double>> kinks;  // position of b, jump of the slope
+    kinks.reserve(2 * scores.size());
+    double slope = 0, total = 0;
+    for (Index i = 0; i < static_cast<Index>(scores.size()); ++i) {
+        const double low = terms.p[i] * terms.slope_low[i], high = terms.p[i] * terms.slope_high[i];
+        if (low > 0 && std::isfinite(terms.lower[i])) kinks.emplace_back(terms.lower[i] - scores[i], low), slope -= low;
+        if (high > 0 && std::isfinite(terms.upper[i])) kinks.emplace_back(terms.upper[i] - scores[i], high);
+    }
+    if (kinks.empty()) return 0.0;
+    std::sort(kinks.begin(), kinks.end());
+    for (const auto& kink : kinks) total += kink.second;
+    for (std::size_t k = 0; k < kinks.size(); ++k) {
+        slope += kinks[k].second;
+        if (slope >= -1e-12 * total) {
+            const bool flat = slope <= 1e-12 * total && k + 1 < kinks.size();
+            return flat ? 0.5 * (kinks[k].first + kinks[k + 1].first) : kinks[k].first;
+        }
+    }
+    return kinks.back().first;
+}
+
+template <class Rows>
+class HingeDual {
+  public:
+    std::vector<double> w, theta;
+
+    HingeDual(const Rows& X, const Terms& terms, const Options& options, std::vector<double> theta0, double centre)
+        : w(X.d, 0.0), theta(std::move(theta0)), X_(X), terms_(terms), options_(options), random_(options.seed), b_(centre) {
+        step_.resize(X.n);
+        const double extra = options.constant * options.constant;
+        for (Index i = 0; i < X.n; ++i)
+            step_[i] = terms.p[i] * (X.squared_norm(i) + extra) / options.alpha + terms.curvature;
+        rebuild();
+    }
+
+    Result solve() {
+        std::vector<Index> active(X_.n);
+        for (Index i = 0; i < X_.n; ++i) active[i] = i;
+        double margin = kInfinity;                 // rows beyond it are set aside
+        double wanted = 0.7 * options_.tolerance;  // estimated gap at which the exact one is worth a pass
+        Index due = 64;                            // or epochs: the estimate can be slow to follow
+        Index asked = 0;                           // last epoch that visited all rows
+        Result best;
+        SignalPoll signals;
+        for (Index epoch = 1; epoch <= options_.max_iter; ++epoch) {
+            signals.poll();
+            const bool whole = margin == kInfinity;
+            if (whole) asked = epoch;
+            const Epoch seen = sweep(active, margin, signals);
+            best.iterations = epoch;
+            const bool last = epoch == options_.max_iter || (whole && seen.violation <= kRounding && balanced());
+            if ((whole && seen.gap <= wanted) || last || epoch == due) {
+                if (epoch == due) due *= 2;
+                check(best);
+                if (last || best.objective - best.bound <= options_.tolerance) break;
+                // Not yet: look again when the estimate has fallen by as much as the gap must.
+                const double ratio = options_.tolerance / (best.objective - best.bound);
+                if (whole && seen.gap <= wanted) wanted = 0.7 * seen.gap * std::clamp(ratio, 0.1, 0.9);
+                rebuild();  // removes the rounding that many small updates left in w
+                margin = kInfinity;
+            } else {
+                // Rows set aside say nothing about the gap: before it is believed, all of them are asked again.
+                // So are they every few epochs: the intercept moves on while they rest.
+                const bool done = seen.gap <= wanted || !(seen.violation > 0) || epoch - asked >= 10;
+                margin = done && !whole ? kInfinity : seen.violation;
+            }
+            if (margin == kInfinity) {
+                active.resize(X_.n);
+                for (Index i = 0; i < X_.n; ++i) active[i] = i;
+            }
+            if (options_.constant > 0) {  // the multiplier step; the augmented term starts again from the new centre
+                const double residual = sum_ * options_.constant * options_.constant / options_.alpha;
+                b_ -= residual;
+            }
+        }
+        w = std::move(best_w_);
+        theta = std::move(best_theta_);
+        return best;
+    }
+
+  private:
+    struct Epoch {
+        double gap = 0, violation = 0;
+    };
+
+    bool balanced() const { return options_.constant == 0 || std::abs(sum_) <= kRounding; }
+
+    // w and Σpθ from θ.
+    void rebuild() {
+        std::fill(w.begin(), w.end(), 0.0);
+        sum_ = 0;
+        for (Index i = 0; i < X_.n; ++i) {
+            if (theta[i] == 0) continue;
+            X_.add(i, -terms_.p[i] * theta[i] / options_.alpha, w.data());
+            sum_ += terms_.p[i] * theta[i];
+        }
+    }
+
+    Epoch sweep(std::vector<Index>& active, double margin, SignalPoll& signals) {
+        Epoch seen;
+        random_.shuffle(active);
+        const double pull = options_.constant * options_.constant / options_.alpha;
+        const bool intercept = options_.constant > 0;
+        const double kappa = terms_.curvature;
+        Index kept = 0;
+        const Index count = static_cast<Index>(active.size());
+        for (Index k = 0; k < count; ++k) {
+            if ((k & 4095) == 4095) signals.poll();
+            const Index i = active[k];
+            if (k + 2 < count) X_.prefetch(active[k + 2]);
+            const double f = X_.dot(i, w.data()) + b_, old = theta[i], H = step_[i];
+            const double high = f - terms_.upper[i] - kappa * old, low = f - terms_.lower[i] - kappa * old;
+            const double top = terms_.slope_high[i], bottom = -terms_.slope_low[i];
+            // The slope of the dual at θ, and whether the row may rest: it wants to stay where it is, by a margin.
+            const double slope = old > 0 ? high : old < 0 ? low : high > 0 ? high : low < 0 ? low : 0.0;
+            const bool stays = (old >= top && slope > 0) || (old <= bottom && slope < 0) || slope == 0;
+            const bool rests = old == 0 ? (high < -margin || top == 0) && (low > margin || bottom == 0)
+                                        : (old >= top && slope > margin) || (old <= bottom && slope < -margin);
+            if (rests) continue;
+            active[kept++] = i;
+            double fresh = old;
+            if (!stays) {
+                seen.violation = std::max(seen.violation, std::abs(slope));
+                if (H > 0) {
+                    const double up = old + high / H, down = old + low / H;
+                    fresh = up > 0 ? std::min(up, top) : down < 0 ? std::max(down, bottom) : 0.0;
+                } else {
+                    fresh = high > 0 ? top : low < 0 ? bottom : old;
+                }
+                const double change = fresh - old;
+                if (change != 0) {
+                    theta[i] = fresh;
+                    const double mass = terms_.p[i] * change;
+                    X_.add(i, -mass / options_.alpha, w.data());
+                    if (intercept) sum_ += mass, b_ -= mass * pull;
+                }
+            }
+            seen.gap += terms_.p[i] * (terms_.value(i, f) + terms_.conjugate(i, fresh) - fresh * f);
+        }
+        active.resize(kept);
+        return seen;
+    }
+
+    // The exact gap at the current w and a repaired θ; keeps the best of both sides.
+    void check(Result& best) {
+        const Index n = X_.n, d = X_.d;
+        std::vector<double> scores(n);
+        for (Index i = 0; i < n; ++i) scores[i] = X_.dot(i, w.data());
+        const double norm = vec::dot(w.data(), w.data(), d);
+        auto risk = [&](double b) {
+            double total = 0;
+            for (Index i = 0; i < n; ++i) total += terms_.p[i] * terms_.value(i, scores[i] + b);
+            return total + 0.5 * options_.alpha * norm;
+        };
+        double b = options_.constant > 0 ? b_ : 0.0, objective = risk(b);
+        if (options_.constant > 0 && terms_.curvature == 0) {
+            const double other = best_intercept(terms_, scores), value = risk(other);
+            if (value <= objective) b = other, objective = value;
+        }
+        // Of values that differ by rounding only, the later point is the better one.
+        if (objective <= best.objective * (1 + 1e-14)) best.objective = objective, best.intercept = b, best_w_ = w;
+
+        std::vector<double> fixed = theta, v(d, 0.0);
+        if (options_.constant > 0) repair(fixed);
+        double bound = 0;
+        for (Index i = 0; i < n; ++i) {
+            if (fixed[i] == 0) continue;
+            bound -= terms_.p[i] * terms_.conjugate(i, fixed[i]);
+            X_.add(i, terms_.p[i] * fixed[i], v.data());
+        }
+        bound -= 0.5 * vec::dot(v.data(), v.data(), d) / options_.alpha;
+        if (bound > best.bound) best.bound = bound, best_theta_ = std::move(fixed);
+        if (best_theta_.empty()) best_theta_ = theta;  // a bound that is not a number never gets better
+    }
+
+    // Makes Σpθ zero: rows off their bounds first, where a change costs nothing to first order, then all of one sign.
+    void repair(std::vector<double>& t) const {
+        for (int round = 0; round < 3; ++round) {
+            double sum = 0, room = 0;
+            for (Index i = 0; i < X_.n; ++i) sum += terms_.p[i] * t[i];
+            if (sum == 0) return;
+            auto slack = [&](Index i) {  // how far θ can move against the sum without passing zero or a bound
+                if (sum > 0) return t[i] > 0 && t[i] < terms_.slope_high[i] ? t[i]
+                                    : t[i] < 0 && t[i] > -terms_.slope_low[i] ? t[i] + terms_.slope_low[i] : 0.0;
+                return t[i] < 0 && t[i] > -terms_.slope_low[i] ? -t[i]
+                       : t[i] > 0 && t[i] < terms_.slope_high[i] ? terms_.slope_high[i] - t[i] : 0.0;
+            };
+            for (Index i = 0; i < X_.n; ++i) {
+                const double s = slack(i);
+                if (s < kInfinity) room += terms_.p[i] * s;
+            }
+            const double share = room > 0 ? std::min(1.0, std::abs(sum) / room) : 0.0;
+            for (Index i = 0; i < X_.n; ++i) {
+                const double s = slack(i);
+                if (s < kInfinity) t[i] += sum > 0 ? -share * s : share * s;
+            }
+            double left = 0, mass = 0;
+            for (Index i = 0; i < X_.n; ++i) left += terms_.p[i] * t[i];
+            if (std::abs(left) <= 1e-16) return;
+            for (Index i = 0; i < X_.n; ++i)
+                if (t[i] * left > 0) mass += terms_.p[i] * std::abs(t[i]);
+            const double factor = std::max(0.0, 1.0 - std::abs(left) / mass);
+            for (Index i = 0; i < X_.n; ++i)
+                if (t[i] * left > 0) t[i] *= factor;
+        }
+    }
+
+    const Rows& X_;
+    Terms terms_;
+    Options options_;
+    Random random_;
+    double b_, sum_ = 0;
+    std::vector<double> step_, best_w_, best_theta_;
+};
+
+}  // namespace certifit::dual

@@ -1,0 +1,154 @@
+// certifit._native.products: passes over a dense matrix of many rows.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <string>
+#include <vector>
+
+#include "products/products.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+using namespace certifit::products;
+
+namespace {
+
+using Vector = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Rows = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using ByRow = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using ByColumn = nb::ndarray<const T, nb::ndim<2>, nb::f_contig, nb::device::cpu>;
+
+[[noreturn]] void refuse(const std::string& message) { throw nb::value_error(message.c_str()); }
+
+void expect_length(const Vector& v, Index wanted, const char* name) {
+    if (static_cast<Index>(v.size()) != wanted)
+        refuse(std::string(name) + " has length " + std::to_string(v.size()) + ", wanted " + std::to_string(wanted));
+}
+
+void expect_threads(int threads) {
+    if (threads < 1) refuse("threads must be at least 1");
+}
+
+template <class T>
+Table<T> table(const ByRow<T>& X) {
+    return {X.data(), static_cast<Index>(X.shape(0)), static_cast<Index>(X.shape(1)), true};
+}
+
+template <class T>
+Table<T> table(const ByColumn<T>& X) {
+    return {X.data(), static_cast<Index>(X.shape(0)), static_cast<Index>(X.shape(1)), false};
+}
+
+// An array of NumPy that owns its numbers; they are not set to zero first.
+struct Owned {
+    double* data;
+    nb::capsule owner;
+    explicit Owned(Index size)
+        : data(new double[static_cast<std::size_t>(size)]),
+          owner(data, [](void* p) noexcept { delete[] static_cast<double*>(p); }) {}
+    nb::object vector(Index n) const {
+        return nb::cast(nb::ndarray<nb::numpy, double, nb::ndim<1>>(data, {static_cast<std::size_t>(n)}, owner));
+    }
+    nb::object matrix(Index n, Index d) const {
+        return nb::cast(nb::ndarray<nb::numpy, double, nb::ndim<2>>(
+            data, {static_cast<std::size_t>(n), static_cast<std::size_t>(d)}, owner));
+    }
+};
+
+template <class Array>
+nb::object run_scores(const Array& X, const Vector& w, double b, int threads) {
+    const auto view = table(X);
+    expect_length(w, view.d, "w");
+    expect_threads(threads);
+    Owned out(view.n);
+    {
+        nb::gil_scoped_release release;
+        scores(view, w.data(), b, out.data, threads);
+    }
+    return out.vector(view.n);
+}
+
+template <class Array>
+nb::object run_pullback(const Array& X, const Rows& Q, int threads) {
+    const auto view = table(X);
+    if (static_cast<Index>(Q.shape(1)) != view.n) refuse("Q must have one column for each row of X");
+    expect_threads(threads);
+    const Index k = static_cast<Index>(Q.shape(0));
+    Owned out(k * view.d);
+    {
+        nb::gil_scoped_release release;
+        pullback(view, Q.data(), k, out.data, threads);
+    }
+    return out.matrix(k, view.d);
+}
+
+template <class Array>
+nb::object run_residual(const Array& X, const Vector& y, const Vector& p, const Vector& w, double b, int threads) {
+    const auto view = table(X);
+    expect_length(y, view.n, "y");
+    expect_length(p, view.n, "p");
+    expect_length(w, view.d, "w");
+    expect_threads(threads);
+    Owned out(view.d + 2);
+    {
+        nb::gil_scoped_release release;
+        residual(view, y.data(), p.data(), w.data(), b, out.data, threads);
+    }
+    return out.vector(view.d + 2);
+}
+
+template <class Array>
+nb::object run_gram(const Array& X, const Vector& h, bool ones, int threads) {
+    const auto view = table(X);
+    expect_length(h, view.n, "h");
+    expect_threads(threads);
+    const Index m = view.d + (ones ? 1 : 0);
+    Owned out(m * m);
+    {
+        nb::gil_scoped_release release;
+        WeightedGram(view, h.data(), ones).run(out.data, threads);
+    }
+    return out.matrix(m, m);
+}
+
+template <class Array>
+nb::object run_codes(const Array& X) {
+    const auto view = table(X);
+    auto* data = new std::uint64_t[static_cast<std::size_t>(view.n)];
+    nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<std::uint64_t*>(p); });
+    {
+        nb::gil_scoped_release release;
+        codes(view, data);
+    }
+    return nb::cast(nb::ndarray<nb::numpy, std::uint64_t, nb::ndim<1>>(data, {static_cast<std::size_t>(view.n)}, owner));
+}
+
+template <class T>
+double run_energy(const nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>& x, int threads) {
+    expect_threads(threads);
+    nb::gil_scoped_release release;
+    return energy(x.data(), static_cast<Index>(x.size()), threads);
+}
+
+template <class Array>
+void define(nb::module_& m) {
+    m.def("scores", &run_scores<Array>, "X"_a.noconvert(), "w"_a.noconvert(), "b"_a, "threads"_a);
+    m.def("pullback", &run_pullback<Array>, "X"_a.noconvert(), "Q"_a.noconvert(), "threads"_a);
+    m.def("residual", &run_residual<Array>, "X"_a.noconvert(), "y"_a.noconvert(), "p"_a.noconvert(),
+          "w"_a.noconvert(), "b"_a, "threads"_a);
+    m.def("gram", &run_gram<Array>, "X"_a.noconvert(), "h"_a.noconvert(), "ones"_a, "threads"_a);
+    m.def("codes", &run_codes<Array>, "X"_a.noconvert());
+}
+
+}  // namespace
+
+NB_MODULE(products, m) {
+    define<ByRow<double>>(m);
+    define<ByColumn<double>>(m);
+    define<ByRow<float>>(m);
+    define<ByColumn<float>>(m);
+    m.def("energy", &run_energy<double>, "x"_a.noconvert(), "threads"_a);
+    m.def("energy", &run_energy<float>, "x"_a.noconvert(), "threads"_a);
+}

@@ -1,0 +1,513 @@
+// Greedy growth of one tree (CART).
+//
+// Every node looks for the split of largest worth (tree_statistics.hpp) over its features and thresholds (tree_search.hpp); near ties
+// go to the lowest feature (or, if only some are tried, to the one drawn first), then to the lowest threshold.
+// The features tried at a node are drawn from a hash of the path to it, so the result does not depend on the order of growth.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <numeric>
+#include <queue>
+#include <span>
+#include <utility>
+#include <vector>
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+#include "core/interrupt.hpp"
+#include "tree/search.hpp"
+
+namespace certifit::tree {
+
+template <class Code, class Statistics>
+class Grower : private FeatureSearch<Code, Statistics> {
+    using Search = FeatureSearch<Code, Statistics>;
+    using typename Search::Context, typename Search::Job, typename Search::Scratch, typename Search::Split;
+    using Search::growth_, Search::keep, Search::kFewCodes, Search::loads_, Search::order_, Search::presorted_, Search::rank_;
+    using Search::requires_classes, Search::root_weight_, Search::rows_, Search::search, Search::stat_, Search::table_, Search::width_;
+
+  public:
+    using typename Search::Cell, typename Search::Entry, typename Search::Table;
+
+    // `target` and `mass` are the real targets and the fixed-point weights of a regression; null for classes.
+    Grower(const Table& table, const Statistics& statistics, const Growth& growth, const double* target, const double* mass,
+           std::vector<Row> rows, const std::atomic<bool>* stop, SignalPoll* signals)
+        : Search(table, statistics, growth, std::move(rows)), target_(target), mass_(mass), stop_(stop), signals_(signals) {
+        const bool all = growth_.max_features >= table_.d;
+        presorted_ = all && std::any_of(table_.sorted.begin(), table_.sorted.end(), [](const auto& e) { return !e.empty(); });
+        if (presorted_) order_ = table_.sorted;
+        if (presorted_ && rows_.size() < table_.n) {
+            std::vector<bool> used(table_.n, false);
+            for (Row i : rows_) used[i] = true;
+            for (auto& entries : order_) std::erase_if(entries, [&](Entry e) { return !used[Table::row_of(e)]; });
+        }
+        // Where histograms do the work, what a row adds lies beside its number: one gather less for each feature.
+        if constexpr (!Statistics::kByRow) {
+            if (!presorted_) {
+                loads_.reserve(rows_.size());
+                for (Row i : rows_) loads_.push_back(stat_.load(i));
+            }
+        }
+        goes_left_.resize(table_.n);
+        if constexpr (Statistics::kByRow) rank_.resize(table_.n);
+        scratch_.resize(static_cast<std::size_t>(std::max(1, growth_.threads)));
+        std::size_t most = 0;
+        for (const Column& c : table_.columns)
+            most = std::max<std::size_t>(most, c.categorical || c.codes() < kFewCodes ? c.codes() + 1 : 0);
+        for (Scratch& s : scratch_) {
+            s.histogram.assign(most * width_, Cell{0});
+            s.buffer.assign(4 * static_cast<std::size_t>(width_), Cell{0});
+            s.order.resize(table_.d);
+            std::iota(s.order.begin(), s.order.end(), 0);
+        }
+    }
+
+    Tree<Cell> grow() {
+        tree_.nodes.emplace_back();
+        tree_.cells.assign(width_, Cell{0});
+        for (Row i : rows_) stat_.add(tree_.cells.data(), i);
+        Job root{0, 0, static_cast<Row>(rows_.size()), 0, -kInf, kInf, mixed(growth_.seed)};
+        root_weight_ = stat_.total(tree_.cells.data());
+        const bool open = finish(tree_, root, scratch_[0]);
+        if (open && growth_.max_leaves > 0)
+            best_first(root);
+        else if (open)
+            depth_first(root);
+        return canonical();
+    }
+
+  private:
+    // ---- order of growth ------------------------------------------------------------------------------------------------
+
+    void depth_first(const Job& root) {
+        std::vector<Job> stack{root}, pending;
+        // Large nodes use all threads at once; the subtrees below them are grown one by a thread.
+        const Row small = growth_.threads > 1 ? static_cast<Row>(rows_.size() / (4 * growth_.threads)) : 0;
+        while (!stack.empty()) {
+            const Job job = stack.back();
+            stack.pop_back();
+            if (job.size() <= small) {
+                pending.push_back(job);
+                continue;
+            }
+            poll(true);
+            expand(tree_, job, scratch_[0], growth_.threads, stack);
+        }
+        if (pending.empty()) return;
+        std::vector<Tree<Cell>> grown(pending.size());
+        std::exception_ptr failure = nullptr;
+        std::atomic<bool> failed{false};
+#pragma omp parallel for schedule(dynamic, 1) num_threads(growth_.threads)
+        for (std::size_t k = 0; k < pending.size(); ++k) {
+            try {
+                if (failed.load(std::memory_order_relaxed)) continue;
+                grown[k] = subtree(pending[k], failed);
+            } catch (...) {
+#pragma omp critical(certifit_tree_failure)
+                if (!failure) failure = std::current_exception();
+                failed = true;
+            }
+        }
+        if (failure) std::rethrow_exception(failure);
+        for (std::size_t k = 0; k < pending.size(); ++k) graft(pending[k].node, grown[k]);
+    }
+
+    Tree<Cell> subtree(Job job, const std::atomic<bool>& failed) {
+        Tree<Cell> tree;
+        const std::size_t from = static_cast<std::size_t>(job.node) * width_;
+        tree.nodes.push_back(tree_.nodes[job.node]);
+        tree.cells.assign(tree_.cells.begin() + from, tree_.cells.begin() + from + width_);
+        job.node = 0;
+        std::vector<Job> stack{job};
+        Scratch& scratch = scratch_[thread()];
+        while (!stack.empty() && !failed.load(std::memory_order_relaxed)) {
+            const Job next = stack.back();
+            stack.pop_back();
+            poll(thread() == 0);
+            expand(tree, next, scratch, 1, stack);
+        }
+        return tree;
+    }
+
+    void graft(std::int32_t at, const Tree<Cell>& branch) {
+        const auto offset = static_cast<std::int32_t>(tree_.nodes.size()) - 1;
+        const auto words = static_cast<std::int32_t>(tree_.bits.size());
+        for (std::size_t k = 0; k < branch.nodes.size(); ++k) {
+            Node node = branch.nodes[k];
+            if (node.left >= 0) node.left += offset;
+            if (node.bits >= 0) node.bits += words;
+            if (k == 0)
+                tree_.nodes[at] = node;
+            else
+                tree_.nodes.push_back(node);
+        }
+        tree_.cells.insert(tree_.cells.end(), branch.cells.begin() + width_, branch.cells.end());
+        tree_.bits.insert(tree_.bits.end(), branch.bits.begin(), branch.bits.end());
+    }
+
+    void best_first(const Job& root) {
+        struct Waiting {
+            double worth;
+            std::uint64_t turn;
+            Job job;
+            Split split;
+            bool operator<(const Waiting& other) const {
+                return worth < other.worth || (worth == other.worth && turn > other.turn);
+            }
+        };
+        std::priority_queue<Waiting> queue;
+        std::uint64_t turn = 0;
+        auto push = [&](const Job& job) {
+            Split split = find(tree_, job, scratch_[0], growth_.threads);
+            if (split.found()) {
+                const double worth = split.score - own(tree_, job.node);
+                queue.push({worth, turn++, job, std::move(split)});
+            }
+        };
+        push(root);
+        std::vector<Job> children;
+        for (std::int64_t leaves = 1; leaves < growth_.max_leaves && !queue.empty(); ++leaves) {
+            poll(true);
+            const Waiting best = queue.top();
+            queue.pop();
+            children.clear();
+            apply(tree_, best.job, best.split, scratch_[0], growth_.threads, children);
+            for (auto child = children.rbegin(); child != children.rend(); ++child) push(*child);
+        }
+    }
+
+    void expand(Tree<Cell>& tree, const Job& job, Scratch& scratch, int threads, std::vector<Job>& stack) {
+        const Split split = find(tree, job, scratch, threads);
+        if (split.found()) apply(tree, job, split, scratch, threads, stack);
+    }
+
+    // Nodes in preorder, siblings side by side, so that neither threads nor the order of growth show.
+    Tree<Cell> canonical() {
+        Tree<Cell> out;
+        const std::size_t count = tree_.nodes.size();
+        out.nodes.resize(count);
+        out.cells.resize(count * width_);
+        std::vector<std::array<std::int32_t, 3>> stack{{0, 0, 0}};  // old, new, depth
+        std::int32_t next = 1;
+        while (!stack.empty()) {
+            const auto [old, now, depth] = stack.back();
+            stack.pop_back();
+            Node node = tree_.nodes[old];
+            out.depth = std::max(out.depth, depth);
+            std::copy_n(tree_.cells.begin() + static_cast<std::size_t>(old) * width_, width_,
+                        out.cells.begin() + static_cast<std::size_t>(now) * width_);
+            if (node.left >= 0) {
+                stack.push_back({node.left + 1, next + 1, depth + 1});
+                stack.push_back({node.left, next, depth + 1});
+                node.left = next;
+                next += 2;
+            }
+            if (node.bits >= 0) {
+                const std::size_t words = table_.columns[node.feature].codes() / 64 + 1;
+                const auto from = tree_.bits.begin() + node.bits;
+                node.bits = static_cast<std::int32_t>(out.bits.size());
+                out.bits.insert(out.bits.end(), from, from + words);
+            }
+            out.nodes[now] = node;
+        }
+        return out;
+    }
+
+    // ---- one node -------------------------------------------------------------------------------------------------------
+
+    double own(const Tree<Cell>& tree, std::int32_t node) const {
+        if constexpr (Statistics::kByRow) return -tree.nodes[node].loss / growth_.worth_unit;
+        return stat_.own(tree.cells.data() + static_cast<std::size_t>(node) * width_);
+    }
+
+    // Value and loss of a node whose cells are known; whether it may be split.
+    bool finish(Tree<Cell>& tree, const Job& job, Scratch& scratch) {
+        Node& node = tree.nodes[job.node];
+        const Cell* cell = tree.cells.data() + static_cast<std::size_t>(job.node) * width_;
+        node.weight = stat_.total(cell);
+        bool pure;
+        if constexpr (requires { stat_.loss(cell); }) {
+            node.loss = stat_.loss(cell);
+            pure = stat_.pure(cell);
+        } else {
+            pure = finish_regression(node, job, scratch);
+        }
+        return !pure && job.depth < growth_.max_depth && job.size() > 1 &&
+               (growth_.min_split <= 2 || stat_.size(cell) >= growth_.min_split * (1 - 1e-12));
+    }
+
+    bool finish_regression(Node& node, const Job& job, Scratch& scratch) {
+        const std::span<const Row> rows(rows_.data() + job.begin, job.size());
+        double least = kInf, most = -kInf;
+        for (Row i : rows) least = std::min(least, target_[i]), most = std::max(most, target_[i]);
+        node.loss = 0;
+        node.value = least;
+        if (least == most) return true;
+        if constexpr (Statistics::kByRow) {
+            auto& y = scratch.sums;
+            y.clear();
+            for (Row i : rows) y.push_back(stat_.target[i]);
+            std::sort(y.begin(), y.end());
+            y.erase(std::unique(y.begin(), y.end()), y.end());
+            scratch.median.reset(y);
+            for (Row i : rows)
+                scratch.median.add(std::lower_bound(y.begin(), y.end(), stat_.target[i]) - y.begin(), stat_.weight[i]);
+            node.loss = scratch.median.cost() * growth_.worth_unit;
+            node.value = real_median(rows, scratch);
+        } else {
+            double excess = 0;
+            for (Row i : rows) excess += mass_[i] * (target_[i] - least);
+            node.value = least + excess / node.weight;
+            double loss = 0;
+            if (poisson()) {
+                for (Row i : rows) loss += target_[i] > 0 ? mass_[i] * target_[i] * std::log(target_[i] / node.value) : 0.0;
+            } else {
+                for (Row i : rows) loss += mass_[i] * (target_[i] - node.value) * (target_[i] - node.value);
+            }
+            node.loss = std::max(0.0, loss);
+        }
+        return false;
+    }
+    static constexpr bool poisson() { return std::is_same_v<Statistics, MomentStatistics<Criterion::poisson>>; }
+
+    // The weighted median of the targets as given, not in fixed point.
+    double real_median(std::span<const Row> rows, Scratch& scratch) const {
+        auto& order = scratch.rows;
+        order.assign(rows.begin(), rows.end());
+        std::sort(order.begin(), order.end(), [&](Row a, Row b) { return target_[a] < target_[b]; });
+        double total = 0, held = 0;
+        for (Row i : order) total += mass_[i];
+        for (std::size_t k = 0; k < order.size(); ++k) {
+            held += mass_[order[k]];
+            if (2 * held > total || k + 1 == order.size()) return target_[order[k]];
+            if (2 * held == total) return 0.5 * target_[order[k]] + 0.5 * target_[order[k + 1]];
+        }
+        return 0.0;
+    }
+
+    Split find(const Tree<Cell>& tree, const Job& job, Scratch& scratch, int threads) {
+        const Cell* total = tree.cells.data() + static_cast<std::size_t>(job.node) * width_;
+        Context context{job, total, 0, {}};
+        context.tolerance = tolerance(tree, job, total);
+        if constexpr (Statistics::kByRow) rank_targets(job, context);
+        Split best;
+        const int wanted = std::min(growth_.max_features, table_.d);
+        if (wanted >= table_.d) {
+            if (threads > 1 && static_cast<std::size_t>(job.size()) * table_.d > 20000) {
+                std::vector<Split> found(table_.d);
+                in_parallel(table_.d, threads, [&](int f, Scratch& own_scratch) { found[f] = search(context, f, own_scratch); });
+                for (Split& split : found) keep(best, split, context.tolerance);
+            } else {
+                for (int f = 0; f < table_.d; ++f) {
+                    Split split = search(context, f, scratch);
+                    keep(best, split, context.tolerance);
+                }
+            }
+        } else {
+            Random random(job.path);
+            auto& order = scratch.order;
+            auto& drawn = scratch.drawn;
+            drawn.clear();
+            int done = 0;
+            // After the wanted number, one more at a time until some split is found. A tie goes to the feature drawn first: the
+            // lowest one would win the many ties of small nodes in all trees alike, and the trees would differ less.
+            while (done < table_.d && (done < wanted || !best.found())) {
+                const int batch = done == 0 ? wanted : 1;
+                for (int k = 0; k < batch; ++k) {
+                    const int at = done + k;
+                    std::swap(order[at], order[at + static_cast<int>(random.below(table_.d - at))]);
+                    drawn.push_back(order[at]);
+                }
+                for (int k = done; k < done + batch; ++k) {
+                    Split split = search(context, drawn[k], scratch);
+                    keep(best, split, context.tolerance);
+                }
+                done += batch;
+            }
+            std::iota(order.begin(), order.end(), 0);
+        }
+        if (best.found()) {
+            const double worth = std::max(0.0, best.score - own(tree, job.node)) * growth_.worth_unit;
+            if (worth < growth_.min_decrease * root_weight_ * (1 - 1e-12)) return {};
+        }
+        return best;
+    }
+
+    // Splits whose worths differ by less are ties: rounding, and for numbers the half unit by which each target was rounded.
+    double tolerance(const Tree<Cell>& tree, const Job& job, const Cell* total) const {
+        const double loss = tree.nodes[job.node].loss / growth_.worth_unit, W = stat_.total(total);
+        const double rounding = 1e-12 * loss + 1e-15 * std::abs(own(tree, job.node));
+        if constexpr (requires_classes()) {
+            return rounding;
+        } else {
+            const double error = 0.5 * (stat_.size_unit == 1.0 ? W : static_cast<double>(job.size()));
+            constexpr bool squared = std::is_same_v<Statistics, MomentStatistics<Criterion::squared>>;
+            return rounding + 2 * error * (squared ? std::sqrt(loss / W) : 1.0);
+        }
+    }
+
+    void rank_targets(const Job& job, Context& context) {
+        auto& y = context.sorted_targets;
+        for (Row k = job.begin; k < job.end; ++k) y.push_back(stat_.target[rows_[k]]);
+        std::sort(y.begin(), y.end());
+        y.erase(std::unique(y.begin(), y.end()), y.end());
+        for (Row k = job.begin; k < job.end; ++k)
+            rank_[rows_[k]] = static_cast<Row>(std::lower_bound(y.begin(), y.end(), stat_.target[rows_[k]]) - y.begin());
+    }
+
+    // Two children; those that may be split further go on the stack, the left one on top.
+    void apply(Tree<Cell>& tree, const Job& job, const Split& split, Scratch& scratch, int threads, std::vector<Job>& stack) {
+        const Column& column = table_.columns[split.feature];
+        const auto left = static_cast<std::int32_t>(tree.nodes.size());
+        tree.nodes.emplace_back();
+        tree.nodes.emplace_back();
+        tree.cells.resize(tree.cells.size() + 2 * static_cast<std::size_t>(width_), Cell{0});
+        Cell* left_cell = tree.cells.data() + static_cast<std::size_t>(left) * width_;
+        Cell* right_cell = left_cell + width_;
+        const Cell* own_cell = tree.cells.data() + static_cast<std::size_t>(job.node) * width_;
+
+        Node& node = tree.nodes[job.node];
+        node.feature = split.feature;
+        node.left = left;
+        const bool larger_left = split.left_weight >= split.right_weight;
+        node.missing_left = split.any_missing && !column.categorical ? split.missing_left : larger_left;
+        const Code* code = table_.column(split.feature);
+        std::uint8_t* goes = goes_left_.data();
+        Row* rows = rows_.data() + job.begin;
+        const Row m = job.size();
+        if (column.categorical) {
+            const std::size_t words = column.codes() / 64 + 1;
+            node.bits = static_cast<std::int32_t>(tree.bits.size());
+            tree.bits.resize(tree.bits.size() + words, larger_left ? ~std::uint64_t{0} : 0);
+            std::uint64_t* bits = tree.bits.data() + node.bits;
+            for (std::uint32_t c : split.left_categories) bits[c / 64] |= std::uint64_t{1} << (c % 64);
+            for (std::uint32_t c : split.right_categories) bits[c / 64] &= ~(std::uint64_t{1} << (c % 64));
+            for (Row k = 0; k < m; ++k) {
+                const std::uint32_t c = code[rows[k]];
+                goes[rows[k]] = (bits[c / 64] >> (c % 64)) & 1;
+            }
+        } else {
+            node.threshold =
+                split.first_right < column.codes() ? middle(column.high[split.last_left], column.low[split.first_right]) : kInf;
+            const std::uint32_t last = split.last_left;
+            // Without missing values in the node no code equals `absent`.
+            const std::uint32_t absent = split.any_missing && split.missing_left ? column.missing_code() : ~std::uint32_t{0};
+            for (Row k = 0; k < m; ++k) {
+                const std::uint32_t c = code[rows[k]];
+                goes[rows[k]] = (c <= last) | (c == absent);
+            }
+        }
+        auto& spare = scratch.rows;
+        if (spare.size() < m + 1) spare.resize(m + 1);
+        auto& side = scratch.side;
+        if (side.size() < m) side.resize(m);
+        Row lefts = 0, rights = 0;
+        for (Row k = 0; k < m; ++k) {
+            const Row i = rows[k];
+            const bool l = goes[i];
+            side[k] = l;
+            rows[lefts] = i;
+            spare[rights] = i;
+            lefts += l;
+            rights += !l;
+        }
+        if (!loads_.empty()) {
+            auto& loads_aside = scratch.loads;
+            if (loads_aside.size() < m + 1) loads_aside.resize(m + 1);
+            auto* loads = loads_.data() + job.begin;
+            Row to_left = 0, to_right = 0;
+            for (Row k = 0; k < m; ++k) {
+                const auto load = loads[k];
+                const bool l = side[k];
+                loads[to_left] = load;
+                loads_aside[to_right] = load;
+                to_left += l;
+                to_right += !l;
+            }
+            std::copy_n(loads_aside.begin(), rights, loads + lefts);
+        }
+        std::copy_n(spare.begin(), rights, rows + lefts);
+        for (Row k = 0; k < lefts; ++k) stat_.add(left_cell, rows[k]);
+        for (int c = 0; c < width_; ++c) right_cell[c] = own_cell[c] - left_cell[c];
+
+        Job first{left, job.begin, job.begin + lefts, job.depth + 1, job.low, job.high, mixed(job.path ^ 0x517cc1b727220a95ULL)};
+        Job second{left + 1, job.begin + lefts, job.end, job.depth + 1, job.low, job.high, mixed(job.path + 0x2545f4914f6cdd1dULL)};
+        if (growth_.monotone && growth_.monotone[split.feature] != 0) {
+            const double between = 0.5 * split.left_response + 0.5 * split.right_response;
+            (growth_.monotone[split.feature] > 0 ? first.high : first.low) = between;
+            (growth_.monotone[split.feature] > 0 ? second.low : second.high) = between;
+        }
+        const bool open_first = finish(tree, first, scratch), open_second = finish(tree, second, scratch);
+        if (open_second) stack.push_back(second);
+        if (open_first) stack.push_back(first);
+        if (presorted_ && (open_first || open_second)) {
+            if (threads > 1 && static_cast<std::size_t>(m) * table_.d > 20000)
+                in_parallel(table_.d, threads, [&](int f, Scratch& own_scratch) { divide(job, f, own_scratch); });
+            else
+                for (int f = 0; f < table_.d; ++f) divide(job, f, scratch);
+        }
+    }
+
+    void divide(const Job& job, int f, Scratch& scratch) {
+        if (order_[f].empty()) return;
+        Entry* entries = order_[f].data() + job.begin;
+        const Row m = job.size();
+        auto& spare = scratch.spare;
+        if (spare.size() < m + 1) spare.resize(m + 1);
+        const std::uint8_t* goes = goes_left_.data();
+        Entry* aside = spare.data();
+        Row lefts = 0, rights = 0;
+        for (Row k = 0; k < m; ++k) {
+            const Entry e = entries[k];
+            const bool l = goes[Table::row_of(e)];
+            entries[lefts] = e;
+            aside[rights] = e;
+            lefts += l;
+            rights += !l;
+        }
+        std::copy_n(aside, rights, entries + lefts);
+    }
+
+    // ---- threads --------------------------------------------------------------------------------------------------------
+
+    static int thread() {
+#ifdef _OPENMP
+        return omp_get_thread_num();
+#else
+        return 0;
+#endif
+    }
+
+    template <class Work>
+    void in_parallel(int count, int threads, Work&& work) {
+        std::exception_ptr failure = nullptr;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+        for (int k = 0; k < count; ++k) {
+            try {
+                work(k, scratch_[thread()]);
+            } catch (...) {
+#pragma omp critical(certifit_tree_failure)
+                if (!failure) failure = std::current_exception();
+            }
+        }
+        if (failure) std::rethrow_exception(failure);
+    }
+
+    void poll(bool may_poll) {
+        if (signals_ && may_poll) signals_->poll();
+        if (stop_ && stop_->load(std::memory_order_relaxed)) throw Stopped();
+    }
+
+    const double *target_, *mass_;
+    const std::atomic<bool>* stop_;
+    SignalPoll* signals_;
+    std::vector<std::uint8_t> goes_left_;
+    std::vector<Scratch> scratch_;
+    Tree<Cell> tree_;
+};
+
+}  // namespace certifit::tree

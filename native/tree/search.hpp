@@ -1,0 +1,383 @@
+// The best split of one node on one feature.
+//
+// How a feature is put in order depends on its codes and on the node:
+//   few codes      a histogram over the codes, O(rows + codes)
+//   many codes     rows sorted once at the root and partitioned stably at every split, O(rows); or, when only a few of the
+//                  features are tried at each node, sorted anew in the node
+//   categories     ordered by their mean response, then as above: optimal for two classes and for real targets with the squared or
+//                  Poisson criterion (Breiman et al. 1984, 4.2.2; Fisher 1958); for more classes each class orders them once.
+// Missing values are sent to both sides in turn, and stay on the better one. Near ties go to the lowest threshold.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "tree/statistics.hpp"
+#include "tree/table.hpp"
+
+namespace certifit::tree {
+
+template <class Code, class Statistics>
+class FeatureSearch {
+  public:
+    using Table = CodedTable<Code>;
+    using Entry = typename Table::Entry;
+    using Cell = typename Statistics::Cell;
+    static constexpr std::uint32_t kFewCodes = 256;
+
+    FeatureSearch(const Table& table, const Statistics& statistics, const Growth& growth, std::vector<Row> rows)
+        : table_(table), stat_(statistics), growth_(growth), rows_(std::move(rows)), width_(statistics.width()) {}
+
+  protected:
+    struct Job {
+        std::int32_t node;
+        Row begin, end;
+        int depth;
+        double low, high;  // bounds of the response, from monotone constraints
+        std::uint64_t path;
+        Row size() const { return end - begin; }
+    };
+    struct Split {
+        double score = -kInf;
+        int feature = -1;
+        std::uint32_t last_left = 0, first_right = 0;  // codes; first_right = codes() when only missing values go right
+        bool missing_left = false, any_missing = false;
+        double left_weight = 0, right_weight = 0, left_response = 0, right_response = 0;
+        std::vector<std::uint32_t> left_categories, right_categories;
+        bool found() const { return feature >= 0; }
+    };
+    struct Scratch {
+        std::vector<Cell> histogram, buffer;
+        std::vector<Entry> entries, spare;
+        std::vector<Row> rows;
+        std::vector<typename Statistics::Load> loads;
+        std::vector<std::uint8_t> side;
+        std::vector<int> order, drawn;
+        std::vector<double> left_cost, right_cost, left_median, right_median;
+        MedianCost median;
+        std::vector<std::uint32_t> present, place;
+        std::vector<std::pair<double, std::uint32_t>> ranking;
+        std::vector<double> sums;
+    };
+
+    struct Context {
+        const Job& job;
+        const Cell* total;
+        double tolerance;
+        std::vector<double> sorted_targets;
+    };
+
+    static void keep(Split& best, Split& split, double tolerance) {
+        if (!split.found()) return;
+        if (!best.found() || split.score > best.score + tolerance) best = std::move(split);
+    }
+
+    Split search(const Context& context, int f, Scratch& scratch) {
+        const Column& column = table_.columns[f];
+        if (column.categorical) return search_categories(context, f, scratch);
+        const Row m = context.job.size();
+        if constexpr (!Statistics::kByRow)
+            if (column.codes() < kFewCodes) return search_histogram(context, f, scratch);
+        if (presorted_ && !order_[f].empty()) return scan(context, f, order_[f].data() + context.job.begin, scratch);
+        gather(context.job, f, scratch);
+        sort_entries(scratch, m, column.codes());
+        return scan(context, f, scratch.entries.data(), scratch);
+    }
+
+    void gather(const Job& job, int f, Scratch& scratch) {
+        const Row m = job.size();
+        auto& entries = scratch.entries;
+        if (entries.size() < m) entries.resize(m);
+        const Code* code = table_.column(f);
+        for (Row k = 0; k < m; ++k) {
+            const Row i = rows_[job.begin + k];
+            entries[k] = Table::entry(code[i], i);
+        }
+    }
+
+    static void sort_entries(Scratch& scratch, Row m, std::uint32_t codes) {
+        auto& entries = scratch.entries;
+        if (m < 400) {
+            std::sort(entries.begin(), entries.begin() + m);
+            return;
+        }
+        auto& spare = scratch.spare;
+        if (spare.size() < m) spare.resize(m);
+        for (std::uint32_t shift = 0; shift == 0 || (codes >> shift) > 0; shift += 8) {
+            std::array<Row, 257> start{};
+            for (Row k = 0; k < m; ++k) ++start[((Table::code_of(entries[k]) >> shift) & 255) + 1];
+            for (int b = 0; b < 256; ++b) start[b + 1] += start[b];
+            for (Row k = 0; k < m; ++k) spare[start[(Table::code_of(entries[k]) >> shift) & 255]++] = entries[k];
+            std::swap(entries, spare);
+            if (shift == 24) break;
+        }
+        if (entries.size() < m) entries.resize(m);
+    }
+
+    template <class Scan>
+    bool admissible(const Job& job, int f, const Scan& scan) const {
+        if (growth_.min_leaf > 1) {
+            const double least = growth_.min_leaf * (1 - 1e-12);
+            if (scan.left_size() < least || scan.right_size() < least) return false;
+        }
+        if (growth_.min_fraction > 0) {
+            const double least = growth_.min_fraction * root_weight_ * (1 - 1e-12);
+            if (scan.left_weight() < least || scan.right_weight() < least) return false;
+        }
+        if (growth_.monotone) {
+            const double l = scan.left_response(), r = scan.right_response();
+            const int sign = growth_.monotone[f];
+            if ((sign > 0 && l > r) || (sign < 0 && l < r)) return false;
+            if (std::min(l, r) < job.low || std::max(l, r) > job.high) return false;
+        }
+        return true;
+    }
+
+    template <class Scan>
+    void consider(const Context& context, int f, Scan& scan, std::uint32_t last, std::uint32_t next, bool missing_left,
+                  Split& best, double& bar) const {
+        double score;
+        if (!scan.above(bar, score) || !admissible(context.job, f, scan)) return;
+        bar = score + context.tolerance;
+        best.score = score;
+        best.feature = f;
+        best.last_left = last;
+        best.first_right = next;
+        best.missing_left = missing_left;
+        best.left_weight = scan.left_weight();
+        best.right_weight = scan.right_weight();
+        if (growth_.monotone) best.left_response = scan.left_response(), best.right_response = scan.right_response();
+    }
+
+    // Rows in the order of their codes, missing ones last.
+    Split scan(const Context& context, int f, const Entry* e, Scratch& scratch) {
+        const Row m = context.job.size();
+        const std::uint32_t absent = table_.columns[f].missing_code();
+        Row known = m;
+        if (!table_.columns[f].categorical)
+            while (known > 0 && Table::code_of(e[known - 1]) == absent) --known;
+        Split best;
+        best.any_missing = known < m;
+        if (known == 0 || (known == m && Table::code_of(e[0]) == Table::code_of(e[m - 1]))) return best;
+        if constexpr (Statistics::kByRow) {
+            scan_medians(context, f, e, known, scratch, best);
+            return best;
+        } else {
+            double bar = -kInf;
+            using Scan = typename Statistics::Scan;
+            Scan right(stat_, context.total, scratch.buffer.data());  // missing values on the right
+            if (known == m) {
+                std::uint32_t code = Table::code_of(e[0]);
+                for (Row k = 0; k + 1 < m; ++k) {
+                    right.move(Table::row_of(e[k]));
+                    const std::uint32_t next = Table::code_of(e[k + 1]);
+                    if (next != code) {
+                        consider(context, f, right, code, next, false, best, bar);
+                        code = next;
+                    }
+                }
+                return best;
+            }
+            Scan left(stat_, context.total, scratch.buffer.data() + 2 * width_);
+            for (Row k = known; k < m; ++k) left.move(Table::row_of(e[k]));
+            for (Row k = 0; k < known; ++k) {
+                const Row i = Table::row_of(e[k]);
+                right.move(i);
+                left.move(i);
+                const std::uint32_t code = Table::code_of(e[k]), next = Table::code_of(e[std::min<Row>(k + 1, m - 1)]);
+                if (next == code) continue;
+                consider(context, f, right, code, next, false, best, bar);
+                if (k + 1 < known) consider(context, f, left, code, next, true, best, bar);
+            }
+            return best;
+        }
+    }
+
+    struct Sides {  // what `admissible` asks of a split by medians
+        double wl, wr, unit, l, r;
+        double value;
+        bool above(double bar, double& score) const {
+            if (!(value > bar) || !(wl > 0) || !(wr > 0)) return false;
+            score = value;
+            return true;
+        }
+        double left_weight() const { return wl; }
+        double right_weight() const { return wr; }
+        double left_size() const { return wl * unit; }
+        double right_size() const { return wr * unit; }
+        double left_response() const { return l; }
+        double right_response() const { return r; }
+    };
+
+    void scan_medians(const Context& context, int f, const Entry* e, Row known, Scratch& scratch, Split& best) requires(Statistics::kByRow) {
+        const Row m = context.job.size();
+        const bool middles = growth_.monotone != nullptr;
+        // cost[k]: of the first (from the right: the last) known rows, at the k-th boundary; with missing ones if `with`.
+        auto pass = [&](bool from_left, bool with, std::vector<double>& cost, std::vector<double>& median) {
+            cost.assign(known + 1, 0.0);
+            if (middles) median.assign(known + 1, 0.0);
+            scratch.median.reset(context.sorted_targets);
+            auto add = [&](Row k) { scratch.median.add(rank_[Table::row_of(e[k])], stat_.weight[Table::row_of(e[k])]); };
+            if (with)
+                for (Row k = known; k < m; ++k) add(k);
+            for (Row step = 0; step <= known; ++step) {
+                const Row at = from_left ? step : known - step;
+                const bool boundary = at == 0 || at == known || Table::code_of(e[at - 1]) != Table::code_of(e[at]);
+                if (boundary && scratch.median.weight() > 0) {
+                    cost[at] = scratch.median.cost();
+                    if (middles) median[at] = scratch.median.median();
+                }
+                if (step < known) add(from_left ? at : at - 1);
+            }
+        };
+        double missing_weight = 0, known_weight = 0;
+        for (Row k = 0; k < known; ++k) known_weight += stat_.weight[Table::row_of(e[k])];
+        for (Row k = known; k < m; ++k) missing_weight += stat_.weight[Table::row_of(e[k])];
+        const int variants = known < m ? 2 : 1;
+        std::vector<double> costs[4], medians[4];
+        for (int v = 0; v < variants; ++v) {
+            pass(true, v == 1, costs[2 * v], medians[2 * v]);
+            pass(false, v == 0, costs[2 * v + 1], medians[2 * v + 1]);
+        }
+        double bar = -kInf, wl = 0;
+        for (Row at = 1; at <= known; ++at) {
+            wl += stat_.weight[Table::row_of(e[at - 1])];
+            if (at == known && known == m) break;
+            const std::uint32_t code = Table::code_of(e[at - 1]), next = Table::code_of(e[std::min<Row>(at, m - 1)]);
+            if (code == next) continue;
+            for (int v = 0; v < variants; ++v) {
+                if (v == 1 && at == known) break;
+                const double left = wl + (v == 1 ? missing_weight : 0.0);
+                Sides sides{left, known_weight + missing_weight - left, stat_.size_unit, 0, 0,
+                            -(costs[2 * v][at] + costs[2 * v + 1][at])};
+                if (middles) sides.l = medians[2 * v][at], sides.r = medians[2 * v + 1][at];
+                consider(context, f, sides, code, next, v == 1, best, bar);
+            }
+        }
+    }
+
+    // Sums of each code, and which codes occur.
+    template <class Add>
+    void fill_histogram(Row m, std::uint32_t codes, const Code* code, const Row* rows, Cell* histogram,
+                        std::array<std::uint64_t, 4>& seen, Add&& add) const {
+        const auto width = static_cast<std::uint32_t>(stat_.width());
+        if (m < 4 * kFewCodes) {
+            for (Row k = 0; k < m; ++k) {
+                const std::uint32_t c = code[rows[k]];
+                add(histogram + c * width, k);
+                seen[c >> 6] |= std::uint64_t{1} << (c & 63);
+            }
+            return;
+        }
+        // Marking codes one by one would be a chain of dependent steps: many rows are cheaper to look up afterwards.
+        for (Row k = 0; k < m; ++k) add(histogram + code[rows[k]] * width, k);
+        for (std::uint32_t c = 0; c <= codes; ++c) {
+            bool any = false;
+            for (std::uint32_t j = 0; j < width; ++j) any |= histogram[c * width + j] != Cell{0};
+            if (any) seen[c >> 6] |= std::uint64_t{1} << (c & 63);
+        }
+    }
+
+    Split search_histogram(const Context& context, int f, Scratch& scratch) requires(!Statistics::kByRow) {
+        const Column& column = table_.columns[f];
+        const Code* code = table_.column(f);
+        const Row* rows = rows_.data() + context.job.begin;
+        const Row m = context.job.size();
+        Cell* histogram = scratch.histogram.data();
+        std::array<std::uint64_t, 4> seen{};
+        const std::uint32_t absent = column.missing_code();
+        if (!loads_.empty()) {
+            const auto* loads = loads_.data() + context.job.begin;
+            fill_histogram(m, column.codes(), code, rows, histogram, seen, [&](Cell* cell, Row k) { stat_.add(cell, loads[k]); });
+        } else {
+            fill_histogram(m, column.codes(), code, rows, histogram, seen, [&](Cell* cell, Row k) { stat_.add(cell, rows[k]); });
+        }
+        Split best;
+        best.any_missing = column.missing && ((seen[absent >> 6] >> (absent & 63)) & 1);
+        double bar = -kInf;
+        using Scan = typename Statistics::Scan;
+        Scan right(stat_, context.total, scratch.buffer.data());
+        Scan left(stat_, context.total, scratch.buffer.data() + 2 * width_);
+        if (best.any_missing) left.move(histogram + absent * width_);
+        std::uint32_t last = kFewCodes;
+        for (int word = 0; word < 4; ++word) {
+            for (std::uint64_t bits = seen[word]; bits; bits &= bits - 1) {
+                const auto c = static_cast<std::uint32_t>(64 * word + std::countr_zero(bits));
+                if (last < kFewCodes) {
+                    consider(context, f, right, last, c, false, best, bar);
+                    if (best.any_missing && c != absent) consider(context, f, left, last, c, true, best, bar);
+                }
+                Cell* cell = histogram + c * width_;
+                right.move(cell);
+                if (best.any_missing && c != absent) left.move(cell);
+                std::fill_n(cell, width_, Cell{0});
+                last = c;
+            }
+        }
+        return best;
+    }
+
+    // Categories in the order of their mean response become codes 0, 1, …; the rest is as for numbers.
+    Split search_categories(const Context& context, int f, Scratch& scratch) {
+        const Column& column = table_.columns[f];
+        const Job& job = context.job;
+        const Code* code = table_.column(f);
+        const Row m = job.size();
+        auto& present = scratch.present;
+        auto& place = scratch.place;
+        present.clear();
+        place.resize(column.codes() + 1);
+        Cell* histogram = scratch.histogram.data();
+        std::vector<bool> seen(column.codes() + 1, false);
+        for (Row k = 0; k < m; ++k) {
+            const Row i = rows_[job.begin + k];
+            const std::uint32_t c = code[i];
+            stat_.add(histogram + c * width_, i);
+            if (!seen[c]) seen[c] = true, present.push_back(c);
+        }
+        std::sort(present.begin(), present.end());
+        Split best;
+        // Two classes need one order, more classes one each; numbers have one response.
+        const int orders = std::is_same_v<Statistics, MedianStatistics> || !requires_classes() || width_ == 2 ? 1 : width_;
+        auto& ranking = scratch.ranking;
+        for (int o = 0; o < orders && present.size() > 1; ++o) {
+            ranking.clear();
+            for (std::uint32_t c : present)
+                ranking.emplace_back(stat_.response(histogram + c * width_, orders == 1 ? width_ - 1 : o), c);
+            std::sort(ranking.begin(), ranking.end());
+            for (std::size_t r = 0; r < ranking.size(); ++r) place[ranking[r].second] = static_cast<std::uint32_t>(r);
+            auto& entries = scratch.entries;
+            if (entries.size() < m) entries.resize(m);
+            for (Row k = 0; k < m; ++k) {
+                const Row i = rows_[job.begin + k];
+                entries[k] = Table::entry(place[code[i]], i);
+            }
+            sort_entries(scratch, m, static_cast<std::uint32_t>(present.size()));
+            Split split = scan(context, f, scratch.entries.data(), scratch);
+            if (!split.found()) continue;
+            for (std::size_t r = 0; r < ranking.size(); ++r)
+                (r <= split.last_left ? split.left_categories : split.right_categories).push_back(ranking[r].second);
+            keep(best, split, context.tolerance);
+        }
+        for (std::uint32_t c : present) std::fill_n(histogram + c * width_, width_, Cell{0});
+        return best;
+    }
+    static constexpr bool requires_classes() {
+        return requires(const Statistics& s, const Cell* c) { s.pure(c); };
+    }
+
+    const Table& table_;
+    Statistics stat_;
+    Growth growth_;
+    std::vector<Row> rows_;  // in the order of the nodes
+    int width_;
+    double root_weight_ = 0;
+    bool presorted_ = false;
+    std::vector<std::vector<Entry>> order_;         // presorted: rows in the order of each feature, within the nodes
+    std::vector<typename Statistics::Load> loads_;  // of the rows; empty if they are sorted once
+    std::vector<Row> rank_;                         // of the targets of a node, for medians
+};
+
+}  // namespace certifit::tree

@@ -1,0 +1,85 @@
+// What growing trees works on: random numbers, the coded table, when to stop, and the nodes that come out.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+#include <vector>
+
+#include "tree/codes.hpp"
+
+namespace certifit::tree {
+
+// Another thread failed or was interrupted: leave quietly.
+struct Stopped {};
+
+inline std::uint64_t mixed(std::uint64_t z) {  // splitmix64
+    z += 0x9e3779b97f4a7c15ULL;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+    return z ^ (z >> 31);
+}
+
+class Random {
+  public:
+    explicit Random(std::uint64_t seed) : state_(mixed(seed)) {}
+    std::uint64_t next() { return mixed(state_ += 0x9e3779b97f4a7c15ULL); }
+    // Uniform on 0 … n−1; the bias is below n / 2^64.
+    std::uint64_t below(std::uint64_t n) {
+        return static_cast<std::uint64_t>((static_cast<unsigned __int128>(next()) * n) >> 64);
+    }
+    double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }
+
+  private:
+    std::uint64_t state_;
+};
+
+// Rows × columns of codes, each column contiguous; `sorted` (if any) holds for each column the rows in the order of their codes.
+template <class CodeType>
+struct CodedTable {
+    using Code = CodeType;
+    // An entry carries a code in its upper and a row in its lower half: sorting entries sorts rows by code.
+    using Entry = std::conditional_t<sizeof(Code) == 2, std::uint32_t, std::uint64_t>;
+    static constexpr int kHalf = 4 * sizeof(Entry);
+    static Entry entry(std::uint32_t code, Row row) { return (static_cast<Entry>(code) << kHalf) | row; }
+    static std::uint32_t code_of(Entry e) { return static_cast<std::uint32_t>(e >> kHalf); }
+    static Row row_of(Entry e) { return static_cast<Row>(e & ((Entry{1} << kHalf) - 1)); }
+
+    Row n = 0;
+    int d = 0;
+    std::vector<Code> code;
+    std::vector<Column> columns;
+    std::vector<std::vector<Entry>> sorted;  // empty for columns that use histograms
+
+    const Code* column(int f) const { return code.data() + static_cast<std::size_t>(f) * n; }
+};
+
+struct Growth {
+    int max_depth = 1 << 30;
+    double min_split = 2, min_leaf = 1;  // rows, counted by weight; 2 and 1 never bind
+    double min_fraction = 0;             // least share of the weight of the root in a leaf
+    std::int64_t max_leaves = 0;         // 0: depth first, without limit
+    double min_decrease = 0;             // least decrease of the mean impurity of the whole tree
+    double worth_unit = 1;               // worth in the units of the target = worth here · worth_unit
+    int max_features = 0;
+    std::uint64_t seed = 0;
+    const std::int8_t* monotone = nullptr;
+    int threads = 1;
+};
+
+struct Node {
+    std::int32_t feature = -1, left = -1;  // the right child is left + 1
+    double threshold = 0;                  // x <= threshold goes left
+    std::int32_t bits = -1;                // first word of the set of categories that go left
+    bool missing_left = false;
+    double weight = 0, loss = 0, value = 0;
+};
+
+template <class Cell>
+struct Tree {
+    std::vector<Node> nodes;
+    std::vector<Cell> cells;            // statistics of each node
+    std::vector<std::uint64_t> bits;    // categories
+    int depth = 0;
+};
+
+}  // namespace certifit::tree

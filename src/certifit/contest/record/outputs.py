@@ -1,0 +1,69 @@
+"""The files of a contest, each written whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from certifit.contest.report import render
+from certifit.files import written_whole
+from certifit.persistence import save
+
+if TYPE_CHECKING:
+    from certifit.contest.record.result import Result
+
+__all__ = ["FILES", "OutputError", "check_folder", "write_outputs", "write_text"]
+
+FILES = {"report": "report.html", "leaderboard": "leaderboard.csv", "model": "model.cfit", "run": "run.json"}
+
+
+class OutputError(ValueError):
+    """Results cannot be written where they should be; the message says why and what helps."""
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse a folder that cannot be written before the contest is run, not after."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except (FileExistsError, NotADirectoryError):
+        raise OutputError(f"{folder} is a file or lies under one: give --out a folder.") from None
+    except OSError as error:
+        raise OutputError(f"{folder} cannot be written ({error.strerror}): give --out another folder.") from None
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file whole."""
+    with written_whole(path) as file:
+        file.write(text.encode("utf-8"))
+
+
+def write_outputs(result: Result, folder: Path) -> dict[str, Path]:
+    """Write report, leaderboard, model and record. A winner that is not Certifit's own cannot be saved: the record says so."""
+    from certifit.contest.record.result import leaderboard_rows
+
+    check_folder(folder)
+    paths = {kind: folder / name for kind, name in FILES.items()}
+    record = dict(result.record)
+    record["files"] = dict(FILES)
+    try:
+        save(result.winner, paths["model"])
+    except TypeError as error:
+        del paths["model"]
+        record["files"]["model"] = None
+        note = {"kind": "other", "column": None, "text": f"The winner was not saved: {error}"}
+        record["data"] = {**record["data"], "warnings": [*record["data"]["warnings"], note]}
+    rows = leaderboard_rows(record)
+    text = io.StringIO()
+    table = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
+    table.writeheader()
+    table.writerows(rows)
+    write_text(paths["leaderboard"], text.getvalue())
+    write_text(paths["run"], json.dumps(record, ensure_ascii=False, allow_nan=False, indent=1) + "\n")
+    write_text(paths["report"], render(record))
+    return paths

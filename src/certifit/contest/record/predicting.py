@@ -1,0 +1,119 @@
+"""A model file at work: predictions for a new table, a description, an export."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from certifit.contest.record.model import Blend, Chain, TableModel
+from certifit.persistence import ModelFileError, inspect_file, load
+
+__all__ = ["Predictions", "export_onnx", "inspect_model", "load_table_model", "predict_file", "read_run"]
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """Predictions as text, and what was noticed while reading the table."""
+
+    text: str
+    rows: int
+    notes: tuple[str, ...]
+
+
+def load_table_model(path: Path) -> TableModel:
+    """A model that takes a table."""
+    model = load(path)
+    if not isinstance(model, TableModel):
+        raise ModelFileError(
+            f"{path} holds a {type(model).__name__}, which takes a matrix, not a table: use certifit.load in Python."
+        )
+    return model
+
+
+def predict_file(model_path: Path, source: Any, *, probabilities: bool, as_json: bool) -> Predictions:
+    """Predictions for the rows of a table, as CSV or JSON."""
+    model = load_table_model(model_path)
+    rows = model.schema.conform(source)
+    predicted = model.predict_features(rows.features)
+    columns: dict[str, Any] = {model.schema.target: model.decide(predicted).tolist()}
+    if model.classes and probabilities:
+        for k, label in enumerate(model.classes):
+            columns[f"probability of {label}"] = predicted[:, k].tolist()
+    notes = [*rows.notes, *(f"line {line} left out: {why}" for line, why in rows.bad_rows[:5])]
+    if len(rows.bad_rows) > 5:
+        notes.append(f"{len(rows.bad_rows) - 5} more lines left out")
+    n = rows.features.height
+    records = [{name: values[i] for name, values in columns.items()} for i in range(n)]
+    if as_json:
+        return Predictions(json.dumps(records, ensure_ascii=False, allow_nan=False) + "\n", n, tuple(notes))
+    text = io.StringIO()
+    table = csv.DictWriter(text, fieldnames=list(columns), lineterminator="\n")
+    table.writeheader()
+    table.writerows(records)
+    return Predictions(text.getvalue(), n, tuple(notes))
+
+
+def inspect_model(path: Path) -> dict[str, Any]:
+    """What is in a model file, as plain data."""
+    manifest = asdict(inspect_file(path))
+    model = load(path)
+    found: dict[str, Any] = {"file": str(path), "class": type(model).__name__, "manifest": manifest}
+    if isinstance(model, TableModel):
+        certificate = model.certificate_
+        found |= {
+            "entrant": model.label,
+            "task": model.schema.task.kind,
+            "target": model.schema.target,
+            "classes": list(model.classes),
+            "threshold": model.threshold,
+            "model": _core(model.core),
+            "certificate": None if certificate is None else str(certificate),
+            "columns": [{"name": c.name, "kind": c.kind} for c in model.schema.columns if c.role == "feature"],
+        }
+    else:
+        certificate = getattr(model, "certificate_", None)
+        found |= {
+            "model": " ".join(repr(model).split()),
+            "certificate": None if certificate is None else str(certificate),
+        }
+    return found
+
+
+def _core(core: Chain | Blend) -> str:
+    if isinstance(core, Chain):
+        return " ".join(repr(core.estimator).split())
+    return " + ".join(f"{weight:.2f} × {_core(core.members[name])}" for name, weight in core.weights.items())
+
+
+def read_run(path: Path) -> dict[str, Any]:
+    """A run.json."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise ValueError(f"{path} is no run.json: it is not text. Give the run.json of a contest.") from None
+    try:
+        run = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(
+            f"{path} is no run.json (line {error.lineno}: {error.msg}): give the file of a contest."
+        ) from None
+    if not isinstance(run, dict) or "entrants" not in run or "format" not in run:
+        raise ValueError(f"{path} is no run.json: it has no entrants. Give the run.json of a contest.")
+    if not isinstance(run["format"], int) or run["format"] > FORMAT:
+        raise ValueError(
+            f"{path} has format {run['format']}, and this certifit reads up to {FORMAT}: upgrade certifit."
+        )
+    return run
+
+
+def export_onnx(path: Path, out: Path) -> None:
+    """Write the model as ONNX."""
+    from certifit.onnx import to_onnx
+
+    to_onnx(load(path), out)

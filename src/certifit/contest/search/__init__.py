@@ -1,0 +1,1 @@
+"""The search for settings within limits, and the blend."""

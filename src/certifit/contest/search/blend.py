@@ -1,0 +1,73 @@
+"""The stacked blend: a weighted average of the other entrants, the weights chosen on predictions of rows left out.
+
+    classes    min over the simplex   −mean log Σ_k w_k p_k(y_i | x_i)
+    numbers    min over the simplex   mean ½ (y_i − Σ_k w_k f_k(x_i))²
+
+Both are convex in the few weights and solved to a proven gap.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from certifit._types import Array
+from certifit.certificate import Certificate
+from certifit.optimization.programs.simplex import mixture_weights, simplex_gap, simplex_quadratic
+
+__all__ = ["BlendWeights", "blend_weights"]
+
+LEAST_PROBABILITY = 1e-9  # one sure and wrong member must not rule the average
+LEAST_WEIGHT = 0.02  # members below this are left out of the shipped blend
+TOL = 1e-6
+
+
+@dataclass(frozen=True)
+class BlendWeights:
+    """Weights of the members that count, their proof, and the blended predictions of the rows left out."""
+
+    weights: dict[str, float]
+    certificate: Certificate
+    predicted: Array
+
+
+def blend_weights(predictions: Mapping[str, Array], y: Array, n_classes: int) -> BlendWeights:
+    """The best weights for predictions of the same rows: probabilities (n, K) of codes y, or values (n,)."""
+    started = time.perf_counter()
+    names = list(predictions)
+    n = y.shape[0]
+    if n_classes:
+        P = np.column_stack([predictions[name][np.arange(n), y] for name in names]).astype(np.float64)
+        P = np.maximum(P, LEAST_PROBABILITY)
+        w, gap, steps = mixture_weights(P, np.full(n, 1.0 / n))
+        objective = float(-np.mean(np.log(P @ w)))
+        share = np.bincount(y, minlength=n_classes) / n
+        scale = float(-(share[share > 0] @ np.log(share[share > 0])))
+    else:
+        F = np.column_stack([predictions[name] for name in names]).astype(np.float64) - y[:, None]
+        # Σw = 1, so the residual of the blend is the blend of the residuals.
+        unit = float(np.abs(F).max()) or 1.0
+        H = (F / unit).T @ (F / unit) / n
+        w = simplex_quadratic(H, np.zeros(len(names)))
+        gap, steps = simplex_gap(H @ w, w) * unit**2, 1
+        objective = 0.5 * float(np.mean((F @ w) ** 2))
+        scale = 0.5 * float(np.var(y))
+    certificate = Certificate(
+        "duality gap",
+        objective=objective,
+        bound=objective - gap,
+        scale=scale,
+        tol=TOL,
+        iterations=steps,
+        seconds=time.perf_counter() - started,
+        note="Of the weights of the blend, given its members.",
+        claim="best weights of these members",
+    )
+    w = np.where(w >= LEAST_WEIGHT, w, 0.0)
+    w /= w.sum()
+    kept = {name: float(w_k) for name, w_k in zip(names, w, strict=True) if w_k > 0}
+    predicted = np.asarray(sum(w_k * predictions[name] for name, w_k in kept.items()))
+    return BlendWeights(kept, certificate, predicted)

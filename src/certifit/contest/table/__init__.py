@@ -1,0 +1,1 @@
+"""A table with a target: reading, kinds of columns, encoding."""

@@ -1,0 +1,1 @@
+"""The verdict: the referee, the standing, the diagnostics and the suspicions."""

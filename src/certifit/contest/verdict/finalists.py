@@ -1,0 +1,249 @@
+"""Diagnostics of the finalists on the sealed rows, after all scores are in."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from certifit._types import Array
+from certifit.contest.record.model import Chain
+from certifit.contest.search.limits import Budget, OutOfTime, time_limit
+from certifit.contest.search.search import fit_setting
+from certifit.contest.table.encoded import EncodedRows, encode, encoder_for
+from certifit.contest.verdict.judging import Judge
+from certifit.contest.verdict.standing import Standing
+from certifit.evaluation.decisions.calibration import calibration_curve
+from certifit.evaluation.decisions.thresholds import best_threshold, threshold_table
+from certifit.evaluation.explanation.dependence import partial_dependence
+from certifit.evaluation.explanation.importance import permutation_importance
+from certifit.evaluation.metrics.ranking import average_precision
+from certifit.evaluation.metrics.registry import confusion_matrix, pr_curve, roc_auc, roc_curve, thin_curve
+from certifit.evaluation.risk.curves import learning_curve, reading
+from certifit.models.tree.model import BaseTree
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from certifit.contest.contest import _Run
+
+__all__ = ["choose_finalists", "diagnose"]
+
+MOST = 4
+MOST_ROWS = 2000  # sealed rows that importance and dependence are computed on
+MOST_SHUFFLED = 60  # columns whose importance is computed
+LEVELS = 16
+SHOWN = {"importance": 20, "dependence": 6, "coefficients": 25, "scatter": 800, "rules": 6000}
+
+
+def choose_finalists(standings: list[Standing], order: tuple[str, ...], tied: tuple[str, ...]) -> list[str]:
+    """The best, those that cannot be told apart from it, and the best linear model; at most four."""
+    by_name = {s.name: s for s in standings}
+    chosen = [order[0]]
+    linear = [name for name in order if by_name[name].entrant.family in ("linear", "margins")]
+    rivals = [name for name in order[1:] if name in tied and not by_name[name].entrant.baseline]
+    chosen += rivals[: MOST - 1 - bool(linear)]
+    chosen += [name for name in linear[:1] if name not in chosen]
+    if len(chosen) < 2:
+        chosen += [name for name in order[1:] if name not in chosen and not by_name[name].entrant.baseline][:1]
+    return chosen[:MOST]
+
+
+def diagnose(run: _Run, standing: Standing, budget: Budget, deep: bool) -> dict[str, Any]:
+    """Everything the report shows of a finalist; slow parts are left out when time is up.
+
+    `deep` adds the learning curve, which fits the model several times more.
+    """
+    page: dict[str, Any] = {}
+    features, y = run.referee.unseal()
+    predicted = run.referee.predictions(standing.name)
+    if run.judge.n_classes:
+        page.update(_classes(run.judge, y, predicted, run.setting.classes))
+    else:
+        page["residuals"] = _residuals(y, predicted, run.setting.seed)
+    page.update(_inside(standing, run.setting.classes))
+    model = standing.model
+    assert model is not None
+    with _while_time(budget):
+        page["importance"] = _importance(run, model.predict, features, y)
+        leading = [row["feature"] for row in page["importance"][: SHOWN["dependence"]]]
+        page["dependence"] = [_dependence(run, model.predict, features, name) for name in leading]
+    if deep:
+        with _while_time(budget):
+            page["learning_curve"] = _learning_curve(run, standing)
+    return page
+
+
+@contextmanager
+def _while_time(budget: Budget) -> Iterator[None]:
+    """A part that may be cut short; half of the time left is its limit, so that the parts after it have theirs."""
+    try:
+        with time_limit(0.5 * budget.left + 1.0):
+            yield
+    except OutOfTime:
+        return
+
+
+def _classes(judge: Judge, y: Array, predicted: Array, labels: tuple[str, ...]) -> dict[str, Any]:
+    said = judge.labels(predicted)
+    page: dict[str, Any] = {
+        "confusion": {
+            "labels": list(labels),
+            "counts": confusion_matrix(y, said, classes=judge.classes).astype(int).tolist(),
+        }
+    }
+    if judge.n_classes != 2:
+        top = np.argmax(predicted, axis=1)
+        curve = calibration_curve(top == y, predicted[np.arange(y.shape[0]), top])
+        page["calibration"] = _calibration(curve)
+        return page
+    p = predicted[:, 1]
+    page["calibration"] = _calibration(calibration_curve(y, p, classes=judge.classes))
+    table = threshold_table(y, p, classes=judge.classes)
+    page["thresholds"] = {name: getattr(table, name).tolist() for name in ("threshold", "tp", "fp", "tn", "fn")}
+    chosen = None if judge.costs is None else float(best_threshold(y, p, judge.costs, classes=judge.classes))
+    page["thresholds"]["chosen"] = chosen
+    if np.unique(y).shape[0] == 2:
+        roc, pr = roc_curve(y, p, classes=judge.classes), pr_curve(y, p, classes=judge.classes)
+        fpr, tpr = thin_curve(roc.fpr, roc.tpr)
+        recall, precision = thin_curve(pr.recall, pr.precision)
+        page["roc"] = {"fpr": fpr.tolist(), "tpr": tpr.tolist(), "auc": roc_auc(y, p, classes=judge.classes)}
+        area = average_precision(y, p, classes=judge.classes)
+        page["pr"] = {"recall": recall.tolist(), "precision": precision.tolist(), "average_precision": area}
+    return page
+
+
+def _calibration(curve: Any) -> dict[str, Any]:
+    bins = [{"mean": b.mean, "rate": b.rate, "low": b.low, "high": b.high, "count": float(b.count)} for b in curve.bins]
+    return {"bins": bins, "error": curve.error}
+
+
+def _residuals(y: Array, predicted: Array, seed: int) -> dict[str, Any]:
+    counts, edges = np.histogram(y - predicted, bins=min(40, max(5, int(np.sqrt(y.shape[0])))))
+    rows = np.arange(y.shape[0])
+    if rows.shape[0] > SHOWN["scatter"]:
+        rows = np.sort(np.random.default_rng(seed).choice(rows, SHOWN["scatter"], replace=False))
+    return {
+        "predicted": predicted[rows].tolist(),
+        "actual": y[rows].tolist(),
+        "histogram": {"edges": edges.tolist(), "counts": counts.tolist()},
+    }
+
+
+def _inside(standing: Standing, classes: tuple[str, ...]) -> dict[str, Any]:
+    """Coefficients of a linear model, rules of a tree."""
+    if not isinstance(standing.model, Chain):
+        return {}
+    estimator = getattr(standing.model.estimator, "estimator_", standing.model.estimator)
+    coef = getattr(estimator, "coef_", None)
+    if coef is not None and np.squeeze(coef).ndim <= 1:
+        flat = np.ravel(coef)
+        order = np.argsort(-np.abs(flat), kind="stable")[: SHOWN["coefficients"]]
+        names = standing.model.names
+        return {"coefficients": [{"feature": names[j], "value": float(flat[j])} for j in order if flat[j] != 0]}
+    if isinstance(estimator, BaseTree):
+        text = rules_of(standing.model, classes)
+        return {"rules": text if len(text) <= SHOWN["rules"] else text[: SHOWN["rules"]].rsplit("\n", 1)[0] + "\n…"}
+    return {}
+
+
+def rules_of(chain: Chain, classes: tuple[str, ...]) -> str:
+    """The rules of a tree in the words of the table: names of columns, categories and classes instead of numbers."""
+    tree = copy.copy(chain.estimator)
+    if classes:
+        tree.classes_ = np.asarray(classes, dtype=object)[tree.classes_]
+    tree.feature_names_in_ = np.asarray(chain.names, dtype=object)
+    tree._categories = copy.copy(tree._categories)
+    labels = chain.encoder.code_labels()
+    tree._categories.levels = {
+        j: [labels[j][int(code)] for code in codes] if j in labels else codes
+        for j, codes in tree._categories.levels.items()
+    }
+    return str(tree.rules())
+
+
+def _importance(run: _Run, predict: Callable[[Any], Array], features: pl.DataFrame, y: Array) -> list[dict[str, Any]]:
+    found = permutation_importance(
+        lambda X: run.judge.view(predict(X)),
+        features,
+        y,
+        run.judge.metric,
+        n_repeats=3,
+        columns=_candidates(predict, features, run.setting.seed),
+        random_state=run.setting.seed,
+        max_rows=MOST_ROWS,
+        classes=run.judge.classes,
+    )
+    shown = found[: SHOWN["importance"]]
+    return [{"feature": f.feature, "mean": f.mean, "low": f.low, "high": f.high} for f in shown]
+
+
+def _candidates(predict: Callable[[Any], Array], features: pl.DataFrame, seed: int) -> list[str] | None:
+    """All columns, or of very many those that go most with the predictions: shuffling each of thousands would take hours."""
+    if features.width <= MOST_SHUFFLED:
+        return None
+    rows = np.random.default_rng(seed).permutation(features.height)[:MOST_ROWS]
+    part = features[rows]
+    predicted = predict(part)
+    target = predicted if predicted.ndim == 1 else predicted[:, -1]
+    spread = float(np.var(target))
+    if spread == 0.0:
+        return list(features.columns[:MOST_SHUFFLED])
+    shares = {}
+    for name in features.columns:
+        # The share of the variance of the predictions that the levels of the column explain, numbers cut at their quantiles.
+        codes = part.get_column(name).rank("dense").fill_null(0).to_numpy().astype(np.int64)
+        levels = codes * LEVELS // (int(codes.max()) + 1) if codes.max() >= LEVELS else codes
+        count = np.bincount(levels)
+        mean = np.bincount(levels, weights=target)[count > 0] / count[count > 0]
+        shares[name] = float(count[count > 0] @ (mean - target.mean()) ** 2) / (spread * target.shape[0])
+    return sorted(shares, key=lambda name: -shares[name])[:MOST_SHUFFLED]
+
+
+def _dependence(run: _Run, predict: Callable[[Any], Array], features: pl.DataFrame, name: str) -> dict[str, Any]:
+    column, label = _shown_class(run)
+
+    def values(X: Any) -> Array:
+        predicted = predict(X)
+        return predicted if column is None else np.asarray(predicted[:, column])
+
+    kind = {"numeric": "numeric", "date": "date"}.get(run.table.kinds[name], "category")
+    curve = partial_dependence(values, features, name, kind=kind, max_rows=300, random_state=run.setting.seed)
+    return {**curve.as_dict(), "label": label}
+
+
+def _shown_class(run: _Run) -> tuple[int | None, str]:
+    """Whose probability a dependence curve shows: the positive class, or the most frequent one."""
+    if not run.judge.n_classes:
+        return None, "prediction"
+    column = 1 if run.judge.n_classes == 2 else int(np.argmax(np.bincount(run.y_train)))
+    return column, f"probability of {run.setting.classes[column]}"
+
+
+def _learning_curve(run: _Run, standing: Standing) -> dict[str, Any] | None:
+    """The same settings on growing parts of the training rows."""
+    if not isinstance(standing.model, Chain) or standing.found is None:
+        return None
+    entrant, best = standing.entrant, standing.found.best
+    features, y = run.table.features, run.y_train
+
+    def fit(rows: Array) -> Callable[[Any], Array]:
+        part = features[rows]
+        encoder = encoder_for(entrant.encoding, run.table.kinds).fit(part)
+        chain = fit_setting(entrant, best, EncodedRows(encode(encoder, part, y[rows]), None, encoder), run.setting)
+        return lambda X: run.judge.view(chain.predict(X))
+
+    curve = learning_curve(
+        fit,
+        features,
+        y,
+        run.judge.metric,
+        sizes=5,
+        cv=run.table.folds[:2],
+        classes=run.judge.classes,
+        random_state=run.setting.seed,
+    )
+    return {**curve.as_dict(), "reading": reading(curve)}

@@ -1,0 +1,124 @@
+"""The referee: holds the sealed rows, lets nobody see them, and scores every entrant on them once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from certifit._types import Array
+from certifit.contest.verdict.judging import Judge
+from certifit.evaluation.risk.comparison import Comparison, compare_metric
+from certifit.evaluation.risk.risk import Risk, metric_interval
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["Judgement", "Referee", "Verdicts"]
+
+LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What the sealed rows say of one entrant."""
+
+    predicted: Array
+    seconds: float
+    score: Risk
+    metrics: dict[str, dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """The entrants in order, and which differences are real."""
+
+    order: tuple[str, ...]
+    comparison: Comparison | None
+    text: str
+    tied: tuple[str, ...] = field(default=())
+
+
+class Referee:
+    """Holds the sealed rows.
+
+    The intervals of the scores hold for all entrants at once (each at level 1 − 0.05/entrants), so the interval of the winner is
+    still honest although it was picked for its score.
+    """
+
+    def __init__(self, features: pl.DataFrame, y: Array, judge: Judge, seed: int) -> None:
+        self._features, self._y, self._judge, self._seed = features, y, judge, seed
+        self._judged: dict[str, Array] = {}
+
+    @property
+    def n_rows(self) -> int:
+        """Number of sealed rows."""
+        return int(self._y.shape[0])
+
+    def judge(self, name: str, model: Any, entrants: int) -> Judgement:
+        """Score an entrant; a second try is refused, since the best of several tries is no honest score."""
+        if name in self._judged:
+            raise ValueError(f"{name!r} was scored on the sealed rows already; an entrant is scored once.")
+        started = time.perf_counter()
+        predicted = np.asarray(model.predict(self._features), dtype=np.float64)
+        seconds = time.perf_counter() - started
+        if not np.isfinite(predicted).all():
+            raise ValueError("the predictions of the sealed rows have NaN or infinity")
+        level = 1.0 - (1.0 - LEVEL) / max(1, entrants)
+        score = self._interval(self._judge.metric, predicted, level)
+        self._judged[name] = predicted
+        return Judgement(predicted, seconds, score, self._all_metrics(predicted, score, level))
+
+    def _interval(self, metric: Any, predicted: Array, level: float) -> Risk:
+        return metric_interval(
+            metric,
+            self._y,
+            self._judge.view(predicted, metric),
+            level=level,
+            classes=self._judge.classes,
+            random_state=self._seed,
+        )
+
+    def _all_metrics(self, predicted: Array, score: Risk, level: float) -> dict[str, dict[str, Any]]:
+        found = {}
+        for metric in self._judge.metrics():
+            try:
+                risk = score if metric is self._judge.metric else self._interval(metric, predicted, level)
+            except ValueError:  # undefined here: a Gamma deviance of zeros, the area of a class that is absent
+                continue
+            found[metric.name] = {
+                "label": metric.label,
+                "value": risk.value,
+                "low": risk.low,
+                "high": risk.high,
+                "lower_is_better": metric.lower_is_better,
+                "format": metric.format,
+            }
+        return found
+
+    def compare(self, scores: Mapping[str, float], labels: Mapping[str, str]) -> Verdicts:
+        """Which of the entrants judged so far can be told apart, every pair on the same rows."""
+        order = tuple(sorted(scores, key=lambda name: self._judge.cost(scores[name])))
+        if len(order) < 2:
+            return Verdicts(order, None, "", order)
+        comparison = compare_metric(
+            self._judge.metric,
+            self._y,
+            {name: self._judge.view(self._judged[name]) for name in order},
+            level=LEVEL,
+            classes=self._judge.classes,
+            random_state=self._seed,
+        )
+        tied = (comparison.best, *comparison.tied_with_best)
+        return Verdicts(order, comparison, comparison.describe(labels), tied)
+
+    def unseal(self) -> tuple[pl.DataFrame, Array]:
+        """The rows themselves, for diagnostics after all scores are in."""
+        return self._features, self._y
+
+    def predictions(self, name: str) -> Array:
+        """Predictions of an entrant judged before."""
+        return self._judged[name]

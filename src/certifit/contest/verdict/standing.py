@@ -1,0 +1,70 @@
+"""An entrant's way through the contest, and the people who watch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from certifit.contest.entrants import Entrant
+from certifit.contest.record.model import Blend, Chain
+from certifit.contest.search.search import Found
+from certifit.contest.verdict.referee import Judgement
+
+__all__ = ["Silent", "Standing", "Watcher"]
+
+
+@dataclass
+class Standing:
+    """What is known of one entrant so far."""
+
+    entrant: Entrant
+    status: str = "waiting"
+    """waiting, searching, fitting, fitted, finished, failed, out of time, interrupted, not applicable"""
+    error: str | None = None
+    found: Found | None = None
+    model: Chain | Blend | None = None
+    hyperparameters: Mapping[str, Any] | None = None
+    search_seconds: float = 0.0
+    fit_seconds: float = 0.0
+    memory_mib: float | None = None
+    judgement: Judgement | None = None
+    inner_score: float | None = None
+    inner_error: float | None = None
+    inner_folds: int = 0
+
+    @property
+    def name(self) -> str:
+        """The entrant's."""
+        return self.entrant.name
+
+    @property
+    def fitted(self) -> bool:
+        """Whether there is a model."""
+        return self.model is not None
+
+
+class Watcher(Protocol):
+    """Told of every step; a progress display implements it."""
+
+    def planned(self, standings: list[Standing]) -> None:
+        """The entrants are known."""
+
+    def changed(self, standing: Standing) -> None:
+        """An entrant moved on."""
+
+    def phase(self, text: str) -> None:
+        """The contest does something that is no entrant's."""
+
+
+class Silent:
+    """Watches and says nothing."""
+
+    def planned(self, standings: list[Standing]) -> None:
+        """Nothing to say."""
+
+    def changed(self, standing: Standing) -> None:
+        """Nothing to say."""
+
+    def phase(self, text: str) -> None:
+        """Nothing to say."""

@@ -1,0 +1,1 @@
+"""The gate: arrays and frames in, targets, equal rows."""

@@ -1,0 +1,70 @@
+"""The target at the gate: labels to class numbers, and the weights of classes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
+
+from certifit._types import Array, Matrix
+from certifit.data.gate import check_real, check_xy
+
+__all__ = ["check_labels", "class_weights", "encode_labels"]
+
+
+def check_labels(
+    estimator: Any, X: Any, y: Any, sample_weight: Any = None, class_weight: Any = None
+) -> tuple[Matrix, Array, Array, Array]:
+    """Validated rows, class numbers, weights (class weights included) and the sorted classes that have weight."""
+    X, y, weight = check_xy(estimator, X, y, sample_weight=sample_weight, numeric_target=False)
+    check_classification_targets(y)
+    classes = np.unique(y)
+    if classes.shape[0] < 2:
+        raise ValueError(
+            f"{type(estimator).__name__} needs at least 2 classes, but the data has one class only: "
+            f"{classes.tolist()[0]!r}. (Rows of weight zero do not count.)"
+        )
+    # Two classes need no search, and a search needs no sorting of all labels.
+    codes = (y == classes[1]).astype(np.intp) if classes.shape[0] == 2 else np.searchsorted(classes, y)
+    weight = weight * class_weights(class_weight, classes, codes, weight)[codes]
+    if not (np.bincount(codes, weights=weight, minlength=classes.shape[0]) > 0).all():
+        raise ValueError("class_weight gives a class weight 0; drop the rows of that class instead.")
+    return X, codes, weight, classes
+
+
+def encode_labels(y: Array) -> tuple[Array, Array]:
+    """Sorted classes and the number of each label; whole numbers of a small range are counted, not sorted."""
+    if y.dtype.kind in "iub" and y.shape[0]:
+        low, high = int(y.min()), int(y.max())
+        if high - low < max(1000, min(y.shape[0], 1 << 20)):
+            shifted = y.astype(np.intp) - low if low or y.dtype.kind != "i" else y
+            present = np.bincount(shifted, minlength=high - low + 1) > 0
+            classes = (np.flatnonzero(present) + low).astype(y.dtype)
+            if present.all():
+                return classes, shifted.astype(np.intp, copy=False)
+            return classes, (np.cumsum(present) - 1)[shifted]
+    check_classification_targets(y)
+    classes, codes = np.unique(y, return_inverse=True)
+    return classes, codes
+
+
+def class_weights(given: Any, classes: Array, codes: Array, weight: Array) -> Array:
+    """The factor of each class: ones, W / (K·W_c) for ``"balanced"`` so that all classes weigh the same, or a dictionary's."""
+    if given is None:
+        return np.ones(classes.shape[0])
+    if isinstance(given, str) and given == "balanced":
+        held = np.bincount(codes, weights=weight, minlength=classes.shape[0])
+        return np.asarray(weight.sum() / (classes.shape[0] * held))
+    if not isinstance(given, dict):
+        raise ValueError(f"class_weight must be None, 'balanced' or a dictionary of class → weight; got {given!r}.")
+    known = classes.tolist()
+    unknown = [label for label in given if label not in known]
+    if unknown:
+        raise ValueError(f"class_weight names classes that are not in y: {unknown!r}. The classes are {known!r}.")
+    for label, factor in given.items():
+        check_real(f"class_weight[{label!r}]", factor, low=0, open_high=True)
+    found = np.array([float(given.get(label, 1.0)) for label in known])
+    if not (found > 0).any():
+        raise ValueError(f"class_weight must hold finite weights >= 0, not all zero; got {given!r}.")
+    return found

@@ -1,0 +1,1 @@
+"""Constraints: boxes and balls."""

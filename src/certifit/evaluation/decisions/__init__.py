@@ -1,0 +1,1 @@
+"""Decisions: costs, thresholds, Bayes actions, calibration."""

@@ -1,0 +1,192 @@
+"""Decision theory: the action with the least expected cost, and what remains when every decision is the best one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from scipy.integrate import quad
+
+from certifit._types import Array
+from certifit.data.gate import check_choice, check_real, check_sample_weight
+from certifit.evaluation.metrics.inputs import check_probabilities, check_vector
+from certifit.evaluation.metrics.values import weighted_median
+
+__all__ = ["bayes_action", "bayes_estimate", "bayes_risk", "bayes_risk_of_densities", "posterior_risk"]
+
+REJECT = -1
+
+
+def posterior_risk(probabilities: Any, cost_matrix: Any) -> Array:
+    """Expected cost of each action: Σ_k p_k · cost[k, action].
+
+    Parameters
+    ----------
+    probabilities : array of shape (n, K), or (n,) for the second of two classes
+    cost_matrix : array of shape (K, A), or (n, K, A) for costs of each example's own
+        ``cost_matrix[k, a]``: cost of action a when class k is true. Actions need not be classes.
+
+    Returns
+    -------
+    array of shape (n, A)
+
+    Examples
+    --------
+    >>> from certifit.evaluation.decisions.bayes import posterior_risk
+    >>> posterior_risk([0.25], [[0, 1], [4, 0]])
+    array([[1.  , 0.75]])
+    """
+    p = check_probabilities("probabilities", probabilities).astype(np.float64)
+    cost = np.asarray(cost_matrix, dtype=np.float64)
+    if cost.ndim not in (2, 3) or cost.shape[-2] != p.shape[1] or (cost.ndim == 3 and cost.shape[0] != p.shape[0]):
+        raise ValueError(
+            f"cost_matrix must have shape ({p.shape[1]}, actions), or ({p.shape[0]}, {p.shape[1]}, actions) for costs of "
+            f"each example's own; got {cost.shape}."
+        )
+    if not np.isfinite(cost).all():
+        raise ValueError("cost_matrix must be finite.")
+    return np.asarray(p @ cost if cost.ndim == 2 else np.einsum("nk,nka->na", p, cost))
+
+
+def bayes_action(probabilities: Any, cost_matrix: Any, reject_cost: Any = None) -> Array:
+    """The action with the least expected cost, for each example; −1 where declining to decide costs less.
+
+    Parameters
+    ----------
+    probabilities, cost_matrix
+        As in `posterior_risk`.
+    reject_cost : float or array of shape (n,), optional
+        Cost of declining.
+
+    Returns
+    -------
+    array of shape (n,), int
+        Numbers of actions; the first among equals.
+
+    Examples
+    --------
+    >>> from certifit.evaluation.decisions.bayes import bayes_action
+    >>> bayes_action([0.1, 0.5, 0.95], [[0, 1], [1, 0]], reject_cost=0.2)
+    array([ 0, -1,  1])
+    """
+    expected = posterior_risk(probabilities, cost_matrix)
+    action = expected.argmin(axis=1)
+    if reject_cost is None:
+        return action
+    declined = np.asarray(reject_cost, dtype=np.float64)
+    if declined.shape not in ((), (expected.shape[0],)) or not np.isfinite(declined).all():
+        raise ValueError(f"reject_cost must be a finite number, or one for each row; got {reject_cost!r}.")
+    return np.where(expected.min(axis=1) > declined, REJECT, action)
+
+
+def bayes_risk(joint: Any, cost_matrix: Any = None) -> float:
+    """Least possible expected cost when x and the class are discrete with known joint probabilities.
+
+    Parameters
+    ----------
+    joint : array of shape (values of x, K)
+        P(x, class); sums to 1.
+    cost_matrix : array of shape (K, A), optional
+        0-1 loss by default.
+
+    Examples
+    --------
+    >>> from certifit.evaluation.decisions.bayes import bayes_risk
+    >>> round(bayes_risk([[0.4, 0.1], [0.2, 0.3]]), 4)
+    0.3
+    """
+    table = np.asarray(joint, dtype=np.float64)
+    if table.ndim != 2 or not np.isfinite(table).all() or (table < 0).any() or abs(table.sum() - 1.0) > 1e-6:
+        raise ValueError("joint must be a table of probabilities P(x, class) that sums to 1.")
+    cost = _cost(cost_matrix, table.shape[1])
+    return float((table @ cost).min(axis=1).sum())
+
+
+def bayes_risk_of_densities(
+    densities: Sequence[Callable[[float], float]],
+    priors: Any,
+    cost_matrix: Any = None,
+    *,
+    low: float = -np.inf,
+    high: float = np.inf,
+    points: Sequence[float] | None = None,
+) -> float:
+    """Least possible expected cost for a number x with known density in each class, by quadrature.
+
+    Parameters
+    ----------
+    densities : sequence of callables
+        Density of x in each class.
+    priors : array of shape (K,)
+        Probabilities of the classes.
+    cost_matrix : array of shape (K, A), optional
+        0-1 loss by default.
+    low, high : float
+        Where the densities live.
+    points : sequence of floats, optional
+        Where they jump or are narrow, for finite `low` and `high`.
+
+    Examples
+    --------
+    >>> from scipy.stats import norm
+    >>> from certifit.evaluation.decisions.bayes import bayes_risk_of_densities
+    >>> round(bayes_risk_of_densities([norm(-1).pdf, norm(1).pdf], [0.5, 0.5]), 4)
+    0.1587
+    """
+    share = check_probabilities("priors", np.atleast_2d(np.asarray(priors, dtype=np.float64)))[0]
+    if len(densities) != share.shape[0]:
+        raise ValueError(f"densities and priors must be as many; got {len(densities)} and {share.shape[0]}.")
+    cost = _cost(cost_matrix, share.shape[0])
+
+    def least(x: float) -> float:
+        joint = share * np.array([float(density(x)) for density in densities])
+        return float((joint @ cost).min())
+
+    check_real("low", low, high=high, open_high=True)
+    value, _ = quad(least, low, high, limit=500, points=points)
+    return float(value)
+
+
+def bayes_estimate(values: Any, weight: Any = None, loss: str = "squared", level: float = 0.5) -> float:
+    """The number with the least expected loss under a discrete (posterior) distribution.
+
+    Parameters
+    ----------
+    values : array of shape (n,)
+        Possible values, or draws from the posterior.
+    weight : array of shape (n,), optional
+        Their probabilities, up to a factor.
+    loss : {"squared", "absolute", "zero_one", "quantile"}, default="squared"
+        The answer is the mean, the median, the mode or the quantile `level`.
+    level : float in (0, 1), default=0.5
+        For ``loss="quantile"``.
+
+    Examples
+    --------
+    >>> from certifit.evaluation.decisions.bayes import bayes_estimate
+    >>> [bayes_estimate([0, 1, 5, 5], loss=loss) for loss in ("squared", "absolute", "zero_one")]
+    [2.75, 3.0, 5.0]
+    """
+    check_choice("loss", loss, ("squared", "absolute", "zero_one", "quantile"))
+    v = check_vector("values", values).astype(np.float64)
+    w = check_sample_weight(weight, v.shape[0])
+    v, w = v[w > 0], w[w > 0]
+    if loss == "squared":
+        return float(w @ v / w.sum())
+    if loss == "absolute":
+        return weighted_median(v, w)
+    distinct, which = np.unique(v, return_inverse=True)
+    mass = np.bincount(which, weights=w)
+    if loss == "zero_one":
+        return float(distinct[mass.argmax()])
+    check_real("level", level, low=0, high=1, open_low=True, open_high=True)
+    total = np.cumsum(mass)
+    return float(distinct[min(np.searchsorted(total, level * total[-1] * (1.0 - 1e-12)), distinct.shape[0] - 1)])
+
+
+def _cost(cost_matrix: Any, k: int) -> Array:
+    cost = 1.0 - np.eye(k) if cost_matrix is None else np.asarray(cost_matrix, dtype=np.float64)
+    if cost.ndim != 2 or cost.shape[0] != k or not np.isfinite(cost).all():
+        raise ValueError(f"cost_matrix must be finite, with one row for each of the {k} classes; got {cost.shape}.")
+    return cost

@@ -1,0 +1,1 @@
+"""Explanation: importance and dependence."""

@@ -1,0 +1,1 @@
+"""Metrics of labels, probabilities, scores and values."""

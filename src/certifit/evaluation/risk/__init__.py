@@ -1,0 +1,1 @@
+"""Risk on unseen rows, its intervals, comparisons, curves and the ledger."""

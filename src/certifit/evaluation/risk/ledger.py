@@ -1,0 +1,345 @@
+"""The ledger of excess risk: where a model's error comes from.
+
+    risk(f̂) − risk of the best possible = optimization + estimation + approximation
+
+| part | what it compares | from |
+|---|---|---|
+| optimization | the fit with the best fit of its own objective | the certificate |
+| estimation | risk on new rows with risk on training rows | test and training rows |
+| approximation | the model with a richer one | the same test rows, paired |
+| noise (Bayes) | the best possible with zero | nearest neighbors (Cover and Hart 1967) |
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.spatial import cKDTree
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+from certifit._types import Array
+from certifit.data.gate import check_real
+from certifit.data.rows import Rows
+from certifit.evaluation.metrics.inputs import check_labels, check_level, class_codes
+from certifit.evaluation.metrics.predictions import predict_for
+from certifit.evaluation.metrics.registry import METRICS, Metric, resolve_metric
+from certifit.evaluation.risk.comparison import Pair, compare, compare_metric
+from certifit.evaluation.risk.resamples import generator
+from certifit.evaluation.risk.risk import Risk, clopper_pearson, interval, loss_values, metric_interval
+
+__all__ = ["Ledger", "LedgerRow", "bayes_error", "ledger"]
+
+NEIGHBOR_ROWS = 10_000  # a tree of points in many dimensions degrades to comparing all pairs
+ZERO_ONE = ("zero_one", "accuracy")
+
+
+@dataclass(frozen=True)
+class LedgerRow:
+    """One part of the excess risk; None where nothing is known, and `text` says why."""
+
+    part: str
+    value: float | None
+    low: float | None
+    high: float | None
+    text: str
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """The parts of a model's excess risk.
+
+    Parameters
+    ----------
+    model : str
+        What was judged.
+    loss : str
+        In which unit.
+    rows : tuple of LedgerRow
+        Optimization, estimation, approximation, noise.
+    level : float
+        Confidence of the intervals.
+    """
+
+    model: str
+    loss: str
+    rows: tuple[LedgerRow, ...]
+    level: float
+
+    def __getitem__(self, part: str) -> LedgerRow:
+        for row in self.rows:
+            if row.part.split()[0] == part.split()[0]:
+                return row
+        raise KeyError(f"No part {part!r}; the parts are {', '.join(row.part for row in self.rows)}.")
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain lists and numbers, for reports and JSON; infinite ends become None."""
+        rows = [{k: _finite(v) for k, v in asdict(row).items()} for row in self.rows]
+        return {"model": self.model, "metric": self.loss, "level": self.level, "rows": rows}
+
+    def __str__(self) -> str:
+        return "\n".join(f"{row.part}: {row.text}" for row in self.rows)
+
+
+def ledger(
+    model: Any,
+    X_train: Any,
+    y_train: Any,
+    X_test: Any,
+    y_test: Any,
+    *,
+    loss: Any = "auto",
+    richer: Any = None,
+    level: float = 0.95,
+    random_state: Any = 0,
+) -> Ledger:
+    """Split the excess risk of a fitted model into its parts.
+
+    Parameters
+    ----------
+    model : fitted estimator
+    X_train, y_train : the rows it was fitted on
+    X_test, y_test : rows it has not seen
+    loss : str, Loss, Metric or callable, default="auto"
+        As in `risk`.
+    richer : estimator, optional
+        A model of a larger hypothesis space; fitted here on the training rows unless it is fitted already.
+    level : float, default=0.95
+        Confidence of the intervals.
+    random_state : int, default=0
+        Seed of resamples and drawn rows.
+
+    Returns
+    -------
+    Ledger
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit import DecisionTreeRegressor, Ridge, ledger
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, size=(600, 2))
+    >>> y = np.abs(X[:, 0]) + 0.1 * rng.normal(size=600)
+    >>> model = Ridge(alpha=1e-3).fit(X[:300], y[:300])
+    >>> found = ledger(model, X[:300], y[:300], X[300:], y[300:], richer=DecisionTreeRegressor(max_depth=4))
+    >>> [row.part for row in found.rows], found["approximation"].low > 0
+    (['optimization', 'estimation', 'approximation', 'noise (Bayes)'], True)
+    """
+    level = check_level(level)
+    if isinstance(loss, str) and loss == "auto":
+        loss = "zero_one" if hasattr(model, "classes_") else "squared"
+    judge = _Judge(loss, getattr(model, "classes_", None), level, random_state)
+    seen = judge.risk(model, X_train, y_train)
+    unseen = judge.risk(model, X_test, y_test)
+    rows = (
+        _optimization(model),
+        _estimation(seen, unseen, judge.lower_is_better),
+        _approximation(model, richer, X_train, y_train, X_test, y_test, judge),
+        _noise(X_train, y_train, judge, random_state),
+    )
+    return Ledger(_name(model), unseen.loss, rows, level)
+
+
+def bayes_error(X: Any, y: Any, *, level: float = 0.95, max_rows: int = NEIGHBOR_ROWS, random_state: Any = 0) -> Risk:
+    """An estimate of the least error rate any classifier can have, from the errors of the nearest neighbor.
+
+    With many rows the nearest neighbor errs at a rate R between the least possible rate R* and R*·(2 − K/(K−1)·R*) (Cover
+    and Hart 1967), so R* ≥ (K−1)/K·(1 − √(1 − K/(K−1)·R)). Each row's nearest other row, on standardized numeric columns,
+    gives R. With few rows, or many columns that say nothing, the nearest row is far away, R is above its limit and the
+    estimate too high: read it as what these rows can tell.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or data frame
+        Its numeric columns are used; missing values count as the column's mean.
+    y : array of shape (n,)
+    level : float, default=0.95
+    max_rows : int, default=10_000
+        Rows used, drawn at random.
+    random_state : int, default=0
+
+    Returns
+    -------
+    Risk
+        `value` is the bound, `low` the bound at the low end of R's interval, and `high` the high end of R itself: the
+        least error rate lies in between, as far as this many rows can tell.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit.evaluation.risk.ledger import bayes_error
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(2000, 1))
+    >>> y = rng.random(2000) < np.where(X[:, 0] > 0, 0.9, 0.1)
+    >>> found = bayes_error(X, y)
+    >>> found.low < 0.1 < found.high
+    True
+    """
+    check_real("max_rows", max_rows, low=2, integer=True)
+    table, labels = Rows(X), check_labels("y", y)
+    if labels.shape[0] != table.n:
+        raise ValueError(f"X and y must have the same number of rows: X has {table.n}, y has {labels.shape[0]}.")
+    order, (codes,) = class_codes(None, ("y", labels))
+    numbers, _ = table.numeric()
+    points = _standardized(numbers)
+    if points.shape[1] == 0:
+        raise ValueError("X has no numeric column that varies: there is no distance to find neighbors by.")
+    if table.n < 3 or order.shape[0] < 2:
+        raise ValueError(f"At least 3 rows of 2 classes are needed; got {table.n} rows of {order.shape[0]}.")
+    if table.n > max_rows:
+        drawn = generator(random_state).choice(table.n, size=max_rows, replace=False)
+        points, codes = points[drawn], codes[drawn]
+    n, k = codes.shape[0], order.shape[0]
+    near = np.asarray(cKDTree(points).query(points, k=2)[1])
+    # Of two equal points either may come first: take the one that is not the row itself.
+    other = np.where(near[:, 0] == np.arange(n), near[:, 1], near[:, 0])
+    wrong = (codes[other] != codes).astype(np.float64)
+    rate = float(wrong.mean())
+    independent = n / _design_effect(wrong - rate, other)
+    low, high = clopper_pearson(rate * independent, independent, level)
+    return Risk(_cover_hart(rate, k), _cover_hart(low, k), high, level, n, "Cover-Hart", "least possible error rate")
+
+
+class _Judge:
+    """One loss in every form the ledger asks for."""
+
+    def __init__(self, loss: Any, classes: Any, level: float, random_state: Any) -> None:
+        named = isinstance(loss, Metric) or (isinstance(loss, str) and loss in METRICS)
+        self.metric = resolve_metric(loss) if named else None
+        self.loss, self.classes, self.level, self.random_state = loss, classes, level, random_state
+        self.lower_is_better = self.metric is None or self.metric.lower_is_better
+        self.zero_one = self.metric is not None and self.metric.name in ZERO_ONE
+
+    def risk(self, model: Any, X: Any, y: Any) -> Risk:
+        """Value and interval of the loss of a model."""
+        if self.metric is None:
+            values, name = loss_values(model, X, y, self.loss)
+            return interval(values, level=self.level, name=name, random_state=self.random_state)
+        prediction = predict_for(model, X, self.metric.needs)
+        return metric_interval(
+            self.metric, y, prediction, level=self.level, classes=self.classes, random_state=self.random_state
+        )
+
+    def advantage(self, richer: Any, model: Any, X: Any, y: Any) -> Pair:
+        """The difference of the model from the richer one: positive when the richer one is better."""
+        models = {"model": model, "richer": richer}
+        if self.metric is None:
+            losses = {name: loss_values(one, X, y, self.loss)[0] for name, one in models.items()}
+            found = compare(losses, level=self.level, random_state=self.random_state)
+        else:
+            predictions = {name: predict_for(one, X, self.metric.needs) for name, one in models.items()}
+            found = compare_metric(
+                self.metric, y, predictions, level=self.level, classes=self.classes, random_state=self.random_state
+            )
+        return found.pair("model", "richer") if self.lower_is_better else found.pair("richer", "model")
+
+
+def _optimization(model: Any) -> LedgerRow:
+    part = "optimization"
+    steps = getattr(model, "steps", None)
+    last = steps[-1][1] if steps else model
+    certificate = getattr(last, "certificate_", None)
+    if certificate is None:
+        return LedgerRow(part, None, None, None, "Not bounded: the model has no certificate.")
+    if certificate.kind == "none" or not math.isfinite(certificate.gap):
+        return LedgerRow(
+            part, None, None, None, "Not bounded: this kind of model has no bound on its distance from the best."
+        )
+    gap = float(certificate.gap)
+    text = f"The fit is at most {gap:.2g} above the least value of its own objective ({certificate.kind})."
+    return LedgerRow(part, gap, 0.0, gap, text)
+
+
+def _estimation(seen: Risk, unseen: Risk, lower_is_better: bool) -> LedgerRow:
+    # The training value is a known number for this model; what varies is the sample of new rows.
+    if lower_is_better:
+        value, low, high = unseen.value - seen.value, unseen.low - seen.value, unseen.high - seen.value
+    else:
+        value, low, high = seen.value - unseen.value, seen.value - unseen.high, seen.value - unseen.low
+    text = f"The {unseen.loss} is {unseen.value:.4g} on new rows and {seen.value:.4g} on training rows."
+    return LedgerRow("estimation", value, low, high, text)
+
+
+def _approximation(
+    model: Any, richer: Any, X_train: Any, y_train: Any, X_test: Any, y_test: Any, judge: _Judge
+) -> LedgerRow:
+    part = "approximation"
+    if richer is None:
+        return LedgerRow(part, None, None, None, "Not estimated: no richer model was given to compare with.")
+    if not _is_fitted(richer):
+        richer = clone(richer).fit(X_train, y_train)
+    found = judge.advantage(richer, model, X_test, y_test)
+    name = _name(richer)
+    value, low, high = (max(end, 0.0) for end in (found.difference, found.low, found.high))
+    if found.distinguishable and found.difference > 0.0:
+        text = f"A richer model ({name}) does better on the same new rows by {value:.4g}."
+    elif found.distinguishable:
+        text = f"A richer model ({name}) does worse on the same new rows: nothing is lost by the simpler form."
+    else:
+        text = f"A richer model ({name}) cannot be told apart on the same new rows."
+    return LedgerRow(part, value, low, high, text)
+
+
+def _noise(X: Any, y: Any, judge: _Judge, random_state: Any) -> LedgerRow:
+    part = "noise (Bayes)"
+    if not judge.zero_one:
+        return LedgerRow(part, None, None, None, "Estimated for the error rate only.")
+    table = Rows(X)
+    columns = len(table.numeric()[1])
+    try:
+        found = bayes_error(X, y, level=judge.level, random_state=random_state)
+    except ValueError as error:
+        return LedgerRow(part, None, None, None, f"Not estimated: {error}")
+    scope = "" if columns == len(table.names) else f" (from the {columns} numeric columns of {len(table.names)})"
+    text = f"Nearest neighbors suggest that no classifier errs on less than {found.value:.4g} of the rows{scope}."
+    return LedgerRow(part, found.value, found.low, found.high, text)
+
+
+def _cover_hart(rate: float, k: int) -> float:
+    most = (k - 1.0) / k
+    return most * (1.0 - math.sqrt(max(0.0, 1.0 - rate / most)))
+
+
+def _design_effect(deviation: Array, other: Array) -> float:
+    """How many rows weigh as much as one independent row: errors that share a row, as neighbors do, vary together."""
+    n = deviation.shape[0]
+    rows = np.arange(n)
+    uses = sp.csr_matrix((np.ones(2 * n), (np.r_[rows, rows], np.r_[rows, other])), shape=(n, n))
+    shared = (uses @ uses.T).astype(bool)
+    square = float(deviation @ deviation)
+    return max(1.0, float(deviation @ (shared @ deviation)) / square) if square > 0.0 else 1.0
+
+
+def _standardized(numbers: Array) -> Array:
+    """Columns of mean 0 and variance 1, missing values at the mean; constant columns are left out."""
+    with np.errstate(all="ignore"):
+        known = np.isfinite(numbers)
+        count = np.maximum(known.sum(axis=0), 1)
+        center = np.where(known, numbers, 0.0).sum(axis=0) / count
+        deviation = np.where(known, numbers - center, 0.0)
+        scale = np.sqrt((deviation**2).sum(axis=0) / count)
+    varies = np.isfinite(scale) & (scale > 1e-12 * np.abs(center))
+    return np.asarray(deviation[:, varies] / scale[varies])
+
+
+def _is_fitted(model: Any) -> bool:
+    if not hasattr(model, "fit"):
+        return True  # a function of X
+    try:
+        check_is_fitted(model)
+    except NotFittedError:
+        return False
+    return True
+
+
+def _name(model: Any) -> str:
+    return str(getattr(model, "label", type(model).__name__))
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,1 @@
+"""Splits: the sealed part and the folds."""

@@ -1,0 +1,1 @@
+"""Boosting: gradient boosting, AdaBoost, stagewise models."""

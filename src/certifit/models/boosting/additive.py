@@ -1,0 +1,64 @@
+"""Additive models F = Σ v_m h_m that grow by one term at a time: what AdaBoost and forward stagewise modeling share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import MetaEstimatorMixin, clone
+from sklearn.utils import get_tags
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+
+from certifit._types import Array, is_sparse
+from certifit.base import CertifiedEstimator
+from certifit.data.gate import check_learner, check_real, check_x, check_xy
+
+__all__ = ["LEAST_ERROR", "Additive"]
+
+LEAST_ERROR = 1e-10
+"""A perfect learner would get an infinite coefficient; it gets the one of this error."""
+
+
+class Additive(MetaEstimatorMixin, CertifiedEstimator):
+    """A sum of learners, fitted one after the other under weights: reading rows and making fresh learners."""
+
+    def _inner(self) -> Any:
+        """The learner that is copied."""
+        raise TypeError(f"{type(self).__name__} must say what it fits.")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self._inner()).input_tags
+        tags.input_tags.allow_nan, tags.input_tags.sparse = inner.allow_nan, inner.sparse
+        return tags
+
+    def _read_rows(self, X: Any, y: Any, sample_weight: Any, numeric: bool) -> tuple[Any, Array, Array]:
+        check_real("n_estimators", self.n_estimators, low=1, integer=True)
+        check_real("learning_rate", self.learning_rate, low=0, open_low=True, open_high=True)
+        check_learner(self._inner())
+        if not has_fit_parameter(self._inner(), "sample_weight"):
+            raise ValueError(
+                f"estimator must take sample_weight in fit, because boosting reweights the rows; "
+                f"{type(self._inner()).__name__} does not. Wrap it, or use bagging."
+            )
+        X, y, weight = check_xy(self, X, y, sample_weight=sample_weight, allow_nan=True, numeric_target=numeric)
+        return X.tocsr() if is_sparse(X) else X, y, weight
+
+    def _read_classes(self, y: Array) -> Array:
+        check_classification_targets(y)
+        if y.dtype.kind == "f" and not np.isfinite(y).all():
+            raise ValueError("Input y contains NaN or infinity: the class of every training row must be known.")
+        self.classes_, labels = np.unique(y, return_inverse=True)
+        return labels
+
+    def _read_new(self, X: Any) -> Any:
+        check_is_fitted(self)
+        X = check_x(self, X, reset=False, allow_nan=True)
+        return X.tocsr() if is_sparse(X) else X
+
+    def _fresh(self, rng: Any) -> Any:
+        model = clone(self._inner())
+        if "random_state" in model.get_params(deep=False):
+            model.set_params(random_state=rng.randint(0, 2**31 - 1))
+        return model

@@ -1,0 +1,277 @@
+"""What boosted regressors and classifiers share: parameters, input, the fit, its attributes, raw scores."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from certifit._types import Array, Matrix
+from certifit.base import CertifiedEstimator
+from certifit.certificate import Certificate
+from certifit.data.gate import check_choice, check_real, check_x, check_xy
+from certifit.evaluation.losses import Loss
+from certifit.evaluation.losses.softmax import Softmax
+from certifit.models.boosting.fit import Boosted, Plan, boost, validation_rows
+from certifit.models.boosting.parameters import plan_of
+from certifit.models.boosting.table import encode, learn_categories
+from certifit.models.boosting.trees import Tree, TreeSum
+from certifit.progress import progress
+from certifit.threads import n_threads
+
+__all__ = ["ATTRIBUTES", "PARAMETERS", "BaseBoosting"]
+
+PARAMETERS = """
+    n_estimators : int, default=100
+        Stages, each with one tree (one for each class when there are more than two).
+    learning_rate : float, default=0.1
+        Share of each tree that is added.
+    max_leaves : int or None, default=31
+        Most leaves of a tree; they are split in the order of their gain.
+    max_depth : int or None, default=None
+        Most splits between root and leaf.
+    min_samples_leaf : float, default=20
+        Least weight of the rows of a leaf (their number, without weights).
+    l2 : float, default=0.0
+        Adds ½·l2·v² for each leaf value v to the weighted total loss.
+    subsample, colsample : float in (0, 1], default=1.0
+        Share of the rows and of the columns drawn for each stage.
+    max_bins : int in 2 … 255, default=255
+        Bins of a column; missing values have one more.
+    monotone : array of {-1, 0, 1}, dict or None, default=None
+        1 makes predictions never decrease with the column, −1 never increase. A dict maps names or numbers.
+    interactions : "pairwise", "none", list of lists or None, default=None
+        Sets of columns that may meet on one path of a tree. Columns in no set form one more set.
+    categorical : "auto", None or list, default="auto"
+        Columns of categories, by number or name or as a mask. "auto" takes the text columns of a data frame.
+    category_smoothing : float, default=10.0
+        Curvature added when categories are put in order, so that rare ones move to the middle.
+    early_stopping : "auto" or bool, default="auto"
+        Set rows aside and stop when their loss no longer falls; "auto" does so if the weight exceeds 10,000.
+    validation_fraction : float, default=0.1
+        Share of the rows set aside; equal rows are on the same side.
+    n_iter_no_change : int, default=10
+        Stages without improvement after which to stop; the best stage is kept.
+    tol : float, default=1e-7
+        Least relative improvement that counts.
+    warm_start : bool, default=False
+        Whether a second `fit` on the same data keeps the trees and adds those that `n_estimators` asks for.
+    n_jobs : int or None, default=None
+        Threads. The model does not depend on it.
+    random_state : int, RandomState or None, default=None
+        Draws rows and columns.
+    verbose : int, default=0
+        1 shows a progress bar.
+"""
+
+ATTRIBUTES = """
+    trees_ : list of Tree
+        Print one to read its rules. With K > 2 classes, tree i belongs to class i mod K.
+    n_iter_ : int
+        Stages kept.
+    start_ : array
+        Score before the first tree, for each output.
+    feature_importances_ : array of shape (n_features,)
+        Share of each column in the gains of all splits.
+    validation_loss_ : array or None
+        Loss of the rows set aside after each stage, if there were any.
+    certificate_ : Certificate
+        The training loss and how steep it still is along the leaves; boosting has no bound but zero.
+    n_features_in_, feature_names_in_
+"""
+
+
+class BaseBoosting(CertifiedEstimator):
+    """What regressors and classifiers share; a subclass says which loss its parameters mean."""
+
+    def __init__(
+        self,
+        loss: Any = "squared",
+        n_estimators: int = 100,
+        learning_rate: float = 0.1,
+        max_leaves: int | None = 31,
+        max_depth: int | None = None,
+        min_samples_leaf: float = 20,
+        l2: float = 0.0,
+        subsample: float = 1.0,
+        colsample: float = 1.0,
+        max_bins: int = 255,
+        monotone: Any = None,
+        interactions: Any = None,
+        categorical: Any = "auto",
+        category_smoothing: float = 10.0,
+        early_stopping: Any = "auto",
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        tol: float = 1e-7,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.loss = loss
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.max_leaves = max_leaves
+        self.max_depth = max_depth
+        self.min_samples_leaf = min_samples_leaf
+        self.l2 = l2
+        self.subsample = subsample
+        self.colsample = colsample
+        self.max_bins = max_bins
+        self.monotone = monotone
+        self.interactions = interactions
+        self.categorical = categorical
+        self.category_smoothing = category_smoothing
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _checked_input(self, X: Any, y: Any, sample_weight: Any, numeric: bool) -> tuple[Matrix, Array, Array, Plan]:
+        """Arrays of the fit, and the plan; text columns are numbered first."""
+        labels, width = self._labels_to_keep()
+        if labels is None:
+            X, labels = learn_categories(X) if self.categorical is not None else (X, {})
+        X, y, weight = check_xy(
+            self,
+            encode(X, labels),
+            y,
+            sample_weight=sample_weight,
+            accept_sparse=("csr", "csc"),
+            allow_nan=True,
+            numeric_target=numeric,
+        )
+        if width not in (None, X.shape[1]):
+            raise ValueError(f"warm_start=True continues a model of {width} features; X has {X.shape[1]}.")
+        self._labels = labels
+        plan = plan_of(self, X.shape[1], getattr(self, "feature_names_in_", None), list(labels))
+        total = float(weight.sum())
+        if total < 2 * plan.min_samples_leaf <= X.shape[0]:
+            warnings.warn(
+                f"The weights sum to {total:g}, and min_samples_leaf={self.min_samples_leaf:g} is the least weight "
+                "of a leaf: no split is possible. Weights count repetitions: scale them up, or lower "
+                "min_samples_leaf.",
+                stacklevel=3,
+            )
+        if (weight == weight[0]).all():
+            weight = np.broadcast_to(weight[:1].copy(), weight.shape)  # one number in memory
+        return X, y, weight, plan
+
+    def _labels_to_keep(self) -> tuple[dict[int, Array] | None, int | None]:
+        """Categories and number of features of the model that a warm start continues."""
+        continued = self.warm_start is True and hasattr(self, "trees_")
+        return (self._labels, self.n_features_in_) if continued else (None, None)
+
+    def _validation(self, X: Matrix, y: Array, weight: Array) -> Array | None:
+        """Rows set aside for early stopping."""
+        check_choice("early_stopping", self.early_stopping, ("auto", True, False))
+        fraction = check_real(
+            "validation_fraction", self.validation_fraction, low=0, high=1, open_low=True, open_high=True
+        )
+        wanted = weight.sum() > 10_000 if self.early_stopping == "auto" else bool(self.early_stopping)
+        return validation_rows(X, y, float(fraction)) if wanted else None
+
+    def _boost(
+        self, X: Matrix, y: Array, weight: Array, loss: Loss | Softmax, n_outputs: int, plan: Plan, unit: float = 1.0
+    ) -> Boosted:
+        """Run the loop; y and its scores are measured in `unit`."""
+        previous = self._previous(n_outputs, plan, unit)
+        if previous is None:
+            self._seed = check_random_state(self.random_state).randint(2**31 - 1, size=4)
+        validation = self._validation(X, y, weight)
+        with progress(self.verbose, type(self).__name__) as clock:
+            result = boost(X, y, weight, loss, n_outputs, plan, validation, self._seed, clock, previous)
+            seconds = clock.seconds
+        self._seconds = seconds
+        return result
+
+    def _previous(self, n_outputs: int, plan: Plan, unit: float) -> Boosted | None:
+        """What a warm start continues."""
+        if not self.warm_start or not hasattr(self, "trees_"):
+            return None
+        done = self.n_iter_
+        if self.start_.shape[0] != n_outputs:
+            raise ValueError(
+                f"warm_start=True continues a model of {self.start_.shape[0]} outputs; y asks for {n_outputs}: give the "
+                "data of the first fit, or set warm_start=False."
+            )
+        if plan.n_estimators < done:
+            raise ValueError(
+                f"n_estimators={plan.n_estimators} is less than the {done} stages already there: with warm_start=True "
+                "stages are only added."
+            )
+        history = [] if self.validation_loss_ is None else self.validation_loss_.tolist()
+        kept = Boosted(self._binner, self.start_, self.trees_, 0.0, 0.0, 0.0, history)
+        return kept if unit == 1.0 else kept.rescaled(1.0 / unit, 1.0)
+
+    def _keep(self, result: Boosted, loss: Loss | Softmax, n_outputs: int) -> None:
+        """Fitted attributes."""
+        self._loss = loss
+        self._binner = result.binner
+        self.trees_ = result.trees
+        self.start_ = result.start
+        self._sum = TreeSum(result.trees, result.binner, result.start)
+        self.n_iter_ = len(result.trees) // n_outputs
+        self.validation_loss_ = np.array(result.validation_loss) if result.validation_loss else None
+        gains = np.zeros(self.n_features_in_)
+        for tree in result.trees:
+            inner = tree.feature >= 0
+            np.add.at(gains, tree.feature[inner], tree.gain[inner])
+        self.feature_importances_ = gains / gains.sum() if gains.sum() > 0 else gains
+        self._certify(
+            Certificate.absent(
+                result.objective,
+                "Boosting is greedy: no bound below its objective is known but zero, the least any loss can be. "
+                f"Stationarity: the gradient along the leaves of the last tree has norm {result.stationarity:.1e}.",
+                scale=result.constant_objective,
+                iterations=self.n_iter_,
+                seconds=self._seconds,
+            )
+        )
+
+    def _checked_x(self, X: Any) -> Matrix:
+        check_is_fitted(self, "trees_")
+        return check_x(self, encode(X, self._labels), reset=False, allow_nan=True)
+
+    def _scores(self, X: Any) -> Array:
+        """Raw scores of shape (n, outputs), in the precision of X."""
+        X = self._checked_x(X)
+        return self._sum.scores(X, n_threads(self.n_jobs)).astype(X.dtype, copy=False)
+
+    def _staged_scores(self, X: Any) -> Iterator[Array]:
+        X = self._checked_x(X)
+        threads = n_threads(self.n_jobs)
+        bins = self._binner.transform(X, n_threads=threads)
+        outputs = self.start_.shape[0]
+        scores = np.tile(self.start_, X.shape[0])
+        for stage in range(self.n_iter_):
+            self._sum.add(bins, scores, stage * outputs, (stage + 1) * outputs, threads)
+            yield scores.reshape(X.shape[0], outputs).astype(X.dtype)
+
+    def apply(self, X: Any) -> Array:
+        """Node of each tree in which each row ends, shape (n_samples, n_trees)."""
+        X = self._checked_x(X)
+        threads = n_threads(self.n_jobs)
+        return self._sum.leaves(self._binner.transform(X, n_threads=threads), threads)
+
+    def rules(self, i: int) -> str:
+        """Tree i as text, with the names of columns and categories."""
+        check_is_fitted(self, "trees_")
+        tree: Tree = self.trees_[i]
+        names = getattr(self, "feature_names_in_", None)
+        return tree.rules(None if names is None else [str(name) for name in names], self._labels)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        return tags

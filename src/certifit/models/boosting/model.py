@@ -1,0 +1,356 @@
+"""Gradient boosted trees with any loss.
+
+    score(x) = start + learning_rate · Σ_t tree_t(x),      each tree fitted to the gradients and curvatures of
+
+    (1/Σs_i) Σ s_i · loss(y_i, score(x_i))
+
+The loss is any `Loss` object, the same ones the linear models use. Where it has curvature, the leaves take
+Newton's step −Σg/(Σh + l2); where it has none, trees follow the gradient and each leaf gets its exact line
+search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+
+from certifit._types import Array
+from certifit.data.targets import class_weights
+from certifit.evaluation.losses import Loss, margin, resolve_loss
+from certifit.evaluation.losses.softmax import Softmax
+from certifit.models.boosting.base import ATTRIBUTES, PARAMETERS, BaseBoosting
+from certifit.models.boosting.fit import PIECE
+
+__all__ = ["BoostedTrees", "GradientBoostingClassifier", "GradientBoostingRegressor"]
+
+
+class BoostedTrees(RegressorMixin, BaseBoosting):  # noqa: D101 - the text is put together below
+    __doc__ = f"""Boosted trees with any loss of ``certifit.losses``, also one of your own.
+
+    The loss is resolved as for ``LinearModel``: a name or an object. Binary losses take targets 0 and 1, and
+    predictions are those of the loss (the probability, for the logistic loss).
+
+    Parameters
+    ----------
+    loss : str or Loss, default="squared"
+        A name from ``certifit.losses.LOSSES`` or a loss object.{PARAMETERS}
+    Attributes
+    ----------{ATTRIBUTES}
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit import BoostedTrees
+    >>> from certifit.losses import Quantile
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(size=(500, 1))
+    >>> y = np.sin(6 * X[:, 0]) + 0.3 * rng.normal(size=500)
+    >>> model = BoostedTrees(loss=Quantile(0.9)).fit(X, y)
+    >>> bool(0.88 < np.mean(y <= model.predict(X)) < 0.95)
+    True
+    """
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Fit the trees.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Features; NaN marks missing values.
+        y : array of shape (n_samples,)
+            Target.
+        sample_weight : array of shape (n_samples,), optional
+            A weight of 2 counts a row twice, a weight of 0 drops it.
+
+        Returns
+        -------
+        self
+        """
+        loss = self._resolved_loss()
+        X, y, weight, plan = self._checked_input(X, y, sample_weight, numeric=True)
+        loss.check_target(y)
+        inner, unit, factor = _in_units(loss, y)
+        if unit != 1.0:
+            # ½ l2 v² in units of the score: v = unit · v', loss = factor · loss'.
+            plan = plan.replace(l2=plan.l2 * unit * unit / factor)
+        result = self._boost(X, y / unit if unit != 1.0 else y, weight, inner, 1, plan, unit)
+        if unit != 1.0:
+            result = result.rescaled(unit, factor)
+        self._keep(result, loss, 1)
+        return self
+
+    def _resolved_loss(self) -> Loss:
+        return resolve_loss(self.loss)
+
+    def predict(self, X: Any) -> Array:
+        """Predictions of y: the inverse link of the scores.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
+        scores = self._scores(X)[:, 0]
+        return self._loss.predict(scores)
+
+    def staged_predict(self, X: Any) -> Iterator[Array]:
+        """Predictions after each stage."""
+        for scores in self._staged_scores(X):
+            yield self._loss.predict(scores[:, 0])
+
+
+class GradientBoostingRegressor(BoostedTrees):  # noqa: D101 - the text is put together below
+    __doc__ = f"""Boosted trees for a number: ``BoostedTrees`` with the parameters of common losses at hand.
+
+    Parameters
+    ----------
+    loss : str or Loss, default="squared"
+        A name from ``certifit.losses.LOSSES`` ("squared", "absolute", "huber", "quantile", "poisson", "gamma", …)
+        or a loss object, such as ``Quantile(0.9)`` or ``Huber(delta=2.0)``.{PARAMETERS}
+    Attributes
+    ----------{ATTRIBUTES}
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit import GradientBoostingRegressor
+    >>> X = np.linspace(0, 1, 200)[:, None]
+    >>> y = np.where(X[:, 0] > 0.5, 3.0, 1.0)
+    >>> model = GradientBoostingRegressor(n_estimators=50, learning_rate=0.3).fit(X, y)
+    >>> model.predict([[0.2], [0.9]]).round(3)
+    array([1., 3.])
+    >>> print(model.trees_[0])
+    if x0 <= 0.5:  (gain 100, weight 200)
+      then: -0.3  (weight 100)
+      else: +0.3  (weight 100)
+    """
+
+
+BINARY_LOSSES: dict[str, type[Loss]] = {
+    cls.name: cls
+    for cls in vars(margin).values()
+    if isinstance(cls, type) and issubclass(cls, Loss) and cls.task == "binary" and cls.name
+}
+
+
+def _has_probabilities(model: Any) -> bool:
+    loss = getattr(model, "_loss", None)
+    if loss is None:
+        return type(model._binary_loss()).predict is not Loss.predict
+    return isinstance(loss, Softmax) or type(loss).predict is not Loss.predict
+
+
+# Where nearly all rows of a leaf are of one class their curvature vanishes, and Newton's step would have no bound.
+OF_CLASSES = PARAMETERS.replace("l2 : float, default=0.0", "l2 : float, default=1.0")
+
+
+class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):  # noqa: D101 - the text is put together below
+    __doc__ = f"""Boosted trees for classes: logistic loss for two, softmax for more.
+
+    Parameters
+    ----------
+    loss : str or Loss, default="logistic"
+        "logistic" for any number of classes; for two also "exponential", "squared_hinge", "hinge" or any binary
+        loss object. Only losses with a link to probabilities have `predict_proba`.{OF_CLASSES}
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes; "balanced" makes the classes weigh the same.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,){ATTRIBUTES}
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit import GradientBoostingClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(400, 2))
+    >>> y = np.where(X[:, 0] * X[:, 1] > 0, "same", "different")
+    >>> model = GradientBoostingClassifier().fit(X, y)
+    >>> model.predict([[1.0, 1.0], [-1.0, 1.0]])
+    array(['same', 'different'], dtype='<U9')
+    """
+
+    classes_: Array
+
+    def __init__(
+        self,
+        loss: Any = "logistic",
+        n_estimators: int = 100,
+        learning_rate: float = 0.1,
+        max_leaves: int | None = 31,
+        max_depth: int | None = None,
+        min_samples_leaf: float = 20,
+        l2: float = 1.0,
+        subsample: float = 1.0,
+        colsample: float = 1.0,
+        max_bins: int = 255,
+        monotone: Any = None,
+        interactions: Any = None,
+        categorical: Any = "auto",
+        category_smoothing: float = 10.0,
+        early_stopping: Any = "auto",
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        tol: float = 1e-7,
+        warm_start: bool = False,
+        class_weight: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            loss=loss,
+            n_estimators=n_estimators,
+            learning_rate=learning_rate,
+            max_leaves=max_leaves,
+            max_depth=max_depth,
+            min_samples_leaf=min_samples_leaf,
+            l2=l2,
+            subsample=subsample,
+            colsample=colsample,
+            max_bins=max_bins,
+            monotone=monotone,
+            interactions=interactions,
+            categorical=categorical,
+            category_smoothing=category_smoothing,
+            early_stopping=early_stopping,
+            validation_fraction=validation_fraction,
+            n_iter_no_change=n_iter_no_change,
+            tol=tol,
+            warm_start=warm_start,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.class_weight = class_weight
+
+    def _binary_loss(self) -> Loss:
+        if isinstance(self.loss, Loss) and self.loss.task == "binary":
+            return self.loss
+        if isinstance(self.loss, str) and self.loss in BINARY_LOSSES:
+            return BINARY_LOSSES[self.loss]()
+        names = ", ".join(repr(name) for name in BINARY_LOSSES)
+        raise ValueError(f"loss must be one of {names}, or a binary loss of certifit.losses; got {self.loss!r}.")
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Fit the trees.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Features; NaN marks missing values.
+        y : array of shape (n_samples,)
+            Classes: numbers or strings.
+        sample_weight : array of shape (n_samples,), optional
+            A weight of 2 counts a row twice, a weight of 0 drops it.
+
+        Returns
+        -------
+        self
+        """
+        binary = self._binary_loss()
+        X, y, weight, plan = self._checked_input(X, y, sample_weight, numeric=False)
+        check_classification_targets(y)
+        labels = self._numbered(y)
+        if self.class_weight is not None:
+            weight = weight * class_weights(self.class_weight, self.classes_, labels, weight)[labels]
+        loss: Loss | Softmax = binary
+        target, n_outputs = labels, 1
+        if self.classes_.shape[0] == 1:
+            target = np.ones_like(labels)
+        if self.classes_.shape[0] > 2:
+            if type(binary) is not margin.Logistic:
+                raise ValueError(
+                    f"loss={self.loss!r} is for two classes; y has {self.classes_.shape[0]}. Use loss='logistic'."
+                )
+            if plan.monotone.any():
+                raise ValueError(
+                    f"monotone has no meaning for {self.classes_.shape[0]} classes: use it with two, or with a "
+                    "regressor."
+                )
+            loss, n_outputs = Softmax(), self.classes_.shape[0]
+        if type(loss) not in (margin.Logistic, Softmax):
+            target = target.astype(np.float64)  # other losses see the whole vector at once
+        del labels, y
+        self._keep(self._boost(X, target, weight, loss, n_outputs, plan), loss, n_outputs)
+        return self
+
+    def _numbered(self, y: Array) -> Array:
+        """Class numbers in a small type; sets `classes_`, which a warm start must not change."""
+        classes = np.unique(y)
+        if self.warm_start and hasattr(self, "trees_") and not np.array_equal(classes, self.classes_):
+            raise ValueError(
+                "warm_start=True continues a model: y must hold the same classes as before; set it to False to start anew."
+            )
+        self.classes_ = classes
+        labels = np.empty(y.shape[0], dtype=np.uint8 if classes.shape[0] <= 256 else np.int32)
+        for k in range(0, y.shape[0], PIECE):
+            labels[k : k + PIECE] = np.searchsorted(classes, y[k : k + PIECE])
+        return labels
+
+    def decision_function(self, X: Any) -> Array:
+        """Raw scores: shape (n_samples,) for two classes, (n_samples, n_classes) for more."""
+        scores = self._scores(X)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict(self, X: Any) -> Array:
+        """The most likely class of each row."""
+        return self._classes_of(self._scores(X))
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Array:
+        """Probabilities of the classes, shape (n_samples, n_classes)."""
+        return self._probabilities_of(self._scores(X))
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> Array:
+        """Logarithms of the probabilities."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.predict_proba(X)))
+
+    def staged_predict(self, X: Any) -> Iterator[Array]:
+        """Classes after each stage."""
+        for scores in self._staged_scores(X):
+            yield self._classes_of(scores)
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def staged_predict_proba(self, X: Any) -> Iterator[Array]:
+        """Probabilities after each stage."""
+        for scores in self._staged_scores(X):
+            yield self._probabilities_of(scores)
+
+    def _classes_of(self, scores: Array) -> Array:
+        if self.classes_.shape[0] == 1:
+            return np.repeat(self.classes_, scores.shape[0])
+        which = (scores[:, 0] > 0).astype(np.intp) if scores.shape[1] == 1 else scores.argmax(axis=1)
+        return np.asarray(self.classes_[which])
+
+    def _probabilities_of(self, scores: Array) -> Array:
+        if self.classes_.shape[0] == 1:
+            return np.ones((scores.shape[0], 1), dtype=scores.dtype)
+        if scores.shape[1] > 1:
+            return self._loss.predict(scores)
+        positive = self._loss.predict(scores[:, 0])
+        return np.stack([1.0 - positive, positive], axis=1)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = True
+        return tags
+
+
+def _in_units(loss: Loss, y: Array) -> tuple[Loss, float, float]:
+    """For extreme targets of a homogeneous loss: an equal problem near one, its unit, the factor of its loss."""
+    size = float(np.abs(y).max())
+    if size == 0.0 or 1e-60 < size < 1e60:
+        return loss, 1.0, 1.0
+    unit = float(2.0 ** np.floor(np.log2(size)))
+    scaled = loss.rescaled(unit)
+    return (loss, 1.0, 1.0) if scaled is None else (scaled[0], unit, scaled[1])

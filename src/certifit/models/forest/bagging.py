@@ -1,0 +1,374 @@
+"""Bagging: the mean of an estimator fitted on bootstrap samples (Breiman 1996).
+
+Rows are drawn with probabilities proportional to their weights; the rows an estimator did not draw (out of
+bag, OOB) test it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin, MetaEstimatorMixin, RegressorMixin, clone
+from sklearn.utils import check_random_state, get_tags
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+
+from certifit._types import Array
+from certifit.base import CertifiedEstimator
+from certifit.certificate import Certificate
+from certifit.data.gate import check_learner, check_real, check_x, check_xy, like_input
+from certifit.evaluation.risk.risk import clopper_pearson
+from certifit.models.forest.base import content_order
+from certifit.models.tree.model import DecisionTreeClassifier, DecisionTreeRegressor
+from certifit.progress import Progress
+from certifit.representation.basis.scaling import is_sparse
+
+__all__ = ["BaggingClassifier", "BaggingRegressor"]
+
+PARAMETERS = """
+    n_estimators : int, default=10
+        Number of copies.
+    max_samples : int or float, default=1.0
+        Draws of each copy, as a number or as a share of the rows (counted by integer weights).
+    max_features : int or float, default=1.0
+        Features of each copy, drawn without replacement.
+    bootstrap : bool, default=True
+        Whether rows are drawn with replacement.
+    oob_score : bool, default=False
+        Whether to compute the out-of-bag estimates.
+    random_state : int or RandomState, optional
+        Seed of all draws.
+    n_jobs : int or None, default=None
+        Threads; the result does not depend on it.
+"""
+
+
+def _fit_one(estimator: Any, X: Any, y: Array, counts: Array, columns: Array) -> Any:
+    """Fit on the drawn rows: as weights where the estimator takes them, as repetitions where it does not."""
+    kept = np.flatnonzero(counts)
+    X = X[:, columns] if columns.shape[0] < X.shape[1] else X
+    if has_fit_parameter(estimator, "sample_weight"):
+        return estimator.fit(X[kept], y[kept], sample_weight=counts[kept].astype(np.float64))
+    rows = np.repeat(kept, counts[kept])
+    return estimator.fit(X[rows], y[rows])
+
+
+class BaseBagging(MetaEstimatorMixin, CertifiedEstimator):
+    """Draws, fits and out-of-bag means."""
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        n_estimators: int = 10,
+        *,
+        max_samples: Any = 1.0,
+        max_features: Any = 1.0,
+        bootstrap: bool = True,
+        oob_score: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.n_estimators = n_estimators
+        self.max_samples = max_samples
+        self.max_features = max_features
+        self.bootstrap = bootstrap
+        self.oob_score = oob_score
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _inner(self) -> Any:
+        """The estimator that is copied."""
+        raise TypeError(f"{type(self).__name__} must say what it fits.")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self._inner()).input_tags
+        tags.input_tags.allow_nan, tags.input_tags.sparse = inner.allow_nan, inner.sparse
+        return tags
+
+    def _fit(self, X: Any, y: Array, weight: Array) -> None:
+        clock = Progress()
+        check_real("n_estimators", self.n_estimators, low=1, integer=True)
+        if self.oob_score and not self.bootstrap:
+            raise ValueError("oob_score=True needs bootstrap=True: without it no row is out of bag.")
+        n, d = X.shape
+        whole = not np.mod(weight, 1.0).any()
+        rows = float(weight.sum()) if whole else float(n)
+        draws = _amount("max_samples", self.max_samples, round(rows) if self.bootstrap else n)
+        width = min(_amount("max_features", self.max_features, d), d)
+        rng = check_random_state(self.random_state)
+        # Rows in the order of their content: draws depend neither on the order they are given in nor on how
+        # copies are written.
+        order = content_order(X, y)
+        ends = np.cumsum(weight[order])
+        self._counts, self.estimators_features_, fresh = [], [], []
+        for _ in range(self.n_estimators):
+            # All draws are made here, in order, so that threads cannot change them.
+            if self.bootstrap:
+                drawn = np.searchsorted(ends, rng.uniform(size=draws) * ends[-1], side="right")
+                counts = np.bincount(order[np.minimum(drawn, n - 1)], minlength=n)
+            else:
+                counts = np.zeros(n, dtype=np.int64)
+                counts[rng.choice(n, size=min(draws, n), replace=False, p=weight / weight.sum())] = 1
+            columns = np.sort(rng.choice(d, size=width, replace=False)) if width < d else np.arange(d)
+            model = clone(self._inner())
+            if "random_state" in model.get_params(deep=False):
+                model.set_params(random_state=rng.randint(0, 2**31 - 1))
+            self._counts.append(counts)
+            self.estimators_features_.append(columns)
+            fresh.append(model)
+        self.estimators_ = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+            delayed(_fit_one)(model, X, y, counts, columns)
+            for model, counts, columns in zip(fresh, self._counts, self.estimators_features_, strict=True)
+        )
+        self._certify(
+            Certificate.absent(
+                self._training_loss(X, y, weight),
+                "A mean of fits optimizes no objective as a whole: the objective is its training loss.",
+                iterations=self.n_estimators,
+                seconds=clock.seconds,
+            )
+        )
+
+    def _predict_one(self, model: Any, X: Any) -> Array:
+        """What one copy says of the rows."""
+        raise TypeError(f"{type(self).__name__} must say what its copies predict.")
+
+    def _training_loss(self, X: Any, y: Array, weight: Array) -> float:
+        """Mean loss of the training rows."""
+        raise TypeError(f"{type(self).__name__} must say what it loses.")
+
+    def _mean(self, X: Any) -> Array:
+        """Mean prediction, one row for each row of X."""
+        each = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+            delayed(self._predict_one)(model, X[:, columns] if columns.shape[0] < X.shape[1] else X)
+            for model, columns in zip(self.estimators_, self.estimators_features_, strict=True)
+        )
+        return np.asarray(sum(each) / len(self.estimators_))
+
+    def _read_x(self, X: Any) -> Any:
+        check_is_fitted(self)
+        X = check_x(self, X, reset=False, allow_nan=True)
+        return X.tocsr() if is_sparse(X) else X
+
+    def _out_of_bag(self, X: Any) -> tuple[Array, Array]:
+        """Mean of the estimators that did not draw a row, and their number."""
+        total: Any = 0.0
+        seen = np.zeros(X.shape[0])
+        for model, counts, columns in zip(self.estimators_, self._counts, self.estimators_features_, strict=True):
+            out = np.flatnonzero(counts == 0)
+            if out.size == 0:
+                continue
+            part = X[out][:, columns] if columns.shape[0] < X.shape[1] else X[out]
+            predicted = self._predict_one(model, part)
+            if np.ndim(total) == 0:
+                total = np.zeros((X.shape[0], *predicted.shape[1:]))
+            total[out] += predicted
+            seen[out] += 1
+        with np.errstate(invalid="ignore", divide="ignore"):
+            share = seen.reshape(-1, *[1] * (np.ndim(total) - 1)) if np.ndim(total) else seen
+            return np.asarray(total / share), seen
+
+
+def _amount(name: str, value: Any, whole: int) -> int:
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        return int(check_real(name, value, low=1, integer=True))
+    check_real(name, value, low=0, high=1, open_low=True)
+    return max(1, int(value * whole + 0.5))
+
+
+class BaggingClassifier(ClassifierMixin, BaseBagging):  # noqa: D101 - the text is put together below
+    __doc__ = f"""Bagging of any classifier: the mean of the probabilities (or of the votes) of its copies.
+
+    Parameters
+    ----------
+    estimator : classifier, optional
+        What is fitted, ours or scikit-learn's; a decision tree if not given.{PARAMETERS}
+    Attributes
+    ----------
+    classes_ : array
+        Labels.
+    estimators_, estimators_features_ : list
+        The copies and their features.
+    oob_score_ : float
+        Out-of-bag accuracy (if `oob_score`).
+    oob_interval_ : tuple of float
+        95 % Clopper–Pearson interval of the out-of-bag error.
+    oob_decision_function_ : array of shape (n_samples, n_classes)
+        Out-of-bag probabilities; NaN where every copy drew the row.
+    certificate_ : Certificate
+        Of kind ``"none"``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit import BaggingClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 2))
+    >>> model = BaggingClassifier(n_estimators=30, oob_score=True, random_state=0).fit(X, X[:, 0] > X[:, 1])
+    >>> model.oob_score_ > 0.85
+    True
+    """
+
+    def _inner(self) -> Any:
+        return DecisionTreeClassifier() if self.estimator is None else self.estimator
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> BaggingClassifier:
+        """Fit the copies.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Features.
+        y : array of shape (n_samples,)
+            Classes.
+        sample_weight : array of shape (n_samples,), optional
+            Chances of a row to be drawn; 0 drops it.
+
+        Returns
+        -------
+        self
+        """
+        check_learner(self._inner())
+        X, y, weight = check_xy(self, X, y, sample_weight=sample_weight, allow_nan=True, numeric_target=False)
+        check_classification_targets(y)
+        if y.dtype.kind == "f" and not np.isfinite(y).all():
+            raise ValueError("Input y contains NaN or infinity: the class of every training row must be known.")
+        X = X.tocsr() if is_sparse(X) else X
+        self.classes_, labels = np.unique(y, return_inverse=True)
+        self._fit(X, labels, weight)
+        if self.oob_score:
+            probability, seen = self._out_of_bag(X)
+            tested = seen > 0
+            wrong = np.argmax(probability[tested], axis=1) != labels[tested]
+            error = float(weight[tested] @ wrong / weight[tested].sum()) if tested.any() else float("nan")
+            self.oob_decision_function_, self.oob_score_ = probability, 1.0 - error
+            self.oob_interval_ = (
+                clopper_pearson(error * tested.sum(), float(tested.sum())) if tested.any() else (0.0, 1.0)
+            )
+        return self
+
+    def _training_loss(self, X: Any, y: Array, weight: Array) -> float:
+        return float(weight @ (np.argmax(self._mean(X), axis=1) != y) / weight.sum())
+
+    def _predict_one(self, model: Any, X: Any) -> Array:
+        found = np.zeros((X.shape[0], self.classes_.shape[0]))
+        if hasattr(model, "predict_proba"):
+            found[:, model.classes_.astype(np.int64)] = model.predict_proba(X)
+        else:
+            found[np.arange(X.shape[0]), model.predict(X).astype(np.int64)] = 1.0
+        return found
+
+    def predict_proba(self, X: Any) -> Array:
+        """Mean probabilities of the copies, or their shares of the votes.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+        """
+        return like_input(X, self._mean(self._read_x(X)))
+
+    def predict(self, X: Any) -> Array:
+        """The class with the largest mean probability.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
+        probability = self._mean(self._read_x(X))
+        return np.asarray(self.classes_[np.argmax(probability, axis=1)])
+
+
+class BaggingRegressor(RegressorMixin, BaseBagging):  # noqa: D101 - the text is put together below
+    __doc__ = f"""Bagging of any regressor: the mean of its copies.
+
+    Parameters
+    ----------
+    estimator : regressor, optional
+        What is fitted, ours or scikit-learn's; a decision tree if not given.{PARAMETERS}
+    Attributes
+    ----------
+    estimators_, estimators_features_ : list
+        The copies and their features.
+    oob_score_ : float
+        Out-of-bag R² (if `oob_score`).
+    oob_prediction_ : array of shape (n_samples,)
+        Out-of-bag predictions; NaN where every copy drew the row.
+    certificate_ : Certificate
+        Of kind ``"none"``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit import BaggingRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(size=(200, 1))
+    >>> model = BaggingRegressor(n_estimators=30, oob_score=True, random_state=0).fit(X, np.sin(6 * X[:, 0]))
+    >>> model.oob_score_ > 0.99
+    True
+    """
+
+    def _inner(self) -> Any:
+        return DecisionTreeRegressor() if self.estimator is None else self.estimator
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> BaggingRegressor:
+        """Fit the copies.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Features.
+        y : array of shape (n_samples,)
+            Target.
+        sample_weight : array of shape (n_samples,), optional
+            Chances of a row to be drawn; 0 drops it.
+
+        Returns
+        -------
+        self
+        """
+        check_learner(self._inner())
+        X, y, weight = check_xy(self, X, y, sample_weight=sample_weight, allow_nan=True)
+        X = X.tocsr() if is_sparse(X) else X
+        self._fit(X, y, weight)
+        if self.oob_score:
+            self.oob_prediction_, seen = self._out_of_bag(X)
+            tested = seen > 0
+            w, truth = weight[tested], y[tested]
+            spread = float(w @ (truth - w @ truth / w.sum()) ** 2) if tested.any() else 0.0
+            missed = float(w @ (truth - self.oob_prediction_[tested]) ** 2)
+            self.oob_score_ = 1.0 - missed / spread if spread > 0 else float("nan")
+        return self
+
+    def _training_loss(self, X: Any, y: Array, weight: Array) -> float:
+        return float(weight @ (0.5 * (self._mean(X) - y) ** 2) / weight.sum())
+
+    def _predict_one(self, model: Any, X: Any) -> Array:
+        return np.asarray(model.predict(X), dtype=np.float64)
+
+    def predict(self, X: Any) -> Array:
+        """Mean prediction of the copies.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
+        return like_input(X, self._mean(self._read_x(X)))

@@ -1,0 +1,269 @@
+"""What the forests for classes and for numbers share: growth, out-of-bag estimates, importance and proximity."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+import certifit._native.tree as native
+from certifit._types import Array, Matrix, is_sparse
+from certifit.base import CertifiedEstimator
+from certifit.certificate import Certificate
+from certifit.data.gate import check_choice, check_real
+from certifit.models.tree.growing import Categories, TreeArrays, importances
+from certifit.models.tree.rows import Rows
+from certifit.models.tree.targets import SERIAL, SERIAL_WALKS, Growth, encode, grow
+from certifit.progress import Progress
+from certifit.threads import n_threads
+
+__all__ = ["CONTINUING", "DRAWING", "GROUPING", "BaseForest", "content_order"]
+
+HISTOGRAM_ROWS = 2_000
+"""From this many rows on, splitter="auto" groups the values of a feature into bins."""
+
+DRAWING = """
+    bootstrap : bool, default=True
+        Whether each tree draws its rows, with probabilities proportional to their weights; otherwise it sees
+        all of them. Rows are then counted as drawn.
+    max_samples : int or float, optional
+        Draws of each tree; as many as rows (counted by integer weights) if not given.
+    oob_score : bool, default=False
+        Whether to compute the out-of-bag estimates."""
+
+GROUPING = """
+    splitter : {"auto", "exact", "histogram"}, default="auto"
+        Whether thresholds are sought among all values or between at most `max_bins` groups of them; "auto"
+        takes groups from 2,000 rows on.
+    max_bins : int, default=255
+        Most groups of a feature."""
+
+CONTINUING = """
+    warm_start : bool, default=False
+        Whether a second `fit` on the same data adds trees instead of starting again.
+    random_state : int or RandomState, optional
+        Seed of all draws.
+    n_jobs : int or None, default=None
+        Threads; the result does not depend on it.
+"""
+
+
+class BaseForest(CertifiedEstimator):
+    """Growth, out-of-bag estimates, importance and proximity."""
+
+    _trees: TreeArrays
+    _bags: Array
+    _categories: Categories
+    n_features_in_: int
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        return tags
+
+    def _threads(self, X: Matrix) -> int:
+        threads = n_threads(self.n_jobs)
+        return threads if X.shape[0] * self._trees.n_trees >= SERIAL_WALKS else 1
+
+    def _grow(self, rows: Rows, target: Any, draws: int) -> None:
+        """Grow the trees that are still wanted, then the out-of-bag estimates."""
+        clock = Progress()
+        X, d = rows.X, rows.X.shape[1]
+        total = float(draws) if draws else float(rows.weight.sum())
+        growth = Growth.of(self, getattr(self, "feature_names_in_", None), d, total)
+        if any(growth.monotone[j] for j in self._categories.columns if growth.monotone.size):
+            raise ValueError(
+                "monotone_constraints apply to numbers: a categorical feature has no order to be monotone in."
+            )
+        done = self._trees.n_trees if self.warm_start and hasattr(self, "_trees") else 0
+        if done > self.n_estimators:
+            raise ValueError(
+                f"n_estimators={self.n_estimators} is less than the {done} trees already grown: with warm_start=True "
+                "trees are only added."
+            )
+        if done and self._trees.categories.shape[0] != d:
+            raise ValueError(
+                f"warm_start=True continues a forest on {self._trees.categories.shape[0]} features; X has {d}."
+            )
+        if not done:
+            self._seed = int(check_random_state(self.random_state).randint(0, 2**31 - 1))
+        seeds = np.random.SeedSequence(self._seed).generate_state(self.n_estimators, np.uint64)[done:]
+        if seeds.size:
+            threads = n_threads(self.n_jobs) if X.size * seeds.size >= SERIAL else 1
+            binned = self._binned(X)
+            table = encode(
+                X,
+                self._categories,
+                int(self.max_bins) if binned else 0,
+                growth.max_features == d,
+                threads,
+                rows.weight,
+            )
+            chances = rows.weight if draws and np.ptp(rows.weight) > 0 else np.empty(0)
+            order = content_order(X, rows.y) if draws else np.empty(0, dtype=np.uint32)
+            trees, bags = grow(table, target, growth, self._categories, d, seeds, threads, draws, chances, order)
+            self._trees = self._trees.joined(trees) if done else trees
+            self._bags = np.concatenate([self._bags, bags]) if done else bags
+        self.estimators_depth_ = self._trees.depth
+        self.feature_importances_ = self._trees.importance()
+        self._certify(self._certificate(clock))
+
+    def _binned(self, X: Array) -> bool:
+        check_choice("splitter", self.splitter, ("auto", "exact", "histogram"))
+        check_real("max_bins", self.max_bins, low=2, high=255, integer=True)
+        if self.criterion == "absolute":  # medians need every value
+            return False
+        return bool(self.splitter == "histogram" or (self.splitter == "auto" and X.shape[0] >= HISTOGRAM_ROWS))
+
+    def _certificate(self, clock: Progress) -> Certificate:
+        leaf = self._trees.is_leaf
+        tree = np.repeat(np.arange(self._trees.n_trees), np.diff(self._trees.start))
+        root = self._trees.start[:-1]
+        risks = np.bincount(tree[leaf], weights=self._trees.loss[leaf]) / self._trees.weight[root]
+        scale = float(np.mean(self._trees.loss[root] / self._trees.weight[root]))
+        note = (
+            "A forest optimizes no objective as a whole: the objective is the mean training impurity of its greedy "
+            "trees. Its OOB error (oob_score=True) estimates the risk on new data."
+        )
+        return Certificate.absent(
+            float(risks.mean()), note, scale=scale, iterations=self._trees.n_trees, seconds=clock.seconds
+        )
+
+    def _draws(self, weight: Array) -> int:
+        """Size of a bootstrap sample: as many rows as there are, counted by integer weights; 0 for no bootstrap."""
+        check_real("n_estimators", self.n_estimators, low=1, integer=True)
+        if not self.bootstrap:
+            if self.oob_score:
+                raise ValueError("oob_score=True needs bootstrap=True: without it no row is out of bag.")
+            if self.max_samples is not None:
+                raise ValueError("max_samples needs bootstrap=True.")
+            return 0
+        rows = float(weight.sum()) if not np.mod(weight, 1.0).any() else float(weight.shape[0])
+        if self.max_samples is None:
+            return max(1, round(rows))
+        if isinstance(self.max_samples, (int, np.integer)) and not isinstance(self.max_samples, bool):
+            return int(check_real("max_samples", self.max_samples, low=1, integer=True))
+        check_real("max_samples", self.max_samples, low=0, high=1, open_low=True)
+        return max(1, int(self.max_samples * rows + 0.5))
+
+    def _out_of_bag(self, rows: Rows) -> tuple[Array, Array]:
+        """Mean OOB prediction of each row (NaN where every tree drew it) and its number of trees."""
+        X = self._coded_again(rows.X)
+        sums, counts, curve = native.out_of_bag(
+            self._trees._native,
+            self._trees.values,
+            X,
+            self._bags,
+            rows.y.astype(np.float64),
+            rows.weight,
+            n_threads(self.n_jobs),
+        )
+        with np.errstate(invalid="ignore", divide="ignore"):
+            mean = sums / counts[:, None]
+        self.oob_curve_ = curve
+        return mean, counts
+
+    def _coded_again(self, X: Array) -> Array:
+        """Training rows in the coding of new rows: a missing category has a code of its own."""
+        X = np.array(X, order="C")
+        for j, count in zip(self._categories.columns, self._categories.counts, strict=True):
+            X[:, j] = np.where(np.isnan(X[:, j]), count, X[:, j])
+        return X
+
+    def _table(self, X: Any) -> Matrix:
+        check_is_fitted(self)
+        return self._categories.transform(self, X)
+
+    def _mean(self, X: Any) -> Array:
+        table = self._table(X)
+        return self._trees.predict(table, self._threads(table))
+
+    def apply(self, X: Any) -> Array:
+        """Number of the leaf of each row in each tree.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples, n_estimators)
+        """
+        table = self._table(X)
+        return self._trees.apply(table, self._threads(table))
+
+    def proximity(self, X: Any, Y: Any = None) -> Array:
+        """How often two rows end in the same leaf, as a share of the trees.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Rows.
+        Y : array, sparse matrix or data frame, optional
+            Other rows; X itself if not given.
+
+        Returns
+        -------
+        array of shape (n_samples, n_samples or rows of Y)
+        """
+        first = self._leaf_indicator(X)
+        second = first if Y is None else self._leaf_indicator(Y)
+        return np.asarray((first @ second.T).toarray() / self._trees.n_trees)
+
+    def _leaf_indicator(self, X: Any) -> sp.csr_matrix:
+        leaf = self.apply(X) + self._trees.start[:-1]
+        n, trees = leaf.shape
+        shape = (n, int(self._trees.start[-1]))
+        return sp.csr_matrix((np.ones(leaf.size), leaf.ravel(), np.arange(0, n * trees + 1, trees)), shape=shape)
+
+    def oob_permutation_importance(
+        self, X: Any, y: Any, sample_weight: Any = None, random_state: Any = 0
+    ) -> dict[str, Array]:
+        """Rise of the out-of-bag error when the values of one feature are permuted.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            The training rows, in the order of the fit (rows of weight zero included).
+        y : array of shape (n_samples,)
+            The training target.
+        sample_weight : array of shape (n_samples,), optional
+            The weights of the fit.
+        random_state : int or RandomState, default=0
+            For the permutations.
+
+        Returns
+        -------
+        dict
+            ``importances_mean`` and ``importances_std`` (over the trees) and ``importances`` of shape
+            (n_features, n_estimators).
+        """
+        check_is_fitted(self)
+        if not self.bootstrap:
+            raise ValueError("oob_permutation_importance needs bootstrap=True: without it no row is out of bag.")
+        rows = self._read_again(X, y, sample_weight)
+        if (rows.X.shape[0] + 7) // 8 != self._bags.shape[1]:
+            raise ValueError(
+                f"X has {rows.X.shape[0]} rows of positive weight, but the forest was fitted on another "
+                "number: give the training rows."
+            )
+        seed = int(check_random_state(random_state).randint(0, 2**31 - 1))
+        table, truth = self._coded_again(rows.X), rows.y.astype(np.float64)
+        return importances(
+            self._trees.permutation_importance(table, self._bags, truth, rows.weight, seed, n_threads(self.n_jobs))
+        )
+
+    def _read_again(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+        """The training rows once more, for estimates after the fit."""
+        raise TypeError(f"{type(self).__name__} must say what its targets are.")
+
+
+def content_order(X: Any, y: Array) -> Array:
+    """Rows sorted by a hash of what they contain."""
+    dense = X.toarray() if is_sparse(X) else X
+    return np.asarray(native.content_order(np.asfortranarray(dense), np.asarray(y, dtype=np.float64)))

@@ -1,0 +1,386 @@
+"""Random forests (Breiman 2001).
+
+Each tree is grown on a bootstrap sample of the rows and tries a random subset of the features at every node;
+the forest predicts the mean of its trees. The rows a tree did not draw (out of bag, OOB) test it without a
+test set.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from certifit._types import Array
+from certifit.data.gate import check_choice, check_real, like_input
+from certifit.data.targets import class_weights
+from certifit.evaluation.risk.risk import clopper_pearson
+from certifit.models.forest.base import CONTINUING, DRAWING, GROUPING, BaseForest
+from certifit.models.tree.base import CLASS_WEIGHT, COLUMNS, STOPPING
+from certifit.models.tree.rows import Rows, read_classes, read_numbers
+from certifit.models.tree.targets import target_of_classes, target_of_numbers
+
+__all__ = ["BaseForest", "RandomForestClassifier", "RandomForestRegressor"]
+
+
+class RandomForestClassifier(ClassifierMixin, BaseForest):  # noqa: D101 - the text is put together below
+    __doc__ = f"""Random forest for classes.
+
+    Parameters
+    ----------
+    n_estimators : int, default=100
+        Number of trees.
+    criterion : {{"gini", "entropy", "misclassification"}}, default="gini"
+        Impurity.{STOPPING}
+    max_features : int, float, "sqrt", "log2" or None, default="sqrt"
+        How many features, drawn at random, each node tries.{DRAWING}{GROUPING}{CLASS_WEIGHT}{COLUMNS}{CONTINUING}
+    Attributes
+    ----------
+    classes_ : array
+        Labels.
+    feature_importances_ : array
+        Share of each feature in the decrease of impurity, averaged over the trees.
+    oob_score_ : float
+        Out-of-bag accuracy (if `oob_score`).
+    oob_interval_ : tuple of float
+        95 % Clopper–Pearson interval of the out-of-bag error.
+    oob_decision_function_ : array of shape (n_samples, n_classes)
+        Out-of-bag probabilities; NaN where every tree drew the row.
+    oob_curve_ : array of shape (n_estimators,)
+        Out-of-bag error after each tree.
+    certificate_ : Certificate
+        Of kind ``"none"``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit import RandomForestClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 4))
+    >>> y = np.where(X[:, 0] * X[:, 1] > 0, "same", "different")
+    >>> forest = RandomForestClassifier(oob_score=True, random_state=0).fit(X, y)
+    >>> forest.oob_score_ > 0.85
+    True
+    """
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        *,
+        criterion: str = "gini",
+        max_depth: int | None = None,
+        min_samples_split: float = 2,
+        min_samples_leaf: float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_leaves: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        max_features: Any = "sqrt",
+        bootstrap: bool = True,
+        max_samples: Any = None,
+        oob_score: bool = False,
+        splitter: str = "auto",
+        max_bins: int = 255,
+        class_weight: Any = None,
+        categorical_features: Any = None,
+        monotone_constraints: Any = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.criterion = criterion
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_leaves = max_leaves
+        self.min_impurity_decrease = min_impurity_decrease
+        self.max_features = max_features
+        self.bootstrap = bootstrap
+        self.max_samples = max_samples
+        self.oob_score = oob_score
+        self.splitter = splitter
+        self.max_bins = max_bins
+        self.class_weight = class_weight
+        self.categorical_features = categorical_features
+        self.monotone_constraints = monotone_constraints
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RandomForestClassifier:
+        """Grow the forest.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Features; NaN is a missing value and goes, at every split, to the better side.
+        y : array of shape (n_samples,)
+            Classes.
+        sample_weight : array of shape (n_samples,), optional
+            Chances of a row to be drawn (weights of the rows without a bootstrap); 0 drops it.
+
+        Returns
+        -------
+        self
+        """
+        check_choice("criterion", self.criterion, ("gini", "entropy", "misclassification"))
+        before = getattr(self, "classes_", None)
+        rows = read_classes(self, X, y, sample_weight)
+        if self.warm_start and before is not None and not np.array_equal(before, self.classes_):
+            raise ValueError("warm_start=True continues a forest: y must hold the same classes as before.")
+        if self.monotone_constraints is not None and self.classes_.shape[0] > 2:
+            raise ValueError("monotone_constraints need two classes; y has more: remove the constraints.")
+        draws = self._draws(rows.weight)
+        shares = class_weights(self.class_weight, self.classes_, rows.y, rows.weight)
+        weight = np.ones_like(rows.weight) if draws else rows.weight
+        self._grow(rows, target_of_classes(self.criterion, rows.y, shares, weight, draws), draws)
+        if self.oob_score:
+            self._score_out_of_bag(rows)
+        return self
+
+    def _score_out_of_bag(self, rows: Rows) -> None:
+        probability, counts = self._out_of_bag(rows)
+        seen = counts > 0
+        wrong = np.argmax(probability[seen], axis=1) != rows.y[seen]
+        weight = rows.weight[seen]
+        error = float(weight @ wrong / weight.sum()) if seen.any() else float("nan")
+        self.oob_decision_function_ = probability
+        self.oob_score_ = 1.0 - error
+        # Weights count repetitions, but a repetition brings no new evidence: the interval counts distinct rows.
+        self.oob_interval_ = clopper_pearson(error * seen.sum(), float(seen.sum())) if seen.any() else (0.0, 1.0)
+
+    def _read_again(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+        copy = RandomForestClassifier(categorical_features=self.categorical_features)
+        rows = read_classes(copy, X, y, sample_weight)
+        if not np.array_equal(copy.classes_, self.classes_):
+            raise ValueError("y holds other classes than in training: give the training rows.")
+        return rows
+
+    def predict_proba(self, X: Any) -> Array:
+        """Mean over the trees of the shares of the classes in the leaf of each row.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+        """
+        return like_input(X, self._mean(X))
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Logarithms of `predict_proba`.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+        """
+        with np.errstate(divide="ignore"):
+            return like_input(X, np.log(self._mean(X)))
+
+    def predict(self, X: Any) -> Array:
+        """The class with the largest mean probability.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
+        probability = self._mean(X)
+        return np.asarray(self.classes_[np.argmax(probability, axis=1)])
+
+
+class RandomForestRegressor(RegressorMixin, BaseForest):  # noqa: D101 - the text is put together below
+    __doc__ = f"""Random forest for numbers.
+
+    Parameters
+    ----------
+    n_estimators : int, default=100
+        Number of trees.
+    criterion : {{"squared", "absolute", "poisson"}}, default="squared"
+        Impurity; "absolute" always uses exact splits.{STOPPING}
+    max_features : int, float, "sqrt", "log2" or None, default=1.0
+        How many features, drawn at random, each node tries.{DRAWING}
+    keep_targets : bool, default=False
+        Whether to keep the training targets of every leaf, which `predict_quantile` needs.{GROUPING}{COLUMNS}{CONTINUING}
+    Attributes
+    ----------
+    feature_importances_ : array
+        Share of each feature in the decrease of impurity, averaged over the trees.
+    oob_score_ : float
+        Out-of-bag R² (if `oob_score`).
+    oob_prediction_ : array of shape (n_samples,)
+        Out-of-bag predictions; NaN where every tree drew the row.
+    oob_curve_ : array of shape (n_estimators,)
+        Out-of-bag mean squared error after each tree.
+    certificate_ : Certificate
+        Of kind ``"none"``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit import RandomForestRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(size=(500, 3))
+    >>> y = np.sin(6 * X[:, 0]) + 0.1 * rng.normal(size=500)
+    >>> forest = RandomForestRegressor(oob_score=True, keep_targets=True, random_state=0).fit(X, y)
+    >>> forest.oob_score_ > 0.9
+    True
+    >>> low, high = forest.predict_quantile(X[:1], [0.1, 0.9])[0]
+    >>> bool(low < high)
+    True
+    """
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        *,
+        criterion: str = "squared",
+        max_depth: int | None = None,
+        min_samples_split: float = 2,
+        min_samples_leaf: float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_leaves: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        max_features: Any = 1.0,
+        bootstrap: bool = True,
+        max_samples: Any = None,
+        oob_score: bool = False,
+        keep_targets: bool = False,
+        splitter: str = "auto",
+        max_bins: int = 255,
+        categorical_features: Any = None,
+        monotone_constraints: Any = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.criterion = criterion
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_leaves = max_leaves
+        self.min_impurity_decrease = min_impurity_decrease
+        self.max_features = max_features
+        self.bootstrap = bootstrap
+        self.max_samples = max_samples
+        self.oob_score = oob_score
+        self.keep_targets = keep_targets
+        self.splitter = splitter
+        self.max_bins = max_bins
+        self.categorical_features = categorical_features
+        self.monotone_constraints = monotone_constraints
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RandomForestRegressor:
+        """Grow the forest.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Features; NaN is a missing value and goes, at every split, to the better side.
+        y : array of shape (n_samples,)
+            Target.
+        sample_weight : array of shape (n_samples,), optional
+            Chances of a row to be drawn (weights of the rows without a bootstrap); 0 drops it.
+
+        Returns
+        -------
+        self
+        """
+        check_choice("criterion", self.criterion, ("squared", "absolute", "poisson"))
+        rows = read_numbers(self, X, y, sample_weight)
+        draws = self._draws(rows.weight)
+        weight = np.ones_like(rows.weight) if draws else rows.weight
+        self._grow(rows, target_of_numbers(self.criterion, rows.y, weight, draws), draws)
+        if self.oob_score:
+            mean, counts = self._out_of_bag(rows)
+            seen, self.oob_prediction_ = counts > 0, mean[:, 0]
+            w, truth = rows.weight[seen], rows.y[seen]
+            spread = float(w @ (truth - w @ truth / w.sum()) ** 2) if seen.any() else 0.0
+            missed = float(w @ (truth - self.oob_prediction_[seen]) ** 2)
+            self.oob_score_ = 1.0 - missed / spread if spread > 0 else float("nan")
+        if self.keep_targets:
+            self._keep(rows)
+        return self
+
+    def _keep(self, rows: Rows) -> None:
+        """Rows of every leaf: `_held[_first[leaf]:_first[leaf + 1]]`, in the order of their targets."""
+        table = self._coded_again(rows.X)
+        leaf = self._trees.apply(table, self._threads(table)) + self._trees.start[:-1]
+        order = np.argsort(rows.y, kind="stable")
+        flat = leaf[order].ravel()  # targets rise within every leaf
+        by_leaf = np.argsort(flat, kind="stable")
+        self._held = (by_leaf // leaf.shape[1]).astype(np.int32)
+        self._first = np.searchsorted(flat[by_leaf], np.arange(int(self._trees.start[-1]) + 1))
+        self._targets, self._target_weights = rows.y[order], rows.weight[order]
+
+    def _read_again(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+        return read_numbers(RandomForestRegressor(categorical_features=self.categorical_features), X, y, sample_weight)
+
+    def predict(self, X: Any) -> Array:
+        """Mean over the trees of the values of the leaf of each row.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
+        return like_input(X, self._mean(X)[:, 0])
+
+    def predict_quantile(self, X: Any, quantiles: Any = (0.05, 0.5, 0.95)) -> Array:
+        """Quantiles of the target given the features (quantile regression forest, Meinshausen 2006).
+
+        A training row weighs as much as it shares the leaves of the new row, averaged over the trees.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Rows.
+        quantiles : float or sequence of floats in [0, 1], default=(0.05, 0.5, 0.95)
+            Levels.
+
+        Returns
+        -------
+        array of shape (n_samples, n_quantiles)
+        """
+        levels = np.atleast_1d(np.asarray(quantiles, dtype=np.float64))
+        for level in levels.tolist():
+            check_real("quantiles", level, low=0, high=1)
+        check_is_fitted(self)
+        if not hasattr(self, "_held"):
+            raise ValueError("predict_quantile needs the training targets: fit with keep_targets=True.")
+        leaves = self.apply(X) + self._trees.start[:-1]
+        out = np.empty((leaves.shape[0], levels.shape[0]))
+        for i, row in enumerate(leaves):
+            shares = np.zeros(self._targets.shape[0])
+            for leaf in row.tolist():
+                held = self._held[self._first[leaf] : self._first[leaf + 1]]
+                w = self._target_weights[held]
+                shares[held] += w / w.sum()
+            reached = np.cumsum(shares) / shares.sum()
+            at = np.searchsorted(reached, levels - 1e-12)
+            out[i] = self._targets[np.minimum(at, self._targets.shape[0] - 1)]
+        return out

@@ -1,0 +1,1 @@
+"""Linear regressions: any loss, any penalty, paths, inference."""

@@ -1,0 +1,72 @@
+"""What all linear classifiers share: labels, class weights, scores and decisions.
+
+Labels of any type become class numbers 0 … K−1 in sorted order. A binary model has one score, positive for the second
+class; a model of K > 2 classes has K scores.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from certifit._types import Array
+from certifit.base import CertifiedEstimator
+from certifit.data.gate import check_x
+
+__all__ = ["LinearClassifier"]
+
+
+class LinearClassifier(ClassifierMixin, CertifiedEstimator):
+    """Scores X·coefᵀ + intercept and the decision they stand for; subclasses fit `coef_` and `intercept_`.
+
+    Attributes
+    ----------
+    classes_ : array of shape (K,)
+    coef_ : array of shape (1, d) for two classes, (K, d) for more
+    intercept_ : array of shape (1,) or (K,)
+    """
+
+    classes_: Array
+    coef_: Array
+    intercept_: Array
+
+    def decision_function(self, X: Any) -> Array:
+        """Scores: shape (n,) for two classes (positive: the second class), (n, K) for more.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        array of shape (n_samples,) or (n_samples, n_classes)
+        """
+        check_is_fitted(self)
+        X = check_x(self, X, reset=False)
+        scores = np.asarray(X @ self.coef_.T.astype(X.dtype, copy=False)) + self.intercept_.astype(X.dtype)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict(self, X: Any) -> Array:
+        """The class of the highest score.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
+        scores = self.decision_function(X)
+        chosen = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+        return np.asarray(self.classes_[chosen])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

@@ -1,0 +1,201 @@
+"""Covariance of the estimates of an unpenalized fit: one rule for each family of losses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from certifit._types import Array, Matrix, is_sparse
+from certifit.evaluation.losses.base import Loss
+from certifit.evaluation.losses.gamma import Gamma
+from certifit.evaluation.losses.margin import Logistic
+from certifit.evaluation.losses.poisson import Poisson
+from certifit.evaluation.losses.quantile import Absolute, Quantile
+from certifit.evaluation.losses.squared import Squared
+from certifit.optimization.closed_form.least_squares import ClosedForm, NormalInverse, normal_inverse
+from certifit.representation.design.products import weighted_gram
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The data and scores of a fit, and what was asked of its dispersion."""
+
+    X: Matrix
+    y: Array
+    weight: Array
+    loss: Loss
+    f: Array
+    fit_intercept: bool
+    pearson: bool
+    solution: ClosedForm | None
+
+    @property
+    def n(self) -> float:
+        return float(self.weight.sum())
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a rule contributes to an `Inference`."""
+
+    covariance: Array
+    kind: str
+    covariance_kind: str
+    rank: int
+    dof: float
+    dispersion: float = float("nan")
+    log_likelihood: float = float("nan")
+    note: str = ""
+
+
+def covariance_rule(loss: Loss) -> Callable[[Fit], Parts]:
+    """The rule of a loss; a clear error where there is none."""
+    if isinstance(loss, Squared):
+        return _classical
+    if isinstance(loss, (Poisson, Gamma)):
+        return _expected
+    if isinstance(loss, Logistic):
+        return _logit
+    if isinstance(loss, (Absolute, Quantile)):
+        return _kernel_sandwich
+    if loss.smooth:
+        return _sandwich
+    raise ValueError(
+        f"{type(loss).__name__} has no standard errors: the loss has neither a curvature nor a quantile "
+        "whose density could replace it. Refit on bootstrap samples for intervals, or use loss='huber' or "
+        "'quantile'."
+    )
+
+
+def _inverse(X: Matrix, weight: Array, fit_intercept: bool) -> tuple[Array, int]:
+    """(Σ weight_i x̃_i x̃_iᵀ)⁻¹ with the intercept first, and the rank."""
+    kept = weight > 0
+    if not kept.all():
+        X, weight = X[kept], weight[kept]
+    total = float(weight.sum())
+    if not total > 0:
+        k = X.shape[1] + fit_intercept
+        return np.full((k, k), np.nan), 0
+    found = normal_inverse(X, weight / total, np.zeros(X.shape[1]), fit_intercept)
+    return _with_intercept(found, fit_intercept) / total, found.rank + fit_intercept
+
+
+def _with_intercept(found: NormalInverse, fit_intercept: bool) -> Array:
+    """Inverse of the bordered normal equations [1 mᵀ; m M] from that of the centered ones."""
+    if not fit_intercept:
+        return found.matrix
+    cross = -found.matrix @ found.mean
+    corner = np.array([[1.0 - float(found.mean @ cross)]])
+    return np.block([[corner, cross[None, :]], [cross[:, None], found.matrix]])
+
+
+def _classical(fit: Fit) -> Parts:
+    n = fit.n
+    if fit.solution is not None and fit.solution.inverse is not None:
+        inverse = _with_intercept(fit.solution.inverse, fit.fit_intercept) / n
+        rank = fit.solution.inverse.rank + fit.fit_intercept
+    else:
+        inverse, rank = _inverse(fit.X, fit.weight, fit.fit_intercept)
+    rss = float(fit.weight @ (fit.y - fit.f) ** 2)
+    sigma2 = rss / (n - rank) if n > rank else float("nan")
+    with np.errstate(divide="ignore"):
+        likelihood = -0.5 * n * (float(np.log(2.0 * np.pi * rss / n)) + 1.0)
+    return Parts(sigma2 * inverse, "t", "classical", rank, n - rank, sigma2, likelihood)
+
+
+def _expected(fit: Fit) -> Parts:
+    y, weight, mean = fit.y, fit.weight, np.exp(fit.f)
+    gamma = isinstance(fit.loss, Gamma)
+    inverse, rank = _inverse(fit.X, weight if gamma else weight * mean, fit.fit_intercept)
+    dof = fit.n - rank
+    variance = mean * mean if gamma else mean
+    pearson = float(weight @ ((y - mean) ** 2 / variance)) / dof if dof > 0 else float("nan")
+    scale = pearson if gamma or fit.pearson else 1.0
+    if gamma:
+        shape = 1.0 / scale if scale > 0 else float("nan")
+        each = shape * np.log(shape * y / mean) - shape * y / mean - special.gammaln(shape) - np.log(y)
+        likelihood = float(weight @ each)
+    elif (y == np.floor(y)).all():
+        likelihood = float(weight @ (special.xlogy(y, mean) - mean - special.gammaln(y + 1.0)))
+    else:  # rates have a quasi-likelihood only
+        likelihood = float("nan")
+    return Parts(scale * inverse, "z", "expected information", rank, dof, scale, likelihood)
+
+
+def _logit(fit: Fit) -> Parts:
+    """Observed and expected information agree for the logit link."""
+    inverse, rank = _inverse(fit.X, fit.weight * fit.loss.second_derivative(fit.y, fit.f), fit.fit_intercept)
+    hard = bool(((fit.y == 0) | (fit.y == 1)).all())  # shares have a quasi-likelihood only
+    likelihood = -float(fit.weight @ fit.loss.value(fit.y, fit.f)) if hard else float("nan")
+    return Parts(inverse, "z", "expected information", rank, fit.n - rank, 1.0, likelihood)
+
+
+def _sandwich(fit: Fit) -> Parts:
+    slope, curvature = fit.loss.derivative(fit.y, fit.f), fit.loss.second_derivative(fit.y, fit.f)
+    bread, rank = _inverse(fit.X, fit.weight * curvature, fit.fit_intercept)
+    meat = _moment(fit.X, fit.weight * slope**2, fit.fit_intercept)
+    dof = fit.n - rank
+    factor = fit.n / dof if dof > 0 else float("nan")
+    return Parts(factor * bread @ meat @ bread, "z", "sandwich", rank, dof)
+
+
+def _kernel_sandwich(fit: Fit) -> Parts:
+    q = fit.loss.quantile if isinstance(fit.loss, Quantile) else 0.5
+    n, e = fit.n, fit.y - fit.f
+    inverse, rank = _inverse(fit.X, fit.weight, fit.fit_intercept)
+    height, note = _density_at_zero(fit.y, e, fit.weight, q), ""
+    if not height > 0:
+        height, note = float("nan"), "The density of the residuals at zero cannot be estimated."
+    score = np.where(e > 0, q / height, (1.0 - q) / height)
+    meat = _moment(fit.X, fit.weight * score**2, fit.fit_intercept)
+    return Parts(inverse @ meat @ inverse, "t", "kernel sandwich", rank, n - rank, note=note)
+
+
+def _density_at_zero(y: Array, e: Array, weight: Array, q: float) -> float:
+    """Density of the residuals at zero by an Epanechnikov kernel."""
+    n = float(weight.sum())
+    z = float(special.ndtri(q))
+    normal = np.exp(-0.5 * z * z) / np.sqrt(2.0 * np.pi)
+    # Hall and Sheather 1988 for intervals of level 95 %, on the scale of probabilities
+    share = (1.5 * normal**2 / (2.0 * z * z + 1.0) / n) ** (1 / 3) * special.ndtri(0.975) ** (2 / 3)
+    share = min(float(share), 0.999 * q, 0.999 * (1.0 - q))
+    spread = float(np.sqrt(weight @ (y - float(weight @ y) / n) ** 2 / n))
+    low, high = _repeated_quantile(e, weight, np.array([0.25, 0.75]))
+    width = min(spread, float(high - low) / 1.34) * float(special.ndtri(q + share) - special.ndtri(q - share))
+    if not width > 0:
+        return float("nan")
+    return float(weight @ np.maximum(0.75 * (1.0 - (e / width) ** 2), 0.0)) / (n * width)
+
+
+def _moment(X: Matrix, weight: Array, fit_intercept: bool) -> Array:
+    """Σ weight_i x̃_i x̃_iᵀ with the intercept first."""
+    moment = weighted_gram(X if is_sparse(X) else X.astype(np.float64, copy=False), weight)
+    return moment if fit_intercept else moment[1:, 1:]
+
+
+def _repeated_quantile(values: Array, weight: Array, levels: Array) -> Array:
+    """Quantiles by linear interpolation of the sample in which each value occurs `weight` times."""
+    order = np.argsort(values)
+    values, ends = values[order], np.cumsum(weight[order])
+    position = levels * max(ends[-1] - 1.0, 0.0)
+    low = np.floor(position)
+    last = values.shape[0] - 1
+    left = np.minimum(np.searchsorted(ends, low, side="right"), last)
+    right = np.minimum(np.searchsorted(ends, low + 1.0, side="right"), last)
+    return np.asarray(values[left] + (position - low) * (values[right] - values[left]))
+
+
+def remark(X: Matrix, parts: Parts, fit_intercept: bool) -> str:
+    """What a reader of the table should know: parameters that the data do not identify."""
+    notes, k = [parts.note] if parts.note else [], X.shape[1] + fit_intercept
+    if parts.rank < k:
+        notes.append(
+            f"Only {parts.rank} of {k} parameters are identified: estimates and errors belong to the "
+            "solution of minimum norm; drop redundant columns to interpret them."
+        )
+    if not parts.dof > 0:
+        notes.append("No residual degrees of freedom are left: errors cannot be estimated.")
+    return " ".join(notes)

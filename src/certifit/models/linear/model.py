@@ -1,0 +1,218 @@
+"""Linear models with any loss, any penalty and any constraint.
+
+minimize over w, b    (1/Σs_i) Σ s_i · loss(y_i, x_i·w + b)  +  alpha · penalty(w)      subject to w in constraint
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from certifit._types import Array, Matrix
+from certifit.base import CertifiedEstimator
+from certifit.data.equal_rows import merge_rows
+from certifit.data.gate import check_common, check_real, check_x, check_xy
+from certifit.evaluation.losses import Loss, resolve_loss
+from certifit.evaluation.penalties import Constraint, Penalty, resolve_constraint, resolve_penalty
+from certifit.optimization.objective.dispatch import check_solver, minimize
+from certifit.optimization.objective.problem import Problem, Solution
+from certifit.optimization.objective.regularizer import Regularizer
+from certifit.progress import progress
+from certifit.representation.design.products import expect_temporaries, matvec
+from certifit.representation.design.rows import thin_products
+from certifit.threads import n_threads
+
+__all__ = ["BaseLinear", "LinearModel"]
+
+
+class BaseLinear(RegressorMixin, CertifiedEstimator):
+    """What all linear models share: a subclass says which loss, penalty and constraint its parameters mean."""
+
+    coef_: Array
+    intercept_: float
+
+    def _objective(self) -> tuple[Loss, Penalty, float, Constraint | None]:
+        """Loss, penalty, alpha and constraint; raises on parameters that make no sense."""
+        raise TypeError(f"{type(self).__name__} must say what it minimizes.")
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Features.
+        y : array of shape (n_samples,)
+            Target.
+        sample_weight : array of shape (n_samples,), optional
+            A weight of 2 counts a row twice, a weight of 0 drops it.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        X, y, weight = check_xy(self, X, y, sample_weight=sample_weight)
+        with thin_products(X):
+            return self._fit_arrays(X, y, weight)
+
+    def _check_parameters(self) -> None:
+        """Everything that can be wrong before any data is read."""
+        loss, penalty, _, constraint = self._objective()
+        check_solver(self._solver_options()[0], loss, penalty, constraint)
+
+    def _fit_arrays(self, X: Matrix, y: Array, weight: Array) -> Any:
+        """Fit validated data."""
+        loss, penalty, alpha, constraint = self._objective()
+        solver, tol, max_iter = self._solver_options()
+        loss.check_target(y)
+        if not loss.smooth:  # the optimum of a piecewise linear objective need not be unique
+            expect_temporaries(8 * X.shape[0] * (3 * X.shape[1] + 50))
+            X, y, weight = merge_rows(X, y, weight)
+        with progress(getattr(self, "verbose", 0), type(self).__name__) as clock:
+            regularizer = Regularizer.of(penalty, alpha, constraint, X.shape[1])
+            threads = n_threads(getattr(self, "n_jobs", None))
+            problem = Problem(X, y, weight / weight.sum(), loss, regularizer, self.fit_intercept, threads)
+            solution, certificate = minimize(problem, solver, tol, max_iter, clock)
+        self._loss = loss
+        self._keep(problem, solution, weight)
+        self._infer(problem, solution, weight)
+        self._certify(certificate)
+        return self
+
+    def _solver_options(self) -> tuple[Any, float, int]:
+        tol = check_real("tol", self.tol, low=0)
+        max_iter = check_real("max_iter", self.max_iter, low=1, integer=True)
+        check_common(self)
+        return getattr(self, "solver", "auto"), float(tol), int(max_iter)
+
+    def _keep(self, problem: Problem, solution: Solution, weight: Array) -> None:
+        """Fitted attributes."""
+        self.coef_ = solution.coef.astype(problem.X.dtype)
+        self.intercept_ = float(solution.intercept)
+        self.n_iter_ = solution.iterations
+        self.solver_ = solution.solver
+
+    def _infer(self, problem: Problem, solution: Solution, weight: Array) -> None:
+        """Covariance of the estimates, for estimators with `summary()`."""
+
+    def _rows(self, X: Any) -> Matrix:
+        """Validated rows as the coefficients see them."""
+        return check_x(self, X, reset=False)
+
+    def _scores(self, X: Any) -> Array:
+        check_is_fitted(self)
+        X = self._rows(X)
+        return np.asarray(matvec(X, self.coef_.astype(np.float64)) + self.intercept_).astype(X.dtype, copy=False)
+
+    def predict(self, X: Any) -> Array:
+        """Predictions of y: the inverse link of the scores x·w + b.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
+        scores = self._scores(X)
+        return self._loss.predict(scores)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class LinearModel(BaseLinear):
+    """Any loss with any penalty under any constraint.
+
+    Minimizes ``mean loss(y, Xw + b) + alpha · penalty(w)`` subject to the constraint.
+
+    Parameters
+    ----------
+    loss : str or Loss, default="squared"
+        A name from ``certifit.losses.LOSSES`` or a loss object, also one of your own.
+    penalty : str, Penalty or None, default="l2"
+        A name from ``certifit.penalties.PENALTIES`` or a penalty object.
+    alpha : float, default=1.0
+        Strength of the penalty, ≥ 0.
+    l1_ratio : float, default=0.5
+        Share of the absolute value when ``penalty="elasticnet"``.
+    constraint : Constraint, "non_negative" or None, default=None
+        ``Box``, ``NonNegative``, ``L1Ball`` or ``L2Ball`` from ``certifit.penalties``.
+    fit_intercept : bool, default=True
+        Whether to fit the unpenalized intercept b.
+    solver : str or GradientDescent, default="auto"
+        A name from ``certifit.optimization.objective.dispatch.SOLVERS``; the choice made is in `solver_`.
+    tol : float, default=1e-6
+        Wanted relative gap of the certificate.
+    max_iter : int, default=1000
+        Most iterations of the solver.
+    n_jobs : int or None, default=None
+        Threads of the native kernels; None takes what the process is granted.
+    verbose : int, default=0
+        1 shows a progress bar.
+
+    Attributes
+    ----------
+    coef_ : array of shape (n_features,)
+    intercept_ : float
+    certificate_ : Certificate
+        How far the fit is from the best possible one.
+    solver_ : str
+        The solver that was used.
+    n_iter_ : int
+        Its iterations.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit import LinearModel
+    >>> from certifit.losses import Huber
+    >>> from certifit.penalties import L1
+    >>> X, y = np.arange(6.0)[:, None], np.array([0.0, 1.0, 2.0, 3.0, 4.0, 50.0])
+    >>> model = LinearModel(loss=Huber(delta=0.5), penalty=L1(), alpha=0.01).fit(X, y)
+    >>> model.coef_.round(2), model.certificate_.certified
+    (array([1.14]), True)
+    """
+
+    def __init__(
+        self,
+        loss: Any = "squared",
+        penalty: Any = "l2",
+        alpha: float = 1.0,
+        l1_ratio: float = 0.5,
+        constraint: Any = None,
+        fit_intercept: bool = True,
+        solver: Any = "auto",
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.loss = loss
+        self.penalty = penalty
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.constraint = constraint
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _objective(self) -> tuple[Loss, Penalty, float, Constraint | None]:
+        options = {"l1_ratio": self.l1_ratio} if self.penalty == "elasticnet" else {}
+        return (
+            resolve_loss(self.loss),
+            resolve_penalty(self.penalty, **options),
+            float(check_real("alpha", self.alpha, low=0, high=np.inf, open_high=True)),
+            resolve_constraint(self.constraint),
+        )

@@ -1,0 +1,118 @@
+"""Polynomial regression: least squares on all monomials up to a degree.
+
+    minimize over c    mean ½(y − Σ_m c_m z^m − b)² + alpha·½‖c‖²,     z = (x − mean)/deviation,   |m| ≤ degree
+
+Without penalty the fitted function does not depend on the units of x; standardizing first only keeps the monomials apart
+in floating point, and makes a penalty treat the inputs alike.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from certifit._types import Array
+from certifit.data.gate import check_real, check_x, check_xy
+from certifit.evaluation.losses import Loss, Squared
+from certifit.evaluation.penalties import L2, Constraint, Penalty
+from certifit.models.linear.inference import InferenceMixin
+from certifit.models.linear.model import BaseLinear
+from certifit.representation.basis.monomials import PolynomialFeatures
+from certifit.representation.basis.scaling import StandardScaler
+
+__all__ = ["PolynomialRegression"]
+
+
+class PolynomialRegression(InferenceMixin, BaseLinear):
+    """Least squares, or ridge, on the monomials of standardized inputs.
+
+    Parameters
+    ----------
+    degree : int, default=2
+        Highest total degree of a monomial.
+    interaction_only : bool, default=False
+        Whether to leave out powers of a single input.
+    alpha : float, default=0.0
+        Strength of the L2 penalty on the coefficients of the monomials.
+    fit_intercept : bool, default=True
+        Whether to fit the unpenalized intercept b.
+    tol : float, default=1e-6
+        Wanted relative gap of the certificate.
+    verbose : int, default=0
+        1 shows a progress bar.
+
+    Attributes
+    ----------
+    coef_ : array of shape (n_monomials,)
+        Coefficients of the monomials of the standardized inputs, in the order of `monomials_`.
+    intercept_ : float
+    monomials_ : array of str
+        Names of the monomials.
+    certificate_ : Certificate
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit import PolynomialRegression
+    >>> X = np.linspace(-1, 1, 9)[:, None]
+    >>> model = PolynomialRegression(degree=3).fit(X, X[:, 0] ** 3)
+    >>> model.predict([[0.5]]).round(6), list(model.monomials_)
+    (array([0.125]), ['x0', 'x0^2', 'x0^3'])
+    """
+
+    max_iter = 1
+    n_jobs = None
+
+    def __init__(
+        self,
+        degree: int = 2,
+        interaction_only: bool = False,
+        alpha: float = 0.0,
+        fit_intercept: bool = True,
+        tol: float = 1e-6,
+        verbose: int = 0,
+    ) -> None:
+        self.degree = degree
+        self.interaction_only = interaction_only
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.verbose = verbose
+
+    def _objective(self) -> tuple[Loss, Penalty, float, Constraint | None]:
+        return Squared(), L2(), float(check_real("alpha", self.alpha, low=0, high=np.inf, open_high=True)), None
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> PolynomialRegression:
+        """Standardize, expand, and solve the least-squares problem.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n_samples, n_features)
+            Features.
+        y : array of shape (n_samples,)
+            Target.
+        sample_weight : array of shape (n_samples,), optional
+            A weight of 2 counts a row twice, a weight of 0 drops it.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        X, y, weight = check_xy(self, X, y, sample_weight=sample_weight, accept_sparse=False)
+        self._scaler = StandardScaler().fit(X, sample_weight=weight)
+        self._basis = PolynomialFeatures(self.degree, interaction_only=self.interaction_only)
+        monomials = self._basis.fit_transform(self._scaler.transform(X))
+        self.monomials_ = self._basis.get_feature_names_out()
+        self._fit_arrays(monomials, y, weight)
+        return self
+
+    def _rows(self, X: Any) -> Array:
+        rows = check_x(self, X, reset=False, accept_sparse=False)
+        return np.asarray(self._basis.transform(self._scaler.transform(rows)))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = False
+        return tags

@@ -1,0 +1,212 @@
+"""One fit of logistic or softmax regression on validated data, and the word on whether its optimum is finite."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+
+from certifit._types import Array, Matrix
+from certifit.certificate import Certificate
+from certifit.evaluation.losses.margin import Logistic
+from certifit.evaluation.penalties import Penalty
+from certifit.models.margin.separability import Separability, is_balanced, overlap_weights, separability
+from certifit.optimization.newton.softmax import SoftmaxProblem, evaluate, minimize_softmax, orthogonalize, slopes
+from certifit.optimization.objective.dispatch import minimize
+from certifit.optimization.objective.problem import Problem, Solution
+from certifit.optimization.objective.regularizer import Regularizer
+from certifit.progress import Progress
+
+__all__ = ["HardLogistic", "LogisticData", "LogisticFit", "alpha_max", "solve_logistic"]
+
+LINEAR_PROGRAM_LIMIT = 20_000_000  # entries of the separability program; beyond, only a witness from the fit is tried
+
+
+class HardLogistic(Logistic):
+    """The logistic loss for targets that are exactly 0 or 1: fewer operations, and slopes that never round to zero."""
+
+    def value(self, y: Array, f: Array) -> Array:
+        """ln(1 + e^(−m)) of the margin m."""
+        m = (2.0 * y - 1.0) * f
+        return np.log1p(np.exp(-np.abs(m))) - np.minimum(m, 0.0)
+
+    def derivative(self, y: Array, f: Array) -> Array:
+        """−s/(1 + e^m) with the sign s of the class."""
+        s = 2.0 * y - 1.0
+        return -s * expit(-s * f)
+
+    def second_derivative(self, y: Array, f: Array) -> Array:
+        """π(1 − π)."""
+        rare = expit(-np.abs(f))
+        return rare * (1.0 - rare)
+
+    def slopes(self, y: Array, f: Array) -> tuple[Array, Array]:
+        """Both from one exponential."""
+        small = np.exp(-np.abs(f))
+        likely = 1.0 / (1.0 + small)
+        rare = small * likely
+        wrong = np.where((f > 0.0) == (y > 0.5), rare, likely)  # the probability of the other class
+        return (1.0 - 2.0 * y) * wrong, rare * likely
+
+    def conjugate(self, y: Array, u: Array, start: Array | None = None) -> Array:
+        """Negative entropy of the probability |u| of the other class."""
+        q = (1.0 - 2.0 * y) * u
+        with np.errstate(invalid="ignore", divide="ignore"):
+            inside = np.where(q > 0.0, q * np.log(q), 0.0) + np.where(q < 1.0, (1.0 - q) * np.log1p(-q), 0.0)
+        return np.where((q >= 0.0) & (q <= 1.0), inside, np.inf)
+
+
+@dataclass(frozen=True)
+class LogisticData:
+    """Validated rows, targets (class numbers, or probabilities of the second class) and weights."""
+
+    X: Matrix
+    y: Array
+    weight: Array
+    n_classes: int
+    soft: bool = False
+
+    def rows(self, chosen: Array) -> LogisticData:
+        """The chosen rows."""
+        return replace(self, X=self.X[chosen], y=self.y[chosen], weight=self.weight[chosen])
+
+    @property
+    def p(self) -> Array:
+        """Weights that sum to one."""
+        return np.asarray(self.weight / self.weight.sum())
+
+    @property
+    def loss(self) -> Logistic:
+        """The loss of the binary case."""
+        return Logistic() if self.soft else HardLogistic()
+
+
+@dataclass(frozen=True)
+class LogisticFit:
+    """Coefficients of shape (1, d) or (K, d), intercepts, and their proof."""
+
+    coef: Array
+    intercept: Array
+    certificate: Certificate
+    iterations: int
+    solver: str
+    problem: Problem | SoftmaxProblem
+    solution: Solution | None = None
+    separability: Separability | None = None
+
+    @property
+    def start(self) -> Any:
+        """Where a neighboring problem may start."""
+        return (self.coef[0], float(self.intercept[0])) if self.coef.shape[0] == 1 else (self.coef, self.intercept)
+
+
+def solve_logistic(
+    data: LogisticData,
+    penalty: Penalty,
+    alpha: float,
+    fit_intercept: bool,
+    *,
+    threads: int,
+    solver: Any,
+    tol: float,
+    max_iter: int,
+    clock: Progress,
+    start: Any = None,
+    names: Any = None,
+) -> LogisticFit:
+    """Minimize mean loss + alpha·penalty; without any penalty, also say whether a finite optimum exists."""
+    regularizer = Regularizer.of(penalty, alpha, None, data.X.shape[1])
+    if data.n_classes == 2:
+        y = data.y.astype(np.float64)
+        problem = Problem(data.X, y, data.p, data.loss, regularizer, fit_intercept, threads)
+        solution, certificate = minimize(problem, solver, tol, max_iter, clock, start)
+        coef, intercept = solution.coef[None, :], np.array([solution.intercept])
+        fit = LogisticFit(coef, intercept, certificate, solution.iterations, solution.solver, problem, solution)
+    else:
+        wide = SoftmaxProblem(data.X, data.y, data.p, data.n_classes, regularizer, fit_intercept, threads)
+        found, certificate = minimize_softmax(wide, tol, max_iter, clock, start)
+        fit = LogisticFit(found.W, found.b, certificate, found.iterations, found.solver, wide)
+    parts = regularizer.elastic()
+    free = parts is not None and bool(((parts[0] == 0.0) & (parts[1] == 0.0)).all())
+    return _finite_optimum(data, fit, fit_intercept, names) if free else fit
+
+
+def _finite_optimum(data: LogisticData, fit: LogisticFit, fit_intercept: bool, names: Any) -> LogisticFit:
+    """An unpenalized fit has a finite optimum exactly when the classes overlap: prove the one or the other.
+
+    A converged fit carries the proof of overlap in its probabilities; the linear program runs only without it.
+    """
+    if data.soft and bool(((data.y > 0) & (data.y < 1)).any()):
+        hard = _doubled(data)  # a row between the classes is a row of each
+    else:
+        hard = replace(data, y=data.y.astype(np.intp), soft=False)
+    if _overlaps(hard, fit, fit_intercept):
+        return fit
+    size = float(hard.X.nnz if hasattr(hard.X, "nnz") else hard.X.size) * (hard.n_classes - 1)
+    if size > LINEAR_PROGRAM_LIMIT:
+        note = (
+            "Whether the classes overlap, so that a finite optimum exists, is undecided: certifit.is_separable tells."
+        )
+        return replace(fit, certificate=fit.certificate.withdrawn(note))
+    found = separability(hard.X, hard.y, hard.n_classes, fit_intercept)
+    if not found.separable:
+        return replace(fit, separability=found)
+    plane = "a plane" if found.kind == "strict" else "a plane that some rows of both classes lie on"
+    note = (
+        f"No finite optimum exists: the classes are separated by {plane}, {found.describe(names)}; coefficients would "
+        "grow without end. Add a penalty (alpha > 0), or use LinearSVC(alpha=0) for the plane of largest margin."
+    )
+    return replace(fit, separability=found, certificate=fit.certificate.withdrawn(note))
+
+
+def _overlaps(data: LogisticData, fit: LogisticFit, fit_intercept: bool) -> bool:
+    """Whether the fit itself proves that the classes overlap."""
+    if data.n_classes > 2:
+        return _multiclass_overlap(data, fit)
+    with np.errstate(all="ignore"):
+        f = np.asarray(data.X @ fit.coef[0].astype(np.float64), dtype=np.float64) + fit.intercept[0]
+        if not np.isfinite(f).all() or float(np.abs(f).max()) > 30.0:
+            return False
+        return overlap_weights(data.X, data.y, data.p, expit(f), fit_intercept) is not None
+
+
+def _multiclass_overlap(data: LogisticData, fit: LogisticFit) -> bool:
+    """Whether weights p_i·π_ik, repaired by a Newton step in the dual, are positive and balance."""
+    assert isinstance(fit.problem, SoftmaxProblem)
+    state = evaluate(fit.problem, fit.coef.astype(np.float64), fit.intercept)
+    if not np.isfinite(state.f).all():
+        return False
+    every = np.arange(data.X.shape[1])
+    with np.errstate(all="ignore"):
+        theta, ok = orthogonalize(fit.problem, slopes(fit.problem, state.probability), state.probability, every)
+    weights = np.where(np.arange(data.n_classes) == data.y[:, None], 0.0, (data.p * theta).T)
+    return ok and is_balanced(data.X, data.y, weights, fit.problem.fit_intercept)
+
+
+def _doubled(data: LogisticData) -> LogisticData:
+    """Rows with a probability strictly between 0 and 1 belong to both classes."""
+    one, two = np.flatnonzero(data.y > 0), np.flatnonzero(data.y < 1)
+    both = np.concatenate([one, two])
+    weight = np.concatenate([data.weight[one] * data.y[one], data.weight[two] * (1.0 - data.y[two])])
+    y = np.concatenate([np.ones(one.shape[0]), np.zeros(two.shape[0])]).astype(np.intp)
+    return LogisticData(data.X[both], y, weight, 2)
+
+
+def alpha_max(data: LogisticData, l1_ratio: float, fit_intercept: bool) -> float:
+    """The smallest alpha at which an L1 share of `l1_ratio` keeps all coefficients at zero."""
+    p = data.p
+    if data.n_classes == 2:
+        mean = float(p @ data.y) if fit_intercept else 0.5
+        slope = np.asarray(data.X.T @ (p * (mean - data.y)))[None, :]
+    else:
+        share = (
+            np.bincount(data.y, weights=p, minlength=data.n_classes)
+            if fit_intercept
+            else np.full(data.n_classes, 1.0 / data.n_classes)
+        )
+        theta = np.repeat(share[:, None], p.shape[0], axis=1)
+        theta[data.y, np.arange(p.shape[0])] -= 1.0
+        slope = np.asarray(data.X.T @ (p * theta).T).T
+    return float(np.abs(slope).max(initial=0.0)) / l1_ratio

@@ -1,0 +1,301 @@
+"""Logistic regression: two classes by the logistic loss, more by the softmax.
+
+    minimize over w, b    (1/Σs_i) Σ s_i ln(1 + exp(−t_i (x_i·w + b)))  +  alpha · penalty(w),        t_i = ±1
+    minimize over W, b    (1/Σs_i) Σ s_i (ln Σ_k exp(f_ik) − f_iy_i)  +  alpha · Σ_k penalty(w_k),    f_i = W x_i + b
+
+The second form is that of more than two classes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.special import expit, log_expit, log_softmax, softmax
+
+from certifit._types import Array
+from certifit.data.gate import check_flag, check_real, check_xy
+from certifit.data.targets import check_labels
+from certifit.evaluation.penalties import Penalty, resolve_penalty
+from certifit.models.linear.classifier import LinearClassifier
+from certifit.models.linear.inference import Inference, Summary, make_inference
+from certifit.models.linear.path import RegularizationPath
+from certifit.models.logistic.fit import LogisticData, LogisticFit, solve_logistic
+from certifit.models.logistic.path import logistic_path
+from certifit.models.margin.separability import Separability
+from certifit.optimization.objective.dispatch import INFERENCE_LIMIT, check_solver
+from certifit.progress import progress
+from certifit.threads import n_threads
+
+__all__ = ["BaseLogistic", "LogisticRegression"]
+
+
+class BaseLogistic(LinearClassifier):
+    """Parameters, predictions and evidence that the plain and the cross-validated model share."""
+
+    separability_: Separability | None
+    _inference: Inference | None
+
+    def _parameters(self) -> tuple[Penalty, bool, float, int, int]:
+        """Penalty, fit_intercept, tol, max_iter and threads; raises on what makes no sense before data is read."""
+        ratio = float(check_real("l1_ratio", self.l1_ratio, low=0, high=1))
+        options = {"l1_ratio": ratio} if isinstance(self.penalty, str) and self.penalty == "elasticnet" else {}
+        check_real(
+            "verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, low=0, integer=True
+        )
+        if self.n_jobs is not None:
+            check_real("n_jobs", self.n_jobs, integer=True)
+        return (
+            resolve_penalty(self.penalty, **options),
+            check_flag("fit_intercept", self.fit_intercept),
+            float(check_real("tol", self.tol, low=0)),
+            int(check_real("max_iter", self.max_iter, low=1, integer=True)),
+            n_threads(self.n_jobs),
+        )
+
+    def _data(self, X: Any, y: Any, sample_weight: Any) -> LogisticData:
+        """Validated data; keeps `classes_`."""
+        if not getattr(self, "soft_labels", False):
+            X, codes, weight, self.classes_ = check_labels(self, X, y, sample_weight, self.class_weight)
+            return LogisticData(X, codes, weight, int(self.classes_.shape[0]))
+        if self.class_weight is not None:
+            raise ValueError("class_weight needs labels; with soft_labels=True put the weights into sample_weight.")
+        X, y, weight = check_xy(self, X, y, sample_weight=sample_weight)
+        data = LogisticData(X, y, weight, 2, soft=True)
+        data.loss.check_target(y)
+        if not 0.0 < float(data.p @ y) < 1.0:
+            raise ValueError(
+                f"{type(self).__name__} needs at least 2 classes, but the data has one class only: all "
+                f"probabilities in y are {y[0]:g}."
+            )
+        self.classes_ = np.array([0, 1])
+        return data
+
+    def _keep(self, data: LogisticData, fit: LogisticFit) -> None:
+        """Fitted attributes."""
+        self.coef_ = fit.coef.astype(data.X.dtype)
+        self.intercept_ = np.asarray(fit.intercept, dtype=np.float64)
+        self.n_iter_ = max(1, fit.iterations)
+        self.solver_ = fit.solver
+        self.separability_ = fit.separability
+        self._infer(data, fit)
+        self._certify(fit.certificate)
+
+    def _infer(self, data: LogisticData, fit: LogisticFit) -> None:
+        """Covariance of the estimates of an unpenalized binary fit whose optimum exists."""
+        self._inference = None
+        l2 = fit.problem.regularizer.smooth()
+        separable = fit.separability is not None and fit.separability.separable
+        if data.n_classes > 2 or l2 is None or l2.any() or l2.shape[0] > INFERENCE_LIMIT or separable:
+            return
+        with np.errstate(all="ignore"):
+            self._inference = make_inference(
+                data.X, data.y, data.weight, data.loss, fit.coef[0], float(fit.intercept[0]), self.fit_intercept
+            )
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probability of each class, in the order of `classes_`.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+        """
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            return np.column_stack([expit(-scores), expit(scores)])
+        return np.asarray(softmax(scores, axis=1))
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Logarithm of the probability of each class, accurate where the probability itself rounds to 0 or 1.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+        """
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            return np.column_stack([log_expit(-scores), log_expit(scores)])
+        return np.asarray(log_softmax(scores, axis=1))
+
+    def summary(self, level: float = 0.95) -> Summary:
+        """Estimates with standard errors, z tests and confidence intervals, for two classes and no penalty.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Level of the confidence intervals.
+
+        Returns
+        -------
+        Summary
+        """
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(self)
+        if self._inference is None:
+            raise ValueError(
+                f"summary is not available for this {type(self).__name__}: standard errors need two classes that "
+                "overlap and no penalty (a penalty biases the estimates by an unknown amount), and at most "
+                f"{INFERENCE_LIMIT} features. Fit with alpha=0, or use the bootstrap."
+            )
+        names = getattr(self, "feature_names_in_", None)
+        return self._inference.summary(level, None if names is None else [str(name) for name in names])
+
+
+class LogisticRegression(BaseLogistic):
+    """Logistic regression: minimize mean log loss + alpha·penalty(w), certified by a duality gap.
+
+    Two classes have one row of coefficients, K > 2 classes have K rows under the softmax (symmetric: the rows sum to
+    zero unless an L1 penalty decides otherwise). The intercepts are not penalized.
+    ``alpha = certifit.alpha_from_C(C, n)`` gives the objective of other libraries' ``C``.
+
+    Without a penalty (``alpha=0``) the likelihood has a finite maximum only if no plane separates the classes. A fit
+    then proves that they overlap, or warns, names the separating function and is not certified; see `separability_`.
+
+    Parameters
+    ----------
+    alpha : float, default=0.01
+        Strength of the penalty; 0 gives maximum likelihood, for which `summary()` has standard errors.
+    penalty : {"l2", "l1", "elasticnet", None} or Penalty, default="l2"
+        Penalty of each row of coefficients.
+    l1_ratio : float, default=0.5
+        Share of the absolute value when ``penalty="elasticnet"``.
+    fit_intercept : bool, default=True
+        Whether to fit the unpenalized intercepts.
+    class_weight : dict, "balanced" or None, default=None
+        Factor of the weights of each class.
+    soft_labels : bool, default=False
+        Whether y gives the probability of the second class, in [0, 1], instead of labels; the classes are 0 and 1.
+    solver : str or GradientDescent, default="auto"
+        A name from ``certifit.optimization.objective.dispatch.SOLVERS``, for two classes; the choice made is in `solver_`.
+    tol : float, default=1e-6
+        Wanted relative gap of the certificate.
+    max_iter : int, default=1000
+        Most iterations of the solver.
+    n_jobs : int or None, default=None
+        Threads of the native kernels; None takes what the process is granted.
+    verbose : int, default=0
+        1 shows a progress bar.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+    coef_ : array of shape (1, n_features) or (n_classes, n_features)
+    intercept_ : array of shape (1,) or (n_classes,)
+    certificate_ : Certificate
+        How far the fit is from the best possible one.
+    separability_ : Separability or None
+        For unpenalized fits: the test that was needed to decide whether a finite optimum exists.
+    solver_ : str
+        The solver that was used.
+    n_iter_ : int
+        Its iterations.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit import LogisticRegression
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]])
+    >>> y = np.array(["no", "no", "yes", "no", "yes", "yes"])
+    >>> model = LogisticRegression(alpha=0.1).fit(X, y)
+    >>> model.predict([[0.0], [5.0]]), model.certificate_.certified
+    (array(['no', 'yes'], dtype='<U3'), True)
+    >>> model.predict_proba([[2.5]]).round(2)
+    array([[0.5, 0.5]])
+    >>> LogisticRegression(alpha=0.1, soft_labels=True).fit(X, [0.1, 0.2, 0.4, 0.6, 0.8, 0.9]).coef_.round(2)
+    array([[0.7]])
+    """
+
+    def __init__(
+        self,
+        alpha: float = 0.01,
+        penalty: Any = "l2",
+        l1_ratio: float = 0.5,
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        soft_labels: bool = False,
+        solver: Any = "auto",
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.alpha = alpha
+        self.penalty = penalty
+        self.l1_ratio = l1_ratio
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.soft_labels = soft_labels
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LogisticRegression:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Features.
+        y : array of shape (n_samples,)
+            Labels of two or more classes; probabilities of the second class with ``soft_labels=True``.
+        sample_weight : array of shape (n_samples,), optional
+            A weight of 2 counts a row twice, a weight of 0 drops it.
+
+        Returns
+        -------
+        self
+        """
+        penalty, fit_intercept, tol, max_iter, threads = self._parameters()
+        alpha = float(check_real("alpha", self.alpha, low=0, high=np.inf, open_high=True))
+        check_flag("soft_labels", self.soft_labels)
+        check_solver(self.solver, LogisticData(None, np.empty(0), np.empty(0), 2).loss, penalty, None)
+        data = self._data(X, y, sample_weight)
+        check_multiclass(data.n_classes, penalty, self.solver)
+        with progress(int(self.verbose), type(self).__name__) as clock:
+            fit = solve_logistic(
+                data,
+                penalty,
+                alpha,
+                fit_intercept,
+                threads=threads,
+                solver=self.solver,
+                tol=tol,
+                max_iter=max_iter,
+                clock=clock,
+                names=getattr(self, "feature_names_in_", None),
+            )
+        self._keep(data, fit)
+        return self
+
+    @staticmethod
+    def path(X: Any, y: Any, **options: Any) -> RegularizationPath:
+        """Solutions for a sequence of alphas; see `certifit.models.logistic.path.logistic_path` for the options."""
+        return logistic_path(X, y, **options)
+
+
+def check_multiclass(n_classes: int, penalty: Penalty, solver: Any) -> None:
+    """More than two classes have fewer penalties and solvers."""
+    if n_classes == 2:
+        return
+    width = 1 if penalty.weights is None else int(penalty.weights.shape[0])
+    parts = penalty.elastic(width)
+    if parts is None:
+        raise ValueError(
+            f"penalty={penalty!r} is for two classes; for {n_classes} classes use None, 'l1', 'l2' or 'elasticnet'."
+        )
+    fitting = "prox_newton" if parts[0].any() else "newton"
+    if solver not in ("auto", fitting):
+        raise ValueError(f"solver={solver!r} is for two classes; for {n_classes} classes use 'auto' or {fitting!r}.")

@@ -1,0 +1,1 @@
+"""Margins: support vector machines, hard margins, separability."""

@@ -1,0 +1,243 @@
+"""The multiclass support vector machine of Crammer and Singer with any table of misclassification costs.
+
+minimize over W, b    (1/Σs_i) Σ s_i · max_k (Δ(y_i, k) + f_ik − f_iy_i)  +  alpha·½‖W‖²,     f_ik = w_k·x_i + b_k
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.optimize
+
+from certifit._types import Array, is_sparse
+from certifit.certificate import Certificate
+from certifit.data.gate import check_real
+from certifit.data.targets import check_labels
+from certifit.models.linear.classifier import LinearClassifier
+from certifit.models.margin.svm import check_options
+from certifit.optimization.dual.hinge import multiclass_dual
+from certifit.progress import progress
+
+__all__ = ["MulticlassSVC"]
+
+SMALL = 1 << 13  # n·d·K up to which the passes run until nothing moves any more
+
+
+class MulticlassSVC(LinearClassifier):
+    """All classes in one margin problem, with costs Δ(y, y') of taking y' for y.
+
+    Minimizes ``mean max_k (Δ(y, k) + f_k − f_y) + alpha·½‖W‖²``. Intercepts, one for each class, are not penalized;
+    they are determined up to a common constant, and reported with sum zero. Two classes give two rows of coefficients too.
+
+    The solver is dual block coordinate descent with shrinking; intercepts enter by the method of multipliers
+    (native/dual/multiclass.hpp), the bound is taken at a feasible dual point.
+
+    Parameters
+    ----------
+    alpha : float, default=1e-3
+        Strength of the penalty, > 0.
+    delta : array of shape (K, K) or None, default=None
+        Costs Δ(y, y') ≥ 0 with zero diagonal, rows and columns in the order of ``classes_``; None: 1 for every error.
+    fit_intercept : bool, default=True
+        Whether to fit the unpenalized intercepts.
+    class_weight : dict, "balanced" or None, default=None
+        Factors of the classes.
+    tol : float, default=1e-4
+        Wanted relative gap of the certificate.
+    max_iter : int, default=10000
+        Most passes over the rows.
+    random_state : int, RandomState or None, default=0
+        Order in which rows are visited.
+    n_jobs : int or None, default=None
+        Accepted for the common interface; the method visits one row after the other.
+    verbose : int, default=0
+        1 shows a progress bar.
+
+    Attributes
+    ----------
+    classes_ : array of shape (K,)
+    coef_ : array of shape (K, d)
+    intercept_ : array of shape (K,)
+    dual_coef_ : array of shape (n, K)
+        θ_ik = β_ik − [k = y_i] with β_i a mixture of classes: ``coef_ = -(p·θ)ᵀX/alpha``.
+    support_ : array of int
+        Rows whose mixture is not their own class alone.
+    certificate_ : Certificate
+    n_iter_ : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit import MulticlassSVC
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]]), ["a", "a", "b", "b", "c", "c"]
+    >>> model = MulticlassSVC(alpha=0.001).fit(X, y)
+    >>> model.predict(X).tolist(), model.certificate_.certified
+    (['a', 'a', 'b', 'b', 'c', 'c'], True)
+    """
+
+    def __init__(
+        self,
+        alpha: float = 1e-3,
+        delta: Any = None,
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        tol: float = 1e-4,
+        max_iter: int = 10_000,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.alpha = alpha
+        self.delta = delta
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MulticlassSVC:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Features.
+        y : array of shape (n_samples,)
+            Labels of two or more classes.
+        sample_weight : array of shape (n_samples,), optional
+            A weight of 2 counts a row twice, a weight of 0 drops it.
+
+        Returns
+        -------
+        self
+        """
+        alpha = float(check_real("alpha", self.alpha, low=0, high=np.inf, open_low=True, open_high=True))
+        tol, max_iter, seed = check_options(self)
+        X, codes, weight, self.classes_ = check_labels(self, X, y, sample_weight, self.class_weight)
+        delta = _check_delta(self.delta, self.classes_)
+        p = weight / weight.sum()
+        scale = _constant_objective(codes, p, delta, bool(self.fit_intercept))
+        # One power of two for all columns keeps the shape of the penalty: alpha changes by its square.
+        size = float(abs(X).max())
+        unit = 2.0 ** np.round(np.log2(size)) if size > 0 and not 1e-20 < size < 1e20 else 1.0
+        with np.errstate(over="ignore", under="ignore"):
+            strength = float(min(max(alpha / unit / unit, 1e-250), 1e250))
+            scaled = X if unit == 1.0 else X.astype(np.float64) * (1.0 / unit)
+        # A small problem costs nothing to solve to the last digits, and then does not depend on the order of its rows.
+        small = X.shape[0] * X.shape[1] * delta.shape[0] <= SMALL
+        with progress(self.verbose, "MulticlassSVC") as clock:
+            found = multiclass_dual(
+                scaled,
+                codes,
+                p,
+                delta,
+                alpha=strength,
+                fit_intercept=bool(self.fit_intercept),
+                tol=0.0 if small else tol * scale,
+                max_iter=max_iter,
+                seed=seed,
+            )
+        with np.errstate(over="ignore", under="ignore"):
+            self.coef_ = (found.coef / unit).astype(X.dtype)
+        self.intercept_ = (found.intercept - found.intercept.mean()).astype(X.dtype)
+        self.dual_coef_ = found.theta - np.eye(self.classes_.shape[0])[codes]
+        self.support_ = np.flatnonzero(np.abs(self.dual_coef_).max(axis=1) > 1e-12)
+        self.n_iter_ = found.iterations
+        coef, intercept = self.coef_.astype(np.float64) * unit, self.intercept_.astype(np.float64)
+        objective = _objective(scaled, codes, p, delta, strength, coef, intercept)
+        self._certify(
+            Certificate(
+                "duality gap",
+                objective=objective,
+                bound=max(found.bound, 0.0),
+                scale=scale,
+                tol=tol,
+                iterations=found.iterations,
+                seconds=clock.seconds,
+            )
+        )
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """The class of the highest score.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
+        return super().predict(X)
+
+    def decision_function(self, X: Any) -> Array:
+        """Scores of the classes: shape (n, K); for two classes their difference, positive for the second one.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        array of shape (n_samples,) or (n_samples, n_classes)
+        """
+        scores = super().decision_function(X)
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+
+def _check_delta(delta: Any, classes: Array) -> Array:
+    """The table of costs, checked."""
+    K = classes.shape[0]
+    if delta is None:
+        return 1.0 - np.eye(K)
+    try:
+        table = np.asarray(delta, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"delta must be a table of numbers or None; got {delta!r}.") from error
+    if table.shape != (K, K):
+        raise ValueError(
+            f"delta must have shape ({K}, {K}), one row for each class {classes.tolist()!r}; got {delta!r}."
+        )
+    if not (np.isfinite(table).all() and (table >= 0).all()):
+        raise ValueError("delta must be finite and >= 0: it holds the costs of errors.")
+    if np.diag(table).any():
+        raise ValueError("delta must have a zero diagonal: the right class costs nothing.")
+    if not table.any():
+        raise ValueError("delta is zero everywhere: every classifier is optimal; give some error a cost > 0.")
+    return table
+
+
+def _objective(X: Any, codes: Array, p: Array, delta: Array, alpha: float, coef: Array, intercept: Array) -> float:
+    """The value that is minimized, in double precision."""
+    scores = (
+        np.asarray((X.astype(np.float64) if is_sparse(X) else np.asarray(X, dtype=np.float64)) @ coef.T) + intercept
+    )
+    rows = np.arange(codes.shape[0])
+    loss = (scores + delta[codes]).max(axis=1) - scores[rows, codes]
+    return float(p @ loss) + 0.5 * alpha * float(np.sum(coef * coef))
+
+
+def _constant_objective(codes: Array, p: Array, delta: Array, fit_intercept: bool) -> float:
+    """The least mean loss of a constant model, the unit of relative gaps: a linear program in the K intercepts."""
+    K = delta.shape[0]
+    share = np.bincount(codes, weights=p, minlength=K)
+    if not fit_intercept:
+        return float(share @ delta.max(axis=1))
+    # min Σ_y share_y t_y with t_y ≥ Δ(y, k) + b_k − b_y
+    A, bound = np.zeros((K * K, 2 * K)), np.zeros(K * K)
+    for y in range(K):
+        for k in range(K):
+            A[y * K + k, k] += 1.0
+            A[y * K + k, y] -= 1.0
+            A[y * K + k, K + y] = -1.0
+            bound[y * K + k] = -delta[y, k]
+    found = scipy.optimize.linprog(
+        np.concatenate([np.zeros(K), share]), A_ub=A, b_ub=bound, bounds=[(None, None)] * K + [(0, None)] * K
+    )
+    return max(float(found.fun or 0.0), 1e-15) if found.status == 0 else float(share @ delta.max(axis=1))

@@ -1,0 +1,454 @@
+"""Linear support vector machines: soft and hard margin classification, and ε-insensitive regression.
+
+    minimize over w, b    (1/Σs_i) Σ s_i · max(0, 1 − m_i)  +  alpha · ½‖w‖²,     m_i = ±(x_i·w + b)
+
+The intercept b is not penalized. Dual: for θ_i in the slopes of the loss with Σ p_i θ_i = 0, w = −Σ p_iθ_i x_i/alpha.
+"""
+
+from __future__ import annotations
+
+import numbers
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from certifit._types import Array, Matrix
+from certifit.certificate import Certificate
+from certifit.data.gate import check_choice, check_common, check_flag, check_real, check_xy
+from certifit.data.targets import check_labels
+from certifit.evaluation.losses import EpsilonInsensitive, Hinge, Loss, SquaredHinge
+from certifit.evaluation.losses.squared_epsilon import SquaredEpsilonInsensitive
+from certifit.evaluation.penalties import L2, Constraint, Penalty
+from certifit.models.linear.classifier import LinearClassifier
+from certifit.models.linear.model import BaseLinear
+from certifit.models.margin.hard import NotSeparableError, hard_margin
+from certifit.models.margin.solve import KKT, Method, kkt_classes, minimize_svm
+from certifit.optimization.objective.problem import Problem, Solution
+from certifit.optimization.objective.regularizer import Regularizer
+from certifit.progress import Progress, progress
+from certifit.threads import n_threads, one_blas_thread
+
+__all__ = ["LinearSVC", "LinearSVR", "NotSeparableError", "check_options"]
+
+LOSSES: dict[str, type[Loss]] = {"hinge": Hinge, "squared_hinge": SquaredHinge}
+THIN = 256  # columns up to which matrix products are not shared between threads
+SOLVERS = ("auto", "interior_point", "dual", "newton", "pegasos")
+
+
+class LinearSVC(LinearClassifier):
+    """Linear support vector classification with an exact, unpenalized intercept.
+
+    Minimizes ``mean hinge loss + alpha·½‖w‖²``; with ``alpha=0`` the hard margin: the separating hyperplane with the
+    widest margin, or an error that carries the proof that none exists. More than two classes: one against the rest.
+
+    ``alpha = alpha_from_C(C, n)`` is scikit-learn's C for the hinge loss, and half of that for the squared hinge, which
+    is ½max(0, 1 − m)² here. (LIBLINEAR penalizes the intercept; this class does not.)
+
+    Parameters
+    ----------
+    alpha : float, default=1e-3
+        Strength of the penalty; 0 asks for the hard margin.
+    loss : {"hinge", "squared_hinge"}, default="hinge"
+        The loss of the margin.
+    fit_intercept : bool, default=True
+        Whether to fit the unpenalized intercept b.
+    class_weight : dict, "balanced" or None, default=None
+        Factors of the classes.
+    solver : {"auto", "interior_point", "dual", "newton", "pegasos"}, default="auto"
+        "newton" (the only one for the squared hinge): Newton steps on the method of multipliers, for tall dense data.
+        "interior_point": few iterations of O(n d²) to any precision. "dual": coordinate descent, for sparse or wide
+        data. "pegasos": stochastic subgradient steps. The choice made is in `solver_`.
+    average : bool, default=False
+        Pegasos only: return the mean of the iterates.
+    tol : float, default=1e-4
+        Wanted relative gap of the certificate.
+    max_iter : int, default=1000
+        Most iterations: Newton steps, interior point iterations, or passes over the rows.
+    random_state : int, RandomState or None, default=0
+        Order of the rows in "dual", draws of "pegasos"; the other solvers are deterministic.
+    n_jobs : int or None, default=None
+        Threads of the linear algebra kernels; the result does not depend on it.
+    verbose : int, default=0
+        1 shows a progress bar.
+
+    Attributes
+    ----------
+    classes_ : array of shape (K,)
+    coef_ : array of shape (1, d) for two classes, (K, d) for more
+    intercept_ : array of shape (1,) or (K,)
+    dual_coef_ : array of shape (n,) or (K, n)
+        θ, the slope of each loss: ``coef_ = -Xᵀ(p·θ)/alpha`` with p the weights divided by their sum (the hard margin:
+        ``coef_ = -Xᵀθ``).
+    support_ : array of int
+        Rows with θ ≠ 0 (in some class).
+    kkt_ : array of str of shape (n,) or (K, n)
+        "free": not a support vector, margin ≥ 1; "margin": 0 < |θ| < 1, margin exactly 1; "bound": |θ| = 1, margin ≤ 1.
+    margin_ : float, or array of shape (K,)
+        1/‖w‖, half the width of the street.
+    certificate_ : Certificate
+        How far the fit is from the best possible one; for K > 2 classes that of the worst class.
+    certificates_ : list of Certificate
+        One for each hyperplane.
+    solver_ : str
+    n_iter_ : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit import LinearSVC
+    >>> X, y = np.array([[0.0], [1.0], [3.0], [4.0]]), ["no", "no", "yes", "yes"]
+    >>> model = LinearSVC(alpha=0.01).fit(X, y)
+    >>> model.coef_.round(4), model.intercept_.round(4), model.kkt_
+    (array([[1.]]), array([-2.]), array(['free', 'margin', 'margin', 'free'], dtype='<U6'))
+    >>> model.predict([[1.5], [2.5]])
+    array(['no', 'yes'], dtype='<U3')
+    """
+
+    def __init__(
+        self,
+        alpha: float = 1e-3,
+        loss: str = "hinge",
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        solver: str = "auto",
+        average: bool = False,
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.alpha = alpha
+        self.loss = loss
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.solver = solver
+        self.average = average
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVC:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Features.
+        y : array of shape (n_samples,)
+            Labels of two or more classes.
+        sample_weight : array of shape (n_samples,), optional
+            A weight of 2 counts a row twice, a weight of 0 drops it.
+
+        Returns
+        -------
+        self
+        """
+        alpha, method = self._check_parameters()
+        with _few_threads(X):
+            return self._fit(X, y, sample_weight, alpha, method)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, alpha: float, method: Method) -> LinearSVC:
+        X, codes, weight, self.classes_ = check_labels(self, X, y, sample_weight, self.class_weight)
+        kept = _kept_rows(sample_weight, codes.shape[0])
+        positives = [1] if self.classes_.shape[0] == 2 else range(self.classes_.shape[0])
+        with progress(self.verbose, "LinearSVC") as clock:
+            fits = [self._fit_one(X, codes == k, weight, alpha, method, clock) for k in positives]
+        self._keep(fits, kept, X.dtype)
+        note = f"The worst of {len(self.certificates_)} one-against-the-rest fits."
+        self._certify(Certificate.worst(self.certificates_, note))
+        return self
+
+    def _check_parameters(self) -> tuple[float, Method]:
+        alpha = float(check_real("alpha", self.alpha, low=0, high=np.inf, open_high=True))
+        check_choice("loss", self.loss, tuple(LOSSES))
+        solver = check_choice("solver", self.solver, SOLVERS)
+        if self.loss == "squared_hinge" and solver not in ("auto", "newton"):
+            raise ValueError(f"solver={solver!r} needs loss='hinge'; use solver='newton' for loss='squared_hinge'.")
+        if alpha == 0 and solver not in ("auto", "interior_point"):
+            raise ValueError(f"solver={solver!r} needs alpha > 0; the hard margin is found by 'interior_point'.")
+        return alpha, _method(self, solver, check_flag("average", self.average))
+
+    def _fit_one(
+        self, X: Matrix, positive: Array, weight: Array, alpha: float, method: Method, clock: Progress
+    ) -> tuple[Solution, Certificate, Array, Array]:
+        """One hyperplane: solution, certificate, θ and the classes of the rows."""
+        y, p = positive.astype(np.float64), weight / weight.sum()
+        if alpha == 0:
+            return self._fit_hard(X, y, method, clock)
+        regularizer = Regularizer.of(L2(), alpha, None, X.shape[1])
+        loss = LOSSES[self.loss]()
+        problem = Problem(X, y, p, loss, regularizer, bool(self.fit_intercept), n_threads(self.n_jobs))
+        solution, certificate = minimize_svm(problem, method, clock)
+        theta = solution.extra["theta"]
+        f = problem.scores(solution.coef, solution.intercept)
+        return solution, certificate, theta, kkt_classes(problem, f, theta)
+
+    def _fit_hard(
+        self, X: Matrix, y: Array, method: Method, clock: Progress
+    ) -> tuple[Solution, Certificate, Array, Array]:
+        found = hard_margin(
+            X, 2.0 * y - 1.0, fit_intercept=bool(self.fit_intercept), tol=method.tol, max_iter=method.max_iter
+        )
+        certificate = Certificate(
+            "duality gap",
+            objective=found.objective,
+            bound=found.bound,
+            scale=found.objective,
+            tol=method.tol,
+            iterations=found.iterations,
+            seconds=clock.seconds,
+            note="Hard margin: every row is on its side; the gap is relative to the optimum.",
+        )
+        solution = Solution(found.coef, found.intercept, found.iterations, "interior_point")
+        # There is no upper limit for the multipliers: a row supports the street or it does not.
+        supports = np.abs(found.theta) > 1e-6 * float(np.abs(found.theta).max(initial=0.0))
+        return solution, certificate, found.theta, supports.astype(np.int8)
+
+    def _keep(self, fits: list[tuple[Solution, Certificate, Array, Array]], kept: Array, dtype: Any) -> None:
+        """Fitted attributes; rows of weight zero are free."""
+        K, n = len(fits), kept.shape[0]
+        self.coef_ = np.array([solution.coef for solution, *_ in fits]).astype(dtype)
+        self.intercept_ = np.array([solution.intercept for solution, *_ in fits]).astype(dtype)
+        theta, kkt = np.zeros((K, n)), np.zeros((K, n), dtype=np.int8)
+        for k, (_, _, slopes, classes) in enumerate(fits):
+            theta[k, kept], kkt[k, kept] = slopes, classes
+        self.support_ = np.flatnonzero(kkt.any(axis=0))
+        with np.errstate(divide="ignore", over="ignore"):
+            margin = 1.0 / np.linalg.norm(self.coef_.astype(np.float64), axis=1)
+        one = K == 1
+        self.dual_coef_: Array = theta[0] if one else theta
+        self._kkt = kkt[0] if one else kkt
+        self.margin_ = float(margin[0]) if one else margin
+        self.certificates_ = [certificate for _, certificate, *_ in fits]
+        self.n_iter_ = max(1, max(solution.iterations for solution, *_ in fits))
+        self.solver_ = fits[0][0].solver
+
+    @property
+    def kkt_(self) -> Array:
+        """Class of each row: "free", "margin" or "bound"."""
+        check_is_fitted(self)
+        return np.asarray(KKT[self._kkt])
+
+    def predict(self, X: Any) -> Array:
+        """The class of the highest score; of scores that differ by rounding only, the first.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            return np.asarray(self.classes_[(scores > 0).astype(np.intp)])
+        # A row on the margin of two classes has the score −1 in both: exact ties do happen, and rounding must not
+        # decide them.
+        top = scores.max(axis=1, keepdims=True)
+        rounding = 16 * np.finfo(scores.dtype).eps * (1.0 + np.abs(scores).max(axis=1, keepdims=True))
+        return np.asarray(self.classes_[(scores >= top - rounding).argmax(axis=1)])
+
+    def slack(self, X: Any, y: Any) -> Array:
+        """How far each row is inside the street or on the wrong side: max(0, 1 − margin).
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Features.
+        y : array of shape (n_samples,)
+            Labels.
+
+        Returns
+        -------
+        array of shape (n_samples,) for two classes, (n_samples, K) for more
+        """
+        scores = self.decision_function(X)
+        labels = np.asarray(y)
+        unknown = ~np.isin(labels, self.classes_)
+        if labels.shape != scores.shape[:1] or unknown.any():
+            raise ValueError(f"y must have {scores.shape[0]} labels out of {self.classes_.tolist()!r}.")
+        if scores.ndim == 1:
+            sign = np.where(labels == self.classes_[1], 1.0, -1.0)
+        else:
+            sign = np.where(labels[:, None] == self.classes_, 1.0, -1.0)
+        return np.maximum(0.0, 1.0 - sign * scores)
+
+
+class LinearSVR(BaseLinear):
+    """Linear support vector regression with an exact, unpenalized intercept.
+
+    Minimizes ``mean max(|y − Xw − b| − epsilon, 0) + alpha·½‖w‖²``: residuals inside the tube are free, and only
+    rows on its edge or outside support the fit. ``alpha = alpha_from_C(C, n)`` is scikit-learn's C.
+
+    Parameters
+    ----------
+    epsilon : float, default=0.1
+        Half width of the tube, in units of y.
+    alpha : float, default=1e-3
+        Strength of the penalty, > 0.
+    loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, default="epsilon_insensitive"
+        The loss outside the tube; the squared one is ½(|r| − epsilon)².
+    fit_intercept : bool, default=True
+        Whether to fit the unpenalized intercept b.
+    solver : {"auto", "interior_point", "dual", "newton"}, default="auto"
+        As for `LinearSVC`; the choice made is in `solver_`.
+    tol : float, default=1e-4
+        Wanted relative gap of the certificate.
+    max_iter : int, default=1000
+        Most iterations.
+    random_state : int, RandomState or None, default=0
+        Order of the rows in "dual".
+    n_jobs : int or None, default=None
+        Threads of the linear algebra kernels.
+    verbose : int, default=0
+        1 shows a progress bar.
+
+    Attributes
+    ----------
+    coef_ : array of shape (d,)
+    intercept_ : float
+    dual_coef_ : array of shape (n,)
+        θ, the slope of each loss: ``coef_ = -Xᵀ(p·θ)/alpha``.
+    support_ : array of int
+        Rows on the edge of the tube or outside.
+    kkt_ : array of str of shape (n,)
+        "free": inside the tube; "margin": on its edge; "bound": outside.
+    certificate_ : Certificate
+    solver_ : str
+    n_iter_ : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit import LinearSVR
+    >>> X, y = np.arange(5.0)[:, None], np.array([0.0, 1.0, 2.0, 3.0, 30.0])
+    >>> model = LinearSVR(epsilon=0.0, alpha=1e-6).fit(X, y)
+    >>> model.coef_.round(3), model.kkt_
+    (array([1.]), array(['margin', 'margin', 'margin', 'margin', 'bound'], dtype='<U6'))
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 0.1,
+        alpha: float = 1e-3,
+        loss: str = "epsilon_insensitive",
+        fit_intercept: bool = True,
+        solver: str = "auto",
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.epsilon = epsilon
+        self.alpha = alpha
+        self.loss = loss
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _objective(self) -> tuple[Loss, Penalty, float, Constraint | None]:
+        alpha = float(check_real("alpha", self.alpha, low=0, high=np.inf, open_low=True, open_high=True))
+        epsilon = float(check_real("epsilon", self.epsilon, low=0, high=np.inf, open_high=True))
+        kinds: dict[str, Any] = {
+            "epsilon_insensitive": EpsilonInsensitive,
+            "squared_epsilon_insensitive": SquaredEpsilonInsensitive,
+        }
+        return kinds[check_choice("loss", self.loss, tuple(kinds))](epsilon), L2(), alpha, None
+
+    def _check_parameters(self) -> None:
+        loss, *_ = self._objective()
+        solver = check_choice("solver", self.solver, ("auto", "interior_point", "dual", "newton"))
+        if loss.smooth and solver not in ("auto", "newton"):
+            raise ValueError(f"solver={solver!r} needs loss='epsilon_insensitive'; use solver='newton'.")
+        _method(self, solver, False)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVR:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Features.
+        y : array of shape (n_samples,)
+            Target.
+        sample_weight : array of shape (n_samples,), optional
+            A weight of 2 counts a row twice, a weight of 0 drops it.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        with _few_threads(X):
+            return self._fit(X, y, sample_weight)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> LinearSVR:
+        method = _method(self, self.solver, False)
+        X, y, weight = check_xy(self, X, y, sample_weight=sample_weight)
+        kept = _kept_rows(sample_weight, y.shape[0])
+        loss, penalty, alpha, _ = self._objective()
+        with progress(self.verbose, "LinearSVR") as clock:
+            regularizer = Regularizer.of(penalty, alpha, None, X.shape[1])
+            threads = n_threads(self.n_jobs)
+            problem = Problem(X, y, weight / weight.sum(), loss, regularizer, bool(self.fit_intercept), threads)
+            solution, certificate = minimize_svm(problem, method, clock)
+        self._loss = loss
+        self.coef_ = solution.coef.astype(X.dtype)
+        self.intercept_ = float(solution.intercept)
+        self.n_iter_, self.solver_ = max(1, solution.iterations), solution.solver
+        theta = solution.extra["theta"]
+        self.dual_coef_, self._kkt = np.zeros(kept.shape[0]), np.zeros(kept.shape[0], dtype=np.int8)
+        self.dual_coef_[kept] = theta
+        with np.errstate(over="ignore", invalid="ignore"):
+            f = problem.scores(solution.coef, solution.intercept)
+            self._kkt[kept] = kkt_classes(problem, f, theta)
+        self.support_ = np.flatnonzero(self._kkt)
+        self._certify(certificate)
+        return self
+
+    @property
+    def kkt_(self) -> Array:
+        """Class of each row: "free", "margin" or "bound"."""
+        check_is_fitted(self)
+        return np.asarray(KKT[self._kkt])
+
+
+def _few_threads(X: Any) -> AbstractContextManager[None]:
+    """One thread for products with few columns: sharing them takes several times their own time."""
+    shape: tuple[int, ...] = getattr(X, "shape", ())
+    return one_blas_thread() if len(shape) == 2 and shape[1] <= THIN else nullcontext()
+
+
+def check_options(estimator: Any) -> tuple[float, int, int]:
+    """tol, max_iter and a seed; everything that all support vector machines take is checked before data is read."""
+    tol = float(check_real("tol", estimator.tol, low=0))
+    max_iter = int(check_real("max_iter", estimator.max_iter, low=1, integer=True))
+    check_common(estimator)
+    n_threads(estimator.n_jobs)
+    return tol, max_iter, int(check_random_state(estimator.random_state).randint(np.iinfo(np.int32).max))
+
+
+def _method(estimator: Any, solver: str, average: bool) -> Method:
+    tol, max_iter, seed = check_options(estimator)
+    return Method(solver, tol, max_iter, seed, average)
+
+
+def _kept_rows(sample_weight: Any, n: int) -> Array:
+    """Which rows, as the user numbers them, have a positive weight; n of them do."""
+    if sample_weight is None or isinstance(sample_weight, numbers.Real):
+        return np.ones(n, dtype=bool)
+    given = np.asarray(sample_weight, dtype=np.float64)
+    return np.asarray(given > 0)

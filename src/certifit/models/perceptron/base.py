@@ -1,0 +1,202 @@
+"""What the perceptrons share: signed rows, the witness of separability, and the certificate made of it.
+
+For two classes with signs s_i = ±1 and rows x̃ = (x, c) (c = 0 without an offset), exactly one of these exists (Gordan):
+
+    a separating w̃ with s_i·x̃_i·w̃ > 0 for all i,          or          λ ≥ 0, Σλ = 1 with Σ λ_i s_i x̃_i = 0.
+
+The first is found by the perceptron itself, after at most R²/γ² mistakes (Novikoff 1962), with R the largest ‖x̃_i‖ and γ the
+margin of any separating w̃ of norm one; the second proves that none will ever be found. The constant c is the power of two
+next to the largest ‖x_i‖, so that the offset moves as fast as the rest and the unit of X changes no decision.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.parallel import Parallel, delayed
+
+from certifit._types import Array, Matrix, is_sparse
+from certifit.certificate import Certificate
+from certifit.data.equal_rows import content_order
+from certifit.data.gate import check_choice, check_common, check_real, check_xy
+from certifit.data.targets import class_weights, encode_labels
+from certifit.models.linear.classifier import LinearClassifier
+from certifit.models.margin.separability import strictly_separable
+from certifit.models.sgd.base import canonical
+from certifit.optimization.stochastic.engines import native_rows
+from certifit.representation.design.products import matvec
+from certifit.threads import n_threads
+
+__all__ = ["BasePerceptron", "Rows", "Separator", "largest_norm"]
+
+PROOF_LIMIT = 200_000  # entries of X up to which the linear program of the proof is cheap
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Validated rows in ordinary units; coefficients of the user's units are w·unit."""
+
+    X: Matrix
+    native: Any
+    unit: float
+    offset: float
+    """The constant column c of the offset, 0 without one."""
+    weight: Array
+
+    @property
+    def p(self) -> Array:
+        """Weights that sum to one."""
+        return self.weight / self.weight.sum()
+
+
+@dataclass(frozen=True)
+class Separator:
+    """One binary fit, in the units of `Rows`."""
+
+    w: Array
+    b: float
+    error: float
+    """Weighted share of the rows on the wrong side (or on the plane)."""
+    constant: float
+    """The same of the best constant decision."""
+    epochs: int
+    mistakes: float = 0.0
+    bound: float = np.inf
+    margin: float = 0.0
+    note: str = ""
+
+
+class BasePerceptron(LinearClassifier):
+    """Parameters, rows and certificate; a subclass fits one pair of classes, or all classes together."""
+
+    def _check_parameters(self) -> None:
+        check_choice("fit_intercept", self.fit_intercept, (True, False))
+        check_choice("shuffle", getattr(self, "shuffle", True), (True, False))
+        check_real("max_epochs", self.max_epochs, low=1, integer=True)
+        check_real("tol", self.tol, low=0)
+        check_common(self)
+        if getattr(self, "n_jobs", None) is not None:
+            n_threads(check_real("n_jobs", self.n_jobs, integer=True))
+
+    def _rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Array]:
+        """Rows and class numbers."""
+        self._check_parameters()
+        X, y, weight = check_xy(self, X, y, sample_weight=sample_weight, numeric_target=False)
+        classes, codes = encode_labels(y)
+        if classes.shape[0] < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs at least 2 classes, but y has one class only: {classes.tolist()[0]!r}. "
+                "(Rows of weight zero do not count.)"
+            )
+        if self.class_weight is not None:
+            weight = weight * class_weights(self.class_weight, classes, codes, weight)[codes]
+        self.classes_ = classes
+        dtype = X.dtype
+        X = canonical(X)
+        order = content_order(X, codes) if getattr(self, "shuffle", True) else None
+        if order is not None:
+            X, codes, weight = X[order], codes[order], weight[order]
+        unit = _unit(X)
+        if unit != 1.0:
+            X = X.astype(np.float64) * unit
+        self._dtype = dtype
+        norm = largest_norm(X)
+        offset = float(np.exp2(np.floor(np.log2(norm)))) if norm > 0 else 1.0
+        return Rows(X, native_rows(X), unit, offset if self.fit_intercept else 0.0, weight), codes
+
+    def _generator(self) -> np.random.Generator:
+        return np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1, size=4))
+
+    def _each_class(self, rows: Rows, codes: Array, one: Any) -> list[Separator]:
+        """One fit for two classes, one for each class against the rest for more."""
+        K = self.classes_.shape[0]
+        positive = [1] if K == 2 else list(range(K))
+        seeds = self._generator().integers(2**63, size=len(positive))
+        pairs = [
+            (np.where(codes == k, 1.0, -1.0), np.random.default_rng(int(seed)))
+            for k, seed in zip(positive, seeds, strict=True)
+        ]
+        threads = 1 if self.n_jobs is None else min(n_threads(self.n_jobs), len(pairs))
+        if threads == 1:
+            return [one(rows, sign, rng) for sign, rng in pairs]
+        return list(Parallel(n_jobs=threads, prefer="threads")(delayed(one)(rows, *pair) for pair in pairs))
+
+    def _keep_separators(self, rows: Rows, parts: list[Separator]) -> None:
+        """Coefficients in the user's units and precision."""
+        with np.errstate(over="ignore", under="ignore"):
+            coef = np.vstack([part.w for part in parts]) * rows.unit
+        intercept = np.array([part.b for part in parts])
+        single = self._dtype == np.float32
+        limit = np.finfo(np.float32).max if single else np.inf
+        if single and (np.abs(coef) >= limit).any():
+            # A positive factor changes no decision.
+            factor = 1e-10 * limit / np.abs(coef).max()
+            coef, intercept = coef * factor, intercept * factor
+        self.coef_ = coef.astype(self._dtype)
+        self.intercept_ = intercept
+        self.n_iter_ = max(part.epochs for part in parts)
+
+    def _certificate(self, parts: list[Separator], seconds: float) -> Certificate:
+        """A witness if all classes are separated; else the error reached, and what is known about separability."""
+        separated = all(part.error == 0.0 for part in parts)
+        error = float(np.mean([part.error for part in parts]))
+        return Certificate(
+            "witness" if separated else "none",
+            objective=error,
+            bound=0.0,
+            scale=float(np.mean([part.constant for part in parts])),
+            tol=float(self.tol),
+            iterations=max(part.epochs for part in parts),
+            seconds=seconds,
+            note=" ".join(dict.fromkeys(part.note for part in parts if part.note)),
+        )
+
+
+def _unit(X: Matrix) -> float:
+    """A power of two that brings data of extreme magnitude to ordinary numbers; 1 for all other data."""
+    values = X.data if is_sparse(X) else X
+    largest = float(max(values.max(initial=0.0), -values.min(initial=0.0)))
+    if largest == 0.0 or 1e-10 < largest < 1e10:
+        return 1.0
+    return float(np.exp2(np.clip(-np.floor(np.log2(largest)), -1000, 1000)))
+
+
+def largest_norm(X: Matrix) -> float:
+    """The largest norm of a row."""
+    double = X.astype(np.float64)
+    squares = double.multiply(double).sum(axis=1) if is_sparse(X) else np.einsum("ij,ij->i", double, double)
+    return float(np.sqrt(np.max(squares)))
+
+
+def scores_of(rows: Rows, w: Array, b: float) -> Array:
+    """X·w + c·b in double precision."""
+    return matvec(rows.X, w, exact=True) + rows.offset * b
+
+
+def margin_and_bound(rows: Rows, sign: Array, w: Array, b: float) -> tuple[float, float]:
+    """Distance of the nearest row from the plane, and R²/γ² with γ the margin of (w, b) on the rows (x, c)."""
+    least = float((sign * scores_of(rows, w, b)).min())
+    if not least > 0:
+        return 0.0, np.inf
+    gamma = least / float(np.sqrt(w @ w + (b * b if rows.offset else 0.0)))
+    radius = np.hypot(largest_norm(rows.X), rows.offset)
+    size = float(np.sqrt(w @ w))
+    with np.errstate(divide="ignore", over="ignore"):
+        bound = float((radius / np.float64(gamma)) ** 2)
+    return (least / size if size > 0 else np.inf), bound
+
+
+def describe(rows: Rows, sign: Array, error: float, margin: float, epochs: int) -> str:
+    """What is known about the separation, in a sentence."""
+    if error == 0.0:
+        return f"A separating plane was found, at distance {margin / rows.unit:.2g} from the nearest row."
+    small = rows.X.shape[0] * rows.X.shape[1] <= PROOF_LIMIT
+    separable = strictly_separable(rows.X, (sign > 0).astype(np.intp), rows.offset > 0) if small else None
+    if separable is False:
+        return "No separating plane exists: a convex combination of the signed rows is zero."
+    if separable is True:
+        return f"A separating plane exists, but {epochs} epochs did not find one."
+    return f"No separating plane was found in {epochs} epochs."

@@ -1,0 +1,458 @@
+"""The perceptron family: learn from mistakes only.
+
+    row by row:   if s·(x·w + c·b) ≤ 0:   w ← w + s·x,  b ← b + s·c         (s = ±1, the side of the row)
+    batch:        w ← w + Σ over wrong rows of weight·s·x,  b likewise      (gradient of the perceptron loss)
+
+with c the size of the rows, and c·b the intercept.
+
+On separable rows the first makes at most R²/γ² mistakes. Started at zero, the step size only scales w, so there is none.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import certifit._native.stochastic as native
+from certifit._types import Array
+from certifit.data.gate import check_choice
+from certifit.models.perceptron.base import (
+    BasePerceptron,
+    Rows,
+    Separator,
+    describe,
+    largest_norm,
+    margin_and_bound,
+    scores_of,
+)
+from certifit.optimization.closed_form.least_squares import solve_least_squares
+from certifit.optimization.stochastic.descent import Visits
+from certifit.progress import Progress, progress
+from certifit.representation.design.products import rmatvec
+
+__all__ = ["MulticlassPerceptron", "Perceptron", "PocketPerceptron"]
+
+SHARED = """
+    fit_intercept : bool, default=True
+        Whether there is an offset; it is the coefficient of a constant column of the size of the rows.
+    max_epochs : int, default=1000
+        Most passes over the rows.
+    tol : float, default=0.0
+        Share of the training error of the best constant decision at which to stop; 0 stops only without a mistake.
+    shuffle : bool, default=True
+        Whether each epoch visits the rows in a new random order.
+    class_weight : dict, "balanced" or None, default=None
+        Factor of the weight of each class; weights are visits.
+    n_jobs : int or None, default=None
+        Threads over classes. The model does not depend on it.
+    random_state : int, RandomState or None, default=None
+        Draws the order of the rows.
+    verbose : int, default=0
+        1 shows a progress bar.
+"""
+
+
+class Perceptron(BasePerceptron):  # noqa: D101 - the text is put together below
+    __doc__ = f"""Rosenblatt's perceptron, row by row or in batches; more than two classes are learned each against the rest.
+
+    Parameters
+    ----------
+    mode : {{"stochastic", "batch"}}, default="stochastic"
+        Correct after every mistake, or after a pass over all rows.
+    averaged : bool, default=False
+        Whether the model is the average of w over all visits, which also serves rows that no plane separates.{SHARED}
+    Attributes
+    ----------
+    classes_, coef_, intercept_
+        As in other linear classifiers.
+    n_mistakes_ : float or array of shape (K,)
+        Mistakes made (in batch mode their total weight).
+    mistake_bound_ : float or array of shape (K,)
+        R²/γ² with the margin γ of the plane found (times the total weight in batch mode): never below `n_mistakes_` where rows
+        were separated, infinite where they were not.
+    margin_ : float or array of shape (K,)
+        Distance of the nearest row from the separating plane; 0 where there is none.
+    n_iter_ : int
+        Epochs.
+    certificate_ : Certificate
+        A witness: the separating plane. Without one, whether a proof exists that there is none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit import Perceptron
+    >>> X = np.array([[2.0, 1.0], [1.0, 2.0], [-1.0, -2.0], [-2.0, 0.0]])
+    >>> model = Perceptron(random_state=0).fit(X, ["up", "up", "down", "down"])
+    >>> model.certificate_.kind, bool(model.n_mistakes_ <= model.mistake_bound_)
+    ('witness', True)
+    >>> model.predict([[3.0, 3.0]])
+    array(['up'], dtype='<U4')
+    """
+
+    def __init__(
+        self,
+        mode: str = "stochastic",
+        averaged: bool = False,
+        fit_intercept: bool = True,
+        max_epochs: int = 1000,
+        tol: float = 0.0,
+        shuffle: bool = True,
+        class_weight: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.mode = mode
+        self.averaged = averaged
+        self.fit_intercept = fit_intercept
+        self.max_epochs = max_epochs
+        self.tol = tol
+        self.shuffle = shuffle
+        self.class_weight = class_weight
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _check_parameters(self) -> None:
+        check_choice("mode", self.mode, ("stochastic", "batch"))
+        check_choice("averaged", self.averaged, (True, False))
+        super()._check_parameters()
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Perceptron:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Features.
+        y : array of shape (n_samples,)
+            Labels, of any type.
+        sample_weight : array of shape (n_samples,), optional
+            Visits of each row: a weight of 2 counts a row twice, a weight of 0 drops it.
+
+        Returns
+        -------
+        self
+        """
+        rows, codes = self._rows(X, y, sample_weight)
+        with progress(self.verbose, type(self).__name__) as clock:
+            run = self._by_row if self.mode == "stochastic" else self._by_batch
+            parts = self._each_class(rows, codes, lambda r, sign, rng: run(r, sign, rng, clock))
+        self._keep_separators(rows, parts)
+        single = len(parts) == 1
+        self.n_mistakes_: Any = parts[0].mistakes if single else np.array([part.mistakes for part in parts])
+        self.mistake_bound_: Any = parts[0].bound if single else np.array([part.bound for part in parts])
+        self.margin_: Any = parts[0].margin / rows.unit if single else np.array([p.margin / rows.unit for p in parts])
+        self._certify(self._certificate(parts, clock.seconds))
+        return self
+
+    def _by_row(self, rows: Rows, sign: Array, rng: np.random.Generator, clock: Progress) -> Separator:
+        n, d = rows.X.shape
+        w, late, scalars = np.zeros(d), np.zeros(d if self.averaged else 0), np.zeros(3)
+        visits = Visits(rows.weight, self.shuffle, rng)
+        mistakes, epochs, constant = 0, 0, _constant_error(sign, rows.p)
+        while epochs < self.max_epochs:
+            made = native.perceptron(rows.native, sign, visits.next(), rows.offset, w, late, scalars)
+            mistakes += made
+            epochs += 1
+            clock.update(epochs, self.max_epochs, made / n)
+            # A pass without a mistake may have missed rows whose weight is a fraction: all are looked at.
+            if made == 0 or self.tol > 0:
+                error = _error(rows, sign, w, scalars[0])
+                if error <= self.tol * constant:
+                    break
+        return self._finished(rows, sign, w, late, scalars, mistakes, epochs, constant)
+
+    def _finished(
+        self,
+        rows: Rows,
+        sign: Array,
+        w: Array,
+        late: Array,
+        scalars: Array,
+        mistakes: float,
+        epochs: int,
+        constant: float,
+        factor: float = 1.0,
+    ) -> Separator:
+        b = float(scalars[0])
+        margin, bound = margin_and_bound(rows, sign, w, b)
+        if self.averaged:
+            # Σ over visits of w = steps·w − Σ (visit of the change)·change, see the kernel.
+            steps = max(float(scalars[2]), 1.0)
+            w, b = w - late / steps, b - float(scalars[1]) / steps
+            other, second = margin_and_bound(rows, sign, w, b)
+            margin, bound = other, min(bound, second)
+        error = _error(rows, sign, w, b)
+        note = describe(rows, sign, error, margin, epochs)
+        return Separator(w, rows.offset * b, error, constant, epochs, float(mistakes), factor * bound, margin, note)
+
+    def _by_batch(self, rows: Rows, sign: Array, rng: np.random.Generator, clock: Progress) -> Separator:
+        d = rows.X.shape[1]
+        w, late, scalars = np.zeros(d), np.zeros(d if self.averaged else 0), np.zeros(3)
+        weight = rows.p  # their sum is one: neither their unit nor repetition of rows changes w
+        mistakes, epochs, constant = 0.0, 0, _constant_error(sign, rows.p)
+        while epochs < self.max_epochs:
+            wrong = ~(sign * scores_of(rows, w, float(scalars[0])) > 0)
+            if float(rows.p @ wrong) <= self.tol * constant:
+                break
+            push = np.where(wrong, weight * sign, 0.0)
+            change = rmatvec(rows.X, push, exact=True)
+            w += change
+            scalars[0] += rows.offset * float(push.sum())
+            if self.averaged:
+                late += scalars[2] * change
+                scalars[1] += scalars[2] * rows.offset * float(push.sum())
+            scalars[2] += 1.0
+            mistakes += float(weight @ wrong)
+            epochs += 1
+            clock.update(epochs, self.max_epochs, float(rows.p @ wrong))
+        # (γ·Σm)² ≤ ‖w‖² ≤ R²·Σm² ≤ R²·(total weight)·Σm: the bound for batches of weight m.
+        total = float(rows.weight.sum())
+        return self._finished(rows, sign, w, late, scalars, mistakes * total, epochs, constant, total)
+
+
+class PocketPerceptron(BasePerceptron):  # noqa: D101 - the text is put together below
+    __doc__ = f"""The pocket algorithm with ratchet: a perceptron that keeps the best plane it has met.
+
+    Parameters
+    ----------
+    start : {{"zeros", "regression"}}, default="zeros"
+        Where the perceptron starts: at zero, or at the least-squares fit of the signs.{SHARED}
+    Attributes
+    ----------
+    classes_, coef_, intercept_
+        As in other linear classifiers.
+    error_ : float or array of shape (K,)
+        Weighted share of training rows on the wrong side.
+    n_changes_ : int or array of shape (K,)
+        How often the pocket's plane was replaced by a better one.
+    n_iter_ : int
+        Epochs.
+    certificate_ : Certificate
+        A witness if the rows were separated; the least error of a plane is otherwise hard to bound.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit import PocketPerceptron
+    >>> X, y = np.array([[-2.0], [-1.0], [1.0], [2.0], [3.0]]), np.array([0, 0, 1, 1, 0])
+    >>> round(PocketPerceptron(random_state=0).fit(X, y).error_, 3)
+    0.2
+    """
+
+    def __init__(
+        self,
+        start: str = "zeros",
+        fit_intercept: bool = True,
+        max_epochs: int = 100,
+        tol: float = 0.0,
+        shuffle: bool = True,
+        class_weight: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.start = start
+        self.fit_intercept = fit_intercept
+        self.max_epochs = max_epochs
+        self.tol = tol
+        self.shuffle = shuffle
+        self.class_weight = class_weight
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _check_parameters(self) -> None:
+        check_choice("start", self.start, ("zeros", "regression"))
+        super()._check_parameters()
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> PocketPerceptron:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Features.
+        y : array of shape (n_samples,)
+            Labels, of any type.
+        sample_weight : array of shape (n_samples,), optional
+            Visits of each row, and its share in the error.
+
+        Returns
+        -------
+        self
+        """
+        rows, codes = self._rows(X, y, sample_weight)
+        with progress(self.verbose, type(self).__name__) as clock:
+            parts = self._each_class(rows, codes, lambda r, sign, rng: self._one(r, sign, rng, clock))
+        self._keep_separators(rows, parts)
+        single = len(parts) == 1
+        self.error_: Any = parts[0].error if single else np.array([part.error for part in parts])
+        changes = [int(part.mistakes) for part in parts]
+        self.n_changes_: Any = changes[0] if single else np.array(changes)
+        self._certify(self._certificate(parts, clock.seconds))
+        return self
+
+    def _one(self, rows: Rows, sign: Array, rng: np.random.Generator, clock: Progress) -> Separator:
+        d = rows.X.shape[1]
+        w, b = np.zeros(d), 0.0
+        p, constant = rows.p, _constant_error(sign, rows.p)
+        if self.start == "regression":
+            fit = solve_least_squares(rows.X, sign, p, l2=np.zeros(d), fit_intercept=self.fit_intercept)
+            w = np.array(fit.coef, dtype=np.float64)
+            b = float(fit.intercept) / rows.offset if rows.offset else 0.0
+        # The pocket starts with the better of the start and a constant decision.
+        best, kept_b, error = w.copy(), b, _error(rows, sign, w, b)
+        if self.fit_intercept and constant < error:
+            best, kept_b, error = np.zeros(d), (1.0 if float(p @ sign) >= 0 else -1.0), constant
+        scalars = np.array([b, 0.0, kept_b, error, 0.0, 0.0])
+        visits, epochs = Visits(rows.weight, self.shuffle, rng), 0
+        while epochs < self.max_epochs and scalars[3] > self.tol * constant:
+            native.pocket(rows.native, sign, p, visits.next(), rows.offset, w, best, scalars)
+            epochs += 1
+            clock.update(epochs, self.max_epochs, float(scalars[3]))
+        error = _error(rows, sign, best, float(scalars[2]))
+        margin, _ = margin_and_bound(rows, sign, best, float(scalars[2]))
+        note = describe(rows, sign, error, margin, epochs)
+        return Separator(best, rows.offset * float(scalars[2]), error, constant, epochs, scalars[5], note=note)
+
+
+class MulticlassPerceptron(BasePerceptron):  # noqa: D101 - the text is put together below
+    __doc__ = f"""One prototype for each class: a wrong row is added to its own and taken from the one that won.
+
+    On rows that K prototypes separate with margin γ (the least x̃·(w_y − w_r) for W of norm one), at most 2R²/γ² mistakes are
+    made.
+
+    Parameters
+    ----------
+    averaged : bool, default=False
+        Whether the model is the average of the prototypes over all visits.{
+        SHARED.replace(
+            "Threads over classes. The model does not depend on it.", "Not used: the prototypes are learned together."
+        )
+    }
+    Attributes
+    ----------
+    classes_, coef_, intercept_
+        As in other linear classifiers; for two classes the difference of the prototypes.
+    n_mistakes_ : int
+        Mistakes made.
+    mistake_bound_ : float
+        2R²/γ² with the margin of the prototypes found; infinite if they do not separate.
+    n_iter_ : int
+        Epochs.
+    certificate_ : Certificate
+        A witness if the classes were separated.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit import MulticlassPerceptron
+    >>> X = np.array([[2.0, 0.0], [3.0, 1.0], [-2.0, 1.0], [-3.0, 0.0], [0.0, -3.0], [1.0, -4.0]])
+    >>> model = MulticlassPerceptron(random_state=0).fit(X, ["a", "a", "b", "b", "c", "c"])
+    >>> model.score(X, ["a", "a", "b", "b", "c", "c"]), model.certificate_.kind
+    (1.0, 'witness')
+    """
+
+    def __init__(
+        self,
+        averaged: bool = False,
+        fit_intercept: bool = True,
+        max_epochs: int = 1000,
+        tol: float = 0.0,
+        shuffle: bool = True,
+        class_weight: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.averaged = averaged
+        self.fit_intercept = fit_intercept
+        self.max_epochs = max_epochs
+        self.tol = tol
+        self.shuffle = shuffle
+        self.class_weight = class_weight
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _check_parameters(self) -> None:
+        check_choice("averaged", self.averaged, (True, False))
+        super()._check_parameters()
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MulticlassPerceptron:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Features.
+        y : array of shape (n_samples,)
+            Labels, of any type.
+        sample_weight : array of shape (n_samples,), optional
+            Visits of each row.
+
+        Returns
+        -------
+        self
+        """
+        rows, codes = self._rows(X, y, sample_weight)
+        n, d = rows.X.shape
+        K, labels = self.classes_.shape[0], codes.astype(np.int64)
+        W, B, steps = np.zeros((K, d)), np.zeros(K), np.zeros(1)
+        late = np.zeros((K, d) if self.averaged else (0, d))
+        b_late = np.zeros(K if self.averaged else 0)
+        visits = Visits(rows.weight, self.shuffle, self._generator())
+        constant = 1.0 - float(np.bincount(codes, weights=rows.p).max())
+        self.n_mistakes_, epochs = 0, 0
+        with progress(self.verbose, type(self).__name__) as clock:
+            while epochs < self.max_epochs:
+                made = native.multiclass(rows.native, labels, visits.next(), rows.offset, W, B, late, b_late, steps)
+                self.n_mistakes_ += made
+                epochs += 1
+                clock.update(epochs, self.max_epochs, made / n)
+                if (made == 0 or self.tol > 0) and self._wrong(rows, labels, W, B)[0] <= self.tol * constant:
+                    break
+            gamma = self._wrong(rows, labels, W, B)[1]
+            if self.averaged:
+                W, B = W - late / max(steps[0], 1.0), B - b_late / max(steps[0], 1.0)
+            error, mean_gamma = self._wrong(rows, labels, W, B)
+            gamma = max(gamma, mean_gamma)
+            with np.errstate(divide="ignore", over="ignore"):
+                ratio = np.hypot(largest_norm(rows.X), rows.offset) / np.float64(gamma)
+            self.mistake_bound_ = float(2.0 * ratio * ratio) if gamma > 0 else np.inf
+            found = "A separating set of prototypes was found." if error == 0 else ""
+            missed = "" if error == 0 else f"No separating set of prototypes was found in {epochs} epochs."
+            if K == 2:
+                W, B = W[1:] - W[:1], B[1:] - B[:1]
+            parts = [
+                Separator(W[k], rows.offset * float(B[k]), error, constant, epochs, note=found + missed)
+                for k in range(W.shape[0])
+            ]
+        self._keep_separators(rows, parts)
+        self._certify(self._certificate(parts, clock.seconds))
+        return self
+
+    def _wrong(self, rows: Rows, labels: Array, W: Array, B: Array) -> tuple[float, float]:
+        """Weighted share of rows whose own prototype does not win, and the margin of prototypes of norm one."""
+        scores = np.asarray(rows.X @ W.T, dtype=np.float64) + rows.offset * B
+        each = np.arange(labels.shape[0])
+        own = scores[each, labels]
+        scores[each, labels] = -np.inf
+        lead = own - scores.max(axis=1)
+        size = float(np.sqrt((W * W).sum() + ((B * B).sum() if self.fit_intercept else 0.0)))
+        return float(rows.p @ ~(lead > 0)), max(float(lead.min()), 0.0) / size if size > 0 else 0.0
+
+
+def _error(rows: Rows, sign: Array, w: Array, b: float) -> float:
+    """Weighted share of rows on the wrong side or on the plane."""
+    wrong = ~(sign * scores_of(rows, w, b) > 0)
+    return float(rows.p @ wrong)
+
+
+def _constant_error(sign: Array, p: Array) -> float:
+    """The error of the better constant decision."""
+    positive = float(p @ (sign > 0))
+    return min(positive, 1.0 - positive)

@@ -1,0 +1,1 @@
+"""Many classes from two: one against the rest, pairs, codes."""

@@ -1,0 +1,320 @@
+"""What the models fitted by stochastic gradient descent share: parameters, one descent, one pass of `partial_fit`."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+from threadpoolctl import ThreadpoolController
+
+from certifit._types import Array, Matrix, is_sparse
+from certifit.base import CertifiedEstimator
+from certifit.certificate import Certificate
+from certifit.data.equal_rows import content_order
+from certifit.data.gate import check_choice, check_common, check_real
+from certifit.evaluation.losses import Loss, Softmax, resolve_loss
+from certifit.evaluation.penalties import Penalty, resolve_penalty
+from certifit.evaluation.splits.folds import content_folds
+from certifit.optimization.objective.problem import Problem, Solution
+from certifit.optimization.objective.regularizer import Regularizer
+from certifit.optimization.objective.units import condition, is_extreme
+from certifit.optimization.stochastic.descent import SCHEDULES, Descent, Steps, Visits, descend, step_schedule
+from certifit.optimization.stochastic.engines import (
+    SoftmaxEngine,
+    SoftmaxProblem,
+    Stream,
+    engine_for,
+    held_out_loss,
+    typical_curvature,
+)
+from certifit.progress import Progress
+from certifit.threads import n_threads
+
+__all__ = [
+    "ATTRIBUTES",
+    "PARAMETERS",
+    "BaseSGD",
+    "canonical",
+    "curvature_of",
+    "names_of",
+    "of_extreme_size",
+    "partial_certificate",
+    "quiet_blas",
+    "same_columns",
+]
+
+LARGE = 5_000_000  # entries of X
+
+PARAMETERS = """
+    penalty : {"l2", "l1", "elasticnet", None} or Penalty, default="l2"
+        A name from ``certifit.penalties.PENALTIES`` or a penalty object.
+    alpha : float, default=0.0001
+        Strength of the penalty, ≥ 0.
+    l1_ratio : float, default=0.5
+        Share of the absolute value when ``penalty="elasticnet"``.
+    fit_intercept : bool, default=True
+        Whether to fit the unpenalized intercept b.
+    batch_size : int, default=1
+        Rows of a step; their mean gradient is used.
+    schedule : {"optimal", "constant", "1/t", "1/sqrt(t)"}, default="optimal"
+        Step size of batch t, with c the parameter `step`: "constant" c, "1/t" c/t, "1/sqrt(t)" c/√t, and "optimal"
+        c/(1 + c·l2·t)^¾ (exponent 1 without averaging), where l2 is the strength of the squared part of the penalty.
+    step : float or None, default=None
+        The constant c. None takes 1/(curvature of the loss · mean ‖x‖²), and less if that diverges; for "1/t" it then takes
+        c/(1 + c·l2·t), which becomes 1/(l2·t) (Pegasos).
+    plateau_cut : float in (0, 1], default=0.5
+        Factor of the step after a window of epochs that closed less than a quarter of the gap; 1 never cuts.
+    average : bool, default=True
+        Whether the model is the average of the iterates of the last window (epochs 1, 2, 3–4, 5–8, …) or the last iterate.
+    shuffle : bool, default=True
+        Whether each epoch visits the rows in a new random order.
+    early_stopping : bool, default=False
+        Set rows aside and stop when their loss no longer falls; the best epoch is kept.
+    validation_fraction : float, default=0.1
+        Share of the rows set aside; equal rows are on the same side.
+    n_iter_no_change : int, default=5
+        Epochs without improvement on the rows set aside after which to stop.
+    tol : float, default=1e-3
+        Wanted relative gap of the certificate.
+    max_epochs : int, default=1000
+        Most passes over the data.
+    n_jobs : int or None, default=None
+        Threads, over classes and in evaluations. The model does not depend on it.
+    random_state : int, RandomState or None, default=None
+        Draws the order of the rows.
+    verbose : int, default=0
+        1 shows a progress bar.
+"""
+
+ATTRIBUTES = """
+    n_iter_ : int
+        Epochs (the most of all classes).
+    t_ : float
+        Steps taken (of one class).
+    step_ : float
+        The first step size.
+    loss_curve_ : list of float, or a list of lists for several classes
+        Mean loss of each epoch, every row before it was learned from.
+    validation_loss_ : list of float, a list of lists, or None
+        Loss of the rows set aside after each epoch.
+    certificate_ : Certificate
+        How far the fit is from the best possible one.
+    n_features_in_, feature_names_in_
+"""
+
+
+def quiet_blas(X: Any) -> Any:
+    """A context in which BLAS keeps to one thread, for X so large that an epoch takes a while.
+
+    Threads of BLAS spin for a time after their work, here the check that X is finite; a descent is one long chain of steps,
+    and on a busy machine they would take its core away.
+    """
+    if getattr(X, "size", 0) < LARGE:
+        return nullcontext()
+    return ThreadpoolController().limit(limits=1, user_api="blas")
+
+
+class BaseSGD(CertifiedEstimator):
+    """What regressor and classifier share: parameters, and one descent for one vector of targets."""
+
+    def _options(self) -> tuple[Loss, Penalty, float, Steps]:
+        """Everything that can be wrong before any data is read."""
+        loss = resolve_loss(self.loss)
+        named = {"l1_ratio": self.l1_ratio} if self.penalty == "elasticnet" else {}
+        if not named:
+            check_real("l1_ratio", self.l1_ratio, low=0, high=1)
+        penalty = resolve_penalty(self.penalty, **named)
+        alpha = float(check_real("alpha", self.alpha, low=0, high=np.inf, open_high=True))
+        for name in ("fit_intercept", "average", "shuffle", "early_stopping"):
+            check_choice(name, getattr(self, name), (True, False))
+        check_choice("schedule", self.schedule, SCHEDULES)
+        step = self.step
+        if step is not None:
+            step = float(check_real("step", step, low=0, high=np.inf, open_low=True, open_high=True))
+        cut = float(check_real("plateau_cut", self.plateau_cut, low=0, high=1, open_low=True))
+        batch = int(check_real("batch_size", self.batch_size, low=1, integer=True))
+        check_real("validation_fraction", self.validation_fraction, low=0, high=1, open_low=True, open_high=True)
+        check_real("n_iter_no_change", self.n_iter_no_change, low=1, integer=True)
+        check_real("tol", self.tol, low=0)
+        check_real("max_epochs", self.max_epochs, low=1, integer=True)
+        check_common(self)
+        n_threads(None if self.n_jobs is None else check_real("n_jobs", self.n_jobs, integer=True))
+        return loss, penalty, alpha, Steps(self.schedule, step, batch, bool(self.average), bool(self.shuffle), cut)
+
+    def _rng(self) -> np.random.Generator:
+        return np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1, size=4))
+
+    def _ordered(self, X: Matrix, y: Array, weight: Array) -> tuple[Matrix, Array, Array]:
+        """Rows as the epochs read them; in the order of their content if their order is drawn anyway."""
+        X = canonical(X)
+        order = content_order(X, y) if self.shuffle else None
+        return (X, y, weight) if order is None else (X[order], y[order], weight[order])
+
+    def _split(self, X: Matrix, y: Array) -> Array | None:
+        """Rows set aside, if any are wanted."""
+        if not self.early_stopping:
+            return None
+        folds = max(2, round(1.0 / self.validation_fraction))
+        few = ValueError(
+            f"early_stopping sets rows aside, and X has too few distinct rows ({X.shape[0]} rows) for "
+            f"validation_fraction={self.validation_fraction}."
+        )
+        try:
+            aside = content_folds(X, y, folds) == 0
+        except ValueError as error:
+            raise few from error
+        if X.shape[0] < folds or not aside.any() or aside.all():
+            raise few
+        return np.asarray(aside)
+
+    def _descend(
+        self, X: Matrix, y: Array, weight: Array, aside: Array | None, rng: np.random.Generator, clock: Progress
+    ) -> tuple[Descent, Certificate]:
+        """One vector of coefficients: the descent and its certificate."""
+        loss, penalty, alpha, steps = self._options()
+        held_out = None
+        if aside is not None:
+            share = weight[aside] / weight[aside].sum()
+            held_out = held_out_loss(X[aside], y[aside], share, loss)
+            X, y, weight = X[~aside], y[~aside], weight[~aside]
+        regularizer = Regularizer.of(penalty, alpha, None, X.shape[1])
+        p = np.full(y.shape, 1.0 / y.shape[0]) if (weight == weight[0]).all() else weight / weight.sum()
+        problem: Problem = Stream(X, y, p, loss, regularizer, self.fit_intercept, n_threads(self.n_jobs))
+        units = None
+        if is_extreme(problem):
+            if held_out is not None:
+                raise ValueError("X or y is of extreme magnitude: scale it before fitting with early_stopping.")
+            problem, units = condition(problem)
+        engine = engine_for(problem, steps)
+        size = 0 if is_sparse(X) else X.nbytes
+        visits = Visits(weight, steps.shuffle, rng, size)
+        result = descend(
+            engine,
+            visits,
+            steps,
+            curvature_of(problem),
+            float(self.tol),
+            int(self.max_epochs),
+            clock,
+            held_out,
+            int(self.n_iter_no_change),
+        )
+        certificate = self._certificate(result, engine.scale, clock)
+        if units is not None:
+            solution = Solution(result.coef, result.intercept, result.epochs, "sgd")
+            solution, certificate = units.restore(solution, certificate)
+            values = {**vars(result), "coef": solution.coef, "intercept": solution.intercept}
+            result = Descent(**values)
+        if not (np.isfinite(result.coef).all() and np.isfinite(result.intercept)):
+            raise ValueError("X has columns of a magnitude that leaves no finite coefficients: scale X.")
+        self._steps_taken = engine.t
+        return result, certificate
+
+    def _certificate(self, result: Descent, scale: float, clock: Progress) -> Certificate:
+        note = result.note
+        reached = result.objective - result.bound <= self.tol * scale
+        if self.early_stopping and not reached:
+            # Stopping short is what was asked for: no reason to warn.
+            note = f"{'Stopped early' if result.stopped_early else 'Not stopped'} by the rows set aside. {note}".strip()
+        kind = "none" if self.early_stopping and not reached else "duality gap"
+        objective = result.objective if np.isfinite(result.objective) else np.finfo(np.float64).max
+        return Certificate(
+            kind,
+            objective=objective,
+            bound=result.bound,
+            scale=scale,
+            tol=float(self.tol),
+            iterations=result.epochs,
+            seconds=clock.seconds,
+            note=note,
+        )
+
+    def _one_pass(
+        self, problem: Any, weight: Array, saved: Any, start: Any, rng: np.random.Generator
+    ) -> tuple[Any, Array, Any]:
+        """One epoch, for `partial_fit`: the new state and its point. `start` is a fitted model to go on from."""
+        steps = self._options()[3]
+        engine = SoftmaxEngine(problem, steps) if isinstance(problem, SoftmaxProblem) else engine_for(problem, steps)
+        if saved is None:
+            if start is not None:
+                engine.move(*start)
+            saved = (engine.save(), curvature_of(problem))
+        state, (steep, l2) = saved
+        order = Visits(weight, steps.shuffle, rng).next()
+        for _ in range(60):
+            engine.load(state)
+            _, diverged = engine.epoch(order, step_schedule(steps, steep, l2), 0)
+            if not diverged:
+                break
+            if steps.size is not None:
+                raise ValueError(f"partial_fit diverged with step={steps.size:g}: give a smaller step, or scale X.")
+            steep *= 8.0
+        else:
+            raise ValueError("partial_fit diverged with every step size that was tried: scale X.")
+        self.t_ = engine.t
+        return (engine.save(), (steep, l2)), *engine.point()
+
+    def _partial_problem(self, X: Matrix, y: Array, weight: Array, n_classes: int = 0) -> Any:
+        """The objective of one part of the data."""
+        loss, penalty, alpha, _ = self._options()
+        if of_extreme_size(X) or of_extreme_size(y):
+            raise ValueError("X or y is of extreme magnitude (beyond 1e±50): scale it before partial_fit.")
+        regularizer, p = Regularizer.of(penalty, alpha, None, X.shape[1]), weight / weight.sum()
+        if n_classes:
+            return SoftmaxProblem(X, y, p, n_classes, regularizer, self.fit_intercept)
+        return Stream(X, y, p, loss, regularizer, self.fit_intercept)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def curvature_of(problem: Any) -> tuple[float, float]:
+    """What the default step size is made of."""
+    loss = Softmax() if isinstance(problem, SoftmaxProblem) else problem.loss
+    constant = getattr(problem, "constant", 0.0)
+    steep = typical_curvature(problem.X, problem.y, problem.p, loss, constant, problem.scale, problem.fit_intercept)
+    parts = problem.regularizer.elastic()
+    return steep, 0.0 if parts is None else float(parts[1].min(initial=np.inf))
+
+
+def of_extreme_size(values: Any) -> bool:
+    """Whether squares of the entries leave the range of double precision."""
+    entries = values.data if is_sparse(values) else values
+    largest = float(max(entries.max(initial=0.0), -entries.min(initial=0.0)))
+    return not (largest == 0.0 or 1e-50 < largest < 1e50)
+
+
+def canonical(X: Matrix) -> Matrix:
+    """Row-major, without repeated entries: what epochs and content splits read."""
+    if not is_sparse(X):
+        return np.require(X, requirements=["C", "A"])
+    X = X.tocsr()
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
+
+
+def names_of(model: Any) -> dict[str, Any]:
+    """Number and names of the columns a model was fitted on."""
+    return {name: getattr(model, name) for name in ("n_features_in_", "feature_names_in_") if hasattr(model, name)}
+
+
+def same_columns(model: Any, before: dict[str, Any]) -> None:
+    """A later chunk must have the columns of the first."""
+    if not before:
+        return
+    found, wanted = model.n_features_in_, before["n_features_in_"]
+    if found != wanted:
+        model.n_features_in_ = wanted
+        raise ValueError(f"X has {found} features, but {type(model).__name__} is expecting {wanted} features as input.")
+
+
+def partial_certificate(calls: int, clock: Progress) -> Certificate:
+    """What is known after `partial_fit`: nothing, since the data come and go."""
+    note = "partial_fit sees a part of the data at a time: there is no objective to bound."
+    return Certificate.absent(0.0, note, bound=-np.inf, iterations=calls, seconds=clock.seconds)

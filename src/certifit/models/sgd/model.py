@@ -1,0 +1,537 @@
+"""Linear models fitted by stochastic gradient descent.
+
+    minimize over w, b    (1/Σs_i) Σ s_i · loss(y_i, x_i·w + b)  +  alpha · penalty(w)
+
+The objective and its certificate are those of `LinearModel`; only the way there differs: one batch of rows a step, so that a
+pass over the data is already a model, and `partial_fit` learns from rows that come and go.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.special import softmax
+from sklearn.base import RegressorMixin
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_is_fitted
+
+from certifit._types import Array, Matrix
+from certifit.certificate import Certificate
+from certifit.data.gate import check_choice, check_x, check_xy
+from certifit.data.targets import class_weights, encode_labels
+from certifit.evaluation.losses import Loss, Softmax, resolve_loss
+from certifit.evaluation.penalties import Penalty
+from certifit.models.linear.classifier import LinearClassifier
+from certifit.models.sgd.base import (
+    ATTRIBUTES,
+    PARAMETERS,
+    BaseSGD,
+    canonical,
+    curvature_of,
+    names_of,
+    of_extreme_size,
+    partial_certificate,
+    quiet_blas,
+    same_columns,
+)
+from certifit.optimization.objective.regularizer import Regularizer
+from certifit.optimization.stochastic.descent import (
+    Descent,
+    Steps,
+    Visits,
+    descend,
+)
+from certifit.optimization.stochastic.engines import (
+    SoftmaxEngine,
+    SoftmaxProblem,
+)
+from certifit.progress import Progress, progress
+from certifit.representation.design.products import matvec
+from certifit.threads import n_threads
+
+__all__ = ["SGDClassifier", "SGDRegressor"]
+
+
+class SGDRegressor(RegressorMixin, BaseSGD):  # noqa: D101 - the text is put together below
+    __doc__ = f"""Any loss with a penalty, fitted by stochastic gradient descent.
+
+    Minimizes ``mean loss(y, Xw + b) + alpha · penalty(w)``. Scale the features first: one step size serves all columns.
+
+    Parameters
+    ----------
+    loss : str or Loss, default="squared"
+        A name from ``certifit.losses.LOSSES`` or a loss object. Built-in losses run in native code; one of your own runs
+        in NumPy through its `derivative`, best with a `batch_size` of 32 or more.{PARAMETERS}
+    Attributes
+    ----------
+    coef_ : array of shape (n_features,)
+    intercept_ : float{ATTRIBUTES}
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit import SGDRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 3))
+    >>> y = X @ [1.0, -2.0, 3.0] + 0.1 * rng.normal(size=200)
+    >>> model = SGDRegressor(random_state=0).fit(X, y)
+    >>> model.coef_.round(1), model.certificate_.certified
+    (array([ 1., -2.,  3.]), True)
+    """
+
+    coef_: Array
+    intercept_: float
+
+    def __init__(
+        self,
+        loss: Any = "squared",
+        penalty: Any = "l2",
+        alpha: float = 1e-4,
+        l1_ratio: float = 0.5,
+        fit_intercept: bool = True,
+        batch_size: int = 1,
+        schedule: str = "optimal",
+        step: float | None = None,
+        plateau_cut: float = 0.5,
+        average: bool = True,
+        shuffle: bool = True,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 5,
+        tol: float = 1e-3,
+        max_epochs: int = 1000,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.loss = loss
+        self.penalty = penalty
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.fit_intercept = fit_intercept
+        self.batch_size = batch_size
+        self.schedule = schedule
+        self.step = step
+        self.plateau_cut = plateau_cut
+        self.average = average
+        self.shuffle = shuffle
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.max_epochs = max_epochs
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SGDRegressor:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Features.
+        y : array of shape (n_samples,)
+            Target.
+        sample_weight : array of shape (n_samples,), optional
+            Visits of each row: a weight of 2 counts a row twice, a weight of 0 drops it.
+
+        Returns
+        -------
+        self
+        """
+        loss = self._options()[0]
+        with quiet_blas(X):
+            X, y, weight = check_xy(self, X, y, sample_weight=sample_weight)
+        loss.check_target(y)
+        X, y, weight = self._ordered(X, y, weight)
+        with progress(self.verbose, type(self).__name__) as clock:
+            result, certificate = self._descend(X, y, weight, self._split(X, y), self._rng(), clock)
+        self._keep(loss, result.coef, result.intercept, X.dtype)
+        self.n_iter_, self.step_, self.t_ = result.epochs, result.step, self._steps_taken
+        self.loss_curve_, self.validation_loss_ = result.history, result.validation or None
+        self._state: Any = None
+        self._certify(certificate)
+        return self
+
+    def _keep(self, loss: Loss, coef: Array, intercept: float, dtype: Any) -> None:
+        self._loss = loss
+        self.coef_ = coef.astype(dtype)
+        self.intercept_ = float(intercept)
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> SGDRegressor:
+        """One pass over these rows, from where the last call (or `fit`) ended.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Features.
+        y : array of shape (n_samples,)
+            Target.
+        sample_weight : array of shape (n_samples,), optional
+            Visits of each row.
+
+        Returns
+        -------
+        self
+        """
+        loss = self._options()[0]
+        first = not hasattr(self, "coef_")
+        names = {} if first else names_of(self)
+        X, y, weight = check_xy(self, X, y, sample_weight=sample_weight)
+        same_columns(self, names)
+        loss.check_target(y)
+        problem = self._partial_problem(canonical(X), y, weight)
+        with progress(0, type(self).__name__) as clock:
+            if getattr(self, "_state", None) is None:
+                self._generator, self._state = self._rng(), None
+            start = None if first else (self.coef_, self.intercept_, self.t_)
+            self._state, coef, intercept = self._one_pass(problem, weight, self._state, start, self._generator)
+        self._keep(loss, coef, intercept, X.dtype)
+        self.n_iter_ = 1 if first else self.n_iter_ + 1
+        self._certify(partial_certificate(self.n_iter_, clock))
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """Predictions of y: the inverse link of the scores x·w + b.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        X = check_x(self, X, reset=False)
+        scores = np.asarray(matvec(X, self.coef_.astype(np.float64)) + self.intercept_)
+        return self._loss.predict(scores.astype(X.dtype, copy=False))
+
+
+def _has_probabilities(self: Any) -> bool:
+    """Whether the loss estimates probabilities."""
+    if getattr(self, "multi_class", "ovr") == "softmax":
+        return True
+    loss = resolve_loss(self.loss)
+    return loss.task == "binary" and type(loss).predict is not Loss.predict
+
+
+class SGDClassifier(BaseSGD, LinearClassifier):  # noqa: D101 - the text is put together below
+    __doc__ = f"""A linear classifier with any loss, fitted by stochastic gradient descent.
+
+    Minimizes ``mean loss(y, Xw + b) + alpha · penalty(w)``, for K > 2 classes once for each class against the rest, or once
+    with the softmax loss. Scale the features first: one step size serves all columns.
+
+    Parameters
+    ----------
+    loss : str or Loss, default="logistic"
+        A name from ``certifit.losses.LOSSES`` or a loss object: "logistic", "hinge", "squared_hinge", "exponential", … A loss
+        for regression sees the targets −1 and 1. Built-in losses run in native code; one of your own runs in NumPy
+        through its `derivative`, best with a `batch_size` of 32 or more.{PARAMETERS.rstrip()}
+    class_weight : dict, "balanced" or None, default=None
+        Factor of the weight of each class; "balanced" makes all classes weigh the same.
+    multi_class : {{"ovr", "softmax"}}, default="ovr"
+        For K > 2 classes: each against the rest, or the softmax loss of all scores together (`loss` is then not used).
+
+    Attributes
+    ----------
+    classes_ : array of shape (K,)
+    coef_ : array of shape (1, n_features) for two classes, (K, n_features) for more
+    intercept_ : array of shape (1,) or (K,){ATTRIBUTES}
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit import SGDClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 3))
+    >>> y = np.where(X[:, 0] - X[:, 1] + 0.5 * rng.normal(size=300) > 0, "yes", "no")
+    >>> model = SGDClassifier(alpha=0.01, random_state=0).fit(X, y)
+    >>> model.predict([[2.0, -1.0, 0.0]]), model.certificate_.certified
+    (array(['yes'], dtype='<U3'), True)
+    """
+
+    def __init__(
+        self,
+        loss: Any = "logistic",
+        penalty: Any = "l2",
+        alpha: float = 1e-4,
+        l1_ratio: float = 0.5,
+        fit_intercept: bool = True,
+        batch_size: int = 1,
+        schedule: str = "optimal",
+        step: float | None = None,
+        plateau_cut: float = 0.5,
+        average: bool = True,
+        shuffle: bool = True,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 5,
+        tol: float = 1e-3,
+        max_epochs: int = 1000,
+        class_weight: Any = None,
+        multi_class: str = "ovr",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.loss = loss
+        self.penalty = penalty
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.fit_intercept = fit_intercept
+        self.batch_size = batch_size
+        self.schedule = schedule
+        self.step = step
+        self.plateau_cut = plateau_cut
+        self.average = average
+        self.shuffle = shuffle
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.max_epochs = max_epochs
+        self.class_weight = class_weight
+        self.multi_class = multi_class
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _options(self) -> tuple[Loss, Penalty, float, Steps]:
+        check_choice("multi_class", self.multi_class, ("ovr", "softmax"))
+        return super()._options()
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SGDClassifier:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Features.
+        y : array of shape (n_samples,)
+            Labels, of any type.
+        sample_weight : array of shape (n_samples,), optional
+            Visits of each row: a weight of 2 counts a row twice, a weight of 0 drops it.
+
+        Returns
+        -------
+        self
+        """
+        loss = self._options()[0]
+        with quiet_blas(X):
+            X, y, weight = check_xy(self, X, y, sample_weight=sample_weight, numeric_target=False)
+        classes, codes = encode_labels(y)
+        if classes.shape[0] < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs at least 2 classes, but y has one class only: {classes.tolist()[0]!r}. "
+                "(Rows of weight zero do not count.)"
+            )
+        if self.class_weight is not None:
+            weight = weight * class_weights(self.class_weight, classes, codes, weight)[codes]
+        X, codes, weight = self._ordered(X, codes, weight)
+        aside = self._split(X, codes)
+        if aside is not None and np.unique(codes[~aside]).shape[0] < classes.shape[0]:
+            raise ValueError(
+                "early_stopping would set aside all rows of a class of y: give more rows, or do without it."
+            )
+        self.classes_ = classes
+        with progress(self.verbose, type(self).__name__) as clock:
+            if classes.shape[0] > 2 and self.multi_class == "softmax":
+                parts = [self._softmax(X, codes, weight, aside, self._rng(), clock)]
+            else:
+                parts = self._one_against_rest(loss, X, codes, weight, aside, clock)
+        results = [part[0] for part in parts]
+        self._keep_results(results, X.dtype)
+        self._state: Any = None
+        self._certify(Certificate.total([part[1] for part in parts]))
+        return self
+
+    def _one_against_rest(
+        self, loss: Loss, X: Matrix, codes: Array, weight: Array, aside: Array | None, clock: Progress
+    ) -> list[tuple[Descent, Certificate]]:
+        K, rng = self.classes_.shape[0], self._rng()
+        positive = [1] if K == 2 else list(range(K))
+        # Every class draws from its own generator, so that threads do not change the draws.
+        seeds = rng.integers(2**63, size=len(positive))
+
+        def one(k: int, seed: int) -> tuple[Descent, Certificate]:
+            target = _binary_target(loss, codes, k)
+            if loss.task != "binary":  # 0 and 1 are what every binary loss takes
+                loss.check_target(target)
+            return self._descend(X, target, weight, aside, np.random.default_rng(seed), clock)
+
+        threads = 1 if self.n_jobs is None else min(n_threads(self.n_jobs), len(positive))
+        if threads == 1:
+            return [one(k, int(seed)) for k, seed in zip(positive, seeds, strict=True)]
+        jobs = (delayed(one)(k, int(seed)) for k, seed in zip(positive, seeds, strict=True))
+        return list(Parallel(n_jobs=threads, prefer="threads")(jobs))
+
+    def _softmax(
+        self, X: Matrix, codes: Array, weight: Array, aside: Array | None, rng: np.random.Generator, clock: Progress
+    ) -> tuple[Descent, Certificate]:
+        _, penalty, alpha, steps = self._options()
+        if of_extreme_size(X):
+            raise ValueError("X is of extreme magnitude (beyond 1e±50): scale it before fitting with softmax.")
+        held_out = None
+        if aside is not None:
+            part, label, share = X[aside], codes[aside], weight[aside] / weight[aside].sum()
+
+            def held_out(w: Array, b: Array) -> float:
+                return float(share @ Softmax().value(label, np.asarray(part @ w.T, dtype=np.float64) + b))
+
+            X, codes, weight = X[~aside], codes[~aside], weight[~aside]
+        regularizer = Regularizer.of(penalty, alpha, None, X.shape[1])
+        K = self.classes_.shape[0]
+        problem = SoftmaxProblem(X, codes, weight / weight.sum(), K, regularizer, self.fit_intercept)
+        engine = SoftmaxEngine(problem, steps)
+        result = descend(
+            engine,
+            Visits(weight, steps.shuffle, rng),
+            steps,
+            curvature_of(problem),
+            float(self.tol),
+            int(self.max_epochs),
+            clock,
+            held_out,
+            int(self.n_iter_no_change),
+        )
+        self._steps_taken = engine.t
+        return result, self._certificate(result, engine.scale, clock)
+
+    def _keep_results(self, results: list[Descent], dtype: Any) -> None:
+        self._keep([result.coef for result in results], [result.intercept for result in results], dtype)
+        self.n_iter_ = max(result.epochs for result in results)
+        self.step_, self.t_ = results[0].step, self._steps_taken
+        one = len(results) == 1
+        curves, losses = [r.history for r in results], [r.validation for r in results]
+        self.loss_curve_ = curves[0] if one else curves
+        self.validation_loss_ = None if not losses[0] else losses[0] if one else losses
+
+    def _keep(self, coefs: list[Array], intercepts: list[Any], dtype: Any) -> None:
+        self.coef_ = np.vstack([np.atleast_2d(coef) for coef in coefs]).astype(dtype)
+        self.intercept_ = np.concatenate([np.atleast_1d(b) for b in intercepts]).astype(np.float64)
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> SGDClassifier:
+        """One pass over these rows, from where the last call (or `fit`) ended.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Features.
+        y : array of shape (n_samples,)
+            Labels, a part of `classes`.
+        classes : array of shape (K,), optional
+            All labels there will ever be; needed at the first call.
+        sample_weight : array of shape (n_samples,), optional
+            Visits of each row.
+
+        Returns
+        -------
+        self
+        """
+        loss = self._options()[0]
+        first = not hasattr(self, "coef_")
+        if isinstance(self.class_weight, str):
+            raise ValueError(
+                "class_weight='balanced' needs all labels at once: give partial_fit a dictionary of weights."
+            )
+        known = self._known_classes(classes, first)
+        names = {} if first else names_of(self)
+        X, y, weight = check_xy(self, X, y, sample_weight=sample_weight, numeric_target=False)
+        same_columns(self, names)
+        check_classification_targets(y)
+        unknown = np.setdiff1d(y, known)
+        if unknown.shape[0]:
+            raise ValueError(
+                f"y has labels that are not in classes: {unknown.tolist()!r}; classes are {known.tolist()!r}."
+            )
+        codes = np.searchsorted(known, y)
+        if self.class_weight is not None:
+            weight = weight * class_weights(self.class_weight, known, codes, weight)[codes]
+        X, self.classes_, K = canonical(X), known, known.shape[0]
+        if K > 2 and self.multi_class == "softmax":
+            problems = [self._partial_problem(X, codes, weight, K)]
+        else:
+            targets = [_binary_target(loss, codes, k) for k in ([1] if K == 2 else range(K))]
+            for target in targets:
+                loss.check_target(target)
+            problems = [self._partial_problem(X, target, weight) for target in targets]
+        with progress(0, type(self).__name__) as clock:
+            if getattr(self, "_state", None) is None:
+                seeds = self._rng().integers(2**63, size=len(problems))
+                self._generators = [np.random.default_rng(int(seed)) for seed in seeds]
+                self._state = [None] * len(problems)
+            starts: list[Any] = [None] * len(problems)
+            if not first:
+                together = len(problems) < self.coef_.shape[0]
+                points = [(self.coef_, self.intercept_)] if together else zip(self.coef_, self.intercept_, strict=True)
+                starts = [(w, b, self.t_) for w, b in points]
+            jobs = zip(problems, self._state, starts, self._generators, strict=True)
+            passes = [self._one_pass(problem, weight, *job) for problem, *job in jobs]
+        self._state = [part[0] for part in passes]
+        self._keep([part[1] for part in passes], [part[2] for part in passes], X.dtype)
+        self.n_iter_ = 1 if first else self.n_iter_ + 1
+        self._certify(partial_certificate(self.n_iter_, clock))
+        return self
+
+    def _known_classes(self, classes: Any, first: bool) -> Array:
+        """The labels of `partial_fit`, given at the first call and the same ever after."""
+        if first and classes is None:
+            raise ValueError("classes must be passed on the first call to partial_fit: all labels there will ever be.")
+        known = np.unique(np.asarray(classes)) if first else self.classes_
+        if not first and classes is not None and not np.array_equal(np.unique(np.asarray(classes)), known):
+            raise ValueError(
+                f"`classes={classes!r}` is not the same as on last call to partial_fit, was: {self.classes_!r}"
+            )
+        if known.shape[0] < 2:
+            raise ValueError(f"classes must hold at least 2 classes; got one class only: {known!r}.")
+        return np.asarray(known)
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Array:
+        """Probabilities of the classes; one-against-rest estimates are normalized to sum to one.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+        """
+        scores = self.decision_function(X)
+        if scores.ndim == 2 and self.multi_class == "softmax":
+            return np.asarray(softmax(scores, axis=1))
+        loss = resolve_loss(self.loss if self.multi_class == "ovr" else "logistic")
+        if scores.ndim == 1:
+            positive = loss.predict(scores)
+            return np.column_stack([1.0 - positive, positive])
+        each = loss.predict(scores)
+        total = each.sum(axis=1, keepdims=True)
+        return np.where(total > 0, each / np.where(total > 0, total, 1.0), 1.0 / each.shape[1]).astype(each.dtype)
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> Array:
+        """Logarithms of `predict_proba`.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+
+def _binary_target(loss: Loss, codes: Array, k: int) -> Array:
+    """1 for class k and 0 for the rest, or ±1 for losses of regression."""
+    target = (codes == k).astype(np.float64)
+    return target if loss.task == "binary" else 2.0 * target - 1.0

@@ -1,0 +1,355 @@
+"""What the trees for classes and for numbers share: growth, pruning, importance, rules and pictures."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from certifit._types import Array, Matrix
+from certifit.base import CertifiedEstimator
+from certifit.certificate import Certificate
+from certifit.data.gate import check_real, check_sample_weight
+from certifit.models.tree.columns import dense
+from certifit.models.tree.drawing import draw_tree
+from certifit.models.tree.growing import Categories, TreeArrays, importances
+from certifit.models.tree.pruning import PruningPath, collapse_alphas, cut, parents, pruning_path
+from certifit.models.tree.rows import Rows
+from certifit.models.tree.rules import LeafInterval, leaf_intervals, rule_text
+from certifit.models.tree.targets import SERIAL, SERIAL_WALKS, Growth, encode, grow
+from certifit.progress import Progress
+from certifit.threads import n_threads
+
+__all__ = ["ATTRIBUTES", "CLASS_WEIGHT", "COLUMNS", "FEATURES", "STOPPING", "THREADS", "BaseTree"]
+
+STOPPING = """
+    max_depth : int, optional
+        Most questions on a path.
+    min_samples_split : int or float, default=2
+        Fewest rows, counted by weight, of a node that is split; below 1: share of all rows.
+    min_samples_leaf : int or float, default=1
+        Fewest rows, counted by weight, of a leaf; below 1: share of all rows. A value of 1 never binds.
+    min_weight_fraction_leaf : float, default=0.0
+        Least share of the weight of all rows, class weights included, in a leaf.
+    max_leaves : int, optional
+        Most leaves; the most valuable splits are made first.
+    min_impurity_decrease : float, default=0.0
+        Least decrease of the mean impurity of the whole tree that justifies a split."""
+"""When growth ends: parameters of trees and forests."""
+
+FEATURES = """
+    max_features : int, float, "sqrt", "log2" or None, default=None
+        How many features, drawn at random, each node tries; None tries all."""
+
+CLASS_WEIGHT = """
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes; "balanced" makes them weigh the same."""
+
+COLUMNS = """
+    categorical_features : list of columns, mask, "auto" or None, default=None
+        Columns whose values are categories; they are split into two sets. "auto": text and categorical
+        columns of a frame.
+    monotone_constraints : array of −1, 0, 1, or dict, optional
+        Whether the prediction (of two classes: the probability of the second one) must fall (−1) or rise (1)
+        in a feature."""
+"""What is known of the columns: parameters of trees and forests."""
+
+THREADS = """
+    random_state : int or RandomState, optional
+        Only used if `max_features` leaves some out.
+    n_jobs : int or None, default=None
+        Threads; the result does not depend on it.
+"""
+
+ATTRIBUTES = """
+    n_leaves_, n_nodes_, depth_ : int
+        Size of the tree.
+    feature_importances_ : array
+        Share of each feature in the decrease of impurity.
+    certificate_ : Certificate
+        ``"none"`` for a grown tree (it is greedy), ``"exact over subtrees"`` for a pruned one.
+"""
+
+
+class BaseTree(CertifiedEstimator):
+    """What both kinds of tree share: growth, pruning, rules and pictures."""
+
+    _tree: TreeArrays
+    _categories: Categories
+    n_features_in_: int
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        return tags
+
+    def _threads(self, X: Array) -> int:
+        threads = n_threads(self.n_jobs)
+        return threads if X.size >= SERIAL else 1
+
+    def _walk_threads(self, X: Matrix) -> int:
+        threads = n_threads(self.n_jobs)
+        return threads if X.shape[0] >= SERIAL_WALKS else 1
+
+    def _grow(self, rows: Rows, target: Any) -> None:
+        """Grow, prune if asked to, and certify."""
+        clock = Progress()
+        check_real("ccp_alpha", self.ccp_alpha, low=0)
+        threads = self._threads(rows.X)
+        names = getattr(self, "feature_names_in_", None)
+        growth = Growth.of(self, names, rows.X.shape[1], float(rows.weight.sum()))
+        if any(growth.monotone[j] for j in self._categories.columns if growth.monotone.size):
+            raise ValueError(
+                "monotone_constraints apply to numbers: a categorical feature has no order to be monotone in."
+            )
+        table = encode(rows.X, self._categories, 0, growth.max_features == rows.X.shape[1], threads)
+        seed = (
+            check_random_state(self.random_state).randint(0, 2**31 - 1) if growth.max_features < rows.X.shape[1] else 0
+        )
+        seeds = np.array([seed], dtype=np.uint64)
+        self._tree, _ = grow(table, target, growth, self._categories, rows.X.shape[1], seeds, threads)
+        self._collapse: Array | None = None
+        self._missing: Array = np.asarray(np.isnan(rows.X).any(axis=0))
+        if self.ccp_alpha > 0:
+            self._prune(float(self.ccp_alpha), clock)
+        else:
+            self._describe()
+            self._certify(self._greedy_certificate(clock.seconds))
+
+    def _describe(self) -> None:
+        leaf = self._tree.is_leaf
+        self.n_leaves_ = int(leaf.sum())
+        self.n_nodes_ = int(leaf.shape[0])
+        self.depth_ = int(self._tree.depth[0])
+        self.feature_importances_ = self._tree.importance()
+
+    def _missing_seen(self, feature: int) -> bool:
+        return bool(self._missing[feature])
+
+    def _risk(self) -> float:
+        """Weighted mean impurity of the training rows."""
+        return float(self._tree.loss[self._tree.is_leaf].sum() / self._tree.weight[0])
+
+    def _greedy_certificate(self, seconds: float) -> Certificate:
+        scale = float(self._tree.loss[0] / self._tree.weight[0])
+        note = (
+            "Each split is the best one of its node; no statement about the best tree as a whole. The objective is the "
+            "weighted mean impurity of the training rows."
+        )
+        return Certificate.absent(self._risk(), note, scale=scale, iterations=self.n_leaves_ - 1, seconds=seconds)
+
+    def _prune(self, alpha: float, clock: Progress) -> None:
+        grown = int(self._tree.is_leaf.sum())
+        self._tree, self._collapse = cut(self._tree, self._alphas(), alpha)
+        self._describe()
+        objective = self._risk() + alpha * self.n_leaves_
+        note = (
+            f"No subtree of the grown tree ({grown} leaves) has a smaller mean impurity + {alpha:g} · leaves; the grown "
+            "tree itself is greedy."
+        )
+        scale = float(self._tree.loss[0] / self._tree.weight[0]) + alpha
+        self._certify(
+            Certificate(
+                "exact over subtrees",
+                objective=objective,
+                bound=objective,
+                scale=scale,
+                tol=0.0,
+                iterations=self.n_leaves_ - 1,
+                seconds=clock.seconds,
+                note=note,
+                claim="best pruning of this tree",
+            )
+        )
+
+    def _alphas(self) -> Array:
+        if self._collapse is None:
+            self._collapse = collapse_alphas(self._tree)
+        return self._collapse
+
+    def cost_complexity_path(self) -> PruningPath:
+        """All subtrees that are optimal for some alpha, from the grown tree to its root.
+
+        Returns
+        -------
+        PruningPath
+            `alphas`, and for the optimal subtree at each of them its `n_leaves` and its `risks` (weighted
+            mean impurity).
+        """
+        check_is_fitted(self)
+        return pruning_path(self._tree, self._alphas())
+
+    def pruned(self, alpha: float) -> Any:
+        """A new fitted tree: the subtree with the least mean impurity + alpha · leaves.
+
+        Parameters
+        ----------
+        alpha : float
+            Price of a leaf.
+
+        Returns
+        -------
+        estimator
+            Of the same class; this tree stays as it is.
+        """
+        check_is_fitted(self)
+        check_real("alpha", alpha, low=0)
+        clock = Progress()
+        new = copy.copy(self)
+        new._alphas()
+        new._prune(float(alpha), clock)
+        return new
+
+    def _table(self, X: Any) -> Matrix:
+        check_is_fitted(self)
+        return self._categories.transform(self, X)
+
+    def apply(self, X: Any) -> Array:
+        """Number of the leaf of each row.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
+        table = self._table(X)
+        return np.asarray(self._tree.apply(table, self._walk_threads(table))[:, 0])
+
+    def decision_path(self, X: Any) -> Any:
+        """Which nodes each row visits.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        sparse matrix of shape (n_samples, n_nodes_)
+        """
+        at = self.apply(X).astype(np.int64)
+        above = parents(self._tree)
+        rows, nodes, row = [], [], np.arange(at.shape[0])
+        while row.size:
+            rows.append(row)
+            nodes.append(at)
+            at = above[at]
+            row, at = row[at >= 0], at[at >= 0]
+        r, c = np.concatenate(rows), np.concatenate(nodes)
+        shape = (int(r.max()) + 1, self.n_nodes_)
+        return sp.csr_matrix((np.ones(r.shape[0], dtype=np.int8), (r, c)), shape=shape)
+
+    def permutation_importance(
+        self, X: Any, y: Any, sample_weight: Any = None, n_repeats: int = 5, random_state: Any = 0
+    ) -> dict[str, Array]:
+        """Rise of the error when the values of one feature are permuted.
+
+        The error is the share of wrong classes, or the mean squared distance. Give rows the tree was not grown on:
+        on its own rows it shows what the tree uses, not what helps on new ones.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Rows.
+        y : array of shape (n_samples,)
+            Their target.
+        sample_weight : array of shape (n_samples,), optional
+            Weights of the rows.
+        n_repeats : int, default=5
+            Permutations of each feature.
+        random_state : int or RandomState, default=0
+            For the permutations.
+
+        Returns
+        -------
+        dict
+            ``importances_mean`` and ``importances_std`` (over the permutations) and ``importances`` of shape
+            (n_features, n_repeats).
+        """
+        check_real("n_repeats", n_repeats, low=1, integer=True)
+        table = dense(self._table(X))
+        truth = self._truth(column_or_1d(y, warn=True))
+        if truth.shape[0] != table.shape[0]:
+            raise ValueError(
+                f"X and y must have the same number of rows: X has {table.shape[0]}, y has {truth.shape[0]}."
+            )
+        weight = check_sample_weight(sample_weight, table.shape[0])
+        kept = weight > 0
+        if not kept.all():
+            table, truth, weight = table[kept], truth[kept], weight[kept]
+        nobody = np.zeros((1, (table.shape[0] + 7) // 8), dtype=np.uint8)  # the tree drew no row: all of them test it
+        rng = check_random_state(random_state)
+        rise = [
+            self._tree.permutation_importance(
+                np.ascontiguousarray(table), nobody, truth, weight, int(rng.randint(2**31 - 1)), n_threads(self.n_jobs)
+            )[0]
+            for _ in range(n_repeats)
+        ]
+        return importances(np.array(rise))
+
+    def _truth(self, y: Array) -> Array:
+        """Targets as the error of a leaf counts them: numbers, or numbers of classes."""
+        raise TypeError(f"{type(self).__name__} must say how its targets are counted.")
+
+    def rules(self, precision: int = 4, max_depth: int | None = None) -> str:
+        """The tree as indented text.
+
+        Parameters
+        ----------
+        precision : int, default=4
+            Significant digits of thresholds and values.
+        max_depth : int, optional
+            Deepest level shown.
+
+        Returns
+        -------
+        str
+        """
+        check_is_fitted(self)
+        return rule_text(self, precision, max_depth)
+
+    def leaf_intervals(self, level: float = 0.95) -> list[LeafInterval]:
+        """Every leaf with its rows, its value and a confidence interval.
+
+        The interval holds for rows that did not choose the tree; on the training rows it is optimistic.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Coverage: Clopper–Pearson for the share of the most frequent class, Student's t for a mean.
+
+        Returns
+        -------
+        list of LeafInterval
+        """
+        check_is_fitted(self)
+        check_real("level", level, low=0, high=1, open_low=True, open_high=True)
+        return leaf_intervals(self, level)
+
+    def plot(self, ax: Any = None, max_depth: int | None = None, precision: int = 3) -> Any:
+        """Draw the tree.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw; a figure of a fitting size is made if it is not given.
+        max_depth : int, optional
+            Deepest level drawn; what lies below is hinted at.
+        precision : int, default=3
+            Significant digits.
+
+        Returns
+        -------
+        matplotlib axes
+        """
+        check_is_fitted(self)
+        return draw_tree(self, ax, max_depth, precision)

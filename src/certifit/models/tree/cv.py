@@ -1,0 +1,298 @@
+"""Decision trees pruned by cross-validation.
+
+One tree is grown for each fold; its weakest links give its optimal subtree for every alpha at once, so the
+error of all alphas on the left-out rows costs one pass. The tree grown on all rows is pruned at the winner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from scipy.special import xlogy
+from sklearn.base import clone
+
+from certifit._types import Array
+from certifit.evaluation.splits.folds import splits
+from certifit.models.tree.base import CLASS_WEIGHT, COLUMNS, FEATURES, STOPPING, THREADS, BaseTree
+from certifit.models.tree.model import DecisionTreeClassifier, DecisionTreeRegressor
+from certifit.models.tree.pruning import parents, range_of_use
+from certifit.models.tree.rows import Rows, read_classes, read_numbers
+
+__all__ = ["DecisionTreeClassifierCV", "DecisionTreeRegressorCV"]
+
+FOLDS = """
+    cv : int, splitter or list of (train, test), default=5
+        An integer deals distinct rows into folds by their content, so that copies of a row share a fold.
+    one_standard_error : bool, default=False
+        Take the smallest tree whose error is within one standard error of the least one."""
+
+ATTRIBUTES = """
+    alpha_ : float
+        The chosen price of a leaf.
+    alphas_, n_leaves_path_ : array
+        Candidates, and the size of the tree at each of them.
+    cv_errors_, cv_standard_errors_ : array
+        Mean error on the left-out rows at each candidate, and its standard error over the folds.
+    certificate_ : Certificate
+        ``"exact over subtrees"``.
+"""
+
+
+class _PrunedByFolds(BaseTree):
+    """Choice of alpha; a subclass supplies the plain tree and the loss of its predictions."""
+
+    def _plain(self) -> Any:
+        parameters = self.get_params(deep=False)
+        for name in ("cv", "one_standard_error"):
+            parameters.pop(name)
+        kind = DecisionTreeClassifier if isinstance(self, DecisionTreeClassifier) else DecisionTreeRegressor
+        return kind(**{name: clone(value, safe=False) for name, value in parameters.items()}, ccp_alpha=0.0)
+
+    def _rows(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+        """The checked rows of the fit."""
+        raise TypeError(f"{type(self).__name__} must say what its targets are.")
+
+    def _losses(self, tree: Any, y: Array) -> Any:
+        """A function (nodes, rows) → loss of predicting the value of a node for a row."""
+        raise TypeError(f"{type(self).__name__} must say what it loses.")
+
+    def _choose(self, X: Any, y: Any, sample_weight: Any) -> None:
+        """Sets `alpha_` and the error curve, and this tree to the pruned one."""
+        rows = self._rows(X, y, sample_weight)
+        if rows.X.shape[0] == 1:
+            raise ValueError("n_samples = 1: cross-validation needs at least two rows. Use the tree without CV.")
+        columns = self._categories.columns
+        plain = self._plain().set_params(categorical_features=columns or None)
+        full = clone(plain).fit(rows.X, self._labels(rows.y), rows.weight)
+        path = full.cost_complexity_path()
+        # Between two steps of the path every alpha gives the same tree: the geometric middle stands for all.
+        upper = np.append(path.alphas[1:], np.inf)
+        alphas = np.sqrt(path.alphas) * np.sqrt(np.where(np.isinf(upper), path.alphas, upper))
+        errors = []
+        for train, test in self._folds(rows, y):
+            tree = clone(plain).fit(rows.X[train], self._labels(rows.y[train]), rows.weight[train])
+            errors.append((self._curve(tree, rows, test, alphas), rows.weight[test].sum()))
+        curves, share = np.array([curve for curve, _ in errors]), np.array([w for _, w in errors])
+        mean = share @ curves / share.sum()
+        deviation = np.sqrt(np.maximum(share @ (curves - mean) ** 2 / share.sum(), 0.0))
+        self.alphas_, self.n_leaves_path_, self.cv_errors_ = alphas, path.n_leaves, mean
+        self.cv_standard_errors_ = deviation / np.sqrt(max(len(errors) - 1, 1))
+        best = int(np.flatnonzero(mean <= mean.min() * (1 + 1e-12))[-1])  # the smallest tree among equals
+        if self.one_standard_error:
+            best = int(np.flatnonzero(mean <= mean[best] + self.cv_standard_errors_[best])[-1])
+        self.alpha_ = float(alphas[best])
+        chosen = full.pruned(self.alpha_)
+        categories = self._categories
+        for name, value in vars(chosen).items():
+            if name.startswith("_") or name.endswith("_"):
+                setattr(self, name, value)
+        self._categories = categories
+
+    def _folds(self, rows: Any, y: Any) -> Iterator[tuple[Array, Array]]:
+        """Pairs (train, test) among the rows of positive weight."""
+        if self.cv is None or isinstance(self.cv, (int, np.integer)):
+            yield from splits(self.cv, rows.X, rows.y.astype(np.float64), rows.weight)
+            return
+        place = np.cumsum(rows.kept) - 1  # explicit splits number the rows as given
+        for train, test in splits(self.cv, np.zeros((rows.kept.shape[0], 1)), np.asarray(y), rows.weight):
+            train, test = place[train[rows.kept[train]]], place[test[rows.kept[test]]]
+            if train.size and test.size:
+                yield train, test
+
+    def _labels(self, y: Array) -> Array:
+        return y
+
+    def _curve(self, tree: Any, rows: Any, test: Array, alphas: Array) -> Array:
+        """Weighted mean error on the left-out rows for each alpha."""
+        low, high = range_of_use(tree._tree, tree._alphas())
+        first = np.searchsorted(alphas, low, side="left")
+        last = np.searchsorted(alphas, high, side="left")
+        above = parents(tree._tree)
+        weight = rows.weight[test] / rows.weight[test].sum()
+        node, row = tree.apply(rows.X[test]).astype(np.int64), np.arange(test.shape[0])
+        total = np.zeros(alphas.shape[0] + 1)
+        loss = self._losses(tree, rows.y[test])
+        while row.size:  # from the leaf to the root: each node serves a range of alphas
+            serves = first[node] < last[node]
+            n, r = node[serves], row[serves]
+            value = weight[r] * loss(n, r)
+            np.add.at(total, first[n], value)
+            np.add.at(total, last[n], -value)
+            node = above[node]
+            row, node = row[node >= 0], node[node >= 0]
+        return np.asarray(np.cumsum(total)[:-1])
+
+
+class DecisionTreeClassifierCV(_PrunedByFolds, DecisionTreeClassifier):  # noqa: D101 - the text is put together below
+    __doc__ = f"""Decision tree for classes, pruned at the alpha with the fewest errors on left-out rows.
+
+    Parameters
+    ----------
+    criterion : {{"gini", "entropy", "misclassification"}}, default="gini"
+        Impurity for growth and pruning.{FOLDS}{STOPPING}{FEATURES}{CLASS_WEIGHT}{COLUMNS}{THREADS}
+    Attributes
+    ----------{ATTRIBUTES}
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit import DecisionTreeClassifierCV
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(size=(300, 3))
+    >>> y = (X[:, 0] > 0.5) ^ (rng.uniform(size=300) < 0.1)  # one true split, and noise
+    >>> DecisionTreeClassifierCV().fit(X, y).n_leaves_
+    2
+    """
+
+    def __init__(
+        self,
+        criterion: str = "gini",
+        *,
+        cv: Any = 5,
+        one_standard_error: bool = False,
+        max_depth: int | None = None,
+        min_samples_split: float = 2,
+        min_samples_leaf: float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_leaves: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        max_features: Any = None,
+        class_weight: Any = None,
+        categorical_features: Any = None,
+        monotone_constraints: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.criterion = criterion
+        self.cv = cv
+        self.one_standard_error = one_standard_error
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_leaves = max_leaves
+        self.min_impurity_decrease = min_impurity_decrease
+        self.max_features = max_features
+        self.class_weight = class_weight
+        self.categorical_features = categorical_features
+        self.monotone_constraints = monotone_constraints
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> DecisionTreeClassifierCV:
+        """Grow, choose alpha on the folds, and prune.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Features; NaN is a missing value.
+        y : array of shape (n_samples,)
+            Classes.
+        sample_weight : array of shape (n_samples,), optional
+            A weight of 2 counts a row twice, a weight of 0 drops it.
+
+        Returns
+        -------
+        self
+        """
+        self._choose(X, y, sample_weight)
+        return self
+
+    def _rows(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+        return read_classes(self, X, y, sample_weight)
+
+    def _labels(self, y: Array) -> Array:
+        return np.asarray(self.classes_[y])
+
+    def _losses(self, tree: Any, y: Array) -> Any:
+        labels = self.classes_[y]
+        said = tree.classes_[np.argmax(tree._tree.values, axis=1)]
+        return lambda node, row: (said[node] != labels[row]).astype(np.float64)
+
+
+class DecisionTreeRegressorCV(_PrunedByFolds, DecisionTreeRegressor):  # noqa: D101 - the text is put together below
+    __doc__ = f"""Decision tree for numbers, pruned at the alpha with the least error on left-out rows.
+
+    The error is that of the criterion: squared, absolute, or the Poisson deviance.
+
+    Parameters
+    ----------
+    criterion : {{"squared", "absolute", "poisson"}}, default="squared"
+        Impurity for growth and pruning.{FOLDS}{STOPPING}{FEATURES}{COLUMNS}{THREADS}
+    Attributes
+    ----------{ATTRIBUTES}
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit import DecisionTreeRegressorCV
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(size=(300, 3))
+    >>> y = np.where(X[:, 0] > 0.5, 2.0, 0.0) + 0.3 * rng.normal(size=300)
+    >>> DecisionTreeRegressorCV(one_standard_error=True).fit(X, y).n_leaves_
+    2
+    """
+
+    def __init__(
+        self,
+        criterion: str = "squared",
+        *,
+        cv: Any = 5,
+        one_standard_error: bool = False,
+        max_depth: int | None = None,
+        min_samples_split: float = 2,
+        min_samples_leaf: float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_leaves: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        max_features: Any = None,
+        categorical_features: Any = None,
+        monotone_constraints: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.criterion = criterion
+        self.cv = cv
+        self.one_standard_error = one_standard_error
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_leaves = max_leaves
+        self.min_impurity_decrease = min_impurity_decrease
+        self.max_features = max_features
+        self.categorical_features = categorical_features
+        self.monotone_constraints = monotone_constraints
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> DecisionTreeRegressorCV:
+        """Grow, choose alpha on the folds, and prune.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Features; NaN is a missing value.
+        y : array of shape (n_samples,)
+            Target.
+        sample_weight : array of shape (n_samples,), optional
+            A weight of 2 counts a row twice, a weight of 0 drops it.
+
+        Returns
+        -------
+        self
+        """
+        self._choose(X, y, sample_weight)
+        return self
+
+    def _rows(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+        return read_numbers(self, X, y, sample_weight)
+
+    def _losses(self, tree: Any, y: Array) -> Any:
+        value = tree._tree.values[:, 0]
+        if self.criterion == "absolute":
+            return lambda node, row: np.abs(value[node] - y[row])
+        if self.criterion == "poisson":
+            rate = np.maximum(value, 1e-300)
+            return lambda node, row: xlogy(y[row], y[row] / rate[node]) - y[row] + rate[node]
+        return lambda node, row: (value[node] - y[row]) ** 2

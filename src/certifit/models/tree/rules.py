@@ -1,0 +1,129 @@
+"""A tree in words: questions, rules, and what each leaf says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from certifit.models.tree.growing import feature_labels
+
+__all__ = ["LeafInterval", "leaf_intervals", "leaf_text", "questions", "rule_text"]
+
+SHOWN = 6
+"""Categories listed before the rest are counted."""
+
+
+@dataclass(frozen=True)
+class LeafInterval:
+    """What a leaf says and how sure it is.
+
+    Parameters
+    ----------
+    leaf : int
+        Number of the leaf, as given by `apply`.
+    count : float
+        Training rows, counted by weight.
+    value : object
+        The predicted class, or the predicted number.
+    estimate : float
+        Share of that class among the rows of the leaf, or the predicted number.
+    low, high : float
+        Confidence interval of the estimate.
+    """
+
+    leaf: int
+    count: float
+    value: Any
+    estimate: float
+    low: float
+    high: float
+
+
+def questions(model: Any, node: int, precision: int) -> tuple[str, str]:
+    """What holds on the left and on the right of an inner node."""
+    tree = model._tree
+    j = int(tree.feature[node])
+    name = feature_labels(model)[j]
+    missing = " or missing" if model._missing_seen(j) else ""
+    to_left, to_right = (missing, "") if tree.missing_left[node] else ("", missing)
+    if tree.is_categorical[node]:
+        goes = tree.left_categories(node)
+        levels = model._categories.levels[j]
+        sides = ([v for v, g in zip(levels, goes, strict=False) if g == side] for side in (True, False))
+        left, right = (_listed(side) for side in sides)
+        return f"{name} in {left}{to_left}", f"{name} in {right}{to_right}"
+    threshold = float(tree.threshold[node])
+    if np.isinf(threshold):
+        return f"{name} known", f"{name} missing"
+    return f"{name} <= {threshold:.{precision}g}{to_left}", f"{name} > {threshold:.{precision}g}{to_right}"
+
+
+def _listed(values: list[Any]) -> str:
+    shown = ", ".join(f"{v:g}" if isinstance(v, float) else str(v) for v in values[:SHOWN])
+    return "{" + shown + (f", … {len(values) - SHOWN} more" if len(values) > SHOWN else "") + "}"
+
+
+def leaf_text(model: Any, node: int, precision: int) -> str:
+    """Prediction and rows of a node."""
+    tree = model._tree
+    weight = float(tree.weight[node])
+    count = f"{weight:.{max(precision, 6)}g} row{'' if weight == 1 else 's'}"
+    values = tree.values[node]
+    if hasattr(model, "classes_"):
+        best = int(np.argmax(values))
+        return f"{model.classes_[best]} ({count}, {100 * values[best]:.0f}%)"
+    return f"{values[0]:.{precision}g} ({count})"
+
+
+def rule_text(model: Any, precision: int, max_depth: int | None) -> str:
+    """The tree, one line a branch, indented by depth."""
+    tree = model._tree
+    leaf, left = tree.is_leaf, tree.left
+    if leaf[0]:
+        return f"always: {leaf_text(model, 0, precision)}"
+    lines: list[str] = []
+    stack = [(0, 0, "")]
+    while stack:
+        node, depth, text = stack.pop()
+        indent = "|   " * max(depth - 1, 0)
+        hidden = max_depth is not None and depth >= max_depth
+        if leaf[node] or hidden:
+            more = "" if leaf[node] else " …"
+            lines.append(f"{indent}{text}: {leaf_text(model, node, precision)}{more}")
+            continue
+        if text:
+            lines.append(f"{indent}{text}")
+        yes, no = questions(model, node, precision)
+        stack.append((int(left[node]) + 1, depth + 1, no))
+        stack.append((int(left[node]), depth + 1, yes))
+    return "\n".join(lines)
+
+
+def leaf_intervals(model: Any, level: float) -> list[LeafInterval]:
+    """One entry for each leaf, in the order of their numbers."""
+    tree = model._tree
+    found = []
+    for node in np.flatnonzero(tree.is_leaf).tolist():
+        count, values = float(tree.weight[node]), tree.values[node]
+        tail = 0.5 * (1 - level)
+        if hasattr(model, "classes_"):
+            best = int(np.argmax(values))
+            share = float(values[best])
+            hits, misses = share * count, (1 - share) * count
+            low = float(stats.beta.ppf(tail, hits, misses + 1)) if hits > 0 else 0.0
+            high = float(stats.beta.ppf(1 - tail, hits + 1, misses)) if misses > 1e-12 * count else 1.0
+            found.append(LeafInterval(node, count, model.classes_[best], share, low, high))
+            continue
+        value = float(values[0])
+        if count > 1 and model.criterion != "absolute":
+            spread = (
+                float(tree.loss[node]) / (count - 1) if model.criterion == "squared" else value * count / (count - 1)
+            )
+            half = float(stats.t.ppf(1 - tail, count - 1)) * np.sqrt(spread / count)
+        else:  # one row says nothing about spread, and a mean distance gives no variance
+            half = np.inf
+        found.append(LeafInterval(node, count, value, value, value - half, value + half))
+    return found

@@ -1,0 +1,231 @@
+"""From arrays to grown trees: fixed-point statistics, growth options, and growth itself.
+
+Weights and targets enter the native code in fixed point: scaled by a power of two and rounded to integers
+whose sums are exact in double precision. So the worth of a split does not depend on the order of the rows,
+and a row of weight 2 is two rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+import certifit._native.tree as native
+from certifit._types import Array
+from certifit.data.gate import check_real
+from certifit.models.tree.growing import Categories, TreeArrays
+
+__all__ = ["SERIAL", "SERIAL_WALKS", "Growth", "encode", "grow", "target_of_classes", "target_of_numbers"]
+
+EMPTY = np.empty(0)
+SERIAL = 20_000
+"""Below this number of entries of X one thread is faster than two."""
+SERIAL_WALKS = 100_000
+"""The same for prediction: rows times trees."""
+
+
+@dataclass
+class Growth:
+    """When to stop growing, in the units of the native code."""
+
+    max_depth: int | None = None
+    min_samples_split: float = 2
+    min_samples_leaf: float = 1
+    min_weight_fraction_leaf: float = 0.0
+    max_leaves: int | None = None
+    min_impurity_decrease: float = 0.0
+    max_features: Any = None
+    monotone: Array = field(default_factory=lambda: np.empty(0, dtype=np.int8))
+
+    @classmethod
+    def of(cls, estimator: Any, names: Any, n_features: int, total: float) -> Growth:
+        """Checked options of an estimator; `total` is the weight of all rows."""
+        for name in ("max_depth", "max_leaves"):
+            if getattr(estimator, name) is not None:
+                check_real(name, getattr(estimator, name), low=1, integer=True)
+        check_real("min_impurity_decrease", estimator.min_impurity_decrease, low=0)
+        return cls(
+            max_depth=estimator.max_depth,
+            min_samples_split=_rows("min_samples_split", estimator.min_samples_split, total),
+            min_samples_leaf=_rows("min_samples_leaf", estimator.min_samples_leaf, total),
+            min_weight_fraction_leaf=float(
+                check_real("min_weight_fraction_leaf", estimator.min_weight_fraction_leaf, low=0, high=0.5)
+            ),
+            max_leaves=estimator.max_leaves,
+            min_impurity_decrease=float(estimator.min_impurity_decrease),
+            max_features=_feature_count(estimator.max_features, n_features),
+            monotone=_signs(estimator.monotone_constraints, names, n_features),
+        )
+
+    def options(self, exponent: int, threads: int) -> Any:
+        """The native options; impurities are measured in 2^exponent."""
+        depth = (1 << 30) if self.max_depth is None else min(int(self.max_depth), 1 << 30)
+        return native.Options(
+            depth,
+            self.min_samples_split,
+            self.min_samples_leaf,
+            self.min_weight_fraction_leaf,
+            int(self.max_leaves or 0),
+            float(np.ldexp(self.min_impurity_decrease, -exponent)),
+            int(self.max_features),
+            self.monotone,
+            threads,
+        )
+
+
+@dataclass
+class FixedTarget:
+    """A native target; its values and impurities are measured in these powers of two."""
+
+    native: Any
+    value_exponent: int = 0
+    loss_exponent: int = 0
+    weight_unit: float = 1.0
+
+
+def fixed_point(weight: Array) -> tuple[Array, float]:
+    """Weights as integers with an exact sum, and the power of two they were multiplied by."""
+    total = math.fsum(weight)
+    if total <= 2.0**52 and not np.mod(weight, 1.0).any():
+        return weight, 1.0
+    scale = 2.0 ** (51 - math.ceil(math.log2(total)))
+    return np.rint(weight * scale), scale
+
+
+def target_of_classes(criterion: str, labels: Array, class_weight: Array, weight: Array, draws: int) -> FixedTarget:
+    """Classes 0, 1, …; each draw of row i weighs weight[i] · class_weight[labels[i]]."""
+    weights, scale = fixed_point(weight * class_weight[labels])
+    total = float(weights.sum()) if draws == 0 else draws * float(weights.max())
+    size_of = np.divide(1.0, class_weight * scale, out=np.zeros_like(class_weight), where=class_weight > 0)
+    made = native.Target(
+        criterion,
+        labels.astype(np.uint16),
+        int(class_weight.shape[0]),
+        EMPTY,
+        EMPTY,
+        np.ascontiguousarray(weights),
+        size_of,
+        total <= 2.0**26,
+        1.0,
+    )
+    return FixedTarget(made, weight_unit=1.0 / scale)
+
+
+def target_of_numbers(criterion: str, y: Array, weight: Array, draws: int) -> FixedTarget:
+    """Real targets, scaled by a power of two to about [−1, 1]."""
+    least, most = float(y.min()), float(y.max())
+    if criterion == "poisson" and least < 0:
+        row = int(np.argmin(y))
+        raise ValueError(f"criterion='poisson' needs targets >= 0; y is {least:g} at row {row}.")
+    center = 0.0 if criterion == "poisson" else 0.5 * least + 0.5 * most
+    # Two exponents: one brings the targets near 1, one their distances from the center, so that neither
+    # overflows nor loses bits.
+    exponent = math.frexp(max(abs(least), abs(most)))[1]
+    spread = math.frexp(max(most - center, center - least))[1]
+    offset = np.ldexp(y - center, -spread)
+    weights, scale = fixed_point(weight)
+    total = float(weights.sum()) if draws == 0 else float(draws) * float(weights.max())
+    integral = scale == 1.0
+    bits = 2.0 ** (51 - math.ceil(math.log2(max(total / scale, 1.0))))
+    if criterion == "absolute":
+        bits = bits if integral else 2.0**40
+        fixed, unit = np.rint(offset * bits), math.ldexp(1.0 / bits, spread - exponent)
+    else:
+        # Integer weights multiply the rounded target, so that a weight is exactly a repetition.
+        fixed = weights * np.rint(offset * bits) if integral else np.rint(weight * offset * bits)
+        unit = math.ldexp(scale / bits, spread - exponent)
+        unit = unit if criterion == "poisson" else unit * unit
+    made = native.Target(
+        criterion,
+        np.empty(0, dtype=np.uint16),
+        1,
+        np.ldexp(y, -exponent),
+        np.ascontiguousarray(fixed),
+        np.ascontiguousarray(weights),
+        np.array([1.0 / scale]),
+        integral and total <= 2.0**26,
+        max(unit, 1e-300),
+    )
+    return FixedTarget(made, exponent, 2 * exponent if criterion == "squared" else exponent, 1.0 / scale)
+
+
+def encode(
+    X: Array, categories: Categories, max_bins: int, presort: bool, threads: int, weight: Array | None = None
+) -> Any:
+    """The coded table of the training rows; max_bins = 0 keeps every distinct value."""
+    flags = np.zeros(X.shape[1], dtype=np.uint8)
+    flags[categories.columns] = 1
+    return native.encode(np.asfortranarray(X), EMPTY if weight is None else weight, flags, max_bins, presort, threads)
+
+
+def grow(
+    table: Any,
+    target: FixedTarget,
+    growth: Growth,
+    categories: Categories,
+    n_features: int,
+    seeds: Array,
+    threads: int,
+    draws: int = 0,
+    chances: Array = EMPTY,
+    order: Array = np.empty(0, dtype=np.uint32),  # noqa: B008 - never written to
+) -> tuple[TreeArrays, Array]:
+    """Trees for the seeds, and which rows each of them drew (a bit for each row; empty: all)."""
+    options = growth.options(target.loss_exponent, threads)
+    *arrays, bags = native.grow(table, target.native, options, seeds, draws, np.ascontiguousarray(chances), order)
+    nodes, bits, start, bits_start, values, loss, weight, depth = arrays
+    counts = np.zeros(n_features, dtype=np.uint32)
+    counts[categories.columns] = categories.counts
+    with np.errstate(over="ignore", under="ignore"):  # the square of a huge or tiny target has no better value
+        values = np.ldexp(values, target.value_exponent) if target.value_exponent else values
+        loss = np.ldexp(loss * target.weight_unit, target.loss_exponent)
+    weight *= target.weight_unit
+    return TreeArrays(nodes, bits, start, bits_start, values, loss, weight, depth, counts), bags
+
+
+def _rows(name: str, value: Any, total: float) -> float:
+    check_real(name, value, low=0, open_low=True)
+    # As in scikit-learn, a fraction counts in parts of all rows.
+    return float(np.ceil(value * total)) if isinstance(value, (float, np.floating)) and value < 1 else float(value)
+
+
+def _feature_count(value: Any, d: int) -> int:
+    if value is None:
+        return d
+    if isinstance(value, str):
+        if value not in ("sqrt", "log2"):
+            raise ValueError(
+                "max_features must be 'sqrt', 'log2', a number of columns, a share of them in (0, 1] or None; "
+                f"got {value!r}."
+            )
+        return max(1, int(math.sqrt(d) if value == "sqrt" else math.log2(d)))
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        return min(int(check_real("max_features", value, low=1, integer=True)), d)
+    check_real("max_features", value, low=0, high=1, open_low=True)
+    return max(1, int(value * d))
+
+
+def _signs(given: Any, names: Any, d: int) -> Array:
+    if given is None:
+        return np.empty(0, dtype=np.int8)
+    if isinstance(given, dict):
+        known = list(range(d)) if names is None else [*names]
+        unknown = [key for key in given if key not in known and not (isinstance(key, int) and 0 <= key < d)]
+        if unknown:
+            raise ValueError(f"monotone_constraints names {unknown[0]!r}, which is not a column of X.")
+        signs = [0] * d
+        for key, sign in given.items():
+            signs[known.index(key) if key in known else int(key)] = sign
+    else:
+        signs = list(given) if isinstance(given, Iterable) else [given]
+    if len(signs) != d or any(sign not in (-1, 0, 1) for sign in signs):
+        raise ValueError(
+            f"monotone_constraints must hold −1, 0 or 1 for each of the {d} features, or be a dictionary of "
+            "the constrained "
+            f"ones; got {given!r}."
+        )
+    return np.array(signs, dtype=np.int8) if any(signs) else np.empty(0, dtype=np.int8)

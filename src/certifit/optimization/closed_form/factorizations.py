@@ -1,0 +1,328 @@
+"""Factorizations of least-squares problems: Cholesky, orthogonal with singular values, dual, and iterative.
+
+`factorize` chooses from shape and conditioning, so that easy problems are fast and hard ones right.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.linalg import cho_solve, qr, solve_triangular, svd
+from scipy.sparse.linalg import LinearOperator, lsmr
+
+from certifit._types import Array
+from certifit.optimization.closed_form.normal_equations import (
+    CHOLESKY_LIMIT,
+    EPS,
+    GRAM_BYTES,
+    LARGEST_DENSE,
+    SINGLE_LIMIT,
+    NormalEquations,
+    cholesky_condition,
+)
+
+
+class Factor(Protocol):
+    """H⁻¹, to the accuracy of its factorization."""
+
+    method: str
+    rank: int
+    condition: float
+
+    def start(self) -> Array:
+        """First coefficients."""
+
+    def solve(self, g: Array) -> Array:
+        """H⁻¹ g"""
+
+    def half(self, B: Array) -> Array:
+        """F with FᵀF = BᵀH⁻¹B"""
+
+
+class CholeskyFactor:
+    """RᵀR = H with unit diagonal; columns that do not matter have coefficient zero."""
+
+    def __init__(self, problem: NormalEquations, R: Array, unit: Array, condition: float, method: str) -> None:
+        self.R, self.unit, self.condition, self.method = R, unit, condition, method
+        self.moment = problem.moment
+        self.rank = int((unit > 0).sum())
+
+    def start(self) -> Array:
+        return self.solve(self.moment)
+
+    def solve(self, g: Array) -> Array:
+        out: Array = self.unit * cho_solve((self.R, False), self.unit * g, check_finite=False)
+        return out
+
+    def half(self, B: Array) -> Array:
+        out: Array = solve_triangular(self.R, self.unit[:, None] * B, trans="T", check_finite=False)
+        return out
+
+
+class SingularValues:
+    """V S² Vᵀ = H in the coordinates of the equilibrated columns, D w; truncated at the numerical rank."""
+
+    method = "svd"
+
+    def __init__(self, problem: NormalEquations, T: Array, z: Array, D: Array, tolerance: float) -> None:
+        U, S, Vt = _svd(T)
+        self.rank = int((tolerance * S[:1] < S).sum()) if S.size and S[0] > 0 else 0
+        self.S, self.Vt, self.D = S[: self.rank], Vt[: self.rank], D
+        self.condition = float(S[0] / S[self.rank - 1]) if self.rank else 1.0
+        self.first = (U[:, : self.rank].T @ z) / self.S
+        self.minimum: tuple[Array, Array] | None = None
+        if 0 < self.rank < D.shape[0]:
+            # V₁ᵀD w = c has many solutions; with D V₁ = Q T (thin) the one of least norm is Q T⁻ᵀ c. The
+            # norm is that of the coefficients in the units of the caller.
+            units = np.ones(D.shape[0]) if problem.units is None else problem.units / problem.units.max()
+            Q, T1 = np.linalg.qr((D * units)[:, None] * self.Vt.T)
+            self.minimum = units[:, None] * Q, T1
+
+    def _coefficients(self, c: Array) -> Array:
+        if self.rank == 0:
+            return np.zeros(self.D.shape[0])
+        if self.minimum is None:
+            return np.asarray(self.Vt.T @ c / self.D)
+        Q, T = self.minimum
+        return np.asarray(Q @ solve_triangular(T, c, trans="T", check_finite=False))
+
+    def start(self) -> Array:
+        return self._coefficients(self.first)
+
+    def solve(self, g: Array) -> Array:
+        return self._coefficients((self.Vt @ (g / self.D)) / self.S / self.S)
+
+    def half(self, B: Array) -> Array:
+        return np.asarray((self.Vt @ (B / self.D[:, None])) / self.S[:, None])
+
+
+class DualCholesky:
+    """K = A diag(1/l2) Aᵀ + I, n×n: w = diag(1/l2) Aᵀ K⁻¹ b."""
+
+    method = "dual cholesky"
+
+    def __init__(self, problem: NormalEquations) -> None:
+        self.problem, X = problem, problem.X
+        self.rank = problem.d
+        self.root = np.sqrt(problem.p)
+        inverse = np.where(problem.spread > 0, 1.0 / problem.l2, 0.0)
+        self.inverse = inverse
+        n, d = problem.n, problem.d
+        if problem.sparse:
+            scaled = X @ sp.diags_array(inverse)
+            K = np.asarray((scaled @ X.T).toarray(), dtype=np.float64)
+            if problem.fit_intercept:
+                cross = np.asarray(scaled @ problem.mean)
+                K += float(problem.mean @ (inverse * problem.mean)) - cross - cross[:, None]
+        else:
+            K = np.zeros((n, n))
+            step = max(16, GRAM_BYTES // (8 * max(n, 1)))
+            for start in range(0, d, step):
+                columns = slice(start, start + step)
+                part = np.asarray(X[:, columns], dtype=np.float64) - problem.mean[columns]
+                part *= np.sqrt(inverse[columns])
+                K += part @ part.T
+        K *= self.root * self.root[:, None]
+        if problem.fit_intercept:  # A has no part along √p; what rounding of the means left there goes
+            u = self.root / np.linalg.norm(self.root)
+            Ku = K @ u
+            K -= np.outer(u, Ku) + np.outer(Ku - float(u @ Ku) * u, u)
+        K[np.diag_indices(n)] += 1.0
+        self.R, condition = cholesky_condition(K)
+        self.condition = float(np.sqrt(condition))
+
+    def _adjoint(self, a: Array) -> Array:
+        q = self.root * a
+        return np.asarray(self.problem.X.T @ q - self.problem.mean * q.sum(), dtype=np.float64)
+
+    def start(self) -> Array:
+        b = self.root * (self.problem.y - self.problem.y_mean)
+        self.a = cho_solve((self.R, False), b, check_finite=False)
+        return self.inverse * self._adjoint(self.a)
+
+    def _rest(self, w: Array, b: float) -> Array:
+        """The dual residual b − Aw − a for w = diag(1/l2) Aᵀa; half its square is the duality gap."""
+        return np.asarray(self.root * (self.problem.y - b - self.problem.X @ w) - self.a)
+
+    def again(self, w: Array, b: float) -> Array:
+        """The correction of w by way of the dual variables: H⁻¹∇ would cancel where l2 is small."""
+        step = cho_solve((self.R, False), self._rest(w, b), check_finite=False)
+        self.a = self.a + step
+        return self.inverse * self._adjoint(step)
+
+    def gap(self, w: Array, b: float) -> float:
+        """The duality gap between w and its dual variables."""
+        g = self._rest(w, b)
+        return 0.5 * float(g @ g)
+
+    def solve(self, g: Array) -> Array:
+        # H⁻¹ = Λ − ΛAᵀK⁻¹AΛ with Λ = diag(1/l2)
+        v = self.inverse * g
+        Av = self.root * (self.problem.X @ v - self.problem.mean @ v)
+        out: Array = v - self.inverse * self._adjoint(cho_solve((self.R, False), Av, check_finite=False))
+        return out
+
+    def half(self, B: Array) -> Array:
+        # The orthogonal factor serves the rare wish for H⁻¹ itself.
+        return orthogonal(self.problem).half(B)
+
+    def hat(self) -> Array:
+        inverse = cho_solve((self.R, False), np.eye(self.problem.n), check_finite=False)
+        return np.asarray(np.eye(self.problem.n) - inverse)
+
+    def hat_diagonal(self) -> Array:
+        half = solve_triangular(self.R, np.eye(self.problem.n), trans="T", check_finite=False)
+        return np.asarray(1.0 - np.einsum("ij,ij->j", half, half))
+
+
+class IterativeLSMR:
+    """LSMR on the equilibrated, centered and penalized design, for sparse X with many rows and columns."""
+
+    method = "lsmr"
+
+    def __init__(self, problem: NormalEquations) -> None:
+        self.problem, self.rank = problem, min(problem.n - int(problem.fit_intercept), problem.d)
+        self.condition = 1.0
+        self.iterations = 0
+        self.root, self.penalty = np.sqrt(problem.p), np.sqrt(problem.l2)
+        D = np.sqrt(problem.spread**2 + problem.l2)
+        if (problem.l2 > 0).all():
+            self.D = np.where(D > 0, D, 1.0)
+            self.rank = problem.d
+        else:  # LSMR finds the solution of least norm in its own coordinates: they must be those of w
+            self.D = np.full(problem.d, D.max(initial=0.0) or 1.0)
+
+    def _least(self, target: Array, extra: Array, tol: float) -> Array:
+        problem, X = self.problem, self.problem.X
+
+        def forward(z: Array) -> Array:
+            w = np.ravel(z) / self.D
+            return np.concatenate([self.root * (X @ w - problem.mean @ w), self.penalty * w])
+
+        def adjoint(v: Array) -> Array:
+            v = np.ravel(v)
+            q = self.root * v[: problem.n]
+            total = X.T @ q - problem.mean * q.sum() + self.penalty * v[problem.n :]
+            return np.asarray(total / self.D, dtype=np.float64)
+
+        shape = problem.n + problem.d, problem.d
+        operator = LinearOperator(shape, forward, rmatvec=adjoint, dtype=np.float64)
+        rhs, most = np.concatenate([target, extra]), 20 * min(problem.n, problem.d) + 200
+        found = lsmr(operator, rhs, atol=tol, btol=tol, conlim=0.0, maxiter=most)
+        self.condition = max(self.condition, float(found[6]))
+        self.iterations += int(found[2])
+        return np.asarray(found[0] / self.D)
+
+    def start(self) -> Array:
+        zeros = np.zeros(self.problem.d)
+        return self._least(self.root * (self.problem.y - self.problem.y_mean), zeros, 1e-13)
+
+    def again(self, w: Array, b: float) -> Array:
+        """The correction of w, from the residual at w as the new target."""
+        r = self.problem.y - b - self.problem.X @ w
+        return self._least(self.root * r, -self.penalty * w, 1e-13)
+
+    def solve(self, g: Array) -> Array:
+        return np.asarray(g / self.D / self.D)  # only a scale: `again` makes the steps
+
+    def half(self, B: Array) -> Array:
+        raise ValueError(
+            f"The inverse of the normal equations is not available for a sparse X with {self.problem.n} rows "
+            f"and {self.problem.d} columns: it would be a dense matrix. Use at most {LARGEST_DENSE} columns."
+        )
+
+
+def factorize(problem: NormalEquations, double: bool = False) -> Factor:
+    """The cheapest factorization whose steps contract; in double precision on demand."""
+    small = min(problem.n, problem.d) <= LARGEST_DENSE
+    if problem.sparse and not (problem.d <= LARGEST_DENSE or (problem.wide_and_penalized and small)):
+        problem.measure()
+        return IterativeLSMR(problem)
+    if problem.wide_and_penalized:
+        problem.measure()
+        dual = DualCholesky(problem)
+        if dual.condition**2 < CHOLESKY_LIMIT:
+            return dual
+    elif problem.n > problem.d or (problem.l2 > 0).any():
+        dtype, shift = problem.plan()
+        dtype = np.float64 if double else dtype
+        attempts: list[tuple[type, Array | None]] = [(dtype, shift)]
+        if dtype is np.float32 and not problem.single:
+            attempts.append((np.float64, shift))
+        for dtype, shift in attempts:
+            factor = _cholesky(problem, dtype, shift)
+            if factor is not None:
+                return factor
+    else:
+        problem.rescale()
+    problem.measure()
+    return orthogonal(problem)
+
+
+def _cholesky(problem: NormalEquations, dtype: type, shift: Array | None) -> CholeskyFactor | None:
+    """Cholesky of the equilibrated H, or None where its condition forbids it."""
+    H = problem.gram(dtype, shift)
+    if H is None:
+        problem.rescale()
+        H = problem.gram(np.float64, None)
+        if H is None:
+            return None
+    if problem.fit_intercept and shift is None and problem.offset() > (1e2 if dtype is np.float32 else 1e4):
+        if problem.sparse:  # a shifted block is dense, which the orthogonal factorization makes of it anyway
+            return None
+        H = problem.gram(dtype, problem.mean)  # the correction by the means lost too much
+        if H is None:
+            return None
+    H[np.diag_indices(problem.d)] += problem.l2
+    inert = (problem.spread == 0.0) | (H.diagonal() <= 0.0)
+    with np.errstate(divide="ignore"):
+        unit = np.where(inert, 0.0, 1.0 / np.sqrt(np.maximum(H.diagonal(), 0.0)))
+    H *= unit
+    H *= unit[:, None]
+    H[np.diag_indices(problem.d)] = 1.0
+    R, condition = cholesky_condition(H)
+    mixed = dtype is np.float32
+    if not condition < (SINGLE_LIMIT if mixed else CHOLESKY_LIMIT):
+        return None
+    method = "cholesky (mixed precision)" if mixed else "cholesky"
+    return CholeskyFactor(problem, R, unit, float(np.sqrt(condition)), method)
+
+
+def orthogonal(problem: NormalEquations) -> SingularValues:
+    """Triangle T and Qᵀb of the equilibrated [A; √l2] by row blocks, so that no copy of X is needed."""
+    problem.center_again()
+    D = np.sqrt(problem.spread**2 + problem.l2)
+    D = np.where((problem.spread > 0) & (D > 0), D, 1.0)
+    D = np.exp2(np.round(np.log2(D)))
+    size = max(GRAM_BYTES, 8 * 4 * problem.d**2)  # blocks taller than wide: the triangle is stacked on each
+    T = np.zeros((0, problem.d + 1))
+    target = np.sqrt(problem.p) * (problem.y - problem.y_mean)
+    done = 0
+    for A in problem.rows(size):
+        part = np.column_stack([A / D, target[done : done + A.shape[0]]])
+        done += A.shape[0]
+        T = _triangle(np.concatenate([T, part]))
+    penalized = problem.l2 > 0
+    if penalized.any():
+        penalty = np.column_stack([np.diag(np.sqrt(problem.l2) / D), np.zeros(problem.d)])[penalized]
+        T = _triangle(np.concatenate([T, penalty]))
+    T = T[: problem.d]
+    eps = float(np.finfo(np.float32).eps) / 8 if problem.single else EPS
+    return SingularValues(problem, T[:, :-1], T[:, -1], D, 8.0 * eps * float(np.sqrt(problem.n + problem.d)))
+
+
+def _triangle(M: Array) -> Array:
+    """R of a QR factorization, or the matrix itself where it is wide already."""
+    if M.shape[0] < M.shape[1]:
+        return M
+    out: Array = qr(M, mode="r", overwrite_a=True, check_finite=False)[0][: M.shape[1]]
+    return out
+
+
+def _svd(T: Array) -> tuple[Array, Array, Array]:
+    try:
+        return svd(T, full_matrices=False, check_finite=False)
+    except np.linalg.LinAlgError:  # divide and conquer can fail where the slower iteration does not
+        return svd(T, full_matrices=False, check_finite=False, lapack_driver="gesvd")

@@ -1,0 +1,398 @@
+"""Least squares and ridge in closed form, with the digits that survive.
+
+    minimize over w, b    Σ p_i ½(y_i − x_i·w − b)² + ½ Σ_j l2_j w_j²        Σ p_i = 1, b free
+
+With m = Σ p_i x_i and A = diag(√p)(X − 1mᵀ) the coefficients solve H w = Aᵀb, H = AᵀA + diag(l2). The
+factorization is chosen by shape and by an estimate of the condition of H with equilibrated columns:
+
+- easy and tall: Cholesky of the Gram matrix, formed block by block without a copy of X; in single
+  precision where that is good enough for a preconditioner, because the steps below repair it;
+- wide and penalized everywhere: Cholesky of the n×n dual matrix A diag(1/l2) Aᵀ + I;
+- ill conditioned or rank deficient: orthogonal factorization by row blocks, then singular values of the small
+  triangle; the solution of minimum norm when there are many;
+- large and sparse: LSMR.
+
+Every factorization is followed by steps w ← w − H⁻¹∇ with the gradient taken from X itself, in twice the
+working precision when the problem is hard, so that the factorization decides the speed and the gradient the
+accuracy. Björck, Numerical Methods for Least Squares Problems, chapter 2; Ogita, Rump and Oishi 2005 for the
+exact sums.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from certifit._types import Array, Matrix
+from certifit.optimization.closed_form.factorizations import (
+    DualCholesky,
+    Factor,
+    IterativeLSMR,
+    SingularValues,
+    factorize,
+    orthogonal,
+)
+from certifit.optimization.closed_form.normal_equations import (
+    EPS,
+    HAT_LIMIT,
+    LARGEST_EXACT,
+    MOST_STEPS,
+    TRUSTED,
+    NormalEquations,
+)
+
+__all__ = ["ClosedForm", "NormalInverse", "hat_matrix", "leverage", "normal_inverse", "solve_least_squares"]
+
+
+@dataclass(frozen=True)
+class ClosedForm:
+    """The solution of a penalized least-squares problem, and how far to trust it.
+
+    Parameters
+    ----------
+    coef : array of shape (d,)
+        Coefficients w.
+    intercept : float
+        Intercept b, zero when none was asked for.
+    rank : int
+        Numerical rank of the (centered, penalized) problem; below d the coefficients have minimum norm.
+    condition : float
+        Estimated condition number of the (centered, penalized) design with equilibrated columns.
+    residual : float
+        Largest component of the normal equations, each divided by the norms of its column and of the target:
+        the correlation that the fit leaves between a column and what remains of y. Computed from X itself, at
+        the solution or (for a large X) one refinement step before it, where it is larger.
+    digits : float
+        Estimated correct decimal digits of the coefficients, for the matrix as it is stored.
+    method : str
+        ``"cholesky"``, ``"cholesky (mixed precision)"``, ``"dual cholesky"``, ``"svd"`` (of a triangle from
+        an orthogonal factorization), ``"lsmr"`` or ``"mean"`` (nothing but the intercept matters).
+    note : str
+        What a reader should know: rank deficiency, lost digits.
+    objective : float
+        Value of the objective at the solution.
+    gap : float
+        ½ ∇ᵀH⁻¹∇, the exact distance of the objective from its minimum.
+    inverse : NormalInverse or None
+        H⁻¹, where it was asked for.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit.optimization.closed_form.least_squares import solve_least_squares
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    >>> y, p = 1.0 + 2.0 * X[:, 0], np.full(4, 0.25)
+    >>> fit = solve_least_squares(X, y, p, l2=np.zeros(1), fit_intercept=True)
+    >>> fit.coef.round(12), round(fit.intercept, 12), fit.rank
+    (array([2.]), 1.0, 1)
+    """
+
+    coef: Array
+    intercept: float
+    rank: int
+    condition: float
+    residual: float
+    digits: float
+    method: str
+    note: str
+    objective: float
+    gap: float
+    inverse: NormalInverse | None = None
+
+
+def solve_least_squares(
+    X: Matrix,
+    y: Array,
+    p: Array,
+    *,
+    l2: Array,
+    fit_intercept: bool,
+    keep_inverse: bool = False,
+    threads: int | None = None,
+) -> ClosedForm:
+    """Minimize Σ p_i ½(y_i − x_i·w − b)² + ½ Σ_j l2_j w_j².
+
+    Parameters
+    ----------
+    X : array (float64 or float32, any order) or CSR/CSC matrix of shape (n, d)
+        Features, finite. Never copied as a whole unless its columns have extreme magnitudes.
+    y : array of shape (n,)
+        Targets.
+    p : array of shape (n,)
+        Positive weights with sum one.
+    l2 : array of shape (d,)
+        Strength of the penalty of each coefficient, zero where there is none.
+    fit_intercept : bool
+        Whether b is free or zero.
+    keep_inverse : bool, default=False
+        Whether to return H⁻¹ too, for standard errors; the factorization is then in double precision.
+    threads : int, optional
+        Threads for the passes over a tall X; None takes what the process is granted.
+
+    Returns
+    -------
+    ClosedForm
+        Coefficients, intercept and evidence.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit.optimization.closed_form.least_squares import solve_least_squares
+    >>> X, y = np.array([[1.0], [-1.0]]), np.array([1.0, -1.0])
+    >>> solve_least_squares(X, y, np.full(2, 0.5), l2=np.ones(1), fit_intercept=True).coef
+    array([0.5])
+    """
+    problem = NormalEquations(X, y, p, l2, fit_intercept, threads)
+    with problem.threading():
+        return _solve(problem, keep_inverse)
+
+
+def _solve(problem: NormalEquations, keep_inverse: bool) -> ClosedForm:
+    if not problem.sampled_sane():
+        problem.rescale()
+    factor = factorize(problem, double=keep_inverse)
+    solution = _refined(problem, factor)
+    rounding = 1e3 * EPS * (1.0 + problem.offset())  # a column far from zero has no better residual
+    if not solution.residual < max(TRUSTED, rounding) and not isinstance(factor, (SingularValues, IterativeLSMR)):
+        # The condition was worse than its estimate, and the steps did not contract.
+        problem.measure()
+        factor = orthogonal(problem)
+        solution = _refined(problem, factor)
+    return replace(solution, inverse=_inverse(problem, factor)) if keep_inverse else solution
+
+
+@dataclass(frozen=True)
+class NormalInverse:
+    """The inverse of the normal equations, from which covariances are made.
+
+    Parameters
+    ----------
+    matrix : array of shape (d, d)
+        (Σ p_i (x_i − m)(x_i − m)ᵀ + diag(l2))⁻¹, or its pseudo-inverse.
+    mean : array of shape (d,)
+        m = Σ p_i x_i, or zeros without intercept.
+    rank : int
+        Numerical rank.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit.optimization.closed_form.least_squares import normal_inverse
+    >>> normal_inverse(np.array([[0.0], [2.0]]), np.full(2, 0.5), np.zeros(1), True).matrix
+    array([[1.]])
+    """
+
+    matrix: Array
+    mean: Array
+    rank: int
+
+
+def normal_inverse(X: Matrix, p: Array, l2: Array, fit_intercept: bool) -> NormalInverse:
+    """The inverse of the normal equations without a target.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit.optimization.closed_form.least_squares import normal_inverse
+    >>> normal_inverse(np.array([[1.0], [3.0]]), np.full(2, 0.5), np.zeros(1), True).mean
+    array([2.])
+    """
+    problem = NormalEquations(X, np.zeros(X.shape[0]), p, l2, fit_intercept)
+    with problem.threading():
+        if not problem.sampled_sane():
+            problem.rescale()
+        return _inverse(problem, factorize(problem, double=True))
+
+
+def _inverse(problem: NormalEquations, factor: Factor) -> NormalInverse:
+    unit = np.ones(problem.d) if problem.units is None else problem.units
+    half = factor.half(np.eye(problem.d)) / unit
+    live = int((problem.spread > 0).sum())
+    return NormalInverse(half.T @ half, problem.mean * unit, min(factor.rank, live))
+
+
+def leverage(X: Matrix, p: Array, l2: Array, fit_intercept: bool) -> Array:
+    """∂ŷ_i/∂y_i, the diagonal of the hat matrix; its sum is the effective number of parameters.
+
+    A row of weight s stands for s equal rows, each with the s-th part of its leverage.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit.optimization.closed_form.least_squares import leverage
+    >>> leverage(np.array([[-1.0], [0.0], [1.0]]), np.full(3, 1 / 3), np.zeros(1), True).round(4)
+    array([0.8333, 0.3333, 0.8333])
+    """
+    problem, factor = _for_hat(X, p, l2, fit_intercept)
+    if isinstance(factor, DualCholesky):
+        return np.clip(factor.hat_diagonal() + (p if fit_intercept else 0.0), 0.0, 1.0)
+    parts = [np.einsum("ij,ij->j", half, half) for half in (factor.half(A.T) for A in problem.rows())]
+    return np.clip(np.concatenate(parts) + (p if fit_intercept else 0.0), 0.0, 1.0)
+
+
+def hat_matrix(X: Matrix, p: Array, l2: Array, fit_intercept: bool) -> Array:
+    """The n×n matrix with ŷ = hat·y; for moderate n.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit.optimization.closed_form.least_squares import hat_matrix
+    >>> hat = hat_matrix(np.array([[-1.0], [0.0], [1.0]]), np.full(3, 1 / 3), np.zeros(1), True)
+    >>> np.allclose(hat @ hat, hat)
+    True
+    """
+    problem, factor = _for_hat(X, p, l2, fit_intercept)
+    root = np.sqrt(p)
+    if isinstance(factor, DualCholesky):
+        symmetric = factor.hat()
+    else:
+        half = np.concatenate([factor.half(A.T) for A in problem.rows()], axis=1)
+        symmetric = half.T @ half
+    hat: Array = symmetric * root / root[:, None]
+    return hat + p if fit_intercept else hat
+
+
+def _for_hat(X: Matrix, p: Array, l2: Array, fit_intercept: bool) -> tuple[NormalEquations, Factor]:
+    problem = NormalEquations(X, np.zeros(X.shape[0]), p, l2, fit_intercept)
+    problem.rescale()  # measures the columns; cheap beside what follows
+    problem.measure()
+    if problem.wide_and_penalized:
+        dual = DualCholesky(problem)
+        if dual.condition**2 < HAT_LIMIT:
+            return problem, dual
+    return problem, orthogonal(problem)  # a diagonal has no refinement, so it gets the accurate factor
+
+
+def _refined(problem: NormalEquations, factor: Factor) -> ClosedForm:
+    """Steps with true gradients until they stop helping; then what is left is the evidence."""
+    w = factor.start()
+    b = problem.y_mean - float(problem.mean @ w)
+    g, level, energy = problem.gradient(w, b, exact=False)
+    exact = _worth_exact(problem, factor, w, energy)
+    if exact:
+        g, level, energy = problem.gradient(w, b, exact=True)
+    best, previous, contraction = (np.inf, w, b, g, energy), np.inf, 1.0
+    large = not problem.sparse and problem.n * problem.d > 1_000_000
+    step_size = 0.0
+    for _ in range(MOST_STEPS):
+        size = _left(problem, g, level)
+        if size < best[0]:
+            best = (size, w, b, g, energy)
+        step = factor.again(w, b) if isinstance(factor, (IterativeLSMR, DualCholesky)) else factor.solve(g)
+        scale = problem.spread + np.sqrt(problem.l2)
+        length = float(np.linalg.norm(scale * w))
+        step_size = float(np.linalg.norm(scale * step)) / length if length > 0 else 0.0
+        if np.isfinite(previous) and previous > 0:
+            contraction = max(EPS, min(1.0, step_size / previous))
+        # Steps at the level of rounding, or that no longer shrink, only exchange one error for another.
+        if step_size <= (EPS if exact else 4.0 * EPS) or not step_size < 0.5 * previous or size == 0.0:
+            break
+        previous = step_size
+        w = w + step
+        b = b + level - float(problem.mean @ step) if problem.fit_intercept else 0.0
+        if large and contraction < 1e-3 and step_size * contraction < EPS:
+            # This step lands on rounding. Another pass over a large X would only confirm it: the evidence
+            # of the point before the step, which is worse, is reported instead.
+            best = (size, w, b, g, energy)
+            step_size *= contraction
+            break
+        g, level, energy = problem.gradient(w, b, exact)
+    last = _left(problem, g, level)
+    if not exact or not last < 100.0 * best[0]:  # with exact sums the last step is the best, unless it failed
+        size, w, b, g, energy = best
+    else:
+        size = last
+    return _evidence(problem, factor, w, b, g, energy, size, exact, step_size, contraction)
+
+
+def _left(problem: NormalEquations, g: Array, level: float) -> float:
+    """Normal equations relative to the norms of the columns and of y."""
+    if problem.y_norm == 0.0:
+        return 0.0 if not g.any() else float("inf")
+    scale = np.sqrt(problem.spread**2 + problem.l2)
+    live = scale > 0
+    worst = float((np.abs(g[live]) / scale[live]).max(initial=0.0))
+    return max(worst, abs(level)) / problem.y_norm
+
+
+def _sensitivity(problem: NormalEquations, factor: Factor, w: Array, energy: float) -> float:
+    """Relative change of w for a relative change of X and y: κ + κ²·‖r‖/‖D w‖, times the offset of means."""
+    length = float(np.linalg.norm(np.sqrt(problem.spread**2 + problem.l2) * w))
+    lean = float(np.sqrt(max(energy, 0.0))) / length if length > 0 else 0.0
+    kappa = factor.condition
+    return kappa * (1.0 + problem.offset()) * (1.0 + kappa * min(lean, 1e16))
+
+
+def _worth_exact(problem: NormalEquations, factor: Factor, w: Array, energy: float) -> bool:
+    """Exact sums cost some fifty plain ones: they are for the problems that lose digits without them."""
+    if problem.sparse or problem.single or problem.n * problem.d > LARGEST_EXACT:
+        return False
+    lost = EPS * _sensitivity(problem, factor, w, energy)
+    return lost > (1e-14 if problem.n * problem.d <= 2_000 else 1e-10)
+
+
+def _evidence(
+    problem: NormalEquations,
+    factor: Factor,
+    w: Array,
+    b: float,
+    g: Array,
+    energy: float,
+    size: float,
+    exact: bool,
+    step_size: float,
+    contraction: float,
+) -> ClosedForm:
+    error = step_size * (contraction if exact else 1.0)
+    if not exact:
+        error = max(error, EPS * min(_sensitivity(problem, factor, w, energy), 1.0 / EPS))
+    digits = float(np.clip(-np.log10(max(error, EPS)), 0.0, 15.65))
+    live = int((problem.spread > 0).sum())
+    notes = []
+    if factor.rank < live and factor.method != "lsmr":
+        notes.append(
+            f"The {live} varying columns of X have rank {factor.rank}: the coefficients of minimum norm were chosen."
+        )
+    if live < problem.d:
+        notes.append(f"{problem.d - live} of {problem.d} columns are constant and have coefficient 0.")
+    if digits < 8.0:
+        notes.append(
+            f"The condition number {factor.condition:.1e} leaves about {digits:.0f} correct digits in the coefficients."
+        )
+    elif factor.condition * EPS > 1e-9:
+        notes.append(
+            f"The condition number is {factor.condition:.1e}: the coefficients solve the problem with X as "
+            "it is stored, but rounding in X itself (such as in powers of a column) can change them in digit "
+            f"{max(1, int(-np.log10(factor.condition * EPS)))}."
+        )
+    if live == 0:
+        rank, method = 0, "mean" if problem.fit_intercept else factor.method
+    else:
+        rank, method = min(factor.rank, live), factor.method
+    gap = factor.gap(w, b) if isinstance(factor, DualCholesky) else _gap(problem, factor, g)
+    y2 = problem.y_unit * problem.y_unit
+    penalty = float(problem.l2 @ (w * w))
+    coef = w * problem.y_unit if problem.units is None else w / problem.units * problem.y_unit
+    return ClosedForm(
+        coef=coef + 0.0,  # no negative zeros
+        intercept=b * problem.y_unit if problem.fit_intercept else 0.0,
+        rank=rank,
+        condition=factor.condition,
+        residual=size,
+        digits=digits,
+        method=method,
+        note=" ".join(notes),
+        objective=0.5 * (energy + penalty) * y2,
+        gap=gap * y2,
+    )
+
+
+def _gap(problem: NormalEquations, factor: Factor, g: Array) -> float:
+    if isinstance(factor, IterativeLSMR):
+        # ½‖∇‖²/(smallest curvature): rigorous with a penalty, otherwise by LSMR's estimate of the condition.
+        scaled = g / factor.D
+        floor = float((problem.l2 / factor.D**2).min(initial=1.0))
+        curvature = floor if floor > 0 else max(1.0 / factor.condition, EPS) ** 2
+        return 0.5 * float(scaled @ scaled) / curvature
+    return max(0.0, 0.5 * float(g @ factor.solve(g)))

@@ -1,0 +1,1 @@
+"""Gradient and proximal gradient descent."""

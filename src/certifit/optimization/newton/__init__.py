@@ -1,0 +1,1 @@
+"""Newton's method and its relatives."""

@@ -1,0 +1,1 @@
+"""The objective, its units, its dual bound, and which solver minimizes it."""

@@ -1,0 +1,93 @@
+"""Balls by the matching penalty: the Ivanov form solved through the Tikhonov form.
+
+    min P(w, b)  s.t. ‖w‖ ≤ r      ⇔      min P(w, b) + λ·penalty(w)  for the λ ≥ 0 with ‖w(λ)‖ = r
+
+‖w(λ)‖ falls continuously in λ for a smooth loss, so λ is found by bracketing, each problem started from the last. The
+bound is that of the ball itself, for every λ tried: it does not rely on λ being exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from certifit._types import Array
+from certifit.evaluation.constraints.convex import L1Ball
+from certifit.evaluation.penalties.elastic import Strengths
+from certifit.optimization.objective.problem import Problem, Solution, dual_bound
+from certifit.optimization.objective.regularizer import Regularizer
+from certifit.progress import Progress
+from certifit.representation.design.products import rmatvec
+
+__all__ = ["solve_on_ball"]
+
+Solve = Callable[[Problem, tuple[Array, float], float, int, Progress], Solution]
+
+
+def solve_on_ball(
+    problem: Problem, start: tuple[Array, float], tol: float, max_iter: int, clock: Progress, solve: Solve
+) -> Solution:
+    """Find the multiplier of the ball; `solve` handles the penalized problems."""
+    ball, parts = problem.regularizer.ball, problem.regularizer.elastic()
+    assert ball is not None  # the dispatcher sends nothing else here
+    assert parts is not None
+    l1, l2 = parts
+    best: tuple[Array, float, float] = (np.zeros_like(start[0]), problem.constant, np.inf)
+    bound, iterations, point = 0.0, 0, start
+
+    def attempt(multiplier: float) -> float:
+        """Solve for one multiplier, keep the best feasible point and bound; returns ‖w‖ − r."""
+        nonlocal best, bound, iterations, point
+        extra = (l1 + multiplier, l2) if isinstance(ball, L1Ball) else (l1, l2 + multiplier)
+        regularizer = Regularizer(Strengths(*extra), 1.0, None, l1.shape[0])
+        solution = solve(replace(problem, regularizer=regularizer), point, 0.01 * tol, max_iter, Progress())
+        iterations += max(1, solution.iterations)
+        point = (solution.coef, solution.intercept)
+        w = problem.regularizer.project(solution.coef)
+        f, b = problem.scores(w, solution.intercept), solution.intercept
+        if problem.fit_intercept:
+            f, b = problem.refit_intercept(f, b)
+        value = problem.risk(f) + problem.regularizer.value(w)
+        if value < best[2]:
+            best = (w, b, value)
+        # On the ball the multiplier's share of the norm is at most that of the radius (weak duality).
+        share = ball.radius if isinstance(ball, L1Ball) else 0.5 * ball.radius**2
+        bound = max(bound, solution.bound - multiplier * share, dual_bound(problem, w, f))
+        clock.update(iterations, max_iter, (best[2] - bound) / max(problem.scale, 1e-300))
+        return ball.norm(solution.coef) - ball.radius
+
+    if attempt(0.0) > 0 and ball.radius > 0:
+        # At w = 0 the multiplier that keeps it there is the dual norm of the gradient (L1), or anything huge (L2).
+        f0 = problem.scores(np.zeros_like(l1), problem.constant)
+        g = rmatvec(problem.X, problem.p * problem.loss.derivative(problem.y, f0))
+        high = float(np.abs(g).max()) if isinstance(ball, L1Ball) else float(np.linalg.norm(g)) / ball.radius
+        _bracketed_root(attempt, high, lambda: best[2] - bound <= tol or iterations > 100 * max_iter)
+    elif ball.radius == 0:
+        f = problem.scores(best[0], problem.constant)
+        best, bound = (best[0], problem.constant, problem.risk(f)), problem.risk(f)
+    return Solution(best[0], best[1], iterations, "multiplier", bound)
+
+
+def _bracketed_root(excess: Callable[[float], float], high: float, done: Callable[[], bool]) -> None:
+    """Illinois' false position on a decreasing function with excess(0) > 0 ≥ excess(high), until `done`."""
+    low, at_low = 0.0, np.inf
+    at_high = excess(high)
+    for _ in range(100):
+        if done() or not high > low:
+            return
+        # The first steps go down in decades: the multiplier's scale is unknown.
+        trial = 0.1 * high if not np.isfinite(at_low) else high - at_high * (high - low) / (at_high - at_low)
+        if not low < trial < high:
+            trial = 0.5 * (low + high)
+            if trial in (low, high):
+                return
+        value = excess(trial)
+        if value > 0:
+            if np.isfinite(at_low):
+                at_high *= 0.5
+            low, at_low = trial, value
+        else:
+            at_low *= 0.5
+            high, at_high = trial, value

@@ -1,0 +1,131 @@
+"""R(w) = alpha·Ω(w) + the indicator of a constraint: what solvers see of penalty and constraint."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from certifit._types import Array
+from certifit.evaluation.constraints.convex import Ball, Box
+from certifit.evaluation.penalties import Constraint, NoPenalty, Penalty
+
+__all__ = ["Regularizer", "kernel_penalty"]
+
+
+@dataclass(frozen=True)
+class Regularizer:
+    """alpha·penalty restricted to a constraint, for d coefficients."""
+
+    penalty: Penalty
+    alpha: float
+    constraint: Constraint | None
+    d: int
+
+    @staticmethod
+    def of(penalty: Penalty, alpha: float, constraint: Constraint | None, d: int) -> Regularizer:
+        """Alpha = 0 means no penalty at all."""
+        if alpha == 0.0:
+            penalty, alpha = NoPenalty(), 1.0
+        penalty.strength(d)  # the weights, if any, must fit the number of features
+        regularizer = Regularizer(penalty, float(alpha), constraint, d)
+        regularizer.bounds()
+        return regularizer
+
+    def value(self, w: Array) -> float:
+        """alpha·Ω(w); w is taken to satisfy the constraint."""
+        return self.alpha * self.penalty.value(w)
+
+    def prox(self, z: Array, step: float) -> Array:
+        """argmin of ½‖w − z‖² + step·R(w)."""
+        if self.constraint is None:
+            return self.penalty.prox(z, step * self.alpha)
+        return self.constraint.prox(self.penalty, z, step * self.alpha)
+
+    def conjugate(self, v: Array) -> float:
+        """R*(v), or an upper bound of it that is tight up to rounding."""
+        if self.constraint is None:
+            return self.alpha * float(self.penalty.conjugate(v / self.alpha).sum())
+        return self.constraint.conjugate(self.penalty, self.alpha, v)
+
+    def project(self, w: Array) -> Array:
+        """The nearest point that satisfies the constraint."""
+        return w if self.constraint is None else self.constraint.project(w)
+
+    @property
+    def ball(self) -> Ball | None:
+        """The constraint, if it is a norm ball."""
+        return self.constraint if isinstance(self.constraint, Ball) else None
+
+    @property
+    def box(self) -> Box | None:
+        """The constraint, if it bounds each coefficient by itself."""
+        return self.constraint if isinstance(self.constraint, Box) else None
+
+    def bounds(self) -> tuple[Array, Array]:
+        """Interval of each coefficient."""
+        if self.constraint is None:
+            return np.full(self.d, -np.inf), np.full(self.d, np.inf)
+        return self.constraint.bounds(self.d)
+
+    def elastic(self) -> tuple[Array, Array] | None:
+        """(l1, l2) with alpha·Ω(w) = Σ l1_j|w_j| + ½ l2_j w_j², if the penalty has that form."""
+        parts = self.penalty.elastic(self.d)
+        return None if parts is None else (self.alpha * parts[0], self.alpha * parts[1])
+
+    def power(self) -> tuple[float, Array] | None:
+        """(q, c) with alpha·Ω(w) = Σ c_j|w_j|^q / q, if the penalty has that form."""
+        parts = self.penalty.power(self.d)
+        return None if parts is None else (parts[0], self.alpha * parts[1])
+
+    def smooth(self) -> Array | None:
+        """The vector l2 if R(w) = ½ Σ l2_j w_j² and nothing else."""
+        parts = self.elastic()
+        if parts is None or self.constraint is not None or parts[0].any():
+            return None
+        return parts[1]
+
+    def conjugate_domain(self) -> tuple[Array, Array]:
+        """Interval of each v_j on which R* is finite (for separable R; a ball makes it finite everywhere)."""
+        low, high = np.full(self.d, -np.inf), np.full(self.d, np.inf)
+        parts = self.elastic()
+        if parts is None or self.ball is not None:
+            return low, high
+        l1, l2 = parts
+        lower, upper = self.bounds()
+        linear = l2 == 0.0
+        high = np.where(linear & np.isinf(upper), l1, high)
+        low = np.where(linear & np.isinf(lower), -l1, low)
+        return low, high
+
+    def violation(self, w: Array, g: Array) -> Array:
+        """Distance of −g from the subdifferential of R at w, elementwise; for separable R."""
+        low, high = self.penalty.subdifferential(w)
+        low, high = self.alpha * low, self.alpha * high
+        lower, upper = self.bounds()
+        low = np.where(w <= lower, -np.inf, low)  # the normal cone of the box
+        high = np.where(w >= upper, np.inf, high)
+        return np.maximum(np.maximum(low + g, -g - high), 0.0)
+
+    def rescaled(self, unit: Array) -> Regularizer:
+        """The regularizer of v = w·unit."""
+        return replace(
+            self,
+            penalty=self.penalty.rescaled(unit),
+            constraint=None if self.constraint is None else self.constraint.rescaled(unit),
+        )
+
+
+def kernel_penalty(regularizer: Regularizer) -> dict[str, Any]:
+    """The regularizer in the words of the coordinate-descent kernel: l1, l2, q, lower, upper."""
+    lower, upper = regularizer.bounds()
+    bounded = bool(np.isfinite(lower).any() or np.isfinite(upper).any())
+    box = {"lower": lower if bounded else None, "upper": upper if bounded else None}
+    power = regularizer.power()
+    if power is not None:
+        return {"l1": power[1], "l2": np.zeros(regularizer.d), "q": power[0], **box}
+    parts = regularizer.elastic()
+    assert parts is not None  # the dispatcher sends no other penalty to the kernel
+    # A strength beyond the range (units of 1e±150) holds a coefficient at zero as surely as the largest number.
+    return {"l1": np.minimum(parts[0], 1e290), "l2": np.minimum(parts[1], 1e290), "q": None, **box}

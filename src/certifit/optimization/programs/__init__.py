@@ -1,0 +1,1 @@
+"""Linear programs by HiGHS, and problems over the simplex."""

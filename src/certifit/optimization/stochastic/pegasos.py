@@ -1,0 +1,131 @@
+"""Pegasos: stochastic subgradient steps for the linear support vector machine.
+
+    minimize over w, b    Σ p_i max(0, 1 − s_i (x_i·w + b)) + (λ/2)‖w‖²
+
+Step t draws row i with probability p_i and sets w ← (1 − ηλ)w + η s_i x_i [margin < 1] with η = 1/(λt). Rows are drawn
+by weight, so a weight of 2 and a row given twice are the same in distribution. Shalev-Shwartz, Singer and Srebro (2007),
+Pegasos: primal estimated sub-gradient solver for SVM. The steps are in native/dual/pegasos.hpp.
+
+The iterate is Σ s_i c_i x_i/(λT) with c_i the number of times row i was added, so c_i/(T p_i), cut to [0, 1] and
+balanced between the classes, is a dual point: the run proves its own gap.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+import certifit._native.dual as native
+from certifit._types import Array
+from certifit.optimization.dual.hinge import best_intercept, row_matrix
+from certifit.optimization.objective.problem import Problem, Solution
+from certifit.progress import Progress
+from certifit.representation.design.products import matvec, rmatvec
+
+__all__ = ["pegasos"]
+
+
+@dataclass
+class _Run:
+    """Sums that the steps update in place."""
+
+    V: Array
+    U: Array
+    count: Array
+    early: Array
+    position: tuple[float, float, float]
+
+    @staticmethod
+    def start(n: int, d: int, intercept: float) -> _Run:
+        return _Run(np.zeros(d), np.zeros(d), np.zeros(n), np.zeros(n), (0.0, 0.0, intercept))
+
+    def point(self, alpha: float, average: bool) -> tuple[Array, Array]:
+        """w and the number of additions behind it, each for the last iterate or the mean of all."""
+        steps, harmonic, _ = self.position
+        if not average:
+            return self.V / (alpha * steps), self.count / steps
+        return (harmonic * self.V - self.U) / (alpha * steps), (harmonic * self.count - self.early) / steps
+
+
+def pegasos(
+    problem: Problem,
+    alpha: float,
+    *,
+    tol: float,
+    max_iter: int,
+    seed: int,
+    average: bool = False,
+    clock: Progress | None = None,
+) -> Solution:
+    """Run Pegasos on a hinge problem until the gap is below tol, or for max_iter · n steps.
+
+    Parameters
+    ----------
+    problem : Problem
+        With the hinge loss; its penalty is alpha·½‖w‖².
+    alpha : float
+        λ of the steps, > 0.
+    tol : float
+        Absolute duality gap, checked after 1, 2, 4, … passes.
+    max_iter : int
+        Most passes of n steps.
+    seed : int
+        Of the draws.
+    average : bool
+        Return the mean of all iterates instead of the last.
+    clock : Progress, optional
+
+    Returns
+    -------
+    Solution
+        The best point and the best bound that were seen; ``extra["theta"]`` holds the slopes behind the bound.
+    """
+    (n, d), p = problem.shape, problem.p
+    terms = problem.loss.hinge_terms(problem.y)
+    assert terms is not None
+    rows, sign = row_matrix(problem.X), 2.0 * problem.y - 1.0
+    draw, share = np.random.default_rng(seed), np.cumsum(p) / float(np.sum(p))
+    run = _Run.start(n, d, problem.constant)
+    best = Solution(np.zeros(d), problem.constant, 0, "pegasos", -np.inf, np.inf)
+    theta = np.zeros(n)
+    check, done = 1, 0
+    while done < max_iter:
+        for _ in range(min(check, max_iter) - done):
+            drawn = np.searchsorted(share, draw.random(n), side="right").clip(max=n - 1)
+            run.position = native.pegasos(
+                rows, sign, drawn.astype(np.int64), alpha, problem.fit_intercept,
+                run.V, run.U, run.count, run.early, run.position,
+            )  # fmt: skip
+        done = min(check, max_iter)
+        check *= 2
+        w, added = run.point(alpha, average)
+        f = matvec(problem.X, w, exact=True)
+        b = best_intercept(terms, p, f) if problem.fit_intercept else 0.0
+        objective = problem.risk(f + b) + 0.5 * alpha * float(w @ w)
+        slopes = _balanced(-sign * np.clip(added / p, 0.0, 1.0), p, problem.fit_intercept)
+        pull = rmatvec(problem.X, p * slopes, exact=True)
+        bound = -float(p @ problem.loss.conjugate(problem.y, slopes)) - 0.5 * float(pull @ pull) / alpha
+        if bound > best.bound:
+            theta = slopes
+        if objective >= best.objective:
+            w, b, objective = best.coef, best.intercept, best.objective
+        best = Solution(w, b, done, "pegasos", max(bound, best.bound), objective, extra={"theta": theta})
+        if clock is not None:
+            clock.update(done, max_iter, (best.objective - best.bound) / max(problem.scale, 1e-300))
+        if best.objective - best.bound <= tol:
+            break
+    return best
+
+
+def _balanced(theta: Array, p: Array, intercept: bool) -> Array:
+    """Slopes with Σ pθ = 0: the heavier class shrinks."""
+    if not intercept:
+        return theta
+    for _ in range(2):
+        left = float(p @ theta)
+        heavy = theta * left > 0
+        mass = float(p[heavy] @ np.abs(theta[heavy]))
+        if mass > 0:
+            theta = np.where(heavy, theta * max(0.0, 1.0 - abs(left) / mass), theta)
+    return theta

@@ -1,0 +1,1 @@
+"""The design: what solvers ask of the features."""

@@ -1,0 +1,147 @@
+"""Products with the feature matrix, the same for dense and sparse, single and double precision."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.linalg import blas
+
+import certifit._native.products as _products
+from certifit._types import Array, Matrix, is_sparse
+
+__all__ = [
+    "ColumnCache",
+    "columns",
+    "expect_temporaries",
+    "in_one_piece",
+    "matvec",
+    "pullback",
+    "rmatvec",
+    "row_scores",
+    "weighted_gram",
+]
+
+BLOCK = 1 << 18  # entries of a block of rows: two megabytes in double precision, about a core's cache
+LARGEST_BLOCK = (1 << 25) - (1 << 16)  # GNU's malloc learns from blocks below 32 MiB only
+NARROW = 192  # columns up to which our own Gram kernel, which weights the rows on the way, is faster than BLAS
+
+
+def in_one_piece(X: Matrix) -> bool:
+    """Whether the native passes over X can read it: dense, row after row or column after column."""
+    return isinstance(X, np.ndarray) and (X.flags.c_contiguous or X.flags.f_contiguous)
+
+
+def matvec(X: Matrix, w: Array, *, exact: bool = False) -> Array:
+    """X·w in float64; with `exact`, single precision data is also multiplied in double precision."""
+    if X.dtype == np.float64 or is_sparse(X):
+        return np.asarray(X @ w)
+    if not exact:
+        return np.asarray(X @ w.astype(X.dtype), dtype=np.float64)
+    return np.concatenate([X[rows].astype(np.float64) @ w for rows in _row_blocks(*X.shape)])
+
+
+def rmatvec(X: Matrix, u: Array, *, exact: bool = False) -> Array:
+    """Xᵀ·u in float64; with `exact`, single precision data is also multiplied in double precision."""
+    if X.dtype == np.float64 or is_sparse(X):
+        return np.asarray(X.T @ u)
+    if not exact:
+        return np.asarray(X.T @ u.astype(X.dtype), dtype=np.float64)
+    total = np.zeros(X.shape[1])
+    for rows in _row_blocks(*X.shape):
+        total += X[rows].astype(np.float64).T @ u[rows]
+    return total
+
+
+def row_scores(X: Matrix, w: Array, b: float, threads: int) -> Array:
+    """X·w + b in one threaded pass; single precision data is multiplied in double precision."""
+    if not in_one_piece(X):
+        return matvec(X, w, exact=True) + b
+    return np.asarray(_products.scores(X, np.ascontiguousarray(w, dtype=np.float64), float(b), threads))
+
+
+def pullback(X: Matrix, u: Array, threads: int) -> Array:
+    """Xᵀ·u in one threaded pass; single precision data is multiplied in double precision."""
+    if not in_one_piece(X):
+        return rmatvec(X, u, exact=True)
+    return np.asarray(_products.pullback(X, np.ascontiguousarray(u, dtype=np.float64)[None, :], threads)[0])
+
+
+def columns(X: Matrix, chosen: Array) -> Matrix:
+    """The chosen columns; X itself when all are chosen."""
+    return X if chosen.shape[0] == X.shape[1] else X[:, chosen]
+
+
+class ColumnCache:
+    """Copies of the columns that a working-set method keeps asking for, so that each is gathered once."""
+
+    def __init__(self, X: Matrix) -> None:
+        self.X, self._index = X, np.empty(0, dtype=np.intp)
+        self._part: Any = None
+
+    def __call__(self, chosen: Array) -> Matrix:
+        """The chosen columns (sorted), in Fortran order when they are a copy."""
+        if 2 * chosen.shape[0] > self.X.shape[1]:
+            return columns(self.X, chosen)
+        if self._part is None or not np.isin(chosen, self._index, assume_unique=True).all():
+            self._index = np.union1d(self._index, chosen)
+            part = self.X[:, self._index]
+            self._part = part if is_sparse(part) else np.asfortranarray(part)
+        if self._index.shape[0] == chosen.shape[0]:
+            return self._part
+        return self._part[:, np.searchsorted(self._index, chosen)]
+
+
+def weighted_gram(X: Matrix, h: Array, chosen: Array | None = None, threads: int = 1) -> Array:
+    """[1 X]ᵀ·diag(h)·[1 X] for the chosen columns, float64; h ≥ 0. The ones come first.
+
+    Rows are taken in blocks that fit the cache, so that no weighted copy of X is ever held.
+    """
+    d = X.shape[1] if chosen is None else chosen.shape[0]
+    if chosen is None and d <= NARROW and in_one_piece(X):
+        return np.asarray(_products.gram(X, np.ascontiguousarray(h, dtype=np.float64), True, threads))
+    gram = np.zeros((d + 1, d + 1), order="F")
+    if is_sparse(X):
+        part = X if chosen is None else X[:, chosen]
+        weighted = part.multiply(h[:, None]).tocsr()
+        gram[1:, 1:] = (part.T @ weighted).toarray()
+        gram[0, 1:] = gram[1:, 0] = np.asarray(weighted.sum(axis=0)).ravel()
+        gram[0, 0] = h.sum()
+        return gram
+    single = X.dtype == np.float32
+    syrk = blas.ssyrk if single else blas.dsyrk
+    root = np.sqrt(h).astype(X.dtype, copy=False)
+    size = max(64, min(X.shape[0], BLOCK // (d + 1)))
+    by_column = X.flags.f_contiguous  # blocks keep the order of X: a transposed write costs more than the product
+    block = np.empty((size, d + 1), dtype=X.dtype, order="F" if by_column else "C")
+    for start in range(0, X.shape[0], size):
+        rows = X[start : start + size] if chosen is None else X[start : start + size, chosen]
+        k = rows.shape[0]
+        if k < size:
+            block = np.empty((k, d + 1), dtype=X.dtype, order="F" if by_column else "C")
+        weights = root[start : start + k]
+        block[:, 0] = weights
+        np.multiply(rows, weights[:, None], out=block[:, 1:])
+        a, transposed = (block, 1) if by_column else (block.T, 0)
+        if single:  # accumulate the blocks in double precision
+            gram += syrk(1.0, a, trans=transposed, lower=1)
+        else:
+            gram = syrk(1.0, a, beta=1.0, c=gram, trans=transposed, lower=1, overwrite_c=1)
+    upper = np.triu_indices(d + 1, 1)
+    gram[upper] = gram.T[upper]
+    return gram
+
+
+def expect_temporaries(size: int) -> None:
+    """Tell the allocator that arrays of about `size` bytes in all will come and go.
+
+    GNU's malloc returns freed memory to the system beyond twice the largest block it has seen freed, and a method of many
+    short vector operations then spends a fifth of its time on getting the same pages back. Freeing one block of that size,
+    which is never touched and so never occupies memory, raises the limit. Other allocators take no notice.
+    """
+    np.empty(min(size, LARGEST_BLOCK), dtype=np.uint8)
+
+
+def _row_blocks(n: int, d: int) -> list[slice]:
+    size = max(64, BLOCK // max(d, 1))
+    return [slice(i, min(i + size, n)) for i in range(0, n, size)]

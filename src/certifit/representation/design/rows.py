@@ -1,0 +1,52 @@
+"""Work on blocks of rows, in threads.
+
+A pass over X in one go is limited by memory, and a library that splits each small product over threads waits for
+the slowest of them hundreds of times. Here every thread takes whole chunks of rows through all steps of a pass, block
+by block while they are in its cache, and the threads meet once. The chunks depend on the shape alone, and so do the
+results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
+from itertools import pairwise
+from typing import TypeVar
+
+from certifit._types import Matrix, is_sparse
+from certifit.representation.design.products import BLOCK, NARROW
+from certifit.threads import one_blas_thread
+
+__all__ = ["over_rows", "row_blocks", "thin_products"]
+
+T = TypeVar("T")
+CHUNKS = 8  # of all rows: enough to balance a few threads
+SERIAL = 1 << 19  # entries below which threads cost more than they save
+
+
+def thin_products(X: Matrix) -> AbstractContextManager[None]:
+    """One BLAS thread for the work on a dense X of few columns.
+
+    All that is large there are passes over X, which have threads of their own; what is left to BLAS are vectors and
+    small matrices, and its waiting threads would take the processors from the passes.
+    """
+    thin = not is_sparse(X) and X.shape[1] <= NARROW and X.shape[0] >= X.shape[1]
+    return one_blas_thread() if thin else nullcontext()
+
+
+def over_rows(work: Callable[[slice], T], n: int, width: int, threads: int) -> list[T]:
+    """The results of `work` on chunks of consecutive rows, in their order."""
+    count = max(1, min(CHUNKS, n * width // SERIAL * 2))
+    edges = [n * k // count for k in range(count + 1)]
+    chunks = [slice(a, b) for a, b in pairwise(edges) if b > a]
+    if threads == 1 or len(chunks) == 1:
+        return [work(chunk) for chunk in chunks]
+    with one_blas_thread(), ThreadPoolExecutor(min(threads, len(chunks))) as pool:
+        return list(pool.map(work, chunks))
+
+
+def row_blocks(chunk: slice, width: int) -> list[slice]:
+    """A chunk in blocks that fit the cache."""
+    size = max(64, BLOCK // max(width, 1))
+    return [slice(i, min(i + size, chunk.stop)) for i in range(chunk.start, chunk.stop, size)]

@@ -1,0 +1,1 @@
+"""Tables: frames, categories, the encoder, bins."""

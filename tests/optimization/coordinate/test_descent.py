@@ -1,0 +1,290 @@
+"""Coordinate descent against an independent solver, and the honesty of its gap."""
+
+from __future__ import annotations
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from scipy import sparse
+
+from certifit.optimization.coordinate.descent import gram_quadratic, least_squares, path, quadratic
+
+
+def problem(seed, n=40, d=25, density=1.0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d)) @ np.diag(rng.uniform(0.5, 2, d)) + rng.uniform(-1, 1, d)
+    if density < 1:
+        X *= rng.random((n, d)) < density
+    y = X[:, :5] @ np.array([3.0, -2.0, 1.5, 0.5, -1.0]) + 0.5 * rng.standard_normal(n) + 2.0
+    p = rng.uniform(0.2, 2.0, n)
+    p[rng.integers(n, size=3)] = 0.0
+    return X, y, p / p.sum(), rng
+
+
+def objective(X, y, p, w, b, l1, l2):
+    return 0.5 * p @ (y - X @ w - b) ** 2 + np.sum(l1 * np.abs(w)) + 0.5 * np.sum(l2 * w * w)
+
+
+def dual_value(X, y, p, theta, l1, l2, lower, upper):
+    """D(θ) by brute force, independent of the kernel."""
+    v = -(X.T @ (p * theta))
+    total = -p @ (0.5 * theta**2 + theta * y)
+    for j, value in enumerate(v):
+        if l2[j] > 0:
+            w = np.clip(np.sign(value) * max(abs(value) - l1[j], 0) / l2[j], lower[j], upper[j])
+        elif abs(value) <= l1[j] + 1e-12:
+            w = np.clip(0.0, lower[j], upper[j])
+        else:
+            w = upper[j] if value > 0 else lower[j]
+        if np.isinf(w):
+            return -np.inf
+        total -= value * w - l1[j] * abs(w) - 0.5 * l2[j] * w * w
+    return total
+
+
+def oracle(X, y, p, l1, l2, lower, upper, intercept):
+    d = X.shape[1]
+    w, b = cp.Variable(d), cp.Variable()
+    f = X @ w + (b if intercept else 0)
+    cost = 0.5 * cp.sum_squares(cp.multiply(np.sqrt(p), y - f))
+    cost += cp.norm1(cp.multiply(l1, w)) + 0.5 * cp.sum_squares(cp.multiply(np.sqrt(l2), w))
+    bounds = [w[j] >= lower[j] for j in range(d) if np.isfinite(lower[j])]
+    bounds += [w[j] <= upper[j] for j in range(d) if np.isfinite(upper[j])]
+    task = cp.Problem(cp.Minimize(cost), bounds)
+    task.solve(solver=cp.CLARABEL, tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
+    return task.value
+
+
+CASES = {
+    "lasso": {"l1": 0.1, "l2": 0.0},
+    "elastic net": {"l1": 0.05, "l2": 0.1},
+    "ridge": {"l1": 0.0, "l2": 0.1},
+    "own l1": {"l1": np.linspace(0.01, 0.3, 25), "l2": 0.0},
+    "own l1, one free": {"l1": np.r_[0.0, np.full(24, 0.1)], "l2": 0.0},
+    "nonnegative lasso": {"l1": 0.05, "l2": 0.0, "lower": 0.0},
+    "nonnegative": {"l1": 0.0, "l2": 0.0, "lower": 0.0},
+    "box": {"l1": 0.0, "l2": 0.0, "lower": -0.5, "upper": 1.0},
+    "box lasso": {"l1": 0.05, "l2": 0.02, "lower": -0.5, "upper": 1.0},
+    "box without zero": {"l1": 0.05, "l2": 0.0, "lower": 0.1, "upper": np.inf},
+    "unpenalized": {"l1": 0.0, "l2": 0.0},
+    "zero": {"l1": 1e3, "l2": 0.0},
+}
+
+
+def full(case, d):
+    values = {"l1": 0.0, "l2": 0.0, "lower": -np.inf, "upper": np.inf} | case
+    return {name: np.broadcast_to(np.asarray(value, float), (d,)).copy() for name, value in values.items()}
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("storage", ["dense", "csc"])
+@pytest.mark.parametrize("name", CASES)
+def test_reaches_the_optimum_and_proves_it(name, storage, intercept):
+    X, y, p, _ = problem(len(name), density=1.0 if storage == "dense" else 0.4)
+    penalty = full(CASES[name], X.shape[1])
+    stored = np.asfortranarray(X) if storage == "dense" else sparse.csc_matrix(X)
+    best = oracle(X, y, p, **penalty, intercept=intercept)
+    fit = least_squares(stored, y, p, **penalty, fit_intercept=intercept, tol=1e-10)
+    assert fit.objective == pytest.approx(
+        objective(X, y, p, fit.coef, fit.intercept, penalty["l1"], penalty["l2"]), rel=1e-12
+    )
+    assert fit.objective == pytest.approx(best, abs=2e-8)
+    assert fit.gap <= 1e-10
+    assert np.all(fit.coef >= penalty["lower"])
+    assert np.all(fit.coef <= penalty["upper"])
+    if name not in ("nonnegative", "unpenalized", "own l1, one free"):  # the dual needs exact zeros there
+        proof = dual_value(X, y, p, fit.theta, **penalty)
+        assert fit.objective - proof == pytest.approx(fit.gap, abs=1e-9)
+    if intercept:
+        assert abs(p @ fit.theta) < 1e-12
+    if name == "zero":
+        assert fit.iterations == 0
+        assert not fit.coef.any()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_gap_bounds_the_suboptimality_when_stopped_early(name):
+    X, y, p, rng = problem(3, n=60, d=300)
+    case = dict(CASES[name])
+    if np.ndim(case["l1"]):
+        case["l1"] = np.resize(case["l1"], 300)
+    penalty = full(case, 300)
+    stored = np.asfortranarray(X)
+    exact = least_squares(stored, y, p, **penalty, tol=1e-11)
+    start = np.clip(rng.standard_normal(300), penalty["lower"], penalty["upper"])
+    gaps = []
+    for max_iter in range(6):
+        for coef in (None, start):
+            fit = least_squares(stored, y, p, **penalty, coef=coef, tol=1e-11, max_iter=max_iter)
+            assert fit.gap >= fit.objective - exact.objective - 1e-9
+            assert fit.iterations <= max_iter
+        gaps.append(fit.gap)
+    assert gaps == sorted(gaps, reverse=True)
+
+
+@pytest.mark.parametrize("q", [1.1, 1.5, 2.0])
+def test_powers(q):
+    X, y, p, _ = problem(7)
+    fit = least_squares(np.asfortranarray(X), y, p, l1=0.1, l2=0.01, q=q, tol=1e-9)
+    w, b = cp.Variable(25), cp.Variable()
+    cost = 0.5 * cp.sum_squares(cp.multiply(np.sqrt(p), y - X @ w - b)) + 0.005 * cp.sum_squares(w)
+    task = cp.Problem(cp.Minimize(cost + 0.1 / q * cp.sum(cp.power(cp.abs(w), q))))
+    task.solve(solver=cp.CLARABEL)
+    assert fit.gap <= 1e-9
+    assert fit.objective == pytest.approx(task.value, abs=1e-6)
+    assert fit.gap >= fit.objective - task.value - 1e-6
+
+
+@pytest.mark.parametrize("storage", ["dense", "csc"])
+def test_float32(storage):
+    X, y, p, _ = problem(11)
+    X = X.astype(np.float32)
+    penalty = full(CASES["lasso"], 25)
+    stored = np.asfortranarray(X) if storage == "dense" else sparse.csc_matrix(X)
+    fit = least_squares(stored, y, p, **penalty, tol=1e-8)
+    best = oracle(X.astype(float), y, p, **penalty, intercept=True)
+    assert fit.gap <= 1e-8
+    assert fit.objective == pytest.approx(best, abs=1e-7)
+
+
+def test_a_weight_is_a_repetition():
+    X, y, _, rng = problem(5)
+    times = rng.integers(0, 4, len(y))
+    repeated = np.repeat(np.arange(len(y)), times)
+    a = least_squares(np.asfortranarray(X), y, times / times.sum(), l1=0.05, l2=0.01, tol=1e-12)
+    p = np.full(len(repeated), 1 / len(repeated))
+    b = least_squares(np.asfortranarray(X[repeated]), y[repeated], p, l1=0.05, l2=0.01, tol=1e-12)
+    np.testing.assert_allclose(a.coef, b.coef, atol=1e-6)
+    assert a.objective == pytest.approx(b.objective, abs=1e-11)
+
+
+@pytest.mark.parametrize("shape", [(200, 1500), (9000, 40)])
+def test_threads_do_not_change_a_bit(shape):
+    X, y, p, _ = problem(2, *shape)
+    fits = [least_squares(np.asfortranarray(X), y, p, l1=0.02, l2=0.0, tol=1e-9, n_threads=k) for k in (1, 2)]
+    np.testing.assert_array_equal(fits[0].coef, fits[1].coef)
+    np.testing.assert_array_equal(fits[0].theta, fits[1].theta)
+    assert fits[0].gap == fits[1].gap
+
+
+def test_correlated_columns_and_warm_start():
+    rng = np.random.default_rng(0)
+    X = np.asfortranarray(np.cumsum(rng.standard_normal((150, 800)), axis=1) / 10)
+    y = X[:, ::100].sum(axis=1) + rng.standard_normal(150)
+    p = np.full(150, 1 / 150)
+    l1 = np.abs((X - X.mean(0)).T @ (y - y.mean())).max() / 150 / 100
+    fit = least_squares(X, y, p, l1=l1, l2=0.0, tol=1e-10)
+    assert fit.gap <= 1e-10
+    again = least_squares(X, y, p, l1=l1, l2=0.0, coef=fit.coef, tol=1e-10)
+    assert again.iterations <= 1
+    assert again.objective == pytest.approx(fit.objective, abs=1e-10)
+
+
+@pytest.mark.parametrize("l1_ratio", [1.0, 0.5])
+@pytest.mark.parametrize("storage", ["dense", "csc"])
+def test_path_equals_separate_fits(storage, l1_ratio):
+    X, y, p, _ = problem(9, n=60, d=200, density=1.0 if storage == "dense" else 0.3)
+    stored = np.asfortranarray(X) if storage == "dense" else sparse.csc_array(X)
+    top = np.abs((X - p @ X).T @ (p * y)).max() / l1_ratio
+    alphas = top * np.geomspace(1, 0.01, 20)
+    fits = path(stored, y, p, alphas=alphas, l1_ratio=l1_ratio, tol=1e-9)
+    assert not fits.coefs[0].any()
+    assert np.all(fits.gaps <= 1e-9)
+    for k, alpha in enumerate(alphas):
+        l1, l2 = alpha * l1_ratio, alpha * (1 - l1_ratio)
+        one = least_squares(stored, y, p, l1=l1, l2=l2, tol=1e-9)
+        assert fits.objectives[k] == pytest.approx(one.objective, abs=2e-9)
+        value = objective(X, y, p, fits.coefs[k], fits.intercepts[k], alpha * l1_ratio, alpha * (1 - l1_ratio))
+        assert fits.objectives[k] == pytest.approx(value, rel=1e-11)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("storage", ["dense", "csc"])
+@pytest.mark.parametrize("name", ["lasso", "elastic net", "nonnegative lasso", "box lasso", "own l1, one free"])
+def test_quadratic(name, storage, intercept):
+    X, _, h, rng = problem(4, density=1.0 if storage == "dense" else 0.4)
+    penalty = full(CASES[name], 25)
+    stored = np.asfortranarray(X) if storage == "dense" else sparse.csc_matrix(X)
+    r = rng.standard_normal(len(h)) * 0.1
+    coef = np.clip(rng.standard_normal(25) * (rng.random(25) < 0.5), penalty["lower"], penalty["upper"])
+    columns = np.sort(rng.choice(25, 15, replace=False))
+    step = quadratic(stored, r, h + 1e-3, coef=coef, **penalty, fit_intercept=intercept, tol=1e-10, columns=columns)
+    h = h + 1e-3
+    moved = cp.Variable(25)
+    b = cp.Variable()
+    z = X @ moved + (b if intercept else 0)
+    w = coef + moved
+    cost = -r @ z + 0.5 * cp.sum_squares(cp.multiply(np.sqrt(h), z)) + cp.norm1(cp.multiply(penalty["l1"], w))
+    cost += 0.5 * cp.sum_squares(cp.multiply(np.sqrt(penalty["l2"]), w))
+    rules = [moved[j] == 0 for j in range(25) if j not in columns]
+    rules += [w[j] >= penalty["lower"][j] for j in columns if np.isfinite(penalty["lower"][j])]
+    rules += [w[j] <= penalty["upper"][j] for j in columns if np.isfinite(penalty["upper"][j])]
+    task = cp.Problem(cp.Minimize(cost), rules)
+    task.solve(solver=cp.CLARABEL, tol_gap_abs=1e-11, tol_gap_rel=1e-11)
+    scores = X @ (step.coef - coef) + step.intercept_change
+    np.testing.assert_allclose(step.scores_change, scores, atol=1e-12)
+    value = -r @ scores + 0.5 * h @ scores**2
+    value += penalty["l1"] @ np.abs(step.coef) + 0.5 * penalty["l2"] @ step.coef**2
+    assert step.kkt <= 1e-10
+    assert value == pytest.approx(task.value, abs=1e-7)
+    outside = np.setdiff1d(np.arange(25), columns)
+    np.testing.assert_array_equal(step.coef[outside], coef[outside])
+
+
+@pytest.mark.parametrize("q", [None, 1.5])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("name", ["lasso", "elastic net", "box lasso", "nonnegative", "unpenalized"])
+def test_gram_quadratic(name, order, q):
+    X, y, p, rng = problem(6)
+    penalty = full(CASES[name], 25)
+    G = np.array(X.T @ (p[:, None] * X), order=order)
+    coef = np.clip(rng.standard_normal(25), penalty["lower"], penalty["upper"])
+    g = X.T @ (p * (y - X @ coef))
+    fit = gram_quadratic(G, g, coef=coef, **penalty, q=q, tol=1e-9, max_iter=100_000)
+    same = least_squares(np.asfortranarray(X), y, p, **penalty, q=q, fit_intercept=False, tol=1e-12)
+    assert fit.kkt <= 1e-9
+    np.testing.assert_allclose(fit.coef, same.coef, atol=1e-5)
+    np.testing.assert_allclose(fit.negative_gradient, X.T @ (p * (y - X @ fit.coef)), atol=1e-10)
+
+
+@pytest.mark.parametrize("scale_x", [1e-150, 1e-80, 1.0, 1e80, 1e150])
+@pytest.mark.parametrize("scale_y", [1e-150, 1.0, 1e150])
+def test_extreme_magnitudes_end_without_nan(scale_x, scale_y):
+    X, y, p, _ = problem(8)
+    with np.errstate(over="ignore", under="ignore"):
+        l1 = 0.05 * min(scale_x * scale_y, 1e300)
+    fit = least_squares(np.asfortranarray(X * scale_x), y * scale_y, p, l1=l1, l2=0.0, tol=0.0, max_iter=50)
+    assert np.all(np.isfinite(fit.coef))
+    assert fit.gap >= 0
+
+
+def test_degenerate_shapes():
+    rng = np.random.default_rng(0)
+    one = least_squares(np.array([[2.0]]), [3.0], [1.0], l1=0.1, l2=0.0, tol=1e-12)
+    assert one.coef[0] == 0
+    assert one.intercept == 3
+    no_intercept = least_squares(np.array([[2.0]]), [3.0], [1.0], l1=0.1, l2=0.0, fit_intercept=False, tol=1e-12)
+    assert no_intercept.coef[0] == pytest.approx(5.9 / 4)
+    X = np.asfortranarray(rng.standard_normal((20, 6)))
+    X[:, 1] = 5.0
+    X[:, 2] = 0.0
+    X[:, 4] = X[:, 3]
+    p = np.full(20, 0.05)
+    for l1, l2 in ((0.0, 0.0), (0.01, 0.0), (0.0, 0.1)):
+        for y in (np.zeros(20), rng.standard_normal(20)):
+            fit = least_squares(X, y, p, l1=l1, l2=l2, tol=1e-10)
+            assert fit.gap <= 1e-10
+            assert np.all(np.isfinite(fit.coef))
+    empty = least_squares(np.empty((5, 0), order="F"), np.arange(5.0), np.full(5, 0.2), l1=0.1, l2=0.0, tol=1e-12)
+    assert empty.intercept == pytest.approx(2.0)
+    nobody = least_squares(X, rng.standard_normal(20), np.zeros(20), l1=0.1, l2=0.0, tol=1e-12)
+    assert not nobody.coef.any()
+
+
+def test_duplicate_entries_of_a_sparse_matrix_add_up():
+    data = sparse.csc_matrix((np.array([1.0, 1.0, 3.0]), np.array([0, 0, 1]), np.array([0, 2, 3])), shape=(3, 2))
+    y, p = np.array([1.0, 2.0, 0.0]), np.full(3, 1 / 3)
+    a = least_squares(data, y, p, l1=0.01, l2=0.0, tol=1e-12)
+    b = least_squares(np.asfortranarray(data.toarray()), y, p, l1=0.01, l2=0.0, tol=1e-12)
+    np.testing.assert_allclose(a.coef, b.coef, atol=1e-8)
+    assert not data.has_canonical_format

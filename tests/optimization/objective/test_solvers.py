@@ -1,0 +1,161 @@
+"""Every loss with every penalty under every constraint, by every solver, against an independent optimum."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
+from tests.evaluation.cases import label
+from tests.evaluation.user_losses import USER_LOSSES
+from tests.oracles import convex
+
+from certifit import GradientDescent, LinearModel
+from certifit.losses import LOSSES, EpsilonInsensitive, Huber, Loss, Quantile
+from certifit.optimization.objective.dispatch import SOLVERS
+from certifit.penalties import L1, L2, Box, Constraint, ElasticNet, L1Ball, L2Ball, Lq, NonNegative, NoPenalty, Penalty
+
+REGRESSION = [cls() for cls in LOSSES.values() if cls.task == "regression"]
+LOSS_CASES = [*REGRESSION, Huber.from_lambda_mu(0.5, 2.0), Quantile(0.9), EpsilonInsensitive(0.5)]
+PENALTY_CASES: list[Penalty] = [
+    NoPenalty(),
+    L2(),
+    L2(weights=[1.0, 0.0, 2.0, 0.5]),
+    L1(),
+    L1(weights=[0.0, 1.0, 1.0, 2.0]),
+    ElasticNet(l1_ratio=0.3),
+    Lq(q=1.5),
+]
+CONSTRAINT_CASES: list[Constraint | None] = [
+    None,
+    NonNegative(),
+    Box(-0.2, [0.1, 0.2, np.inf, 0.4]),
+    L1Ball(0.3),
+    L2Ball(0.25),
+]
+ALPHA = 0.05
+
+
+def data(loss: Loss, seed: int = 0, n: int = 40) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4)) * [1.0, 2.0, 0.5, 1.0] + [0.0, 1.0, 0.0, -3.0]
+    f = X @ [0.4, -0.3, 0.0, 0.3] + 0.5
+    y = f + rng.standard_t(3, size=n)
+    if loss.name == "poisson" or "weedie" in type(loss).__name__:
+        y = rng.poisson(np.exp(f)).astype(float)
+    elif loss.name == "gamma":
+        y = rng.gamma(2.0, np.exp(f))
+    elif loss.name == "relative":
+        y = np.where(np.abs(y) < 0.2, 1.0, y)
+    return X, y, rng.integers(1, 4, size=n).astype(float)
+
+
+def check(model: Any, X: Any, y: np.ndarray, s: np.ndarray, tol: float = 1e-7) -> None:
+    """The certificate is valid, tight, and its numbers are those of the oracle."""
+    dense = X.toarray() if sp.issparse(X) else X
+    loss, penalty, alpha, constraint = model._objective()
+    best, _, _ = convex.optimum(dense, y, s, loss, penalty, alpha, constraint, model.fit_intercept)
+    c = model.certificate_
+    value = convex.objective(dense, y, s, loss, penalty, alpha, model.coef_, model.intercept_)
+    scale = c.gap / c.relative_gap if c.relative_gap > 0 else 1.0
+    slack = 1e-7 * max(scale, abs(best))  # what the oracle itself is good for
+    assert c.objective == pytest.approx(value, rel=1e-9, abs=1e-12)
+    assert c.certified, str(c)
+    assert c.bound <= best + slack
+    assert c.objective >= best - slack
+    assert c.gap >= c.objective - best - slack
+    assert c.objective <= best + tol * scale + slack
+    if constraint is not None:
+        assert constraint.contains(model.coef_, 1e-7)
+
+
+@pytest.mark.parametrize("constraint", CONSTRAINT_CASES, ids=label)
+@pytest.mark.parametrize("penalty", PENALTY_CASES, ids=label)
+@pytest.mark.parametrize("loss", LOSS_CASES, ids=label)
+def test_auto_reaches_the_optimum(loss: Loss, penalty: Penalty, constraint: Constraint | None) -> None:
+    X, y, s = data(loss)
+    intercept = (len(label(loss)) + len(label(penalty))) % 3 > 0  # both are covered, without doubling the grid
+    tol = 1e-6 if not loss.smooth and penalty.elastic(4) is None else 1e-7  # smoothing is a first-order route
+    model = LinearModel(loss, penalty, ALPHA, constraint=constraint, fit_intercept=intercept, tol=tol)
+    check(model.fit(X, y, sample_weight=s), X, y, s, tol)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("penalty", [L2(), L1(), ElasticNet(), Lq()], ids=label)
+@pytest.mark.parametrize("loss", REGRESSION, ids=label)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_every_solver_that_accepts_agrees(loss: Loss, penalty: Penalty, solver: str) -> None:
+    constraint = L2Ball(0.3) if solver == "multiplier" else None
+    model = LinearModel(loss, penalty, ALPHA, constraint=constraint, solver=solver, tol=1e-5, max_iter=20_000)
+    X, y, s = data(loss, seed=1)
+    if SOLVERS[solver].refuses(loss, penalty, constraint):
+        with pytest.raises(ValueError, match="Solvers that can"):
+            model.fit(X, y)
+        return
+    if solver == "gradient" and penalty.subdifferential(np.zeros(1))[1] != 0:
+        pytest.skip("not applicable: plain gradient descent stalls at the kinks of an L1 penalty")
+    model.fit(X, y, sample_weight=s)
+    assert model.solver_ == solver
+    check(model, X, y, s, 1e-5)
+
+
+@pytest.mark.parametrize("penalty", [L2(), L1(), ElasticNet()], ids=label)
+@pytest.mark.parametrize("loss", REGRESSION, ids=label)
+def test_sparse_wide(loss: Loss, penalty: Penalty) -> None:
+    rng = np.random.default_rng(3)
+    X = sp.random(30, 60, density=0.2, random_state=3, format="csr", data_rvs=rng.standard_normal)
+    _, y, s = data(loss, n=30)
+    model = LinearModel(loss, penalty, ALPHA, tol=1e-6).fit(X, y, sample_weight=s)
+    check(model, X, y, s, 1e-6)
+
+
+@pytest.mark.parametrize("max_iter", [1, 2, 4])
+@pytest.mark.parametrize("penalty", [NoPenalty(), L2(), L1(), Lq()], ids=label)
+@pytest.mark.parametrize("loss", REGRESSION, ids=label)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_gap_is_honest_when_stopped_early(loss: Loss, penalty: Penalty, max_iter: int) -> None:
+    X, y, s = data(loss, seed=2)
+    model = LinearModel(loss, penalty, ALPHA, max_iter=max_iter, tol=1e-12).fit(X, y, sample_weight=s)
+    best, _, _ = convex.optimum(X, y, s, loss, penalty, ALPHA)
+    c = model.certificate_
+    assert c.bound <= best + 1e-7 * max(1.0, abs(best))
+    assert c.gap >= c.objective - best - 1e-7 * max(1.0, abs(best))
+
+
+@pytest.mark.parametrize("step", ["backtracking", "fixed", "1/t", "1/sqrt(t)"])
+@pytest.mark.parametrize("stop", ["gap", "gradient", "objective", "parameters"])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_gradient_descent_variants(step: str, stop: str) -> None:
+    X, y, s = data(LOSSES["squared"]())
+    solver = GradientDescent(step=step, stop=stop, precision=1e-9)
+    model = LinearModel("squared", "l2", 0.1, solver=solver, max_iter=3000).fit(X, y, sample_weight=s)
+    c = model.certificate_
+    best, _, _ = convex.optimum(X, y, s, LOSSES["squared"](), L2(), 0.1)
+    assert c.gap >= c.objective - best - 1e-10
+    if step in ("backtracking", "fixed"):
+        assert c.relative_gap < 1e-4
+
+
+def test_divergence_is_said() -> None:
+    X, y, _ = data(LOSSES["squared"]())
+    with pytest.warns(ConvergenceWarning, match="diverged"):
+        LinearModel("squared", "l2", 0.1, solver=GradientDescent("fixed", size=100.0), max_iter=500).fit(X, y)
+
+
+@pytest.mark.parametrize("constraint", [None, NonNegative(), L1Ball(0.3), L2Ball(0.3)], ids=label)
+@pytest.mark.parametrize("penalty", PENALTY_CASES, ids=label)
+@pytest.mark.parametrize("loss", USER_LOSSES, ids=label)
+def test_a_loss_of_your_own_works_with_everything(loss: Loss, penalty: Penalty, constraint: Constraint | None) -> None:
+    X, y, s = data(loss)
+    model = LinearModel(loss, penalty, ALPHA, constraint=constraint, tol=1e-6).fit(X, y, sample_weight=s)
+    assert model.certificate_.certified, str(model.certificate_)
+    # No point near the solution is better than the bound says.
+    rng = np.random.default_rng(0)
+    for size in (1e-1, 1e-2, 1e-3):
+        w = model.coef_ + size * rng.normal(size=4)
+        w = w if constraint is None else constraint.project(w)
+        f = X @ w + model.intercept_ + size * rng.normal()
+        value = (s / s.sum()) @ loss.value(y, f) + ALPHA * penalty.value(w)
+        assert value >= model.certificate_.bound

@@ -1,0 +1,52 @@
+"""The limit on BLAS threads comes and goes as it should, and chunks of rows cover all of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from certifit.representation.design.rows import over_rows, row_blocks, thin_products
+from certifit.threads import one_blas_thread
+
+
+def blas_threads() -> set[int]:
+    return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+
+def test_a_limit_inside_a_limit_lifts_nothing() -> None:
+    np.ones((2, 2)) @ np.ones((2, 2))  # the library is loaded
+    with threadpool_limits(2, "blas"):
+        before = blas_threads()
+        with one_blas_thread():
+            with one_blas_thread():
+                assert blas_threads() == {1}
+            assert blas_threads() == {1}
+        assert blas_threads() == before
+
+
+@pytest.mark.parametrize(("d", "limited"), [(3, True), (400, False)])
+def test_few_columns_need_no_threads_of_blas(d: int, limited: bool) -> None:
+    with threadpool_limits(2, "blas"):
+        before = blas_threads()
+        with thin_products(np.ones((500, d))):
+            assert blas_threads() == ({1} if limited else before)
+        with thin_products(sp.csr_array(np.ones((500, 3)))):
+            assert blas_threads() == before
+
+
+def test_the_limit_is_lifted_after_an_error() -> None:
+    before = blas_threads()
+    with pytest.raises(ZeroDivisionError), one_blas_thread():
+        _ = 1 / 0
+    assert blas_threads() == before
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("n", [1, 1000, 300_000])
+def test_chunks_and_blocks_cover_every_row_once(n: int, threads: int) -> None:
+    def rows(chunk: slice) -> np.ndarray:
+        return np.concatenate([np.arange(b.start, b.stop) for b in row_blocks(chunk, 10)])
+
+    np.testing.assert_array_equal(np.concatenate(over_rows(rows, n, 10, threads)), np.arange(n))
