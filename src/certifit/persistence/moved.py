@@ -27,7 +27,7 @@ MOVED = {
     "certifit.evaluation.predictions": "certifit.evaluation.metrics.predictions",
     "certifit.evaluation.resampling": "certifit.evaluation.splits.folds",
     "certifit.evaluation.splits": "certifit.evaluation.splits.sealed",
-    "certifit.evaluation.rows": "certifit.data.rows",
+    "certifit.evaluation.rows": "certifit.data.tabular",
     "certifit.evaluation.penalties.constraints": "certifit.evaluation.constraints.convex",
     "certifit.models.linear": "certifit.models.linear.model",
     "certifit.models.regression": "certifit.models.linear.regression",

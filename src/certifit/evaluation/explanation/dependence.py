@@ -11,7 +11,7 @@ import numpy as np
 
 from certifit._types import Array
 from certifit.data.gate import check_choice, check_real, check_sample_weight
-from certifit.data.rows import Rows
+from certifit.data.tabular import TableRows
 from certifit.evaluation.metrics.inputs import check_vector
 from certifit.evaluation.metrics.predictions import predictor
 from certifit.evaluation.risk.resamples import generator
@@ -77,7 +77,7 @@ def partial_dependence(
         A function must return one value for each row. A classifier of two classes is asked for the probability of the
         second.
     X : array, sparse matrix or data frame
-        Rows to average over.
+        TableRows to average over.
     feature : str or int
         Name of the column in a frame, number in an array.
     grid : int or sequence, default=20
@@ -106,7 +106,7 @@ def partial_dependence(
     ('numeric', (0.0, 2.0, 4.0))
     """
     check_choice("kind", kind, ("auto", "numeric", "category", "date"))
-    table = Rows(X)
+    table = TableRows(X)
     name = table.check_name(feature)
     kind = table.kind(name) if kind == "auto" else kind
     weight = check_sample_weight(sample_weight, table.n)
@@ -143,8 +143,8 @@ def partial_dependence(
     )
 
 
-def _source(table: Rows, name: Any, kind: str, present: Array, weight: Array, points: int) -> Array:
-    """Rows that hold the values of the grid."""
+def _source(table: TableRows, name: Any, kind: str, present: Array, weight: Array, points: int) -> Array:
+    """TableRows that hold the values of the grid."""
     column = table.column(name)[present]
     if kind == "category":
         # Levels of a category need no order: equality of what is printed is enough to count them.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from certifit.data.gate import check_real, check_sample_weight
-from certifit.data.rows import Rows
+from certifit.data.tabular import TableRows
 from certifit.evaluation.metrics.inputs import check_labels, check_level
 from certifit.evaluation.metrics.predictions import predictor
 from certifit.evaluation.metrics.registry import resolve_metric
@@ -67,7 +67,7 @@ def permutation_importance(
     predict : fitted estimator, or a function of X
         A function must return what the metric needs.
     X : array, sparse matrix or data frame
-        Rows as the model takes them; frames of any kind narwhals knows.
+        TableRows as the model takes them; frames of any kind narwhals knows.
     y : array of shape (n,)
     metric : str or Metric
     n_repeats : int, default=5
@@ -104,7 +104,7 @@ def permutation_importance(
     check_real("n_repeats", n_repeats, low=1, integer=True)
     call = predictor(predict, metric.needs)
     classes = getattr(predict, "classes_", None) if classes is None else classes
-    table, y = Rows(X), check_labels("y", y)
+    table, y = TableRows(X), check_labels("y", y)
     if y.shape[0] != table.n:
         raise ValueError(f"X and y must have the same number of rows: X has {table.n}, y has {y.shape[0]}.")
     names = table.names if columns is None else [table.check_name(name) for name in columns]
@@ -128,7 +128,7 @@ def permutation_importance(
             worse[r] = sign * (metric(y, prediction, sample_weight=weight, classes=classes) - before)
             moved += (influence(metric, y, prediction, weight, classes)[0] - moved_before) / n_repeats
         error, df = standard_error(moved, weight, blocks)
-        # Rows vary, and so do the shuffles of the same rows.
+        # TableRows vary, and so do the shuffles of the same rows.
         shuffles = float(worse.var(ddof=1)) / n_repeats if n_repeats > 1 else 0.0
         half = critical(level, df) * float(np.sqrt(error**2 + shuffles)) if df > 0 else np.inf
         found.append(Importance(name, float(worse.mean()), float(worse.mean() - half), float(worse.mean() + half)))

@@ -11,6 +11,7 @@ import numpy as np
 
 from certifit._types import Array
 from certifit.data.gate import check_sample_weight
+from certifit.data.missing import is_absent
 
 __all__ = [
     "binary_rows",
@@ -20,7 +21,6 @@ __all__ = [
     "check_probabilities",
     "check_vector",
     "class_codes",
-    "is_absent",
     "label_rows",
     "probability_rows",
     "value_rows",
@@ -195,16 +195,6 @@ def check_level(level: Any) -> float:
     if isinstance(level, bool) or not isinstance(level, (int, float, np.floating)) or not 0.0 < float(level) < 1.0:
         raise ValueError(f"level must be a number in (0, 1), for example 0.95; got {level!r}.")
     return float(level)
-
-
-def is_absent(value: Any) -> bool:
-    """Whether a value stands for a missing one: None, NaN, NaT or pandas' NA."""
-    if value is None:
-        return True
-    try:
-        return bool(value != value)  # NaN and NaT differ from themselves
-    except TypeError:  # NA refuses to say
-        return True
 
 
 def _weights(sample_weight: Any, n: int) -> tuple[Array, Array | None]:

@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from certifit._types import Array
 from certifit.data.gate import check_real, check_sample_weight
-from certifit.data.rows import Rows
+from certifit.data.tabular import TableRows
 from certifit.evaluation.metrics.inputs import check_labels, check_level
 from certifit.evaluation.metrics.predictions import predict_for
 from certifit.evaluation.metrics.registry import Metric, resolve_metric
@@ -161,7 +161,7 @@ def learning_curve(
     """
     metric = resolve_metric(metric)
     level = check_level(level)
-    table, y = Rows(X), check_labels("y", y)
+    table, y = TableRows(X), check_labels("y", y)
     if y.shape[0] != table.n:
         raise ValueError(f"X and y must have the same number of rows: X has {table.n}, y has {y.shape[0]}.")
     weight = check_sample_weight(sample_weight, table.n)
@@ -233,7 +233,7 @@ def validation_curve(
     values = list(values)
     if not values:
         raise ValueError("values must not be empty: give the values of the parameter to try.")
-    table, y = Rows(X), check_labels("y", y)
+    table, y = TableRows(X), check_labels("y", y)
     if y.shape[0] != table.n:
         raise ValueError(f"X and y must have the same number of rows: X has {table.n}, y has {y.shape[0]}.")
     weight = check_sample_weight(sample_weight, table.n)
@@ -364,7 +364,7 @@ def _sizes(sizes: Any, most: int) -> list[int]:
     return sorted(set(np.maximum(rows, 1).tolist()))
 
 
-def _fitter(fit: Any, table: Rows, y: Array, weight: Array | None) -> Callable[[Array], Any]:
+def _fitter(fit: Any, table: TableRows, y: Array, weight: Array | None) -> Callable[[Array], Any]:
     if hasattr(fit, "fit"):
 
         def fitted(rows: Array) -> Any:
@@ -379,7 +379,7 @@ def _fitter(fit: Any, table: Rows, y: Array, weight: Array | None) -> Callable[[
 
 def _judge(
     train_with: Callable[[Array], Any],
-    table: Rows,
+    table: TableRows,
     y: Array,
     weight: Array,
     metric: Metric,

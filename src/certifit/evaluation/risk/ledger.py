@@ -25,7 +25,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array
 from certifit.data.gate import check_real
-from certifit.data.rows import Rows
+from certifit.data.tabular import TableRows
 from certifit.evaluation.metrics.inputs import check_labels, check_level, class_codes
 from certifit.evaluation.metrics.predictions import predict_for
 from certifit.evaluation.metrics.registry import METRICS, Metric, resolve_metric
@@ -160,7 +160,7 @@ def bayes_error(X: Any, y: Any, *, level: float = 0.95, max_rows: int = NEIGHBOR
     y : array of shape (n,)
     level : float, default=0.95
     max_rows : int, default=10_000
-        Rows used, drawn at random.
+        TableRows used, drawn at random.
     random_state : int, default=0
 
     Returns
@@ -181,7 +181,7 @@ def bayes_error(X: Any, y: Any, *, level: float = 0.95, max_rows: int = NEIGHBOR
     True
     """
     check_real("max_rows", max_rows, low=2, integer=True)
-    table, labels = Rows(X), check_labels("y", y)
+    table, labels = TableRows(X), check_labels("y", y)
     if labels.shape[0] != table.n:
         raise ValueError(f"X and y must have the same number of rows: X has {table.n}, y has {labels.shape[0]}.")
     order, (codes,) = class_codes(None, ("y", labels))
@@ -289,7 +289,7 @@ def _noise(X: Any, y: Any, judge: _Judge, random_state: Any) -> LedgerRow:
     part = "noise (Bayes)"
     if not judge.zero_one:
         return LedgerRow(part, None, None, None, "Estimated for the error rate only.")
-    table = Rows(X)
+    table = TableRows(X)
     columns = len(table.numeric()[1])
     try:
         found = bayes_error(X, y, level=judge.level, random_state=random_state)

@@ -1,4 +1,4 @@
-"""Rows and columns of X, whether it is an array, a sparse matrix or a data frame.
+"""TableRows and columns of X, whether it is an array, a sparse matrix or a data frame.
 
 What permutation importance and partial dependence need of a table: some rows, with one column taken from other rows. A
 column's type never changes on the way, so that a fitted pipeline sees what it was fitted on.
@@ -12,12 +12,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from certifit._types import Array, is_sparse
-from certifit.evaluation.metrics.inputs import is_absent
+from certifit.data.missing import is_absent
 
-__all__ = ["Rows"]
+__all__ = ["TableRows"]
 
 
-class Rows:
+class TableRows:
     """X behind one small interface; `names` are column names of a frame and column numbers of an array."""
 
     def __init__(self, X: Any) -> None:
