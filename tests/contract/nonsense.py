@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from tests.contract.discovery import Case
 
+from certifit.parameters import parameters_of
+
 FLAG = ["yes", 2, None]
 NAME = ["no such name", 3, True]
 POSITIVE = [0.0, -1.0, np.nan, "a", None]
@@ -144,7 +146,8 @@ def is_told(value: Any, message: str) -> bool:
 
 def attempts(case: Case) -> Iterator[tuple[str, Any]]:
     """What a class is tried with: every nonsense of its parameters, except its own defaults."""
+    declared = parameters_of(case.cls)
     for name, default in case.build().get_params(deep=False).items():
-        for value in NONSENSE.get(name, []):
+        for value in declared[name].domain.nonsense() if name in declared else NONSENSE.get(name, []):
             if value is not default:
                 yield name, value

@@ -17,6 +17,7 @@ from sklearn.utils.validation import column_or_1d, validate_data
 import certifit._native.products as _products
 import certifit._native.threads as _threads
 from certifit._types import Array, Matrix, is_sparse
+from certifit.parameters import check_parameters
 
 __all__ = ["check_choice", "check_flag", "check_real", "check_sample_weight", "check_x", "check_xy"]
 
@@ -173,7 +174,8 @@ def like_input(X: Any, values: Array) -> Array:
 
 
 def check_common(estimator: Any) -> None:
-    """The parameters that mean the same on every estimator that has them."""
+    """The declared parameters, and those that mean the same on every estimator that has them."""
+    check_parameters(estimator)
     for name in FLAGS:
         if hasattr(estimator, name):
             check_flag(name, getattr(estimator, name))

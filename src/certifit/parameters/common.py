@@ -1,0 +1,52 @@
+"""The parameters that mean the same on every estimator that has them; ``TOL.but(1e-4)`` is one with another default."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from certifit.parameters.declared import Parameter
+from certifit.parameters.domains import Any_, Either, Flag, Folds, Integer, Nothing, Real, Reals, Seed, Threads
+
+__all__ = [
+    "ALPHA",
+    "ALPHAS",
+    "CLASS_WEIGHT",
+    "CV",
+    "FIT_INTERCEPT",
+    "L1_RATIO",
+    "MAX_ITER",
+    "N_JOBS",
+    "RANDOM_STATE",
+    "TOL",
+    "VERBOSE",
+    "WARM_START",
+]
+
+ALPHA = Parameter(1.0, Real(0), "Strength of the penalty.")
+L1_RATIO = Parameter(0.5, Real(0, 1), 'Share of the absolute value when ``penalty="elasticnet"``.')
+ALPHAS = Parameter(None, Either(Reals(0), Nothing()), "The alphas themselves.")
+FIT_INTERCEPT = Parameter(True, Flag(), "Whether to fit the unpenalized intercept b.")
+TOL = Parameter(1e-6, Real(0, infinite=True), "Wanted relative gap of the certificate.")
+MAX_ITER = Parameter(1000, Integer(1), "Most iterations.")
+CV = Parameter(
+    5,
+    Folds(),
+    "An integer deals distinct rows into folds by their content, so that copies of a row share a fold and weights act as "
+    "repetitions; anything else is scikit-learn's.",
+)
+CLASS_WEIGHT = Parameter(
+    None,
+    Any_(
+        'dict, "balanced" or None',
+        wrong=("no such name", 3, {0: -1.0, 1: 1.0}, {0: np.nan, 1: 1.0}, {0: "a", 1: 1.0}, {7: 1.0}),
+    ),
+    "Factor of the weights of each class.",
+)
+N_JOBS = Parameter(
+    None,
+    Threads(),
+    "Threads of the native kernels; None takes what the process is granted, -1 all. The result does not depend on it.",
+)
+VERBOSE = Parameter(0, Either(Integer(0), Flag()), "1 shows a progress bar.", kind="int")
+RANDOM_STATE = Parameter(None, Seed(), "Seed of what is drawn at random.")
+WARM_START = Parameter(False, Flag(), "Whether `fit` goes on from the last fit.")
