@@ -24,7 +24,7 @@ __all__ = [
 
 ALPHA = Parameter(1.0, Real(0), "Strength of the penalty.")
 L1_RATIO = Parameter(0.5, Real(0, 1), 'Share of the absolute value when ``penalty="elasticnet"``.')
-ALPHAS = Parameter(None, Either(Reals(0), Nothing()), "The alphas themselves.")
+ALPHAS = Parameter(None, Either(Reals(0), Real(0), Nothing()), "The alphas themselves.", kind="array or None")
 FIT_INTERCEPT = Parameter(True, Flag(), "Whether to fit the unpenalized intercept b.")
 TOL = Parameter(1e-6, Real(0, infinite=True), "Wanted relative gap of the certificate.")
 MAX_ITER = Parameter(1000, Integer(1), "Most iterations.")

@@ -11,13 +11,29 @@ from typing import Any
 import numpy as np
 
 from certifit._types import Array, Matrix, is_sparse
-from certifit.data.gate import check_real, check_xy
+from certifit.data.gate import check_xy
 from certifit.evaluation.losses import Loss, Squared
 from certifit.evaluation.penalties import Constraint, NonNegative, Penalty
 from certifit.evaluation.penalties import ElasticNet as ElasticNetPenalty
 from certifit.evaluation.splits.folds import splits
 from certifit.models.linear.model import BaseLinear
+from certifit.models.linear.parameters import EPS, N_ALPHAS, POSITIVE
 from certifit.models.linear.path import alpha_grid, solve_path
+from certifit.parameters import (
+    ALPHAS,
+    CV,
+    FIT_INTERCEPT,
+    L1_RATIO,
+    MAX_ITER,
+    N_JOBS,
+    TOL,
+    VERBOSE,
+    Declared,
+    Either,
+    Real,
+    Reals,
+    check_parameters,
+)
 from certifit.threads import n_threads
 
 __all__ = ["ElasticNetCV", "LassoCV"]
@@ -50,7 +66,8 @@ class _PathCV(BaseLinear):
         -------
         self
         """
-        ratios = [float(check_real("l1_ratio", ratio, low=0, high=1)) for ratio in self._ratios()]
+        check_parameters(self)
+        ratios = self._ratios()
         _, tol, max_iter = self._solver_options()
         given = X, y, sample_weight
         # Explicit splits number the rows as given, so rows of weight zero may only be dropped fold by fold.
@@ -109,32 +126,8 @@ class _PathCV(BaseLinear):
         return errors
 
 
-class LassoCV(_PathCV):
+class LassoCV(Declared, _PathCV):
     """Lasso with alpha chosen by K-fold cross-validation.
-
-    Parameters
-    ----------
-    n_alphas : int, default=100
-        Length of the path.
-    eps : float, default=1e-3
-        Smallest alpha divided by the largest.
-    alphas : array, optional
-        The alphas themselves.
-    fit_intercept : bool, default=True
-        Whether to fit the unpenalized intercept b.
-    positive : bool, default=False
-        Whether coefficients must be non-negative.
-    cv : int, splitter or list of (train, test), default=5
-        An integer deals distinct rows into folds by their content, so that copies of a row share a fold and weights
-        act as repetitions; anything else is scikit-learn's.
-    tol : float, default=1e-6
-        Wanted relative gap of every fit.
-    max_iter : int, default=1000
-        Most working sets of each fit.
-    n_jobs : int or None, default=None
-        Threads of the native kernel; the result does not depend on it.
-    verbose : int, default=0
-        1 shows a progress bar.
 
     Attributes
     ----------
@@ -156,61 +149,23 @@ class LassoCV(_PathCV):
     (True, (100, 5))
     """
 
-    def __init__(
-        self,
-        n_alphas: int = 100,
-        eps: float = 1e-3,
-        alphas: Any = None,
-        fit_intercept: bool = True,
-        positive: bool = False,
-        cv: Any = 5,
-        tol: float = 1e-6,
-        max_iter: int = 1000,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_alphas = n_alphas
-        self.eps = eps
-        self.alphas = alphas
-        self.fit_intercept = fit_intercept
-        self.positive = positive
-        self.cv = cv
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    n_alphas: int = N_ALPHAS
+    eps: float = EPS
+    alphas: Any = ALPHAS
+    fit_intercept: bool = FIT_INTERCEPT
+    positive: bool = POSITIVE
+    cv: Any = CV
+    tol: float = TOL.but(text="Wanted relative gap of every fit.")
+    max_iter: int = MAX_ITER.but(text="Most working sets of each fit.")
+    n_jobs: int | None = N_JOBS
+    verbose: int = VERBOSE
 
     def _ratios(self) -> list[float]:
         return [1.0]
 
 
-class ElasticNetCV(_PathCV):
+class ElasticNetCV(Declared, _PathCV):
     """Elastic net with alpha, and l1_ratio from a list, chosen by K-fold cross-validation.
-
-    Parameters
-    ----------
-    l1_ratio : float or list of float, default=0.5
-        Shares of the absolute value to try.
-    n_alphas : int, default=100
-        Length of each path.
-    eps : float, default=1e-3
-        Smallest alpha divided by the largest.
-    alphas : array, optional
-        The alphas themselves.
-    fit_intercept : bool, default=True
-        Whether to fit the unpenalized intercept b.
-    positive : bool, default=False
-        Whether coefficients must be non-negative.
-    cv : int, splitter or list of (train, test), default=5
-        As in `LassoCV`.
-    tol : float, default=1e-6
-        Wanted relative gap of every fit.
-    max_iter : int, default=1000
-        Most working sets of each fit.
-    n_jobs : int or None, default=None
-        Threads of the native kernel; the result does not depend on it.
-    verbose : int, default=0
-        1 shows a progress bar.
 
     Attributes
     ----------
@@ -230,31 +185,19 @@ class ElasticNetCV(_PathCV):
     0.9
     """
 
-    def __init__(
-        self,
-        l1_ratio: Any = 0.5,
-        n_alphas: int = 100,
-        eps: float = 1e-3,
-        alphas: Any = None,
-        fit_intercept: bool = True,
-        positive: bool = False,
-        cv: Any = 5,
-        tol: float = 1e-6,
-        max_iter: int = 1000,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.l1_ratio = l1_ratio
-        self.n_alphas = n_alphas
-        self.eps = eps
-        self.alphas = alphas
-        self.fit_intercept = fit_intercept
-        self.positive = positive
-        self.cv = cv
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    l1_ratio: Any = L1_RATIO.but(
+        domain=Either(Real(0, 1), Reals(0, 1, shape="list of float")), text="Shares of the absolute value to try."
+    )
+    n_alphas: int = N_ALPHAS
+    eps: float = EPS
+    alphas: Any = ALPHAS
+    fit_intercept: bool = FIT_INTERCEPT
+    positive: bool = POSITIVE
+    cv: Any = CV
+    tol: float = TOL.but(text="Wanted relative gap of every fit.")
+    max_iter: int = MAX_ITER.but(text="Most working sets of each fit.")
+    n_jobs: int | None = N_JOBS
+    verbose: int = VERBOSE
 
     def _ratios(self) -> list[float]:
-        return list(np.atleast_1d(self.l1_ratio))
+        return [float(ratio) for ratio in np.atleast_1d(self.l1_ratio)]

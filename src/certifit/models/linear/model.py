@@ -14,12 +14,28 @@ from sklearn.utils.validation import check_is_fitted
 from certifit._types import Array, Matrix
 from certifit.base import CertifiedEstimator
 from certifit.data.equal_rows import merge_rows
-from certifit.data.gate import check_common, check_real, check_x, check_xy
+from certifit.data.gate import check_x, check_xy
 from certifit.evaluation.losses import Loss, resolve_loss
 from certifit.evaluation.penalties import Constraint, Penalty, resolve_constraint, resolve_penalty
+from certifit.models.linear.parameters import LOSS, PENALTY, SOLVER
 from certifit.optimization.objective.dispatch import check_solver, minimize
 from certifit.optimization.objective.problem import Problem, Solution
 from certifit.optimization.objective.regularizer import Regularizer
+from certifit.parameters import (
+    ALPHA,
+    FIT_INTERCEPT,
+    L1_RATIO,
+    MAX_ITER,
+    N_JOBS,
+    TOL,
+    VERBOSE,
+    Declared,
+    Either,
+    Named,
+    Nothing,
+    Parameter,
+    check_parameters,
+)
 from certifit.progress import progress
 from certifit.representation.design.products import expect_temporaries, matvec
 from certifit.representation.design.rows import thin_products
@@ -61,6 +77,7 @@ class BaseLinear(RegressorMixin, CertifiedEstimator):
 
     def _check_parameters(self) -> None:
         """Everything that can be wrong before any data is read."""
+        check_parameters(self)
         loss, penalty, _, constraint = self._objective()
         check_solver(self._solver_options()[0], loss, penalty, constraint)
 
@@ -84,10 +101,7 @@ class BaseLinear(RegressorMixin, CertifiedEstimator):
         return self
 
     def _solver_options(self) -> tuple[Any, float, int]:
-        tol = check_real("tol", self.tol, low=0)
-        max_iter = check_real("max_iter", self.max_iter, low=1, integer=True)
-        check_common(self)
-        return getattr(self, "solver", "auto"), float(tol), int(max_iter)
+        return getattr(self, "solver", "auto"), float(self.tol), int(self.max_iter)
 
     def _keep(self, problem: Problem, solution: Solution, weight: Array) -> None:
         """Fitted attributes."""
@@ -129,35 +143,10 @@ class BaseLinear(RegressorMixin, CertifiedEstimator):
         return tags
 
 
-class LinearModel(BaseLinear):
+class LinearModel(Declared, BaseLinear):
     """Any loss with any penalty under any constraint.
 
     Minimizes ``mean loss(y, Xw + b) + alpha · penalty(w)`` subject to the constraint.
-
-    Parameters
-    ----------
-    loss : str or Loss, default="squared"
-        A name from ``certifit.losses.LOSSES`` or a loss object, also one of your own.
-    penalty : str, Penalty or None, default="l2"
-        A name from ``certifit.penalties.PENALTIES`` or a penalty object.
-    alpha : float, default=1.0
-        Strength of the penalty, ≥ 0.
-    l1_ratio : float, default=0.5
-        Share of the absolute value when ``penalty="elasticnet"``.
-    constraint : Constraint, "non_negative" or None, default=None
-        ``Box``, ``NonNegative``, ``L1Ball`` or ``L2Ball`` from ``certifit.penalties``.
-    fit_intercept : bool, default=True
-        Whether to fit the unpenalized intercept b.
-    solver : str or GradientDescent, default="auto"
-        A name from ``certifit.optimization.objective.dispatch.SOLVERS``; the choice made is in `solver_`.
-    tol : float, default=1e-6
-        Wanted relative gap of the certificate.
-    max_iter : int, default=1000
-        Most iterations of the solver.
-    n_jobs : int or None, default=None
-        Threads of the native kernels; None takes what the process is granted.
-    verbose : int, default=0
-        1 shows a progress bar.
 
     Attributes
     ----------
@@ -182,37 +171,31 @@ class LinearModel(BaseLinear):
     (array([1.14]), True)
     """
 
-    def __init__(
-        self,
-        loss: Any = "squared",
-        penalty: Any = "l2",
-        alpha: float = 1.0,
-        l1_ratio: float = 0.5,
-        constraint: Any = None,
-        fit_intercept: bool = True,
-        solver: Any = "auto",
-        tol: float = 1e-6,
-        max_iter: int = 1000,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.loss = loss
-        self.penalty = penalty
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.constraint = constraint
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    loss: Any = LOSS
+    penalty: Any = PENALTY
+    alpha: float = ALPHA
+    l1_ratio: float = L1_RATIO
+    constraint: Any = Parameter(
+        None,
+        Either(
+            Nothing(),
+            Named("Box, NonNegative, L1Ball or L2Ball from certifit.penalties", Constraint, ("non_negative",)),
+        ),
+        "``Box``, ``NonNegative``, ``L1Ball`` or ``L2Ball`` from ``certifit.penalties``.",
+        kind='Constraint, "non_negative" or None',
+    )
+    fit_intercept: bool = FIT_INTERCEPT
+    solver: Any = SOLVER
+    tol: float = TOL
+    max_iter: int = MAX_ITER
+    n_jobs: int | None = N_JOBS
+    verbose: int = VERBOSE
 
     def _objective(self) -> tuple[Loss, Penalty, float, Constraint | None]:
         options = {"l1_ratio": self.l1_ratio} if self.penalty == "elasticnet" else {}
         return (
             resolve_loss(self.loss),
             resolve_penalty(self.penalty, **options),
-            float(check_real("alpha", self.alpha, low=0, high=np.inf, open_high=True)),
+            float(self.alpha),
             resolve_constraint(self.constraint),
         )

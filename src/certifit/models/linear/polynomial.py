@@ -13,34 +13,20 @@ from typing import Any
 import numpy as np
 
 from certifit._types import Array
-from certifit.data.gate import check_real, check_x, check_xy
+from certifit.data.gate import check_x, check_xy
 from certifit.evaluation.losses import Loss, Squared
 from certifit.evaluation.penalties import L2, Constraint, Penalty
 from certifit.models.linear.inference import InferenceMixin
 from certifit.models.linear.model import BaseLinear
+from certifit.parameters import ALPHA, FIT_INTERCEPT, TOL, VERBOSE, Declared, Flag, Integer, Parameter
 from certifit.representation.basis.monomials import PolynomialFeatures
 from certifit.representation.basis.scaling import StandardScaler
 
 __all__ = ["PolynomialRegression"]
 
 
-class PolynomialRegression(InferenceMixin, BaseLinear):
+class PolynomialRegression(Declared, InferenceMixin, BaseLinear):
     """Least squares, or ridge, on the monomials of standardized inputs.
-
-    Parameters
-    ----------
-    degree : int, default=2
-        Highest total degree of a monomial.
-    interaction_only : bool, default=False
-        Whether to leave out powers of a single input.
-    alpha : float, default=0.0
-        Strength of the L2 penalty on the coefficients of the monomials.
-    fit_intercept : bool, default=True
-        Whether to fit the unpenalized intercept b.
-    tol : float, default=1e-6
-        Wanted relative gap of the certificate.
-    verbose : int, default=0
-        1 shows a progress bar.
 
     Attributes
     ----------
@@ -61,27 +47,18 @@ class PolynomialRegression(InferenceMixin, BaseLinear):
     (array([0.125]), ['x0', 'x0^2', 'x0^3'])
     """
 
+    degree: int = Parameter(2, Integer(0), "Highest total degree of a monomial.")
+    interaction_only: bool = Parameter(False, Flag(), "Whether to leave out powers of a single input.")
+    alpha: float = ALPHA.but(0.0, "Strength of the L2 penalty on the coefficients of the monomials.")
+    fit_intercept: bool = FIT_INTERCEPT
+    tol: float = TOL
+    verbose: int = VERBOSE
+
     max_iter = 1
     n_jobs = None
 
-    def __init__(
-        self,
-        degree: int = 2,
-        interaction_only: bool = False,
-        alpha: float = 0.0,
-        fit_intercept: bool = True,
-        tol: float = 1e-6,
-        verbose: int = 0,
-    ) -> None:
-        self.degree = degree
-        self.interaction_only = interaction_only
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.verbose = verbose
-
     def _objective(self) -> tuple[Loss, Penalty, float, Constraint | None]:
-        return Squared(), L2(), float(check_real("alpha", self.alpha, low=0, high=np.inf, open_high=True)), None
+        return Squared(), L2(), float(self.alpha), None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> PolynomialRegression:
         """Standardize, expand, and solve the least-squares problem.

@@ -30,9 +30,10 @@ from sklearn.utils.validation import check_is_fitted
 from certifit._types import Array, Matrix, is_sparse
 from certifit.base import CertifiedEstimator
 from certifit.certificate import Certificate
-from certifit.data.gate import check_real, check_sample_weight, check_x, check_xy
+from certifit.data.gate import check_sample_weight, check_x, check_xy
 from certifit.evaluation.splits.folds import splits as splits_of
 from certifit.optimization.closed_form.least_squares import solve_least_squares
+from certifit.parameters import ALPHAS, CV, FIT_INTERCEPT, Declared, Fitted, check_parameters
 
 __all__ = ["RidgeCV"]
 
@@ -44,21 +45,10 @@ TOLERANCE = 1e-9
 _Splits: TypeAlias = list[tuple[Array, Array]]
 
 
-class RidgeCV(RegressorMixin, CertifiedEstimator):
+class RidgeCV(Declared, RegressorMixin, CertifiedEstimator):
     """Ridge regression with alpha chosen by leave-one-out in closed form, or by K-fold cross-validation.
 
     Minimizes the weighted mean of ½(y − x·w − b)² plus alpha·½‖w‖²; scikit-learn's alpha is n times ours.
-
-    Parameters
-    ----------
-    alphas : array of shape (k,) or None, default=None
-        Strengths to try, each ≥ 0. None is a logarithmic grid scaled to the variance of X.
-    fit_intercept : bool, default=True
-        Whether to fit an intercept, which is never penalized.
-    cv : int, splitter or None, default=None
-        None is leave-one-out, exact and for all alphas from one decomposition. An integer is the number of
-        folds; a scikit-learn splitter, or a list of pairs of row indices, is used as it is. With folds, the
-        copies of a weighted row are in the same fold.
 
     Attributes
     ----------
@@ -87,24 +77,31 @@ class RidgeCV(RegressorMixin, CertifiedEstimator):
     (array([1., 2., 0.]), True)
     """
 
-    alpha_: float
-    alphas_: Array
-    cv_error_path_: Array
-    coef_: Array
-    intercept_: float
+    alphas: Any = ALPHAS.but(text="Strengths to try. None is a logarithmic grid scaled to the variance of X.")
+    fit_intercept: bool = FIT_INTERCEPT
+    cv: Any = CV.but(
+        None,
+        "None is leave-one-out, exact and for all alphas from one decomposition. An integer is the number of folds; a "
+        "scikit-learn splitter, or a list of pairs of row indices, is used as it is. With folds, the copies of a weighted row "
+        "are in the same fold.",
+    )
 
-    def __init__(self, alphas: Any = None, fit_intercept: bool = True, cv: Any = None) -> None:
-        self.alphas = alphas
-        self.fit_intercept = fit_intercept
-        self.cv = cv
+    alpha_: float = Fitted()
+    alphas_: Array = Fitted()
+    cv_error_path_: Array = Fitted()
+    coef_: Array = Fitted()
+    intercept_: float = Fitted()
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RidgeCV:
         """Choose alpha, then fit all rows with it."""
         started = time.perf_counter()
-        given = self._check_parameters()
         X, y, weight, splits = self._check_data(X, y, sample_weight)
         free = bool(self.fit_intercept)
-        alphas = _default_alphas(X, weight, free) if given is None else given
+        alphas = (
+            _default_alphas(X, weight, free)
+            if self.alphas is None
+            else np.atleast_1d(np.asarray(self.alphas, dtype=np.float64))
+        )
         if splits is None:
             errors = _leave_one_out(X, y, weight, alphas, free)
         else:
@@ -155,6 +152,7 @@ class RidgeCV(RegressorMixin, CertifiedEstimator):
 
     def _check_data(self, X: Any, y: Any, sample_weight: Any) -> tuple[Matrix, Array, Array, _Splits | None]:
         """Data without the rows of weight zero, and the splits in terms of what is left."""
+        check_parameters(self)
         if self.cv is None or isinstance(self.cv, numbers.Integral) or hasattr(self.cv, "split"):
             X, y, weight = check_xy(self, X, y, sample_weight=sample_weight, min_samples=2)
             return X, y, weight, None if self.cv is None else list(splits_of(self.cv, X, y, weight))
@@ -168,20 +166,6 @@ class RidgeCV(RegressorMixin, CertifiedEstimator):
             train, test = (np.arange(X.shape[0])[part] for part in pair)
             splits.append((place[train[kept[train]]], place[test[kept[test]]]))
         return X[kept], y[kept], weight[kept], splits
-
-    def _check_parameters(self) -> Array | None:
-        if not isinstance(self.fit_intercept, (bool, np.bool_)):
-            raise TypeError(f"fit_intercept must be True or False; got {self.fit_intercept!r}.")
-        if isinstance(self.cv, (numbers.Number, np.bool_, str)):
-            check_real("cv", self.cv, low=2, integer=True)
-        if self.alphas is None:
-            return None
-        values = np.atleast_1d(np.asarray(self.alphas, dtype=object))
-        if values.ndim != 1 or values.shape[0] == 0:
-            raise ValueError(f"alphas must be a list of numbers >= 0; got an array of shape {values.shape}.")
-        for value in values:
-            check_real("every one of alphas", value, low=0, high=np.inf, open_high=True)
-        return values.astype(np.float64)
 
 
 def _default_alphas(X: Matrix, weight: Array, fit_intercept: bool) -> Array:

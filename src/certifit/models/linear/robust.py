@@ -9,13 +9,27 @@ import numpy as np
 from certifit._types import Array
 from certifit.certificate import Certificate
 from certifit.data.equal_rows import merge_rows
-from certifit.data.gate import check_choice, check_real, check_xy
+from certifit.data.gate import check_xy
 from certifit.evaluation.losses import Absolute, Huber, Loss, Quantile
 from certifit.evaluation.penalties import Constraint, Penalty, resolve_penalty
 from certifit.models.linear.inference import InferenceMixin
 from certifit.models.linear.model import BaseLinear
+from certifit.models.linear.parameters import PENALTY, SOLVER
 from certifit.optimization.interior_point.solve import InteriorPointResult, chebyshev
 from certifit.optimization.programs.highs import chebyshev_lp
+from certifit.parameters import (
+    ALPHA,
+    FIT_INTERCEPT,
+    MAX_ITER,
+    N_JOBS,
+    TOL,
+    VERBOSE,
+    Choice,
+    Declared,
+    Parameter,
+    Real,
+    check_parameters,
+)
 from certifit.progress import progress
 
 __all__ = ["ChebyshevRegressor", "HuberRegressor", "LADRegressor", "QuantileRegressor"]
@@ -28,33 +42,11 @@ class _PenalizedRobust(InferenceMixin, BaseLinear):
         raise TypeError(f"{type(self).__name__} must name its loss.")
 
     def _objective(self) -> tuple[Loss, Penalty, float, Constraint | None]:
-        alpha = float(check_real("alpha", self.alpha, low=0, high=np.inf, open_high=True))
-        return self._loss_object(), resolve_penalty(self.penalty), alpha, None
+        return self._loss_object(), resolve_penalty(self.penalty), float(self.alpha), None
 
 
-class HuberRegressor(_PenalizedRobust):
+class HuberRegressor(Declared, _PenalizedRobust):
     """Minimize mean huber(y − Xw − b) + alpha·penalty(w): squares near zero, absolute values far away.
-
-    Parameters
-    ----------
-    delta : float, default=1.35
-        Residual at which the loss turns linear, in units of y.
-    alpha : float, default=0.0
-        Strength of the penalty.
-    penalty : str or Penalty, default="l2"
-        A name from ``certifit.penalties.PENALTIES`` or a penalty object.
-    fit_intercept : bool, default=True
-        Whether to fit the unpenalized intercept b.
-    solver : str or GradientDescent, default="auto"
-        The solver; the choice made is in `solver_`.
-    tol : float, default=1e-6
-        Wanted relative gap of the certificate.
-    max_iter : int, default=1000
-        Most iterations.
-    n_jobs : int or None, default=None
-        Threads of the native kernels.
-    verbose : int, default=0
-        1 shows a progress bar.
 
     Attributes
     ----------
@@ -71,27 +63,15 @@ class HuberRegressor(_PenalizedRobust):
     (array([False, False, False, False, False,  True]), True)
     """
 
-    def __init__(
-        self,
-        delta: float = 1.35,
-        alpha: float = 0.0,
-        penalty: Any = "l2",
-        fit_intercept: bool = True,
-        solver: Any = "auto",
-        tol: float = 1e-6,
-        max_iter: int = 1000,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.delta = delta
-        self.alpha = alpha
-        self.penalty = penalty
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    delta: float = Parameter(1.35, Real(0, open_low=True), "Residual at which the loss turns linear, in units of y.")
+    alpha: float = ALPHA.but(0.0)
+    penalty: Any = PENALTY
+    fit_intercept: bool = FIT_INTERCEPT
+    solver: Any = SOLVER
+    tol: float = TOL
+    max_iter: int = MAX_ITER
+    n_jobs: int | None = N_JOBS
+    verbose: int = VERBOSE
 
     def _loss_object(self) -> Loss:
         return Huber(delta=self.delta)
@@ -102,27 +82,8 @@ class HuberRegressor(_PenalizedRobust):
         self.outliers_ = np.abs(problem.y - f) > self.delta
 
 
-class LADRegressor(_PenalizedRobust):
+class LADRegressor(Declared, _PenalizedRobust):
     """Least absolute deviations: minimize mean |y − Xw − b| + alpha·penalty(w), by a structured interior point.
-
-    Parameters
-    ----------
-    alpha : float, default=0.0
-        Strength of the penalty.
-    penalty : str or Penalty, default="l1"
-        A name from ``certifit.penalties.PENALTIES`` or a penalty object.
-    fit_intercept : bool, default=True
-        Whether to fit the unpenalized intercept b.
-    solver : str, default="auto"
-        The solver; the choice made is in `solver_`.
-    tol : float, default=1e-6
-        Wanted relative gap of the certificate.
-    max_iter : int, default=200
-        Most iterations.
-    n_jobs : int or None, default=None
-        Threads of the native kernels.
-    verbose : int, default=0
-        1 shows a progress bar.
 
     Examples
     --------
@@ -133,55 +94,23 @@ class LADRegressor(_PenalizedRobust):
     array([1.])
     """
 
-    def __init__(
-        self,
-        alpha: float = 0.0,
-        penalty: Any = "l1",
-        fit_intercept: bool = True,
-        solver: Any = "auto",
-        tol: float = 1e-6,
-        max_iter: int = 200,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.alpha = alpha
-        self.penalty = penalty
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    alpha: float = ALPHA.but(0.0)
+    penalty: Any = PENALTY.but("l1")
+    fit_intercept: bool = FIT_INTERCEPT
+    solver: Any = SOLVER
+    tol: float = TOL
+    max_iter: int = MAX_ITER.but(200)
+    n_jobs: int | None = N_JOBS
+    verbose: int = VERBOSE
 
     def _loss_object(self) -> Loss:
         return Absolute()
 
 
-class QuantileRegressor(_PenalizedRobust):
+class QuantileRegressor(Declared, _PenalizedRobust):
     """Minimize mean pinball loss of y − Xw − b at a quantile + alpha·penalty(w).
 
     The scale of alpha is that of ``sklearn.linear_model.QuantileRegressor``.
-
-    Parameters
-    ----------
-    quantile : float in (0, 1), default=0.5
-        The conditional quantile to estimate.
-    alpha : float, default=1.0
-        Strength of the penalty.
-    penalty : str or Penalty, default="l1"
-        A name from ``certifit.penalties.PENALTIES`` or a penalty object.
-    fit_intercept : bool, default=True
-        Whether to fit the unpenalized intercept b.
-    solver : str, default="auto"
-        The solver; the choice made is in `solver_`.
-    tol : float, default=1e-6
-        Wanted relative gap of the certificate.
-    max_iter : int, default=200
-        Most iterations.
-    n_jobs : int or None, default=None
-        Threads of the native kernels.
-    verbose : int, default=0
-        1 shows a progress bar.
 
     Examples
     --------
@@ -192,49 +121,22 @@ class QuantileRegressor(_PenalizedRobust):
     3.0
     """
 
-    def __init__(
-        self,
-        quantile: float = 0.5,
-        alpha: float = 1.0,
-        penalty: Any = "l1",
-        fit_intercept: bool = True,
-        solver: Any = "auto",
-        tol: float = 1e-6,
-        max_iter: int = 200,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.quantile = quantile
-        self.alpha = alpha
-        self.penalty = penalty
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    quantile: float = Parameter(0.5, Real(0, 1, open_low=True, open_high=True), "The conditional quantile to estimate.")
+    alpha: float = ALPHA
+    penalty: Any = PENALTY.but("l1")
+    fit_intercept: bool = FIT_INTERCEPT
+    solver: Any = SOLVER
+    tol: float = TOL
+    max_iter: int = MAX_ITER.but(200)
+    n_jobs: int | None = N_JOBS
+    verbose: int = VERBOSE
 
     def _loss_object(self) -> Loss:
         return Quantile(self.quantile)
 
 
-class ChebyshevRegressor(BaseLinear):
+class ChebyshevRegressor(Declared, BaseLinear):
     """Chebyshev's criterion: minimize max |y_i − x_i·w − b| + alpha·½‖w‖² over the rows of positive weight.
-
-    Parameters
-    ----------
-    alpha : float, default=0.0
-        Strength of the L2 penalty.
-    fit_intercept : bool, default=True
-        Whether to fit the intercept b.
-    solver : {"auto", "interior_point", "lp"}, default="auto"
-        "lp" solves the linear program by HiGHS and needs alpha = 0.
-    tol : float, default=1e-6
-        Wanted relative gap of the certificate.
-    max_iter : int, default=200
-        Most iterations of the interior point.
-    verbose : int, default=0
-        1 shows a progress bar.
 
     Examples
     --------
@@ -246,21 +148,16 @@ class ChebyshevRegressor(BaseLinear):
     0.5
     """
 
-    def __init__(
-        self,
-        alpha: float = 0.0,
-        fit_intercept: bool = True,
-        solver: str = "auto",
-        tol: float = 1e-6,
-        max_iter: int = 200,
-        verbose: int = 0,
-    ) -> None:
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.verbose = verbose
+    alpha: float = ALPHA.but(0.0, "Strength of the L2 penalty.")
+    fit_intercept: bool = FIT_INTERCEPT
+    solver: str = Parameter(
+        "auto",
+        Choice("auto", "interior_point", "lp"),
+        '"lp" solves the linear program by HiGHS and needs alpha = 0.',
+    )
+    tol: float = TOL
+    max_iter: int = MAX_ITER.but(200, "Most iterations of the interior point.")
+    verbose: int = VERBOSE
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ChebyshevRegressor:
         """Fit the model; weights matter only by being positive.
@@ -278,9 +175,9 @@ class ChebyshevRegressor(BaseLinear):
         -------
         self
         """
-        alpha = float(check_real("alpha", self.alpha, low=0, high=np.inf, open_high=True))
-        solver = check_choice("solver", self.solver, ("auto", "interior_point", "lp"))
-        _, tol, max_iter = self._solver_options()
+        check_parameters(self)
+        alpha = float(self.alpha)
+        solver, tol, max_iter = self._solver_options()
         if solver == "lp" and alpha > 0:
             raise ValueError(f"solver='lp' needs alpha=0, got alpha={alpha:g}: use solver='interior_point'.")
         X, y, weight = check_xy(self, X, y, sample_weight=sample_weight)

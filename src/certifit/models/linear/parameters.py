@@ -1,0 +1,30 @@
+"""The parameters that linear models share beyond those of ``certifit.parameters``."""
+
+from __future__ import annotations
+
+from certifit.evaluation.losses import LOSSES, Loss
+from certifit.evaluation.penalties import PENALTIES, Penalty
+from certifit.parameters import Any_, Either, Flag, Integer, Named, Nothing, Parameter, Real
+
+__all__ = ["EPS", "LOSS", "N_ALPHAS", "PENALTY", "POSITIVE", "SOLVER"]
+
+LOSS = Parameter(
+    "squared",
+    Named("certifit.losses.Loss", Loss, LOSSES),
+    "A name from ``certifit.losses.LOSSES`` or a loss object, also one of your own.",
+)
+PENALTY = Parameter(
+    "l2",
+    Either(Nothing(), Named("certifit.penalties.Penalty", Penalty, PENALTIES)),
+    "A name from ``certifit.penalties.PENALTIES`` or a penalty object; None is no penalty.",
+    kind="str, Penalty or None",
+)
+POSITIVE = Parameter(False, Flag(), "Whether coefficients must be non-negative.")
+# Which solvers there are depends on loss, penalty and constraint: the dispatcher judges, before any data is read.
+SOLVER = Parameter(
+    "auto",
+    Any_("str or GradientDescent", wrong=("no such solver", 3, None)),
+    "A name from ``certifit.optimization.objective.dispatch.SOLVERS``; the choice made is in `solver_`.",
+)
+N_ALPHAS = Parameter(100, Integer(1), "Length of the path.")
+EPS = Parameter(1e-3, Real(0, 1, open_low=True), "Smallest alpha divided by the largest.")
