@@ -205,6 +205,9 @@ def check_parameters(estimator: Any) -> None:
         wanted = domain.refuses(value)
         if wanted is None:
             continue
-        if domain.wrong_type(value):
-            raise TypeError(f"{name} must be {wanted}; got {value!r} of type {type(value).__name__}.")
-        raise ValueError(f"{name} must be {wanted}; got {domain.found(value)}.")
+        found = domain.found(value)
+        if not domain.wrong_type(value):
+            raise ValueError(f"{name} must be {wanted}; got {found}.")
+        raise TypeError(
+            f"{name} must be {wanted}; got {found}{f' of type {type(value).__name__}' if found == repr(value) else ''}."
+        )

@@ -162,18 +162,22 @@ class Reals(Domain):
 
     def refuses(self, value: Any) -> str | None:
         """Scalars, text, nothing, and entries outside."""
-        if not self.wrong_type(value) and len(value) > 0 and not self._outside(value):
+        if self._is_sequence(value) and len(value) > 0 and not self._outside(value):
             return None
         return f"a sequence of numbers{self._entry().interval()}"
 
-    def wrong_type(self, value: Any) -> bool:
-        """What is no sequence at all."""
+    def _is_sequence(self, value: Any) -> bool:
         sized = isinstance(value, Iterable) and hasattr(value, "__len__")
-        return not sized or isinstance(value, (str, bytes, Mapping))
+        return sized and not isinstance(value, (str, bytes, Mapping))
+
+    def wrong_type(self, value: Any) -> bool:
+        """What is no sequence at all, or not of numbers."""
+        return not self._is_sequence(value) or any(self._entry().wrong_type(entry) for _, entry in self._outside(value))
 
     def found(self, value: Any) -> str:
         """The first entry that is outside."""
-        return next((f"{entry!r} at position {i}" for i, entry in self._outside(value)), repr(value))
+        outside = self._outside(value) if self._is_sequence(value) else []
+        return next((f"{entry!r} at position {i}" for i, entry in outside), repr(value))
 
     def describe(self) -> str:
         """``array``, or the shape."""
@@ -305,6 +309,10 @@ class Folds(Domain):
             fine = isinstance(value, Iterable) and not isinstance(value, str)
         return None if fine else "an integer >= 2, a splitter, an iterable of pairs (train, test) or None"
 
+    def wrong_type(self, value: Any) -> bool:
+        """Numbers that are not whole, and what nothing can be drawn from."""
+        return Integer().wrong_type(value) and not isinstance(value, Iterable)
+
     def describe(self) -> str:
         """``int, splitter or list of (train, test)``."""
         return "int ≥ 2, splitter, list of (train, test) or None"
@@ -406,9 +414,8 @@ class Either(Domain):
         return not named and all(part.wrong_type(value) or isinstance(part, (Choice, Named)) for part in self.parts)
 
     def found(self, value: Any) -> str:
-        """As a part tells it that takes such values."""
-        part = next((part for part in self.parts if not part.wrong_type(value)), None)
-        return repr(value) if part is None else part.found(value)
+        """As a part tells it that looks closer."""
+        return next((told for part in self.parts if (told := part.found(value)) != repr(value)), repr(value))
 
     def describe(self) -> str:
         """The parts, with "or" before the last."""

@@ -9,7 +9,7 @@ from sklearn.model_selection import KFold
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from certifit.evaluation.splits.folds import splits
-from certifit.models.linear.model import ridge_cv
+from certifit.models.linear import ridge_cv
 from certifit.models.linear.ridge_cv import RidgeCV
 from certifit.optimization.closed_form.least_squares import solve_least_squares
 
