@@ -9,12 +9,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from certifit.contest.record import RUN_FORMAT
 from certifit.contest.record.model import Blend, Chain, TableModel
 from certifit.persistence import ModelFileError, inspect_file, load
 
 __all__ = ["Predictions", "export_onnx", "inspect_model", "load_table_model", "predict_file", "read_run"]
-
-FORMAT = 1
 
 
 @dataclass(frozen=True)
@@ -105,9 +104,9 @@ def read_run(path: Path) -> dict[str, Any]:
         ) from None
     if not isinstance(run, dict) or "entrants" not in run or "format" not in run:
         raise ValueError(f"{path} is no run.json: it has no entrants. Give the run.json of a contest.")
-    if not isinstance(run["format"], int) or run["format"] > FORMAT:
+    if not isinstance(run["format"], int) or run["format"] > RUN_FORMAT:
         raise ValueError(
-            f"{path} has format {run['format']}, and this certifit reads up to {FORMAT}: upgrade certifit."
+            f"{path} has format {run['format']}, and this certifit reads up to {RUN_FORMAT}: upgrade certifit."
         )
     return run
 

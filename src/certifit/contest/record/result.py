@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from certifit.contest.record import RUN_FORMAT
 from certifit.contest.record.model import Blend, TableModel
 from certifit.contest.record.outputs import write_outputs
 from certifit.contest.record.summary import summarize
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Result"]
 
-FORMAT = 1
 MOST_BAD_ROWS = 20
 MOST_SEARCHED = 40
 
@@ -87,7 +87,7 @@ class Result:
         order = [by_name[name] for name in verdicts.order]
         order += [s for s in standings if s.judgement is None]
         record: dict[str, Any] = {
-            "format": FORMAT,
+            "format": RUN_FORMAT,
             "certifit": version("certifit"),
             "created": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
             "seconds": budget.spent,

@@ -8,10 +8,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = ["FORMAT", "embed", "listed", "mapped", "named", "parts", "plain", "readable_run", "rounded"]
+from certifit.contest.record import RUN_FORMAT
 
-FORMAT = 1
-"""The format of a run that this report reads."""
+__all__ = ["embed", "listed", "mapped", "named", "parts", "plain", "readable_run", "rounded"]
 
 # Inside a script element only these could end it, open a comment, or break a line of JavaScript.
 _ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
@@ -53,9 +52,9 @@ def readable_run(run: Any) -> dict[str, Any]:
     if not isinstance(run, Mapping):
         raise TypeError(f"run must be a mapping such as the content of run.json, got {type(run).__name__}")
     found = run.get("format")
-    if found != FORMAT:
-        cure = "upgrade Certifit to show it" if isinstance(found, int) and found > FORMAT else "is it a run.json?"
-        raise ValueError(f"run has format {found!r}, this report reads format {FORMAT}: {cure}")
+    if found != RUN_FORMAT:
+        cure = "upgrade Certifit to show it" if isinstance(found, int) and found > RUN_FORMAT else "is it a run.json?"
+        raise ValueError(f"run has format {found!r}, this report reads format {RUN_FORMAT}: {cure}")
     result: dict[str, Any] = plain(run)
     for part, kind in (("task", dict), ("entrants", list)):
         if not isinstance(result.get(part), kind):
