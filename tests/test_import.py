@@ -23,10 +23,20 @@ LAYERS: dict[str, set[str]] = {
     "progress": set(),
     "threads": set(),
     "parameters": set(),
-    "data": {"threads", "parameters"},
-    "evaluation": {"data", "threads"},
-    "representation": {"evaluation", "data", "threads", "parameters"},
-    "optimization": {"representation", "evaluation", "certificate", "progress", "data", "threads", "parameters"},
+    "names": set(),
+    "data": {"threads", "parameters", "names"},
+    "evaluation": {"data", "threads", "names"},
+    "representation": {"evaluation", "data", "threads", "parameters", "names"},
+    "optimization": {
+        "representation",
+        "evaluation",
+        "certificate",
+        "progress",
+        "data",
+        "threads",
+        "parameters",
+        "names",
+    },
     "models": {
         "optimization",
         "representation",
@@ -36,6 +46,7 @@ LAYERS: dict[str, set[str]] = {
         "data",
         "threads",
         "parameters",
+        "names",
     },
 }
 LAYERED = set(LAYERS) | {"contest", "plots", "cli"}

@@ -80,5 +80,6 @@ from certifit.representation.table.encoder import TableEncoder as TableEncoder
 from certifit.scales import C_from_alpha as C_from_alpha
 from certifit.scales import alpha_from_C as alpha_from_C
 
+_EXPORTS: dict[str, str]
 __version__: str
 __all__: list[str]

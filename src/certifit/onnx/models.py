@@ -33,9 +33,9 @@ PREDICTORS: dict[tuple[type, ...], Callable[[Graph, str, Any], Answer]] = {
 }
 """Families of models → the function that writes them."""
 # The contest is known by the names of its classes: importing it would load what reading tables takes.
-CALIBRATED = "certifit.contest.search.calibrated.Calibrated"
-TABLE_MODEL = "certifit.contest.record.model.TableModel"
-BLEND = "certifit.contest.record.model.Blend"
+CALIBRATED = "Calibrated"
+TABLE_MODEL = "TableModel"
+BLEND = "Blend"
 
 
 def answer_of(graph: Graph, table: str, model: Any) -> Answer:

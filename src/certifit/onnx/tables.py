@@ -14,7 +14,7 @@ from certifit.persistence.classes import known_name
 
 __all__ = ["coded", "column_kinds", "encoded", "is_encoder", "read_columns", "transformed"]
 
-ENCODER = "certifit.representation.table.encoder.TableEncoder"
+ENCODER = "TableEncoder"
 
 
 def is_encoder(step: Any) -> bool:
@@ -156,10 +156,10 @@ def _imputer(graph: Graph, table: str, imputer: Any) -> str:
 
 
 TRANSFORMERS: dict[str, Callable[[Graph, str, Any], str]] = {
-    "certifit.representation.basis.scaling.StandardScaler": _standard,
-    "certifit.representation.basis.scaling.MinMaxScaler": _min_max,
-    "certifit.representation.basis.monomials.PolynomialFeatures": _monomials,
+    "StandardScaler": _standard,
+    "MinMaxScaler": _min_max,
+    "PolynomialFeatures": _monomials,
     "sklearn.preprocessing.StandardScaler": _foreign_standard,
     "sklearn.impute.SimpleImputer": _imputer,
 }
-"""Name of a class → the function that applies it to a table."""
+"""Name of a class in files → the function that applies it to a table."""

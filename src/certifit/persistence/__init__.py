@@ -22,7 +22,7 @@ from sklearn.base import BaseEstimator
 
 import certifit
 from certifit.certificate import Certificate
-from certifit.persistence.classes import known_name, qualified_name
+from certifit.persistence.classes import known_name, qualified_name, shown_name
 from certifit.persistence.container import STATE, read_archive, write_archive
 from certifit.persistence.decoding import Decoder
 from certifit.persistence.encoding import Encoder, is_plain
@@ -48,7 +48,7 @@ class ModelFile:
     versions : dict
         Versions of Python, NumPy, SciPy and scikit-learn at that time.
     model : str
-        Class of the model.
+        Class of the model, by its public name.
     parameters : dict
         Its constructor arguments, as numbers and text; of what is no estimator, the plain attributes.
     fitted : bool
@@ -74,7 +74,7 @@ class ModelFile:
     >>> path = save(Ridge(alpha=0.5), os.path.join(tempfile.mkdtemp(), "ridge.cfit"), note="a first try")
     >>> found = inspect_file(path)
     >>> found.model, found.parameters["alpha"], found.fitted, found.note
-    ('certifit.models.linear.regression.Ridge', 0.5, False, 'a first try')
+    ('Ridge', 0.5, False, 'a first try')
     """
 
     path: str
@@ -212,7 +212,7 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[Any] = ()) -> Any:
     _warn_of_other_scikit_learn(manifest, path)
     try:
         table = json.loads(members[STATE])
-        return Decoder(table["objects"], members, allowed).decode(table["root"])
+        return Decoder(table["objects"], members, allowed, manifest["format"]).decode(table["root"])
     except ModelFileError as error:
         raise ModelFileError(f"{str(path)!r}: {error}") from error
     except (ArithmeticError, AttributeError, ImportError, LookupError, RecursionError, TypeError, ValueError) as error:
@@ -242,7 +242,7 @@ def inspect_file(path: str | os.PathLike[str]) -> ModelFile:
     >>> from certifit.persistence import inspect_file, save
     >>> print(inspect_file(save(Ridge(), os.path.join(tempfile.mkdtemp(), "ridge.cfit"))))
     Ridge(alpha=1.0, fit_intercept=True, ..., verbose=0)
-    not fitted, format 1, certifit ...
+    not fitted, format 2, certifit ...
     """
     path = _checked_path(path)
     manifest, _ = read_archive(path)
@@ -250,6 +250,7 @@ def inspect_file(path: str | os.PathLike[str]) -> ModelFile:
     absent = [name for name in names if name not in manifest]
     if absent:
         raise ModelFileError(f"{str(path)!r} is not as certifit.save writes files: its manifest has no {absent[0]!r}.")
+    manifest["model"] = shown_name(str(manifest["model"]), manifest["format"])
     return ModelFile(path=str(path), bytes=path.stat().st_size, **{name: manifest[name] for name in names})
 
 

@@ -1,6 +1,6 @@
 """Which classes a model file may name.
 
-Certifit's own classes, found among the modules of this package, and a few of scikit-learn's that hold data and no
+Certifit's own classes that have a name (`certifit.names`), and a few of scikit-learn's that hold data and no
 functions. Everything else must be handed over by the caller: a file never decides what is imported.
 """
 
@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import re
 import sys
 import types
-from functools import cached_property, lru_cache
-from pathlib import Path
+from functools import cached_property
 from typing import Any
 
-import certifit
-from certifit.persistence.moved import MOVED
+from certifit.names import class_of, name_of
+from certifit.persistence.container import FORMAT
+from certifit.persistence.format1 import FORMAT1
 
-__all__ = ["attribute_problem", "known_class", "known_name", "qualified_name", "state_of"]
+__all__ = ["attribute_problem", "known_class", "known_name", "qualified_name", "shown_name", "state_of"]
 
 PLUMBING = frozenset(
     f"sklearn.{name}"
@@ -44,8 +43,6 @@ PLUMBING = frozenset(
     )
 )
 """Public names of scikit-learn's classes that may occur in a file: plumbing, no learners."""
-_OURS = re.compile(r"certifit((?:\.[a-z_][a-z0-9_]*)+)\.([A-Za-z_][A-Za-z0-9_]*)")
-_CLOSED = {"_native", "cli"}
 
 
 def qualified_name(thing: Any) -> str:
@@ -56,8 +53,7 @@ def qualified_name(thing: Any) -> str:
 def known_name(cls: type) -> str | None:
     """The name under which files know a class; None if they do not."""
     if cls.__module__.partition(".")[0] == "certifit":
-        name = qualified_name(cls)
-        return name if known_class(name) is cls else None
+        return name_of(cls)
     for name in PLUMBING:
         module, _, last = name.rpartition(".")
         if last == cls.__name__ and getattr(sys.modules.get(module), last, None) is cls:
@@ -65,34 +61,18 @@ def known_name(cls: type) -> str | None:
     return None
 
 
-@lru_cache(maxsize=1024)
-def known_class(name: str) -> type | None:
-    """The class behind a name of a file; None unless it is one of those that files may name."""
+def known_class(name: str, version: int = FORMAT) -> type | None:
+    """The class behind a name in a file of some format; None unless it is one of those that files may name."""
     if name in PLUMBING:
         module, _, last = name.rpartition(".")
         found = getattr(importlib.import_module(module), last, None)
         return found if isinstance(found, type) else None
-    module, _, last = name.rpartition(".")
-    name = f"{MOVED.get(module, module)}.{last}"
-    match = _OURS.fullmatch(name)
-    if match is None:
-        return None
-    parts = match[1].split(".")[1:]
-    if _CLOSED & set(parts) or any(part.startswith("__") for part in parts) or not _is_module(parts):
-        return None
-    module = ".".join(["certifit", *parts])
-    found = vars(importlib.import_module(module)).get(match[2])
-    usable = isinstance(found, type) and found.__module__ == module and not issubclass(found, BaseException)
-    return found if usable else None
+    return class_of(FORMAT1.get(name, "") if version == 1 else name)
 
 
-def _is_module(parts: list[str]) -> bool:
-    """Whether the package has such a module; nothing is imported to find out."""
-    for folder in certifit.__path__:
-        place = Path(folder).joinpath(*parts)
-        if place.with_suffix(".py").is_file() or (place / "__init__.py").is_file():
-            return True
-    return False
+def shown_name(name: str, version: int) -> str:
+    """A name in a file of some format, as people know it."""
+    return FORMAT1.get(name, name) if version == 1 else name
 
 
 def state_of(thing: Any) -> dict[str, Any]:

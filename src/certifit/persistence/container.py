@@ -28,8 +28,8 @@ from certifit.persistence.errors import ModelFileError
 
 __all__ = ["ARRAY", "FORMAT", "MANIFEST", "STATE", "read_archive", "write_archive"]
 
-FORMAT = 1
-"""The newest format that this version reads and the one it writes."""
+FORMAT = 2
+"""The format that is written; all up to it are read. Since 2, files name classes by their registered names."""
 MANIFEST, DIGEST, STATE = "manifest.json", "manifest.sha256", "state.json"
 ARRAY = "arrays/{}.npy"
 MOST_GROWTH = 200

@@ -45,12 +45,14 @@ class Decoder:
         Member name → bytes, for the larger arrays.
     trusted : iterable of classes and functions
         What the caller allows besides the known classes.
+    version : int
+        Format of the file.
     """
 
-    def __init__(self, entries: Any, members: dict[str, bytes], trusted: Iterable[Any] = ()) -> None:
+    def __init__(self, entries: Any, members: dict[str, bytes], trusted: Iterable[Any], version: int) -> None:
         if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
             raise ValueError("the table of objects is not a table")
-        self._entries, self._members = entries, members
+        self._entries, self._members, self._version = entries, members, version
         self._trusted = {qualified_name(thing): thing for thing in trusted}
         self._built: dict[int, Any] = {}
         self._open: set[int] = set()
@@ -228,8 +230,12 @@ class Decoder:
 
     # Classes
 
-    def _class(self, name: Any) -> type:
-        cls = (known_class(name) or self._trusted.get(name)) if isinstance(name, str) else None
+    def _class(self, entry: dict[str, Any]) -> type:
+        name = entry["class"]
+        foreign = entry.get("trusted") is True  # such a class may bear one of our names
+        cls = known_class(name, self._version) if isinstance(name, str) and not foreign else None
+        if isinstance(name, str) and (foreign or self._version == 1):
+            cls = cls or self._trusted.get(name)
         if not isinstance(cls, type):
             raise ModelFileError(
                 f"the file names the class {name!r:.100}, which is not one of Certifit's: if you trust the file, load "
@@ -245,20 +251,20 @@ class Decoder:
         return self._trusted[entry["name"]]
 
     def _build_enum(self, entry: dict[str, Any]) -> Any:
-        cls = self._class(entry["class"])
+        cls = self._class(entry)
         if not issubclass(cls, enum.Enum):
             raise ValueError(f"{entry['class']} is not an enumeration")
         return cls.__members__[entry["member"]]
 
     def _build_named(self, entry: dict[str, Any]) -> Any:
-        cls = self._class(entry["class"])
+        cls = self._class(entry)
         items = self._values(entry)
         if not issubclass(cls, tuple) or len(items) != len(getattr(cls, "_fields", ())):
             raise ValueError(f"{entry['class']} does not have these fields")
         return tuple.__new__(cls, items)
 
     def _build_object(self, entry: dict[str, Any]) -> Any:
-        cls, state = self._class(entry["class"]), entry["state"]
+        cls, state = self._class(entry), entry["state"]
         if issubclass(cls, enum.Enum):
             raise ValueError(f"{entry['class']} is an enumeration")
         made = object.__new__(cls)

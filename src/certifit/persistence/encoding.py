@@ -233,17 +233,17 @@ class Encoder:
 
     def _instance(self, thing: Any, path: str) -> dict[str, Any]:
         cls = type(thing)
-        name = known_name(cls)
+        name, foreign = known_name(cls), {}
         if name is None and id(cls) in self._trusted:
-            name = self._trusted[id(cls)]
+            name, foreign = self._trusted[id(cls)], {"trusted": True}
             self.needed.add(name)
         if name is None:
             raise _unknown(thing, path)
         self.used.add(name)
         if isinstance(thing, enum.Enum):
-            return {"kind": "enum", "class": name, "member": thing.name}
+            return {"kind": "enum", "class": name, **foreign, "member": thing.name}
         if isinstance(thing, tuple) and hasattr(cls, "_fields"):
-            return {"kind": "named", "class": name, "items": self._values(thing, path)}
+            return {"kind": "named", "class": name, **foreign, "items": self._values(thing, path)}
         try:
             object.__new__(cls)
         except TypeError as error:
@@ -254,7 +254,7 @@ class Encoder:
             if problem is not None:
                 raise TypeError(f"{path} cannot be saved: {problem}. Remove the attribute from the instance.")
         values = {key: self._value(value, f"{path}.{key}") for key, value in state.items()}
-        return {"kind": "object", "class": name, "state": values}
+        return {"kind": "object", "class": name, **foreign, "state": values}
 
 
 def _text(data: bytes) -> str:
@@ -287,6 +287,11 @@ def _unknown(thing: Any, path: str, cure: str | None = None) -> TypeError:
         return TypeError(
             f"{path} cannot be saved: it is the function {name}. Files hold no code: give the function to both save "
             "and load, as trusted=[the function]."
+        )
+    if type(thing).__module__.partition(".")[0] == "certifit":
+        return TypeError(
+            f"{path} cannot be saved: the class {qualified_name(type(thing))} has no name in files. Write "
+            f'@stored("{type(thing).__name__}") above it (certifit.names).'
         )
     return TypeError(
         f"{path} cannot be saved: its class {qualified_name(type(thing))} is not one of Certifit's. Give the class to "

@@ -11,10 +11,12 @@ from sklearn.base import BaseEstimator
 from certifit._types import Array, Matrix
 from certifit.certificate import Certificate
 from certifit.contest.entrants.base import Encoded, Entrant, Path, Setting
+from certifit.names import stored
 
 __all__ = ["ENTRANTS", "Constant"]
 
 
+@stored("ConstantModel")
 class Constant(BaseEstimator):
     """The best constant answer: the shares of the classes, the mean, or the median.
 
@@ -50,6 +52,7 @@ class Constant(BaseEstimator):
         return np.full(n, float(self.value_))
 
 
+@stored("ConstantSharesModel")
 class ConstantShares(Constant):
     """The shares of the classes for every row."""
 

@@ -10,6 +10,7 @@ import numpy as np
 from certifit._types import Array, Matrix
 from certifit.certificate import Certificate
 from certifit.contest.entrants.base import predictor
+from certifit.names import stored
 
 if TYPE_CHECKING:
     import polars as pl
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Blend", "Chain", "TableModel"]
 
 
+@stored("Chain")
 @dataclass(eq=False)
 class Chain:
     """An encoder, the transformers after it, and a fitted estimator, from feature columns to predictions."""
@@ -53,6 +55,7 @@ class Chain:
         return [str(name) for name in names]
 
 
+@stored("Blend")
 @dataclass(eq=False)
 class Blend:
     """A weighted average of the predictions of other models."""
@@ -72,6 +75,7 @@ class Blend:
         return self.proof
 
 
+@stored("TableModel")
 @dataclass(eq=False)
 class TableModel:
     """The winner of a contest: takes a table with the columns of the training table, gives labels, probabilities or values.

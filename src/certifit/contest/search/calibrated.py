@@ -14,10 +14,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from certifit._types import Array, Matrix
 from certifit.evaluation.splits.folds import content_folds
 from certifit.models.logistic.model import LogisticRegression
+from certifit.names import stored
 
 __all__ = ["Calibrated"]
 
 
+@stored("Calibrated")
 class Calibrated(ClassifierMixin, BaseEstimator):
     """A classifier with `decision_function`, or labels alone, made to give probabilities.
 

@@ -12,6 +12,7 @@ import polars as pl
 
 from certifit.contest.table.reading import TableError
 from certifit.contest.table.values import NumberFormat, date_format, finite, number_format, parse_dates
+from certifit.names import stored
 
 __all__ = ["KINDS", "Column", "Task", "converted", "infer_columns", "infer_task", "labels"]
 
@@ -50,6 +51,7 @@ POSITIVE |= {"default", "defaulted", "bad", "churn", "churned", "fraud", "spam",
 POSITIVE |= {"died", "dead", "deceased", "fail", "failed", "failure", "abnormal", "high", "up", "present", "accepted"}
 
 
+@stored("TableColumn")
 @dataclass(frozen=True)
 class Column:
     """What is known of one column.
@@ -83,6 +85,7 @@ class Column:
     number_format: str | None = None
 
 
+@stored("ContestTask")
 class Task(NamedTuple):
     """What is asked of the target: unpacks into kind, classes, positive, why."""
 

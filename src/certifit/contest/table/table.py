@@ -15,6 +15,7 @@ from certifit._types import Array
 from certifit.contest.record.description import describe_column
 from certifit.contest.table.kinds import Column, Task, converted, infer_columns, infer_task, labels
 from certifit.contest.table.reading import RawTable, TableError, read_table
+from certifit.names import stored
 
 __all__ = ["Conformed", "Table", "TableSchema"]
 
@@ -41,6 +42,7 @@ class Conformed:
     bad_rows: tuple[tuple[int, str], ...] = ()
 
 
+@stored("TableSchema")
 @dataclass(frozen=True)
 class TableSchema:
     """What a model file carries to read new rows as the training rows were read: small, and JSON all through.

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from certifit.names import stored
+
 __all__ = [
     "DATE_FORMATS",
     "MISSING",
@@ -78,6 +80,7 @@ def is_clean(values: pl.Series) -> bool:
 # Numbers
 
 
+@stored("NumberFormat")
 @dataclass(frozen=True)
 class NumberFormat:
     """How a column writes its numbers."""

@@ -12,10 +12,12 @@ from certifit._types import Array
 from certifit.data.gate import check_choice, check_real
 from certifit.evaluation.metrics.inputs import binary_rows, check_level
 from certifit.evaluation.risk.risk import clopper_pearson
+from certifit.names import stored
 
 __all__ = ["CalibrationBin", "CalibrationCurve", "calibration_curve", "wilson"]
 
 
+@stored("CalibrationBin")
 @dataclass(frozen=True)
 class CalibrationBin:
     """Rows with similar probabilities.
@@ -37,6 +39,7 @@ class CalibrationBin:
     count: float
 
 
+@stored("CalibrationCurve")
 @dataclass(frozen=True)
 class CalibrationCurve:
     """Bins by increasing probability, and the expected calibration error Σ (count/n)·|rate − mean|."""

@@ -19,6 +19,7 @@ from certifit.data.gate import check_real
 from certifit.evaluation.decisions.bayes import bayes_action
 from certifit.evaluation.metrics.inputs import binary_rows
 from certifit.evaluation.metrics.ranking import thin_curve
+from certifit.names import stored
 
 __all__ = [
     "Costs",
@@ -33,6 +34,7 @@ __all__ = [
 OUTCOMES = ("fp", "fn", "tp", "tn")
 
 
+@stored("Costs")
 @dataclass(frozen=True)
 class Costs:
     """What the four outcomes of a yes/no decision cost.
@@ -81,6 +83,7 @@ class Costs:
         return asdict(self)
 
 
+@stored("ThresholdTable")
 @dataclass(frozen=True)
 class ThresholdTable:
     """Exact outcomes at each of some thresholds, increasing; the first says yes to all rows, the last to none.

@@ -15,6 +15,7 @@ from certifit.data.tabular import TableRows
 from certifit.evaluation.metrics.inputs import check_vector
 from certifit.evaluation.metrics.predictions import predictor
 from certifit.evaluation.risk.resamples import generator
+from certifit.names import stored
 
 __all__ = ["Dependence", "partial_dependence"]
 
@@ -23,6 +24,7 @@ TAIL = 0.01  # the grid leaves out this share at either end: one far value would
 BAND = (0.1, 0.9)
 
 
+@stored("Dependence")
 @dataclass(frozen=True)
 class Dependence:
     """How predictions move with one feature.

@@ -15,10 +15,12 @@ from certifit.evaluation.metrics.predictions import predictor
 from certifit.evaluation.metrics.registry import resolve_metric
 from certifit.evaluation.risk.influence import influence
 from certifit.evaluation.risk.resamples import critical, generator, standard_error
+from certifit.names import stored
 
 __all__ = ["Importance", "permutation_importance"]
 
 
+@stored("Importance")
 @dataclass(frozen=True)
 class Importance:
     """How much worse the metric gets without what a column says.

@@ -7,10 +7,12 @@ import numpy as np
 from certifit._types import Array
 from certifit.data.gate import check_real
 from certifit.evaluation.losses import Loss
+from certifit.names import stored
 
 __all__ = ["SquaredEpsilonInsensitive"]
 
 
+@stored("SquaredEpsilonInsensitive")
 class SquaredEpsilonInsensitive(Loss):
     """ℓ(y, f) = ½·max(|y − f| − epsilon, 0)²: residuals inside the tube are free.
 

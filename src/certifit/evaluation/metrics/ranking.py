@@ -14,10 +14,12 @@ import numpy as np
 from certifit._types import Array
 from certifit.data.gate import check_real
 from certifit.evaluation.metrics.inputs import binary_rows, check_vector
+from certifit.names import stored
 
 __all__ = ["PrCurve", "RocCurve", "average_precision", "placements", "pr_curve", "roc_auc", "roc_curve", "thin_curve"]
 
 
+@stored("RocCurve")
 class RocCurve(NamedTuple):
     """A ROC curve, from (0, 0) to (1, 1)."""
 
@@ -29,6 +31,7 @@ class RocCurve(NamedTuple):
     """Decreasing; the first is infinite: no row is predicted positive."""
 
 
+@stored("PrCurve")
 class PrCurve(NamedTuple):
     """A precision-recall curve, by increasing recall."""
 

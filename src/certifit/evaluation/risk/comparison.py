@@ -22,6 +22,7 @@ from certifit.evaluation.metrics.ranking import placements
 from certifit.evaluation.metrics.registry import Metric, resolve_metric
 from certifit.evaluation.risk.resamples import critical, generator, resampled_counts, standard_error
 from certifit.evaluation.risk.risk import clopper_pearson
+from certifit.names import stored
 
 __all__ = ["Comparison", "Pair", "compare", "compare_metric"]
 
@@ -34,6 +35,7 @@ RESAMPLES_BY_CALL = 200  # for metrics that must be computed anew in each resamp
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 
 
+@stored("ComparedPair")
 @dataclass(frozen=True)
 class Pair:
     """Two models on the same rows.
@@ -68,6 +70,7 @@ class Pair:
         )
 
 
+@stored("Comparison")
 @dataclass(frozen=True)
 class Comparison:
     """All pairs of models, and what can be said.

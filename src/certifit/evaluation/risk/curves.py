@@ -17,6 +17,7 @@ from certifit.evaluation.metrics.predictions import predict_for
 from certifit.evaluation.metrics.registry import Metric, resolve_metric
 from certifit.evaluation.risk.influence import influence
 from certifit.evaluation.risk.resamples import critical, generator, standard_error
+from certifit.names import stored
 
 __all__ = ["LearningCurve", "ValidationCurve", "learning_curve", "reading", "validation_curve"]
 
@@ -25,6 +26,7 @@ EXPONENTS = (0.25, 0.5, 1.0)  # error falls as rows^(−exponent): slow, paramet
 WORTHWHILE = 0.01  # a gain below this share of the error is no reason to collect twice the rows
 
 
+@stored("LearningCurve")
 @dataclass(frozen=True)
 class LearningCurve:
     """A metric on training and held-out rows, by the number of training rows.
@@ -69,6 +71,7 @@ class LearningCurve:
         return {**lists, "metric": self.metric, "label": self.label, "reading": self.reading}
 
 
+@stored("ValidationCurve")
 @dataclass(frozen=True)
 class ValidationCurve:
     """A metric on training and held-out rows, by the value of a parameter.

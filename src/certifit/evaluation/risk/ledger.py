@@ -32,6 +32,7 @@ from certifit.evaluation.metrics.registry import METRICS, Metric, resolve_metric
 from certifit.evaluation.risk.comparison import Pair, compare, compare_metric
 from certifit.evaluation.risk.resamples import generator
 from certifit.evaluation.risk.risk import Risk, clopper_pearson, interval, loss_values, metric_interval
+from certifit.names import stored
 
 __all__ = ["Ledger", "LedgerRow", "bayes_error", "ledger"]
 
@@ -39,6 +40,7 @@ NEIGHBOR_ROWS = 10_000  # a tree of points in many dimensions degrades to compar
 ZERO_ONE = ("zero_one", "accuracy")
 
 
+@stored("LedgerRow")
 @dataclass(frozen=True)
 class LedgerRow:
     """One part of the excess risk; None where nothing is known, and `text` says why."""
@@ -50,6 +52,7 @@ class LedgerRow:
     text: str
 
 
+@stored("Ledger")
 @dataclass(frozen=True)
 class Ledger:
     """The parts of a model's excess risk.

@@ -40,6 +40,7 @@ from certifit.evaluation.risk.resamples import (
     resampled_means,
     standard_error,
 )
+from certifit.names import stored
 
 __all__ = ["Risk", "clopper_pearson", "interval", "loss_values", "metric_interval", "risk"]
 
@@ -56,6 +57,7 @@ SHARES = {
 MANY = 20_000  # rows from which the bootstrap of a mean and the normal interval agree
 
 
+@stored("Risk")
 @dataclass(frozen=True)
 class Risk:
     """An estimated risk and what is known about it.

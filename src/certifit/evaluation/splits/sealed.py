@@ -13,6 +13,7 @@ import numpy as np
 
 from certifit._types import Array
 from certifit.data.gate import check_choice, check_real
+from certifit.names import stored
 
 __all__ = ["SealedSplit", "folds", "sealed_split"]
 
@@ -21,6 +22,7 @@ STRATA = 10
 ORDERS = 50
 
 
+@stored("SealedSplit")
 @dataclass(frozen=True)
 class SealedSplit:
     """Rows to learn from, and rows that nobody touches until the end.

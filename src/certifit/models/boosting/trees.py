@@ -10,6 +10,7 @@ import numpy as np
 
 import certifit._native.boosting as native
 from certifit._types import Array, Matrix, is_sparse
+from certifit.names import stored
 from certifit.representation.table.binning import Binner
 
 __all__ = ["Tree", "TreeSum"]
@@ -18,6 +19,7 @@ SPARSE_ENTRIES = 1 << 20
 """Entries of a sparse matrix that are written out at the same time."""
 
 
+@stored("BoostedTree")
 @dataclass(frozen=True, eq=False)
 class Tree:
     """One tree: arrays over its nodes, the root first, children after their parent.
@@ -139,6 +141,7 @@ class Tree:
         return self.rules()
 
 
+@stored("BoostedTreeSum")
 class TreeSum:
     """start + Σ of trees, evaluated by native code; tree t adds to output t mod K."""
 

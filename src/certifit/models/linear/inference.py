@@ -26,6 +26,7 @@ from certifit.data.gate import check_choice, check_real, check_sample_weight
 from certifit.evaluation.losses.base import Loss
 from certifit.evaluation.losses.squared import Squared
 from certifit.models.linear.inference_rules import Fit, covariance_rule, remark
+from certifit.names import stored
 from certifit.optimization.closed_form.least_squares import ClosedForm, hat_matrix, leverage
 from certifit.optimization.objective.dispatch import INFERENCE_LIMIT
 from certifit.optimization.objective.problem import Problem, Solution
@@ -33,6 +34,7 @@ from certifit.optimization.objective.problem import Problem, Solution
 __all__ = ["Inference", "InferenceMixin", "Summary", "make_inference"]
 
 
+@stored("Inference")
 @dataclass(frozen=True)
 class Inference:
     """What a fit keeps for its tests and intervals: a matrix of the size of the coefficients, never the data.
@@ -168,6 +170,7 @@ class Inference:
         )
 
 
+@stored("InferenceSummary")
 @dataclass(frozen=True)
 class Summary:
     """Estimates with standard errors, tests and intervals; `str` is an aligned table, `to_dict` plain data.

@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator
 
 from certifit._types import Array, Matrix, is_sparse
 from certifit.data.gate import check_real, check_xy
+from certifit.names import stored
 from certifit.optimization.coordinate import descent as coordinate
 from certifit.representation.design.products import rmatvec
 from certifit.threads import n_threads
@@ -16,6 +17,7 @@ from certifit.threads import n_threads
 __all__ = ["RegularizationPath", "alpha_grid", "elastic_path", "solve_path"]
 
 
+@stored("RegularizationPath")
 class RegularizationPath(NamedTuple):
     """Solutions along decreasing alphas; unpacks as ``alphas, coefs, intercepts, gaps``."""
 

@@ -22,6 +22,7 @@ from certifit.models.tree.columns import (
     is_mixed,
     sort_key,
 )
+from certifit.names import stored
 
 __all__ = ["Categories", "TreeArrays", "feature_labels", "importances"]
 
@@ -30,6 +31,7 @@ SPARSE_ENTRIES = 1 << 20
 """Entries of a sparse matrix that are written out at the same time."""
 
 
+@stored("TreeArrays")
 @dataclass(eq=False)
 class TreeArrays:
     """Fitted trees, one after the other; node numbers count from the root of their tree."""
@@ -159,6 +161,7 @@ def _joined(parts: list[Array]) -> Array:
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
+@stored("TreeCategories")
 class Categories:
     """Which columns hold categories, and the code of every category seen in training.
 

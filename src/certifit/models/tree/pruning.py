@@ -13,10 +13,12 @@ import numpy as np
 import certifit._native.tree as native
 from certifit._types import Array
 from certifit.models.tree.growing import TreeArrays
+from certifit.names import stored
 
 __all__ = ["PruningPath", "collapse_alphas", "cut", "parents", "pruning_path", "range_of_use"]
 
 
+@stored("PruningPath")
 @dataclass(frozen=True)
 class PruningPath:
     """Optimal subtrees: the k-th is best for alphas[k] ≤ alpha < alphas[k + 1].

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import stats
 
 from certifit.models.tree.growing import feature_labels
+from certifit.names import stored
 
 __all__ = ["LeafInterval", "leaf_intervals", "leaf_text", "questions", "rule_text"]
 
@@ -16,6 +17,7 @@ SHOWN = 6
 """Categories listed before the rest are counted."""
 
 
+@stored("LeafInterval")
 @dataclass(frozen=True)
 class LeafInterval:
     """What a leaf says and how sure it is.
