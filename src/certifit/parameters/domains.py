@@ -171,8 +171,10 @@ class Reals(Domain):
         return sized and not isinstance(value, (str, bytes, Mapping))
 
     def wrong_type(self, value: Any) -> bool:
-        """What is no sequence at all, or not of numbers."""
-        return not self._is_sequence(value) or any(self._entry().wrong_type(entry) for _, entry in self._outside(value))
+        """What is no sequence at all, or not of numbers; a nested one has the wrong shape only."""
+        return not self._is_sequence(value) or any(
+            self._entry().wrong_type(entry) and not self._is_sequence(entry) for _, entry in self._outside(value)
+        )
 
     def found(self, value: Any) -> str:
         """The first entry that is outside."""
