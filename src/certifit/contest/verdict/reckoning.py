@@ -10,7 +10,8 @@ from certifit._types import Array, is_sparse
 from certifit.contest.search.limits import Budget, OutOfTime, time_limit
 from certifit.contest.verdict.judging import Judge
 from certifit.contest.verdict.standing import Standing
-from certifit.evaluation.risk.ledger import bayes_error, ledger
+from certifit.evaluation.risk.bayes_error import bayes_error
+from certifit.evaluation.risk.ledger import ledger
 
 if TYPE_CHECKING:
     from certifit.contest.contest import _Run

@@ -66,7 +66,7 @@ def bayes_action(probabilities: Any, cost_matrix: Any, reject_cost: Any = None) 
 
     Examples
     --------
-    >>> from certifit.evaluation.decisions.bayes import bayes_action
+    >>> from certifit import bayes_action
     >>> bayes_action([0.1, 0.5, 0.95], [[0, 1], [1, 0]], reject_cost=0.2)
     array([ 0, -1,  1])
     """
@@ -92,7 +92,7 @@ def bayes_risk(joint: Any, cost_matrix: Any = None) -> float:
 
     Examples
     --------
-    >>> from certifit.evaluation.decisions.bayes import bayes_risk
+    >>> from certifit import bayes_risk
     >>> round(bayes_risk([[0.4, 0.1], [0.2, 0.3]]), 4)
     0.3
     """

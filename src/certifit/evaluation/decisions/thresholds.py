@@ -185,7 +185,7 @@ def threshold_table(
 
     Examples
     --------
-    >>> from certifit.evaluation.decisions.thresholds import threshold_table
+    >>> from certifit import threshold_table
     >>> table = threshold_table([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9], max_points=6)
     >>> table.threshold[[0, -1]], table.tp[[0, -1]], table.fp[[0, -1]]
     (array([0., 1.]), array([2., 0.]), array([2., 0.]))

@@ -223,8 +223,7 @@ def validation_curve(
     Examples
     --------
     >>> import numpy as np
-    >>> from certifit import Ridge
-    >>> from certifit.evaluation.risk.curves import validation_curve
+    >>> from certifit import Ridge, validation_curve
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(200, 5))
     >>> y = X.sum(axis=1) + rng.normal(size=200)

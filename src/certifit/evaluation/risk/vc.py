@@ -26,7 +26,7 @@ def vc_bound(n: float, d_vc: int, delta: float = 0.05) -> float:
 
     Examples
     --------
-    >>> from certifit.evaluation.risk.vc import vc_bound
+    >>> from certifit import vc_bound
     >>> round(vc_bound(10_000, d_vc=3), 4)
     0.1651
     """
