@@ -17,6 +17,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -26,98 +28,61 @@ Maker = Callable[..., Any]
 SETTINGS: dict[str, Any] = {"trees": 100, "leaves": 31, "rate": 0.1, "bins": 255}
 
 
+# library → its classifier, its regressor, its names for trees, leaves, rate and bins, and what else it must be told
+LIBRARIES: dict[str, tuple[str, str, tuple[str, str, str, str], dict[str, Any]]] = {
+    "certifit": (
+        "certifit.GradientBoostingClassifier",
+        "certifit.GradientBoostingRegressor",
+        ("n_estimators", "max_leaves", "learning_rate", "max_bins"),
+        {"early_stopping": False},
+    ),
+    "LightGBM": (
+        "lightgbm.LGBMClassifier",
+        "lightgbm.LGBMRegressor",
+        ("n_estimators", "num_leaves", "learning_rate", "max_bin"),
+        {"verbose": -1},
+    ),
+    "XGBoost": (
+        "xgboost.XGBClassifier",
+        "xgboost.XGBRegressor",
+        ("n_estimators", "max_leaves", "learning_rate", "max_bin"),
+        {"max_depth": 0, "grow_policy": "lossguide", "tree_method": "hist", "enable_categorical": True},
+    ),
+    "scikit-learn": (
+        "sklearn.ensemble.HistGradientBoostingClassifier",
+        "sklearn.ensemble.HistGradientBoostingRegressor",
+        ("max_iter", "max_leaf_nodes", "learning_rate", "max_bins"),
+        {"categorical_features": "from_dtype", "early_stopping": False},
+    ),
+    "CatBoost": (
+        "catboost.CatBoostClassifier",
+        "catboost.CatBoostRegressor",
+        ("iterations", "max_leaves", "learning_rate", "border_count"),
+        {"grow_policy": "Lossguide", "verbose": False, "allow_writing_files": False},
+    ),
+}
+BINS = {"XGBoost": 256, "CatBoost": 254}  # how they count the same 255 bins
+CATEGORICAL = {"certifit": "categorical", "CatBoost": "cat_features"}  # the others read the frame's types
+THREADS = {"certifit": "n_jobs", "LightGBM": "n_jobs", "XGBoost": "n_jobs", "CatBoost": "thread_count"}
+
+
 def contenders(threads: int) -> dict[str, Maker]:
-    """Name → function (classify, settings, categorical) that makes an unfitted model."""
-    from certifit import GradientBoostingClassifier, GradientBoostingRegressor
+    """Name → function (classify, categorical) that makes an unfitted model, of the libraries that are installed."""
+    return {name: maker(name, threads) for name, row in LIBRARIES.items() if find_spec(row[0].partition(".")[0])}
 
-    def ours(classify: bool, categorical: list[int]) -> Any:
-        cls = GradientBoostingClassifier if classify else GradientBoostingRegressor
-        return cls(
-            n_estimators=SETTINGS["trees"],
-            max_leaves=SETTINGS["leaves"],
-            learning_rate=SETTINGS["rate"],
-            max_bins=SETTINGS["bins"],
-            categorical=categorical,
-            early_stopping=False,
-            n_jobs=threads,
-        )
 
-    found: dict[str, Maker] = {"certifit": ours}
-    try:
-        import lightgbm
+def maker(name: str, threads: int) -> Maker:
+    """How one library's model is made, at the common settings."""
+    classifier, regressor, names, options = LIBRARIES[name]
+    common = dict(zip(names, ({**SETTINGS, "bins": BINS.get(name, SETTINGS["bins"])}).values(), strict=True))
 
-        def light(classify: bool, categorical: list[int]) -> Any:
-            cls = lightgbm.LGBMClassifier if classify else lightgbm.LGBMRegressor
-            return cls(
-                n_estimators=SETTINGS["trees"],
-                num_leaves=SETTINGS["leaves"],
-                learning_rate=SETTINGS["rate"],
-                max_bin=SETTINGS["bins"],
-                n_jobs=threads,
-                verbose=-1,
-            )
+    def make(classify: bool, categorical: list[int]) -> Any:
+        module, _, cls = (classifier if classify else regressor).rpartition(".")
+        own = {**options, **({CATEGORICAL[name]: categorical} if name in CATEGORICAL else {})}
+        own |= {THREADS[name]: threads} if name in THREADS else {}
+        return getattr(import_module(module), cls)(**common, **own)
 
-        found["LightGBM"] = light
-    except ImportError:
-        pass
-    try:
-        import xgboost
-
-        def extreme(classify: bool, categorical: list[int]) -> Any:
-            cls = xgboost.XGBClassifier if classify else xgboost.XGBRegressor
-            return cls(
-                n_estimators=SETTINGS["trees"],
-                max_leaves=SETTINGS["leaves"],
-                max_depth=0,
-                grow_policy="lossguide",
-                learning_rate=SETTINGS["rate"],
-                max_bin=SETTINGS["bins"] + 1,
-                tree_method="hist",
-                enable_categorical=True,
-                n_jobs=threads,
-            )
-
-        found["XGBoost"] = extreme
-    except ImportError:
-        pass
-    try:
-        from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
-
-        def histogram(classify: bool, categorical: list[int]) -> Any:
-            cls = HistGradientBoostingClassifier if classify else HistGradientBoostingRegressor
-            return cls(
-                max_iter=SETTINGS["trees"],
-                max_leaf_nodes=SETTINGS["leaves"],
-                learning_rate=SETTINGS["rate"],
-                max_bins=SETTINGS["bins"],
-                categorical_features="from_dtype",
-                early_stopping=False,
-            )
-
-        found["scikit-learn"] = histogram
-    except ImportError:
-        pass
-    try:
-        import catboost
-
-        def cat(classify: bool, categorical: list[int]) -> Any:
-            cls = catboost.CatBoostClassifier if classify else catboost.CatBoostRegressor
-            return cls(
-                iterations=SETTINGS["trees"],
-                max_leaves=SETTINGS["leaves"],
-                grow_policy="Lossguide",
-                learning_rate=SETTINGS["rate"],
-                border_count=254,
-                cat_features=categorical,
-                thread_count=threads,
-                verbose=False,
-                allow_writing_files=False,
-            )
-
-        found["CatBoost"] = cat
-    except ImportError:
-        pass
-    return found
+    return make
 
 
 def higgs_like(n: int, d: int = 28, seed: int = 0) -> tuple[Any, Any]:

@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 
 Data = dict[str, Any]
-Fit = Callable[[Data, float], tuple[np.ndarray, float]]
+Fit = Callable[[Data, float], tuple[np.ndarray, Any]]
+TIGHTER = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
+OURS = (1e-6,)
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,15 @@ class Task:
     """Wanted relative distance from the best objective found by any contender."""
     wanted_ratio: str
     contenders: dict[str, tuple[Fit, Iterable[float]]] = field(default_factory=dict)
+
+    def solved_by(self, library: str, tolerances: Iterable[float]) -> Callable[[Fit], Fit]:
+        """Enrol a function: how a library is asked to solve this task. The first one is ours."""
+
+        def enrol(fit: Fit) -> Fit:
+            self.contenders[library] = fit, tolerances
+            return fit
+
+        return enrol
 
 
 def alpha_max(X: np.ndarray, y: np.ndarray) -> float:
@@ -52,6 +63,10 @@ def lasso_objective(data: Data, w: np.ndarray, b: float) -> float:
     return 0.5 * float(r @ r) / len(r) + data["alpha"] * float(np.abs(w).sum())
 
 
+LASSO = Task("lasso", "lasso, 1,000 × 10,000, λmax/20, gap 1e-6", lasso_data, lasso_objective, 1e-6, "≥ 1.5")
+
+
+@LASSO.solved_by("certifit", OURS)
 def certifit_lasso(data: Data, tol: float) -> tuple[np.ndarray, float]:
     from certifit import Lasso
 
@@ -59,6 +74,7 @@ def certifit_lasso(data: Data, tol: float) -> tuple[np.ndarray, float]:
     return m.coef_, m.intercept_
 
 
+@LASSO.solved_by("scikit-learn", TIGHTER)
 def sklearn_lasso(data: Data, tol: float) -> tuple[np.ndarray, float]:
     from sklearn.linear_model import Lasso
 
@@ -66,6 +82,7 @@ def sklearn_lasso(data: Data, tol: float) -> tuple[np.ndarray, float]:
     return m.coef_, float(m.intercept_)
 
 
+@LASSO.solved_by("celer", TIGHTER)
 def celer_lasso(data: Data, tol: float) -> tuple[np.ndarray, float]:
     from celer import Lasso
 
@@ -73,6 +90,7 @@ def celer_lasso(data: Data, tol: float) -> tuple[np.ndarray, float]:
     return m.coef_, float(m.intercept_)
 
 
+@LASSO.solved_by("skglm", TIGHTER)
 def skglm_lasso(data: Data, tol: float) -> tuple[np.ndarray, float]:
     from skglm import Lasso
 
@@ -80,6 +98,7 @@ def skglm_lasso(data: Data, tol: float) -> tuple[np.ndarray, float]:
     return m.coef_, float(np.ravel(m.intercept_)[0])
 
 
+@LASSO.solved_by("adelie", TIGHTER)
 def adelie_lasso(data: Data, tol: float) -> tuple[np.ndarray, float]:
     import adelie as ad
 
@@ -115,6 +134,10 @@ def path_objective(data: Data, coefs: np.ndarray, b: Any) -> float:
     return total / len(data["alphas"])
 
 
+PATH = Task("lasso_path", "lasso path, 100 alphas to λmax/100, 500 × 5,000", path_data, path_objective, 1e-6, "≥ 1.5")
+
+
+@PATH.solved_by("certifit", OURS)
 def certifit_path(data: Data, tol: float) -> tuple[np.ndarray, float]:
     from certifit import Lasso
 
@@ -126,6 +149,7 @@ def _centered(data: Data) -> tuple[np.ndarray, np.ndarray]:
     return X, data["y"] - data["y"].mean()
 
 
+@PATH.solved_by("scikit-learn", TIGHTER)
 def sklearn_path(data: Data, tol: float) -> tuple[np.ndarray, float]:
     from sklearn.linear_model import lasso_path
 
@@ -133,6 +157,7 @@ def sklearn_path(data: Data, tol: float) -> tuple[np.ndarray, float]:
     return lasso_path(X, y, alphas=data["alphas"], tol=tol, max_iter=100_000)[1].T, 0.0
 
 
+@PATH.solved_by("celer", TIGHTER)
 def celer_path(data: Data, tol: float) -> tuple[np.ndarray, float]:
     from celer import celer_path as run
 
@@ -155,6 +180,10 @@ def ridge_objective(data: Data, w: np.ndarray, b: float) -> float:
     return 0.5 * float(r @ r) / len(r) + 0.5 * data["alpha"] * float(w @ w)
 
 
+RIDGE = Task("ridge", "ridge, 100,000 × 300", ridge_data, ridge_objective, 1e-9, "≥ 1.2")
+
+
+@RIDGE.solved_by("certifit", OURS)
 def certifit_ridge(data: Data, tol: float) -> tuple[np.ndarray, float]:
     from certifit import Ridge
 
@@ -162,6 +191,7 @@ def certifit_ridge(data: Data, tol: float) -> tuple[np.ndarray, float]:
     return m.coef_, m.intercept_
 
 
+@RIDGE.solved_by("scikit-learn", OURS)
 def sklearn_ridge(data: Data, tol: float, solver: str = "auto") -> tuple[np.ndarray, float]:
     from sklearn.linear_model import Ridge
 
@@ -169,10 +199,12 @@ def sklearn_ridge(data: Data, tol: float, solver: str = "auto") -> tuple[np.ndar
     return m.coef_, float(m.intercept_)
 
 
+@RIDGE.solved_by("scikit-learn cholesky", OURS)
 def sklearn_ridge_cholesky(data: Data, tol: float) -> tuple[np.ndarray, float]:
     return sklearn_ridge(data, tol, "cholesky")
 
 
+@RIDGE.solved_by("scikit-learn-intelex", OURS)
 def intelex_ridge(data: Data, tol: float) -> tuple[np.ndarray, float]:
     from sklearnex.linear_model import Ridge
 
@@ -193,6 +225,10 @@ def lad_objective(data: Data, w: np.ndarray, b: float) -> float:
     return float(np.abs(data["y"] - data["X"] @ w - b).mean())
 
 
+LAD = Task("lad", "LAD, 10,000 × 30", lad_data, lad_objective, 1e-6, "≥ 5")
+
+
+@LAD.solved_by("certifit", OURS)
 def certifit_lad(data: Data, tol: float) -> tuple[np.ndarray, float]:
     from certifit import LADRegressor
 
@@ -200,6 +236,7 @@ def certifit_lad(data: Data, tol: float) -> tuple[np.ndarray, float]:
     return m.coef_, m.intercept_
 
 
+@LAD.solved_by("scikit-learn HiGHS", OURS)
 def sklearn_lad(data: Data, tol: float) -> tuple[np.ndarray, float]:
     from sklearn.linear_model import QuantileRegressor
 
@@ -207,6 +244,7 @@ def sklearn_lad(data: Data, tol: float) -> tuple[np.ndarray, float]:
     return m.coef_, float(m.intercept_)
 
 
+@LAD.solved_by("statsmodels", TIGHTER[2:])
 def statsmodels_lad(data: Data, tol: float) -> tuple[np.ndarray, float]:
     import statsmodels.api as sm
 
@@ -233,6 +271,10 @@ def poisson_objective(data: Data, w: np.ndarray, b: float) -> float:
     return float(np.mean(np.exp(f) - y * f - y + xlogy(y, y))) + data["alpha"] * float(np.abs(w).sum())
 
 
+POISSON = Task("poisson_l1", "Poisson with L1, 100,000 × 100", poisson_data, poisson_objective, 1e-6, "≥ 2")
+
+
+@POISSON.solved_by("certifit", OURS)
 def certifit_poisson(data: Data, tol: float) -> tuple[np.ndarray, float]:
     from certifit import PoissonRegressor
 
@@ -240,6 +282,7 @@ def certifit_poisson(data: Data, tol: float) -> tuple[np.ndarray, float]:
     return m.coef_, m.intercept_
 
 
+@POISSON.solved_by("skglm", TIGHTER)
 def skglm_poisson(data: Data, tol: float) -> tuple[np.ndarray, float]:
     from skglm import GeneralizedLinearEstimator
     from skglm.datafits import Poisson
@@ -251,6 +294,7 @@ def skglm_poisson(data: Data, tol: float) -> tuple[np.ndarray, float]:
     return np.ravel(m.coef_), float(np.ravel(m.intercept_)[0])
 
 
+@POISSON.solved_by("glum", TIGHTER)
 def glum_poisson(data: Data, tol: float) -> tuple[np.ndarray, float]:
     from glum import GeneralizedLinearRegressor
 
@@ -259,79 +303,4 @@ def glum_poisson(data: Data, tol: float) -> tuple[np.ndarray, float]:
     return m.coef_, float(m.intercept_)
 
 
-TIGHTER = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
-OURS = (1e-6,)
-
-TASKS = {
-    task.name: task
-    for task in (
-        Task(
-            "lasso",
-            "lasso, 1,000 × 10,000, λmax/20, gap 1e-6",
-            lasso_data,
-            lasso_objective,
-            1e-6,
-            "≥ 1.5",
-            {
-                "certifit": (certifit_lasso, OURS),
-                "scikit-learn": (sklearn_lasso, TIGHTER),
-                "celer": (celer_lasso, TIGHTER),
-                "skglm": (skglm_lasso, TIGHTER),
-                "adelie": (adelie_lasso, TIGHTER),
-            },
-        ),
-        Task(
-            "lasso_path",
-            "lasso path, 100 alphas to λmax/100, 500 × 5,000",
-            path_data,
-            path_objective,
-            1e-6,
-            "≥ 1.5",
-            {
-                "certifit": (certifit_path, OURS),
-                "scikit-learn": (sklearn_path, TIGHTER),
-                "celer": (celer_path, TIGHTER),
-            },
-        ),
-        Task(
-            "ridge",
-            "ridge, 100,000 × 300",
-            ridge_data,
-            ridge_objective,
-            1e-9,
-            "≥ 1.2",
-            {
-                "certifit": (certifit_ridge, OURS),
-                "scikit-learn": (sklearn_ridge, OURS),
-                "scikit-learn cholesky": (sklearn_ridge_cholesky, OURS),
-                "scikit-learn-intelex": (intelex_ridge, OURS),
-            },
-        ),
-        Task(
-            "lad",
-            "LAD, 10,000 × 30",
-            lad_data,
-            lad_objective,
-            1e-6,
-            "≥ 5",
-            {
-                "certifit": (certifit_lad, OURS),
-                "scikit-learn HiGHS": (sklearn_lad, OURS),
-                "statsmodels": (statsmodels_lad, TIGHTER[2:]),
-            },
-        ),
-        Task(
-            "poisson_l1",
-            "Poisson with L1, 100,000 × 100",
-            poisson_data,
-            poisson_objective,
-            1e-6,
-            "≥ 2",
-            {
-                "certifit": (certifit_poisson, OURS),
-                "skglm": (skglm_poisson, TIGHTER),
-                "glum": (glum_poisson, TIGHTER),
-            },
-        ),
-    )
-}
+TASKS = {task.name: task for task in (LASSO, PATH, RIDGE, LAD, POISSON)}

@@ -12,35 +12,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from linear_tasks import Data, Task
+from linear_tasks import OURS, Data, Task
 
-OURS = (1e-6,)
 GRADIENT = (1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
 DUAL = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7)
-
-
-def sklearn_logistic(data: Data, tol: float, solver: str = "lbfgs", **options: Any) -> tuple[np.ndarray, Any]:
-    from sklearn.linear_model import LogisticRegression
-
-    C = 1.0 / (data["alpha"] * len(data["y"]))
-    m = LogisticRegression(C=C, solver=solver, tol=tol, max_iter=1000, **options).fit(data["X"], data["y"])
-    return m.coef_, m.intercept_
-
-
-def newton_cholesky(data: Data, tol: float) -> tuple[np.ndarray, Any]:
-    return sklearn_logistic(data, tol, "newton-cholesky")
-
-
-def liblinear(data: Data, tol: float) -> tuple[np.ndarray, Any]:
-    # A large scaling keeps the intercept, which LIBLINEAR penalizes, as good as free.
-    return sklearn_logistic(data, tol, "liblinear", intercept_scaling=100.0)
-
-
-def certifit_logistic(data: Data, tol: float) -> tuple[np.ndarray, Any]:
-    from certifit import LogisticRegression
-
-    m = LogisticRegression(alpha=data["alpha"], tol=tol).fit(data["X"], data["y"])
-    return m.coef_, m.intercept_
 
 
 # --- binary, L2, tall ------------------------------------------------------------------------------------------------
@@ -60,6 +35,9 @@ def binary_objective(data: Data, coef: np.ndarray, intercept: Any) -> float:
     return float(np.mean(np.logaddexp(0.0, f) - y * f)) + 0.5 * data["alpha"] * float(w @ w)
 
 
+TALL = Task("logistic_l2", "logistic L2, 100,000 × 100, C = 1, gap 1e-6", tall_data, binary_objective, 1e-6, "≥ 2")
+
+
 # --- softmax, L2 -----------------------------------------------------------------------------------------------------
 
 
@@ -76,6 +54,45 @@ def softmax_objective(data: Data, coef: np.ndarray, intercept: Any) -> float:
     f -= f.max(axis=1, keepdims=True)
     loss = np.log(np.exp(f).sum(axis=1)) - f[np.arange(len(f)), data["y"]]
     return float(loss.mean()) + 0.5 * data["alpha"] * float((coef * coef).sum())
+
+
+SOFTMAX = Task(
+    "softmax_l2", "softmax L2, 50,000 × 60, 8 classes, C = 1, gap 1e-6", softmax_data, softmax_objective, 1e-6, "≥ 2"
+)
+
+
+# --- who solves the two ----------------------------------------------------------------------------------------------
+
+
+@TALL.solved_by("certifit", OURS)
+@SOFTMAX.solved_by("certifit", OURS)
+def certifit_logistic(data: Data, tol: float) -> tuple[np.ndarray, Any]:
+    from certifit import LogisticRegression
+
+    m = LogisticRegression(alpha=data["alpha"], tol=tol).fit(data["X"], data["y"])
+    return m.coef_, m.intercept_
+
+
+@TALL.solved_by("scikit-learn lbfgs", GRADIENT)
+@SOFTMAX.solved_by("scikit-learn lbfgs", GRADIENT)
+def sklearn_logistic(data: Data, tol: float, solver: str = "lbfgs", **options: Any) -> tuple[np.ndarray, Any]:
+    from sklearn.linear_model import LogisticRegression
+
+    C = 1.0 / (data["alpha"] * len(data["y"]))
+    m = LogisticRegression(C=C, solver=solver, tol=tol, max_iter=1000, **options).fit(data["X"], data["y"])
+    return m.coef_, m.intercept_
+
+
+@TALL.solved_by("scikit-learn newton-cholesky", GRADIENT)
+@SOFTMAX.solved_by("scikit-learn newton-cholesky", GRADIENT)
+def newton_cholesky(data: Data, tol: float) -> tuple[np.ndarray, Any]:
+    return sklearn_logistic(data, tol, "newton-cholesky")
+
+
+@TALL.solved_by("LIBLINEAR", DUAL)
+def liblinear(data: Data, tol: float) -> tuple[np.ndarray, Any]:
+    # A large scaling keeps the intercept, which LIBLINEAR penalizes, as good as free.
+    return sklearn_logistic(data, tol, "liblinear", intercept_scaling=100.0)
 
 
 # --- binary, L1, sparse and wide -------------------------------------------------------------------------------------
@@ -98,6 +115,17 @@ def sparse_objective(data: Data, coef: np.ndarray, intercept: Any) -> float:
     return float(np.mean(np.logaddexp(0.0, f) - y * f)) + data["alpha"] * float(np.abs(w).sum())
 
 
+SPARSE = Task(
+    "logistic_l1_sparse",
+    "logistic L1, sparse 10,000 × 50,000, density 0.002, λmax/10, gap 1e-6",
+    sparse_data,
+    sparse_objective,
+    1e-6,
+    "≥ 1.2",
+)
+
+
+@SPARSE.solved_by("certifit", OURS)
 def certifit_sparse(data: Data, tol: float) -> tuple[np.ndarray, Any]:
     from certifit import LogisticRegression
 
@@ -105,10 +133,12 @@ def certifit_sparse(data: Data, tol: float) -> tuple[np.ndarray, Any]:
     return m.coef_, 0.0
 
 
+@SPARSE.solved_by("LIBLINEAR", DUAL)
 def liblinear_sparse(data: Data, tol: float) -> tuple[np.ndarray, Any]:
     return sklearn_logistic(data, tol, "liblinear", penalty="l1", fit_intercept=False)
 
 
+@SPARSE.solved_by("celer", DUAL)
 def celer_sparse(data: Data, tol: float) -> tuple[np.ndarray, Any]:
     from celer import LogisticRegression
 
@@ -117,6 +147,7 @@ def celer_sparse(data: Data, tol: float) -> tuple[np.ndarray, Any]:
     return m.coef_, 0.0
 
 
+@SPARSE.solved_by("skglm", DUAL)
 def skglm_sparse(data: Data, tol: float) -> tuple[np.ndarray, Any]:
     from skglm import SparseLogisticRegression
 
@@ -124,52 +155,7 @@ def skglm_sparse(data: Data, tol: float) -> tuple[np.ndarray, Any]:
     return m.coef_, 0.0
 
 
-TASKS = {
-    task.name: task
-    for task in (
-        Task(
-            "logistic_l2",
-            "logistic L2, 100,000 × 100, C = 1, gap 1e-6",
-            tall_data,
-            binary_objective,
-            1e-6,
-            "≥ 2",
-            {
-                "certifit": (certifit_logistic, OURS),
-                "scikit-learn lbfgs": (sklearn_logistic, GRADIENT),
-                "scikit-learn newton-cholesky": (newton_cholesky, GRADIENT),
-                "LIBLINEAR": (liblinear, DUAL),
-            },
-        ),
-        Task(
-            "softmax_l2",
-            "softmax L2, 50,000 × 60, 8 classes, C = 1, gap 1e-6",
-            softmax_data,
-            softmax_objective,
-            1e-6,
-            "≥ 2",
-            {
-                "certifit": (certifit_logistic, OURS),
-                "scikit-learn lbfgs": (sklearn_logistic, GRADIENT),
-                "scikit-learn newton-cholesky": (newton_cholesky, GRADIENT),
-            },
-        ),
-        Task(
-            "logistic_l1_sparse",
-            "logistic L1, sparse 10,000 × 50,000, density 0.002, λmax/10, gap 1e-6",
-            sparse_data,
-            sparse_objective,
-            1e-6,
-            "≥ 1.2",
-            {
-                "certifit": (certifit_sparse, OURS),
-                "LIBLINEAR": (liblinear_sparse, DUAL),
-                "celer": (celer_sparse, DUAL),
-                "skglm": (skglm_sparse, DUAL),
-            },
-        ),
-    )
-}
+TASKS = {task.name: task for task in (TALL, SOFTMAX, SPARSE)}
 
 if __name__ == "__main__":
     import run
