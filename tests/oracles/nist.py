@@ -89,31 +89,8 @@ _X21 = np.arange(21.0)
 _WAMPLER1 = sum(_X21**k for k in range(6))
 # 1 + 0.1x + 0.01x² + …, whose five decimals are exact: an integer over 100000, rounded once
 _WAMPLER2 = sum(_X21**k * 10.0 ** (5 - k) for k in range(6)) / 1e5
-_NOISE = np.array(
-    [
-        759,
-        -2048,
-        2048,
-        -2048,
-        2523,
-        -2048,
-        2048,
-        -2048,
-        1838,
-        -2048,
-        2048,
-        -2048,
-        1838,
-        -2048,
-        2048,
-        -2048,
-        2523,
-        -2048,
-        2048,
-        -2048,
-        759,
-    ],
-    dtype=float,
+_NOISE = _numbers(
+    "759 -2048 2048 -2048 2523 -2048 2048 -2048 1838 -2048 2048 -2048 1838 -2048 2048 -2048 2523 -2048 2048 -2048 759"
 )
 _WAMPLER_SD = np.array(
     [
@@ -132,6 +109,13 @@ def _wampler(name: str, y: np.ndarray, coef: np.ndarray, sd: np.ndarray, sigma: 
 
 
 _ONES, _TENTHS = np.ones(6), np.array([1.0, 0.1, 0.01, 0.001, 0.0001, 0.00001])
+# name, x, y, slope, its standard deviation, residual standard deviation, r²
+_THROUGH_THE_ORIGIN = (
+    ("NoInt1", np.arange(60.0, 71.0), np.arange(130.0, 141.0), 2.07438016528926, 0.165289256198347e-01, 3.56753034006338,
+     0.999365492298663),
+    ("NoInt2", np.array([4.0, 5.0, 6.0]), np.array([3.0, 4.0, 4.0]), 0.727272727272727, 0.420827318078432e-01,
+     0.369274472937998, 0.993348115299335),
+)  # fmt: skip
 _LOAD = np.tile(150000.0 * np.arange(1, 21), 2)
 
 DATASETS: dict[str, Reference] = {
@@ -157,25 +141,9 @@ DATASETS: dict[str, Reference] = {
             0.205177424076185e-03,
             0.999999900178537,
         ),
-        Reference(
-            "NoInt1",
-            np.arange(60.0, 71.0)[:, None],
-            np.arange(130.0, 141.0),
-            False,
-            np.array([2.07438016528926]),
-            np.array([0.165289256198347e-01]),
-            3.56753034006338,
-            0.999365492298663,
-        ),
-        Reference(
-            "NoInt2",
-            np.array([[4.0], [5.0], [6.0]]),
-            np.array([3.0, 4.0, 4.0]),
-            False,
-            np.array([0.727272727272727]),
-            np.array([0.420827318078432e-01]),
-            0.369274472937998,
-            0.993348115299335,
+        *(
+            Reference(name, x[:, None], y, False, np.array([slope]), np.array([error]), deviation, r_squared)
+            for name, x, y, slope, error, deviation, r_squared in _THROUGH_THE_ORIGIN
         ),
         Reference(
             "Filip",

@@ -282,6 +282,23 @@ def _data(X: dict[str, Array], target: dict[str, Any], n: int, sealed: int, text
     }
 
 
+LOG_LOSS = {"name": "log_loss", "label": "log loss", "lower_is_better": True, "format": ".4f"}
+MAE = {"name": "mae", "label": "mean absolute error", "lower_is_better": True, "format": ".0f"}
+
+
+def _task(
+    kind: str, target: str, classes: list[str] | None, metric: dict[str, Any], why: str, positive: str | None = None
+) -> dict[str, Any]:
+    return {
+        "kind": kind,
+        "target": target,
+        "classes": classes,
+        "positive": positive,
+        "metric": metric,
+        "why": why,
+    }
+
+
 def binary(seed: int = 0, n: int = 10_000, sealed: int = 2_000) -> dict[str, Any]:
     """Who defaults on a loan: boosting and the blend tie, a tree and the linear model follow."""
     rng = np.random.default_rng(seed)
@@ -338,14 +355,7 @@ def binary(seed: int = 0, n: int = 10_000, sealed: int = 2_000) -> dict[str, Any
             else None,
             "rules": None,
         }
-    task = {
-        "kind": "binary",
-        "target": "defaulted",
-        "classes": ["No", "Yes"],
-        "positive": "Yes",
-        "metric": {"name": "log_loss", "label": "log loss", "lower_is_better": True, "format": ".4f"},
-        "why": "two distinct values",
-    }
+    task = _task("binary", "defaulted", ["No", "Yes"], LOG_LOSS, "two distinct values", positive="Yes")
     target = describe_column("defaulted", np.where(y == 1, "Yes", "No"), "boolean", "target")
     text = "20 % of the rows, drawn at random with every class in proportion, were sealed."
     return _run(task, losses, metrics, finalists, _data(X, target, n, sealed, text))
@@ -403,14 +413,7 @@ def multiclass(seed: int = 1, n: int = 1_500, sealed: int = 300) -> dict[str, An
                 if name == "forest"
                 else None,
             }
-    task = {
-        "kind": "multiclass",
-        "target": "segment",
-        "classes": names,
-        "positive": None,
-        "metric": {"name": "log_loss", "label": "log loss", "lower_is_better": True, "format": ".4f"},
-        "why": "three distinct values",
-    }
+    task = _task("multiclass", "segment", names, LOG_LOSS, "three distinct values")
     target = describe_column("segment", np.array(names)[y], "category", "target")
     return _run(task, losses, metrics, finalists, _data(X, target, n, sealed, "20 % of the rows were sealed."))
 
@@ -466,14 +469,7 @@ def regression(seed: int = 2, n: int = 6_000, sealed: int = 1_200) -> dict[str, 
                 "coefficients": None,
                 "rules": None,
             }
-    task = {
-        "kind": "regression",
-        "target": "price",
-        "classes": None,
-        "positive": None,
-        "metric": {"name": "mae", "label": "mean absolute error", "lower_is_better": True, "format": ".0f"},
-        "why": "5,998 distinct numbers",
-    }
+    task = _task("regression", "price", None, MAE, "5,998 distinct numbers")
     target = describe_column("price", y, "numeric", "target")
     return _run(task, losses, metrics, finalists, _data(X, target, n, sealed, "20 % of the rows were sealed."))
 

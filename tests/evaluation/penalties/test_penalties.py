@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
-
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
@@ -163,30 +160,6 @@ def test_magnitudes_up_to_1e150_give_no_nan(penalty: Penalty, scale: float) -> N
                 assert np.isfinite(small).all()
                 assert (np.abs(small) <= np.abs(w)).all()
                 assert (small * w >= 0).all()
-
-
-@EVERY
-def test_penalties_compare_print_copy_and_pickle_by_value(penalty: Penalty) -> None:
-    assert penalty == type(penalty)(**penalty.get_params())
-    for twin in (copy.deepcopy(penalty), pickle.loads(pickle.dumps(penalty))):
-        assert twin == penalty
-        assert hash(twin) == hash(penalty)
-    assert repr(penalty).startswith(type(penalty).__name__)
-    assert penalty != object()
-
-
-@EVERY
-def test_penalties_are_nested_parameters_of_scikit_learn(penalty: Penalty) -> None:
-    """`clone` and `set_params(penalty__…)` treat an object with get_params as part of the estimator."""
-    from sklearn.base import BaseEstimator, clone
-
-    class Holder(BaseEstimator):
-        def __init__(self, penalty: Penalty | None = None) -> None:
-            self.penalty = penalty
-
-    assert clone(Holder(penalty)).penalty == penalty
-    params = Holder(penalty).get_params()
-    assert clone(Holder(penalty)).set_params(**params).penalty == penalty
 
 
 @EVERY

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from certifit.optimization.closed_form import factorizations
 from certifit.optimization.closed_form.least_squares import (
-    factorizations,
     hat_matrix,
     leverage,
     normal_inverse,

@@ -17,6 +17,7 @@ from sklearn import preprocessing as peer
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from tests.representation.basis.strategies import matrices, weighted_matrices
 
 from certifit import (
     Discretizer,
@@ -46,11 +47,6 @@ EXPANSIONS = [
 ]
 LEARNING = [e for e in EXPANSIONS if not isinstance(e, (PolynomialFeatures, LogTransform))]
 SPARSE = [e for e in EXPANSIONS if isinstance(e, (PolynomialFeatures, LogTransform, Saturation, RBFFeatures))]
-matrices = arrays(
-    np.float64,
-    st.tuples(st.integers(1, 12), st.integers(1, 4)),
-    elements=st.floats(-1e3, 1e3, allow_subnormal=False),
-)
 
 
 @pytest.mark.filterwarnings("ignore:RBFFeatures. centers=4:UserWarning")
@@ -87,7 +83,7 @@ def test_number_of_monomials(d, degree):
     assert inner.n_output_features_ == sum(comb(d, k) for k in range(1, degree + 1)) == inner.transform(X).shape[1]
 
 
-@given(X=matrices, degree=st.integers(1, 4))
+@given(X=matrices(1e3), degree=st.integers(1, 4))
 @settings(max_examples=50, deadline=None)
 def test_monomials_are_products_of_powers_in_graded_order(X, degree):
     expand = PolynomialFeatures(degree).fit(X)
@@ -210,7 +206,7 @@ def test_saturation_learns_the_median_size():
     [LogTransform(), LogTransform("signed"), Saturation(), Saturation("tanh", half=400.0)],
     ids=repr,
 )
-@given(X=matrices)
+@given(X=matrices(1e3))
 @settings(max_examples=30, deadline=None)
 def test_inverse_undoes_transform(expansion, X):
     if expansion == LogTransform() or getattr(expansion, "mode", "") == "positive":
@@ -385,12 +381,10 @@ def test_too_many_centers_are_reported():
 
 @pytest.mark.filterwarnings("ignore:RBFFeatures. centers=4:UserWarning")
 @pytest.mark.parametrize("expansion", LEARNING, ids=repr)
-@given(X=matrices, data=st.data())
+@given(rows=weighted_matrices(1e3), data=st.data())
 @settings(max_examples=25, deadline=None)
-def test_weight_is_repetition(expansion, X, data):
-    weight = data.draw(arrays(np.int64, X.shape[0], elements=st.integers(0, 3)))
-    if not weight.any():
-        weight[0] = 1
+def test_weight_is_repetition(expansion, rows, data):
+    X, weight = rows
     if "random_state" in expansion.get_params():
         expansion = clone(expansion).set_params(random_state=0)
     weighted = clone(expansion).fit(X, sample_weight=weight).transform(X)

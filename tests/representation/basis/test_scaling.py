@@ -11,11 +11,11 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 from sklearn import preprocessing as peer
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from tests.representation.basis.strategies import matrices, weighted_matrices
 
 from certifit import MinMaxScaler, Normalizer, StandardScaler
 
@@ -30,11 +30,6 @@ SCALERS = [
     Normalizer(norm="max"),
 ]
 LEARNING = [s for s in SCALERS if not isinstance(s, Normalizer)]
-matrices = arrays(
-    np.float64,
-    st.tuples(st.integers(1, 12), st.integers(1, 4)),
-    elements=st.floats(-1e6, 1e6, allow_subnormal=False),
-)
 
 
 @parametrize_with_checks(SCALERS)
@@ -186,19 +181,17 @@ def test_min_max_reaches_both_ends_exactly_and_clips():
 
 
 @pytest.mark.parametrize("scaler", LEARNING, ids=repr)
-@given(X=matrices, data=st.data())
+@given(rows=weighted_matrices(1e6))
 @settings(max_examples=25, deadline=None)
-def test_weight_is_repetition(scaler, X, data):
-    weight = data.draw(arrays(np.int64, X.shape[0], elements=st.integers(0, 3)))
-    if not weight.any():
-        weight[0] = 1
+def test_weight_is_repetition(scaler, rows):
+    X, weight = rows
     weighted = clone(scaler).fit(X, sample_weight=weight).transform(X)
     repeated = clone(scaler).fit(np.repeat(X, weight, axis=0)).transform(X)
     np.testing.assert_allclose(weighted, repeated, rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("scaler", [s for s in LEARNING if not getattr(s, "clip", False)], ids=repr)
-@given(X=matrices)
+@given(X=matrices(1e6))
 @settings(max_examples=25, deadline=None)
 def test_inverse_undoes_transform(scaler, X):
     fitted = clone(scaler).fit(X)
@@ -206,7 +199,7 @@ def test_inverse_undoes_transform(scaler, X):
     np.testing.assert_allclose(back, X, rtol=1e-12, atol=1e-12 * max(1.0, np.abs(X).max()))
 
 
-@given(X=matrices, norm=st.sampled_from(["l2", "l1", "max"]))
+@given(X=matrices(1e6), norm=st.sampled_from(["l2", "l1", "max"]))
 @settings(max_examples=50, deadline=None)
 def test_rows_have_norm_one_or_are_zero(X, norm):
     Z = Normalizer(norm).fit_transform(X)
