@@ -11,45 +11,45 @@ import pytest
 from scipy.special import expit
 from tests.contest.tables import loans, prices
 
-from certifit.contest.entrants import ENTRANTS, Encoded, Entrant, Path, Predict, Setting, entrants_for, predictor
+from certifit.contest.entrants import ENTRANTS, Conditions, Encoded, Entrant, Path, Predict, entrants_for, predictor
 from certifit.contest.record.model import Chain
 from certifit.contest.search.blend import blend_weights
 from certifit.contest.search.calibrated import Calibrated
 from certifit.contest.search.limits import OutOfTime
 from certifit.contest.search.search import fit_setting, search
-from certifit.contest.table.encoded import EncodedTable
+from certifit.contest.table.encoded import Training
 from certifit.contest.table.table import Table
 from certifit.contest.verdict.finalists import _candidates
-from certifit.contest.verdict.judging import judge_for
 from certifit.contest.verdict.referee import Referee
+from certifit.contest.verdict.scoring import scoring_for
 from certifit.evaluation.splits.sealed import folds
 from certifit.models.logistic.model import LogisticRegression
 from certifit.models.margin.svm import LinearSVC
 
 
-def encoded(frame: Any, target: str) -> tuple[EncodedTable, Setting, Any]:
+def encoded(frame: Any, target: str) -> tuple[Training, Conditions, Any]:
     table = Table.from_source(frame, target)
     classes = table.task.classes or ()
     y = np.array([classes.index(label) for label in table.y]) if classes else table.y
     parts = folds(table.y, 4, task=table.task.kind, codes=table.codes, seed=0)
-    judge = judge_for(table.task.kind, None, len(classes), None)
-    setting = Setting(table.task.kind, judge.metric.name, tuple(classes), 0, 1)
-    return EncodedTable(table.features, y, parts, table.kinds), setting, judge
+    scoring = scoring_for(table.task.kind, None, len(classes), None)
+    conditions = Conditions(table.task.kind, scoring.metric.name, tuple(classes), 0, 1)
+    return Training(table.features, y, parts, table.kinds), conditions, scoring
 
 
 def test_a_path_gives_what_separate_fits_give() -> None:
     """The shortcuts along a path are shortcuts, not other models."""
     for frame, target in ((loans(), "default"), (prices(), "price")):
-        table, setting, _ = encoded(frame, target)
-        for entrant in entrants_for(setting.task):
-            rows = table.fold(entrant.encoding, 0)
+        training, conditions, _ = encoded(frame, target)
+        for entrant in entrants_for(conditions.task):
+            rows = training.fold(entrant.encoding, 0)
             if entrant.name in ("polynomial", "glm"):
                 continue
-            for path in entrant.paths(setting, rows.train)[:2]:
+            for path in entrant.paths(conditions, rows.train)[:2]:
                 if path.predictors is None:
                     continue
                 chosen = path.only([0, len(path.settings) // 2])
-                n = len(setting.classes)
+                n = len(conditions.classes)
                 together = [predict(rows.validation) for predict in chosen.fitted(rows.train, n)]
                 alone = Path(chosen.settings, chosen.build)
                 apart = [predict(rows.validation) for predict in alone.fitted(rows.train, n)]
@@ -60,13 +60,13 @@ def test_a_path_gives_what_separate_fits_give() -> None:
 
 def test_the_encoder_of_a_fold_never_sees_its_validation_rows() -> None:
     frame = prices(60)
-    table, _, _ = encoded(frame, "price")
-    train, validation = table.folds[0]
+    training, _, _ = encoded(frame, "price")
+    train, validation = training.folds[0]
     spoiled = frame.with_row_index().with_columns(
         size=np.where(np.isin(np.arange(60), validation), 1e9, frame["size"].to_numpy())
     )
-    other = EncodedTable(spoiled.select("size", "town"), table.y, table.folds, table.kinds)
-    np.testing.assert_array_equal(table.fold("matrix", 0).train.X, other.fold("matrix", 0).train.X)
+    other = Training(spoiled.select("size", "town"), training.y, training.folds, training.kinds)
+    np.testing.assert_array_equal(training.fold("matrix", 0).train.X, other.fold("matrix", 0).train.X)
     assert train.size + validation.size == 60
 
 
@@ -78,47 +78,47 @@ def guessing(values: Sequence[float], log: list[tuple[int, int]]) -> Entrant:
         for s in settings:
             yield lambda X, v=s["value"]: np.full(X.shape[0], v)
 
-    def paths(setting: Setting, data: Encoded) -> list[Path]:
+    def paths(conditions: Conditions, data: Encoded) -> list[Path]:
         return [Path(tuple({"value": v} for v in values), lambda s, d: None, predictors)]
 
-    return Entrant("guess", "Guess", "test", "", paths)
+    return Entrant("guess", "Guess", "", paths)
 
 
 def test_hopeless_settings_are_dropped_and_the_best_is_kept() -> None:
-    table, setting, judge = encoded(prices(), "price")
-    mean = float(table.y.mean())
+    training, conditions, scoring = encoded(prices(), "price")
+    mean = float(training.y.mean())
     log: list[tuple[int, int]] = []
-    found = search(guessing([mean, mean + 5.0, 1e6, -1e6], log), table, setting, judge, 10.0)
-    assert found.best.hyperparameters["value"] == mean
+    found = search(guessing([mean, mean + 5.0, 1e6, -1e6], log), training, conditions, scoring, 10.0)
+    assert found.best.setting["value"] == mean
     assert log[0][1] == 4
     assert log[1][1] == 2, "two are clearly behind after one fold"
     rows, predicted = found.left_out()
-    assert sorted(rows) == list(range(table.y.shape[0]))
+    assert sorted(rows) == list(range(training.y.shape[0]))
     assert (predicted == mean).all()
 
 
 def test_a_search_without_time_gives_up() -> None:
-    table, setting, judge = encoded(prices(), "price")
+    training, conditions, scoring = encoded(prices(), "price")
 
     def slow(settings: Sequence[Mapping[str, Any]], data: Encoded) -> Iterator[Predict]:
         while True:
             sum(range(1000))
         yield lambda X: np.zeros(X.shape[0])
 
-    entrant = Entrant("s", "S", "t", "", lambda setting, data: [Path(({},), lambda s, d: None, slow)])
+    entrant = Entrant("s", "S", "", lambda conditions, data: [Path(({},), lambda s, d: None, slow)])
     with pytest.raises(OutOfTime):
-        search(entrant, table, setting, judge, 0.1)
+        search(entrant, training, conditions, scoring, 0.1)
 
 
 def test_a_chain_predicts_what_its_parts_predict() -> None:
-    table, setting, judge = encoded(loans(), "default")
-    found = search(ENTRANTS["logistic"], table, setting, judge, 20.0)
-    rows = table.whole("matrix")
-    chain = fit_setting(ENTRANTS["logistic"], found.best, rows, setting)
-    wanted = LogisticRegression(alpha=found.best.hyperparameters["alpha"], **{
-        k: v for k, v in found.best.hyperparameters.items() if k != "alpha"
-    }).fit(rows.train.X, table.y)  # fmt: skip
-    np.testing.assert_allclose(chain.predict(table.features), wanted.predict_proba(rows.train.X), atol=1e-6)
+    training, conditions, scoring = encoded(loans(), "default")
+    found = search(ENTRANTS["logistic"], training, conditions, scoring, 20.0)
+    rows = training.whole("matrix")
+    chain = fit_setting(ENTRANTS["logistic"], found.best, rows, conditions)
+    wanted = LogisticRegression(alpha=found.best.setting["alpha"], **{
+        k: v for k, v in found.best.setting.items() if k != "alpha"
+    }).fit(rows.train.X, training.y)  # fmt: skip
+    np.testing.assert_allclose(chain.predict(training.features), wanted.predict_proba(rows.train.X), atol=1e-6)
     assert chain.certificate is not None
     assert chain.certificate.certified
 
@@ -190,19 +190,19 @@ def test_calibration_with_three_classes_and_with_hardly_any_rows() -> None:
 # referee
 
 
-def chain_of(model: Any, table: EncodedTable, n_classes: int) -> Chain:
-    return Chain(table.whole("matrix").encoder, [], model, n_classes)
+def chain_of(model: Any, training: Training, n_classes: int) -> Chain:
+    return Chain(training.whole("matrix").encoder, [], model, n_classes)
 
 
 def test_the_referee_scores_once() -> None:
-    table, _, judge = encoded(prices(), "price")
-    rows = table.whole("matrix")
-    referee = Referee(table.features, table.y, judge, 0)
+    training, _, scoring = encoded(prices(), "price")
+    rows = training.whole("matrix")
+    referee = Referee(training.features, training.y, scoring, 0)
     from certifit.models.linear.regression import Ridge
 
-    model = chain_of(Ridge(alpha=1e-3).fit(rows.train.X, table.y), table, 0)
+    model = chain_of(Ridge(alpha=1e-3).fit(rows.train.X, training.y), training, 0)
     judged = referee.judge("ridge", model, 1)
-    residual = table.y - model.predict(table.features)
+    residual = training.y - model.predict(training.features)
     assert judged.score.value == pytest.approx(float(np.sqrt(np.mean(residual**2))))
     assert judged.score.low < judged.score.value < judged.score.high
     with pytest.raises(ValueError, match="scored once"):
@@ -210,14 +210,14 @@ def test_the_referee_scores_once() -> None:
 
 
 def test_intervals_of_more_entrants_are_wider() -> None:
-    table, _, judge = encoded(prices(), "price")
-    rows = table.whole("matrix")
+    training, _, scoring = encoded(prices(), "price")
+    rows = training.whole("matrix")
     from certifit.models.linear.regression import Ridge
 
-    model = chain_of(Ridge(alpha=1e-3).fit(rows.train.X, table.y), table, 0)
+    model = chain_of(Ridge(alpha=1e-3).fit(rows.train.X, training.y), training, 0)
     widths = []
     for entrants in (1, 10):
-        score = Referee(table.features, table.y, judge, 0).judge("r", model, entrants).score
+        score = Referee(training.features, training.y, scoring, 0).judge("r", model, entrants).score
         widths.append(score.high - score.low)
     assert widths[1] > widths[0]
 
@@ -239,8 +239,8 @@ def test_of_very_many_columns_those_that_matter_are_shuffled() -> None:
 
 def test_a_setting_that_was_dropped_is_never_chosen_when_time_runs_out() -> None:
     """Its scores may look better by a metric other than the one that it was dropped for."""
-    table, setting, judge = encoded(prices(), "price")
-    mean = float(table.y.mean())
+    training, conditions, scoring = encoded(prices(), "price")
+    mean = float(training.y.mean())
 
     def predictors(settings: Sequence[Mapping[str, Any]], data: Encoded) -> Iterator[Predict]:
         if len(settings) == 1:  # the second fold, after one setting was dropped
@@ -249,9 +249,9 @@ def test_a_setting_that_was_dropped_is_never_chosen_when_time_runs_out() -> None
             yield lambda X, v=s["value"]: np.full(X.shape[0], v)
 
     path = Path(({"value": mean}, {"value": 1e6}), lambda s, d: None, predictors)
-    found = search(Entrant("g", "G", "t", "", lambda setting, data: [path]), table, setting, judge, 10.0)
+    found = search(Entrant("g", "G", "", lambda conditions, data: [path]), training, conditions, scoring, 10.0)
     assert found.stopped
     assert [trial.dropped for trial in found.trials] == [False, True]
-    assert found.best.hyperparameters["value"] == mean
+    assert found.best.setting["value"] == mean
     rows, predicted = found.left_out()
-    assert rows.shape[0] == predicted.shape[0] == table.folds[0][1].shape[0]
+    assert rows.shape[0] == predicted.shape[0] == training.folds[0][1].shape[0]

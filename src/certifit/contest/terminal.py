@@ -16,7 +16,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from certifit.contest.search.limits import Budget
-from certifit.contest.verdict.standing import Standing
+from certifit.contest.standing import Standing
 
 if TYPE_CHECKING:
     from certifit.contest.contest import Contest
@@ -88,9 +88,9 @@ class Display:
         return Group(grid, Text(f"{self.text} · {left}" if self.text else left, style="dim"))
 
     def _outcome(self, standing: Standing) -> str:
-        metric = self.contest.judge.metric
-        if standing.judgement is not None:
-            return f"{metric.label} {standing.judgement.score.value:{metric.format}}"
+        metric = self.contest.scoring.metric
+        if standing.verdict is not None:
+            return f"{metric.label} {standing.verdict.score.value:{metric.format}}"
         if standing.error:
             return f"{standing.status}: {standing.error}"
         if standing.inner_score is not None:

@@ -10,16 +10,19 @@ from certifit._types import Array
 from certifit.evaluation.losses import Loss, margin, resolve_loss
 from certifit.evaluation.losses.gamma import Gamma
 from certifit.evaluation.losses.poisson import Poisson
+from certifit.models.linear.classifier import LinearClassifier
+from certifit.models.linear.model import BaseLinear
 from certifit.models.linear.polynomial import PolynomialRegression
+from certifit.models.linear.ridge_cv import RidgeCV
 from certifit.models.logistic.model import BaseLogistic
 from certifit.models.margin.svm import LinearSVC
-from certifit.models.sgd.model import SGDClassifier
+from certifit.models.sgd.model import SGDClassifier, SGDRegressor
 from certifit.onnx.answers import Answer, classified, flat
 from certifit.onnx.errors import NotExportableError
 from certifit.onnx.graph import Graph
 from certifit.onnx.tables import transformed
 
-__all__ = ["export_classifier", "export_regressor", "link"]
+__all__ = ["EXPORTERS", "export_classifier", "export_regressor", "link"]
 
 
 def export_regressor(graph: Graph, table: str, model: Any) -> Answer:
@@ -101,3 +104,7 @@ def _near_ties(graph: Graph, scores: str) -> str:
     size = graph.add("ReduceMax", graph.add("Abs", kept), axis, keepdims=1)
     slack = graph.add("Mul", graph.add("Add", size, graph.constant(1.0)), graph.constant(16 * eps))
     return graph.cast(graph.add("GreaterOrEqual", kept, graph.add("Sub", top, slack)), "INT32")
+
+
+EXPORTERS = {(BaseLinear, RidgeCV, SGDRegressor): export_regressor, (LinearClassifier,): export_classifier}
+"""Classes of models and the function that writes them."""

@@ -3,35 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from certifit.models.boosting.base import BaseBoosting
-from certifit.models.forest.model import BaseForest
-from certifit.models.linear.classifier import LinearClassifier
-from certifit.models.linear.model import BaseLinear
-from certifit.models.linear.ridge_cv import RidgeCV
-from certifit.models.sgd.model import SGDRegressor
-from certifit.models.tree.model import BaseTree
+from certifit.families import FAMILIES
 from certifit.onnx.answers import Answer
 from certifit.onnx.errors import NotExportableError
 from certifit.onnx.graph import Graph
-from certifit.onnx.linear import export_classifier, export_regressor
 from certifit.onnx.tables import encoded, transformed
-from certifit.onnx.trees import export_boosting, export_trees
 from certifit.persistence.classes import known_name
 
 __all__ = ["CALIBRATED", "TABLE_MODEL", "answer_of", "chains_of", "table_answer"]
 
-PREDICTORS: dict[tuple[type, ...], Callable[[Graph, str, Any], Answer]] = {
-    (BaseLinear, RidgeCV, SGDRegressor): export_regressor,
-    (LinearClassifier,): export_classifier,
-    (BaseTree, BaseForest): export_trees,
-    (BaseBoosting,): export_boosting,
-}
-"""Families of models → the function that writes them."""
 # The contest is known by the names of its classes: importing it would load what reading tables takes.
 CALIBRATED = "Calibrated"
 TABLE_MODEL = "TableModel"
@@ -43,14 +29,19 @@ def answer_of(graph: Graph, table: str, model: Any) -> Answer:
     name = known_name(type(model))
     if name == CALIBRATED:
         return _calibrated(graph, table, model)
-    write = next((function for kinds, function in PREDICTORS.items() if isinstance(model, kinds)), None)
+    write = next((function for kinds, function in _exporters() if isinstance(model, kinds)), None)
     if write is None or name is None:  # a class of the user may predict in its own way
-        raise NotExportableError(
-            f"{type(model).__name__} cannot be exported to ONNX: linear models, linear classifiers, decision trees, random "
-            "forests and boosted trees can."
-        )
+        able = ", ".join(family.words for family in FAMILIES if family.exporter)
+        raise NotExportableError(f"{type(model).__name__} cannot be exported to ONNX: {able} can.")
     check_is_fitted(model)
     return write(graph, table, model)
+
+
+@cache
+def _exporters() -> tuple[tuple[tuple[type, ...], Callable[[Graph, str, Any], Answer]], ...]:
+    """Classes of models and the function that writes them, from every family that has an exporter."""
+    modules = [family.exporter_module() for family in FAMILIES if family.exporter]
+    return tuple(pair for module in modules for pair in module.EXPORTERS.items())
 
 
 def _calibrated(graph: Graph, table: str, model: Any) -> Answer:

@@ -14,13 +14,15 @@ import numpy as np
 
 from certifit._types import Array
 from certifit.models.boosting.base import BaseBoosting
+from certifit.models.forest.model import BaseForest
 from certifit.models.tree.growing import TreeArrays
+from certifit.models.tree.model import BaseTree
 from certifit.onnx.answers import Answer, classified, flat
 from certifit.onnx.errors import NotExportableError
 from certifit.onnx.graph import Graph
 from certifit.onnx.linear import link
 
-__all__ = ["export_boosting", "export_trees", "text_columns"]
+__all__ = ["EXPORTERS", "export_boosting", "export_trees", "text_columns"]
 
 LESS_OR_EQUAL, MEMBER = 0, 6
 
@@ -250,3 +252,7 @@ def _with_codes(graph: Graph, table: str, splits: Splits) -> tuple[str, dict[int
         code = graph.add("MatMul", hits, graph.constant(np.arange(1.0, levels.shape[0] + 1)[:, None]))
         columns.append(graph.add("Where", graph.add("IsNaN", column), graph.constant(float(levels.shape[0] + 1)), code))
     return graph.add("Concat", table, *columns, axis=1), {j: splits.width + k for k, j in enumerate(used)}
+
+
+EXPORTERS = {(BaseTree, BaseForest): export_trees, (BaseBoosting,): export_boosting}
+"""Classes of models and the function that writes them."""

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from certifit.contest.table.kinds import Column, converted, infer_columns, infer_task
+from certifit.contest.table.kinds import Column, converted, infer_columns
 from certifit.contest.table.reading import TableError
+from certifit.contest.table.task import infer_task
 from certifit.contest.table.values import NumberFormat, clean_strings, date_format, number_format, parse_dates
 
 N = 200

@@ -1,25 +1,30 @@
-"""The registry of entrants. A family joins with one line in `FAMILIES`; contest, command line, report and tests read it here."""
+"""The registry of entrants, gathered from the families; contest, command line, report and tests read it here."""
 
 from __future__ import annotations
 
-from certifit.contest.entrants import baseline, linear, trees
-from certifit.contest.entrants.base import Encoded, Entrant, NotApplicable, Path, Predict, Setting, predictor
+from dataclasses import replace
+
+from certifit.contest.entrants.base import Conditions, Encoded, Entrant, NotApplicable, Path, Predict, predictor
+from certifit.families import FAMILIES
 
 __all__ = [
     "ENTRANTS",
+    "Conditions",
     "Encoded",
     "Entrant",
     "NotApplicable",
     "Path",
     "Predict",
-    "Setting",
     "entrants_for",
     "predictor",
 ]
 
-FAMILIES = (baseline, linear, trees)
-
-ENTRANTS: dict[str, Entrant] = {entrant.name: entrant for family in FAMILIES for entrant in family.ENTRANTS}
+ENTRANTS: dict[str, Entrant] = {
+    entrant.name: replace(entrant, family=family.name)
+    for family in FAMILIES
+    if family.entrants
+    for entrant in family.entrant_module().ENTRANTS
+}
 
 
 def entrants_for(task: str, wanted: list[str] | None = None) -> list[Entrant]:

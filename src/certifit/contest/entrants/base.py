@@ -1,7 +1,8 @@
 """What an entrant is: a name, an encoding of the table, and the settings it wants to try.
 
-An entrant gives *paths*. A path is a list of settings that one fit per fold can try together: the alphas of a regularization
-path, each fit started from the last, or the stages of a boosted model. A method without such a shortcut has paths of one.
+A setting is a value for each hyperparameter of a model. An entrant gives *paths*: lists of settings that one fit per fold can
+try together, such as the alphas of a regularization path, each fit started from the last, or the stages of a boosted model. A
+method without such a shortcut has paths of one.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 
 from certifit._types import Array, Matrix
 
-__all__ = ["Encoded", "Entrant", "NotApplicable", "Path", "Predict", "Setting", "predictor"]
+__all__ = ["Conditions", "Encoded", "Entrant", "NotApplicable", "Path", "Predict", "predictor"]
 
 Predict = Callable[[Matrix], Array]
 """From encoded rows to class probabilities (n, K), or to values (n,)."""
@@ -28,8 +29,8 @@ class NotApplicable(Exception):  # noqa: N818 - a reason, not a mistake
 
 
 @dataclass(frozen=True)
-class Setting:
-    """What every entrant may know before it sees a row."""
+class Conditions:
+    """The conditions of a contest: what every entrant may know before it sees a row."""
 
     task: str
     metric: str
@@ -93,9 +94,8 @@ class Entrant:
 
     name: str
     label: str
-    family: str
     description: str
-    paths: Callable[[Setting, Encoded], list[Path]]
+    paths: Callable[[Conditions, Encoded], list[Path]]
     tasks: frozenset[str] = ANY
     encoding: str = "matrix"
     """"matrix": standardized numbers, categories one-hot, gaps filled; "codes": raw numbers, category codes, gaps kept;
@@ -103,8 +103,15 @@ class Entrant:
     weight: float = 1.0
     """Share of the time budget."""
     baseline: bool = False
-    expand: Callable[[Setting, Encoded], list[Any]] = field(default=lambda setting, data: [])
+    expand: Callable[[Conditions, Encoded], list[Any]] = field(default=lambda conditions, data: [])
     """Transformers between the encoder and the model."""
+    richness: int = 1
+    """How much its models can express: 0 a constant, 1 a weighted sum or one tree, 2 products of columns, 3 and more ensembles.
+    The ledger of a winner asks the richest entrant what a richer model would gain."""
+    readable: bool = False
+    """Whether a page of text explains a fitted model: such an entrant is named where it cannot be told apart from the winner."""
+    family: str = "guest"
+    """Filled in by the registry."""
 
 
 def predictor(model: Any, n_classes: int) -> Predict:

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 
 from certifit._types import Array, Matrix
 from certifit.certificate import Certificate
-from certifit.contest.entrants.base import Encoded, Entrant, Path, Setting
+from certifit.contest.entrants.base import Conditions, Encoded, Entrant, Path
 from certifit.names import stored
 
 __all__ = ["ENTRANTS", "Constant"]
@@ -64,13 +64,13 @@ class ConstantShares(Constant):
         return np.tile(self.value_, (X.shape[0], 1))
 
 
-def constant_paths(setting: Setting, data: Encoded) -> list[Path]:
+def constant_paths(conditions: Conditions, data: Encoded) -> list[Path]:
     """Nothing to choose."""
 
     def build(s: Mapping[str, Any], fold: Encoded) -> Any:
-        if setting.classifies:
+        if conditions.classifies:
             return ConstantShares()
-        return Constant("median" if setting.metric in ("mae", "median_absolute_error") else "mean")
+        return Constant("median" if conditions.metric in ("mae", "median_absolute_error") else "mean")
 
     return [Path(({},), build)]
 
@@ -79,11 +79,11 @@ ENTRANTS = (
     Entrant(
         "baseline",
         "Baseline",
-        "constant",
         "The same answer for every row: the shares of the classes, or the average. It is the floor to beat.",
         constant_paths,
         encoding="none",
         weight=0.2,
         baseline=True,
+        richness=0,
     ),
 )

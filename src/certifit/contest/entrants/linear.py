@@ -1,4 +1,4 @@
-"""Linear entrants: penalized regressions along warm-started paths of alpha, generalized linear models, margins."""
+"""Linear entrants: penalized regressions along warm-started paths of alpha, generalized linear models, products of columns."""
 
 from __future__ import annotations
 
@@ -10,13 +10,11 @@ import numpy as np
 from scipy.special import expit, softmax
 
 from certifit._types import Array, Matrix, is_sparse
-from certifit.contest.entrants.base import CLASSIFICATION, Encoded, Entrant, NotApplicable, Path, Predict, Setting
-from certifit.contest.search.calibrated import Calibrated
+from certifit.contest.entrants.base import CLASSIFICATION, Conditions, Encoded, Entrant, NotApplicable, Path, Predict
 from certifit.models.linear.glm import GammaRegressor, PoissonRegressor
 from certifit.models.linear.regression import ElasticNet, Ridge
 from certifit.models.linear.robust import HuberRegressor
 from certifit.models.logistic.model import LogisticRegression
-from certifit.models.margin.svm import LinearSVC, LinearSVR
 from certifit.representation.basis.monomials import PolynomialFeatures
 from certifit.representation.basis.scaling import StandardScaler
 
@@ -53,17 +51,17 @@ def probabilities(scores: Array) -> Array:
     return np.asarray(softmax(scores, axis=1))
 
 
-def all_classes(setting: Setting, data: Encoded) -> bool:
+def all_classes(conditions: Conditions, data: Encoded) -> bool:
     """Whether every class has a row, so that coefficients line up with the classes."""
-    return int(np.unique(data.y).shape[0]) == len(setting.classes)
+    return int(np.unique(data.y).shape[0]) == len(conditions.classes)
 
 
-def logistic_paths(setting: Setting, data: Encoded) -> list[Path]:
+def logistic_paths(conditions: Conditions, data: Encoded) -> list[Path]:
     """L2 first, then a mix with L1."""
 
     def path_of(penalty: str, l1_ratio: float, alphas: Array) -> Path:
         def options(s: Mapping[str, Any]) -> dict[str, Any]:
-            return {"penalty": s["penalty"], "l1_ratio": s.get("l1_ratio", 0.5), "n_jobs": setting.jobs}
+            return {"penalty": s["penalty"], "l1_ratio": s.get("l1_ratio", 0.5), "n_jobs": conditions.jobs}
 
         def build(s: Mapping[str, Any], fold: Encoded) -> Any:
             return LogisticRegression(alpha=s["alpha"], **options(s))
@@ -81,17 +79,17 @@ def logistic_paths(setting: Setting, data: Encoded) -> list[Path]:
 
         def each(settings: Sequence[Mapping[str, Any]], fold: Encoded) -> Iterator[Predict]:
             # A fold without a rare class has fewer columns of probabilities: the estimators keep track of the classes.
-            if all_classes(setting, fold):
+            if all_classes(conditions, fold):
                 yield from predictors(settings, fold)
             else:
-                yield from Path(tuple(settings), build).fitted(fold, len(setting.classes))
+                yield from Path(tuple(settings), build).fitted(fold, len(conditions.classes))
 
         return Path(settings, build, each)
 
     return [path_of("l2", 0.0, RIDGE_ALPHAS), path_of("elasticnet", 0.9, L1_ALPHAS * 0.5)]
 
 
-def ridge_paths(setting: Setting, data: Encoded) -> list[Path]:
+def ridge_paths(conditions: Conditions, data: Encoded) -> list[Path]:
     """Every alpha from one eigendecomposition, or one factorization each when the table is wide."""
     settings = tuple({"alpha": float(a)} for a in RIDGE_ALPHAS)
 
@@ -114,17 +112,17 @@ def ridge_paths(setting: Setting, data: Encoded) -> list[Path]:
     return [Path(settings, build, linear_path(coefs, lambda f: f) if few_columns else None)]
 
 
-def elastic_paths(setting: Setting, data: Encoded) -> list[Path]:
+def elastic_paths(conditions: Conditions, data: Encoded) -> list[Path]:
     """Lasso and elastic net."""
     scale = float(np.std(data.y)) or 1.0
 
     def path_of(l1_ratio: float) -> Path:
         def build(s: Mapping[str, Any], fold: Encoded) -> Any:
-            return ElasticNet(alpha=s["alpha"], l1_ratio=s["l1_ratio"], n_jobs=setting.jobs)
+            return ElasticNet(alpha=s["alpha"], l1_ratio=s["l1_ratio"], n_jobs=conditions.jobs)
 
         def coefs(settings: Sequence[Mapping[str, Any]], fold: Encoded) -> tuple[Array, Array]:
             grid = [s["alpha"] for s in settings]
-            found = ElasticNet.path(fold.X, fold.y, l1_ratio=l1_ratio, alphas=grid, tol=TOL, n_jobs=setting.jobs)
+            found = ElasticNet.path(fold.X, fold.y, l1_ratio=l1_ratio, alphas=grid, tol=TOL, n_jobs=conditions.jobs)
             return found.coefs, found.intercepts
 
         settings = tuple({"l1_ratio": l1_ratio, "alpha": float(a) * scale} for a in L1_ALPHAS)
@@ -133,7 +131,7 @@ def elastic_paths(setting: Setting, data: Encoded) -> list[Path]:
     return [path_of(1.0), path_of(0.5)]
 
 
-def huber_paths(setting: Setting, data: Encoded) -> list[Path]:
+def huber_paths(conditions: Conditions, data: Encoded) -> list[Path]:
     """Squared loss near, absolute loss far from the fit."""
 
     def build(s: Mapping[str, Any], fold: Encoded) -> Any:
@@ -143,7 +141,7 @@ def huber_paths(setting: Setting, data: Encoded) -> list[Path]:
     return [Path(tuple({"delta": k * spread, "alpha": a} for a in (1e-4, 1e-2)), build) for k in (1.0, 0.3)]
 
 
-def glm_paths(setting: Setting, data: Encoded) -> list[Path]:
+def glm_paths(conditions: Conditions, data: Encoded) -> list[Path]:
     """Poisson for counts, Gamma for positive amounts: the logarithm of the mean is linear."""
     if float(data.y.min()) < 0.0 or float(data.y.max()) <= 0.0:
         raise NotApplicable("the target has negative values, and a log-linear mean is positive")
@@ -158,27 +156,7 @@ def glm_paths(setting: Setting, data: Encoded) -> list[Path]:
     return [Path(tuple({"alpha": a} for a in (1e-1, 1e-2, 1e-3, 1e-4)), build)]
 
 
-def svm_paths(setting: Setting, data: Encoded) -> list[Path]:
-    """The margin's scores become probabilities through a logistic fit on scores of rows left out."""
-
-    def build(s: Mapping[str, Any], fold: Encoded) -> Any:
-        svm = LinearSVC(alpha=s["alpha"], random_state=setting.seed, n_jobs=setting.jobs)
-        return Calibrated(svm)
-
-    return [Path(({"alpha": a},), build) for a in (1e-3, 1e-2, 1e-4)]
-
-
-def svr_paths(setting: Setting, data: Encoded) -> list[Path]:
-    """Errors below epsilon are free."""
-    scale = float(np.std(data.y)) or 1.0
-
-    def build(s: Mapping[str, Any], fold: Encoded) -> Any:
-        return LinearSVR(**s, n_jobs=setting.jobs)
-
-    return [Path(({"epsilon": e * scale, "alpha": a},), build) for e, a in ((0.1, 1e-3), (0.3, 1e-3), (0.1, 1e-2))]
-
-
-def monomials(setting: Setting, data: Encoded) -> list[Any]:
+def monomials(conditions: Conditions, data: Encoded) -> list[Any]:
     """All products of two columns, standardized again."""
     count = data.n_columns * (data.n_columns + 3) // 2
     if count > MOST_MONOMIALS or count * data.n_rows * 8.0 > MOST_EXPANDED:
@@ -186,78 +164,62 @@ def monomials(setting: Setting, data: Encoded) -> list[Any]:
     return [PolynomialFeatures(degree=2), StandardScaler()]
 
 
-def polynomial_paths(setting: Setting, data: Encoded) -> list[Path]:
+def polynomial_paths(conditions: Conditions, data: Encoded) -> list[Path]:
     """Ridge, or logistic with L2, on the products."""
-    if not setting.classifies:
-        return ridge_paths(setting, data)
-    return logistic_paths(setting, data)[:1]
+    if not conditions.classifies:
+        return ridge_paths(conditions, data)
+    return logistic_paths(conditions, data)[:1]
 
 
 ENTRANTS = (
     Entrant(
         "logistic",
         "Logistic regression",
-        "linear",
         "A weighted sum of the columns, turned into probabilities; the weights are kept small.",
         logistic_paths,
         tasks=CLASSIFICATION,
         weight=1.5,
+        readable=True,
     ),
     Entrant(
         "ridge",
         "Ridge regression",
-        "linear",
         "A weighted sum of the columns; the squares of the weights are kept small.",
         ridge_paths,
         tasks=frozenset({"regression"}),
+        readable=True,
     ),
     Entrant(
         "elastic_net",
         "Lasso and elastic net",
-        "linear",
         "A weighted sum of few columns: weights that do not help are exactly zero.",
         elastic_paths,
         tasks=frozenset({"regression"}),
+        readable=True,
     ),
     Entrant(
         "huber",
         "Huber regression",
-        "linear",
         "A weighted sum of the columns that large errors cannot drag along.",
         huber_paths,
         tasks=frozenset({"regression"}),
+        readable=True,
     ),
     Entrant(
         "glm",
         "Generalized linear model",
-        "linear",
         "The logarithm of the expected value is a weighted sum of the columns: Poisson for counts, Gamma for amounts.",
         glm_paths,
         tasks=frozenset({"regression"}),
-    ),
-    Entrant(
-        "svm",
-        "Linear support vector machine",
-        "margins",
-        "The plane that separates the classes with the widest margin; its scores are calibrated to probabilities.",
-        svm_paths,
-        tasks=CLASSIFICATION,
-    ),
-    Entrant(
-        "svr",
-        "Linear support vector regression",
-        "margins",
-        "A weighted sum of the columns; errors below a threshold are free, larger ones cost in proportion.",
-        svr_paths,
-        tasks=frozenset({"regression"}),
+        readable=True,
     ),
     Entrant(
         "polynomial",
         "Second-degree polynomial",
-        "linear",
         "A weighted sum of the columns, their squares and the products of every two.",
         polynomial_paths,
         weight=1.5,
         expand=monomials,
+        richness=2,
     ),
 )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from certifit._types import Array, Matrix
-from certifit.contest.entrants.base import Encoded, Entrant, Path, Predict, Setting, predictor
+from certifit.contest.entrants.base import Conditions, Encoded, Entrant, Path, Predict, predictor
 from certifit.models.boosting.model import GradientBoostingClassifier, GradientBoostingRegressor
 from certifit.models.forest.model import RandomForestClassifier, RandomForestRegressor
 from certifit.models.tree.model import DecisionTreeClassifier, DecisionTreeRegressor
@@ -22,27 +22,27 @@ SMALL_CELLS = 50_000
 FOREST_CELLS = 4e8  # trees × rows × columns of a forest that fits within a contest
 
 
-def threads(setting: Setting, data: Encoded) -> int:
+def threads(conditions: Conditions, data: Encoded) -> int:
     """One thread for small work: waiting for each other would cost more than the work."""
-    return 1 if data.n_rows * data.n_columns < SMALL_CELLS else setting.jobs
+    return 1 if data.n_rows * data.n_columns < SMALL_CELLS else conditions.jobs
 
 
-def tree_paths(setting: Setting, data: Encoded) -> list[Path]:
+def tree_paths(conditions: Conditions, data: Encoded) -> list[Path]:
     """One tree a fold, pruned at every price of a leaf."""
-    grower = DecisionTreeClassifier if setting.classifies else DecisionTreeRegressor
-    impurity = _impurity(setting, data.y)
+    grower = DecisionTreeClassifier if conditions.classifies else DecisionTreeRegressor
+    impurity = _impurity(conditions, data.y)
 
     def build(s: Mapping[str, Any], fold: Encoded) -> Any:
         options: dict[str, Any] = {
             "categorical_features": list(fold.categorical) or None,
-            "random_state": setting.seed,
+            "random_state": conditions.seed,
         }
-        return grower(**s, **options, n_jobs=threads(setting, fold))
+        return grower(**s, **options, n_jobs=threads(conditions, fold))
 
     def predictors(settings: Sequence[Mapping[str, Any]], fold: Encoded) -> Iterator[Predict]:
         grown = build({**settings[0], "ccp_alpha": 0.0}, fold).fit(fold.X, fold.y)
         for s in settings:
-            yield predictor(grown.pruned(s["ccp_alpha"]), len(setting.classes))
+            yield predictor(grown.pruned(s["ccp_alpha"]), len(conditions.classes))
 
     def path_of(leaf: int) -> Path:
         settings = tuple({"min_samples_leaf": leaf, "ccp_alpha": float(price) * impurity} for price in PRICES)
@@ -51,9 +51,9 @@ def tree_paths(setting: Setting, data: Encoded) -> list[Path]:
     return [path_of(leaf) for leaf in (20, 5, 60) if leaf == 5 or 4 * leaf <= data.n_rows]
 
 
-def forest_paths(setting: Setting, data: Encoded) -> list[Path]:
+def forest_paths(conditions: Conditions, data: Encoded) -> list[Path]:
     """The size of the leaves and the share of columns a split may choose from."""
-    model = RandomForestClassifier if setting.classifies else RandomForestRegressor
+    model = RandomForestClassifier if conditions.classifies else RandomForestRegressor
     trees = int(np.clip(FOREST_CELLS / max(1, data.n_rows * data.n_columns), 30, 200))
 
     def build(s: Mapping[str, Any], fold: Encoded) -> Any:
@@ -61,18 +61,18 @@ def forest_paths(setting: Setting, data: Encoded) -> list[Path]:
             **s,
             n_estimators=trees,
             categorical_features=list(fold.categorical) or None,
-            random_state=setting.seed,
-            n_jobs=threads(setting, fold),
+            random_state=conditions.seed,
+            n_jobs=threads(conditions, fold),
         )
 
     grid: tuple[tuple[int, Any], ...]
-    grid = ((5, "sqrt"), (2, 0.4), (10, 0.4), (1, "sqrt")) if setting.classifies else ((2, 0.4), (1, 0.4), (5, 0.7))
+    grid = ((5, "sqrt"), (2, 0.4), (10, 0.4), (1, "sqrt")) if conditions.classifies else ((2, 0.4), (1, 0.4), (5, 0.7))
     return [Path(({"min_samples_leaf": leaf, "max_features": share},), build) for leaf, share in grid]
 
 
-def boosting_paths(setting: Setting, data: Encoded) -> list[Path]:
+def boosting_paths(conditions: Conditions, data: Encoded) -> list[Path]:
     """The number of trees comes for free with each fit; their size, the step and the sampling are tried in turn."""
-    model = GradientBoostingClassifier if setting.classifies else GradientBoostingRegressor
+    model = GradientBoostingClassifier if conditions.classifies else GradientBoostingRegressor
     small = data.n_rows < 2000
 
     def build(s: Mapping[str, Any], fold: Encoded) -> Any:
@@ -80,15 +80,15 @@ def boosting_paths(setting: Setting, data: Encoded) -> list[Path]:
             **s,
             categorical=list(fold.categorical) or None,
             early_stopping=False,
-            random_state=setting.seed,
-            n_jobs=threads(setting, fold),
+            random_state=conditions.seed,
+            n_jobs=threads(conditions, fold),
         )
 
     def predictors(settings: Sequence[Mapping[str, Any]], fold: Encoded) -> Iterator[Predict]:
         most = max(s["n_estimators"] for s in settings)
         grown = build({**settings[0], "n_estimators": most}, fold).fit(fold.X, fold.y)
         grown.set_params(n_jobs=1)  # a stage is too little work for threads
-        staged = _Staged(grown, [s["n_estimators"] for s in settings], setting)
+        staged = _Staged(grown, [s["n_estimators"] for s in settings], conditions)
         for k in range(len(settings)):
             yield partial(staged, k)
 
@@ -110,8 +110,8 @@ def boosting_paths(setting: Setting, data: Encoded) -> list[Path]:
 class _Staged:
     """Predictions of a boosted model after some of its stages, all computed in one pass over the rows."""
 
-    def __init__(self, model: Any, stages: Sequence[int], setting: Setting) -> None:
-        self.model, self.stages, self.setting = model, list(stages), setting
+    def __init__(self, model: Any, stages: Sequence[int], conditions: Conditions) -> None:
+        self.model, self.stages, self.conditions = model, list(stages), conditions
         self.rows: Matrix | None = None
         self.found: dict[int, Array] = {}
 
@@ -119,24 +119,24 @@ class _Staged:
         if self.rows is not X:
             self.rows, self.found = X, {}
             wanted = {min(s, self.model.n_iter_) for s in self.stages}
-            passes = self.model.staged_predict_proba if self.setting.classifies else self.model.staged_predict
+            passes = self.model.staged_predict_proba if self.conditions.classifies else self.model.staged_predict
             for stage, predicted in enumerate(passes(X), start=1):
                 if stage in wanted:
                     self.found[stage] = self._full(np.array(predicted, dtype=np.float64))
         return self.found[min(self.stages[k], self.model.n_iter_)]
 
     def _full(self, predicted: Array) -> Array:
-        classes = len(self.setting.classes)
-        if not self.setting.classifies or predicted.shape[1] == classes:
+        classes = len(self.conditions.classes)
+        if not self.conditions.classifies or predicted.shape[1] == classes:
             return predicted
         full = np.zeros((predicted.shape[0], classes))
         full[:, np.asarray(self.model.classes_, dtype=np.intp)] = predicted
         return full
 
 
-def _impurity(setting: Setting, y: Array) -> float:
+def _impurity(conditions: Conditions, y: Array) -> float:
     """Gini impurity of all rows, or their variance: the scale of the prices."""
-    if not setting.classifies:
+    if not conditions.classifies:
         return float(np.var(y)) or 1.0
     share = np.unique(y, return_counts=True)[1] / y.shape[0]
     return float(1.0 - share @ share) or 1.0
@@ -146,27 +146,27 @@ ENTRANTS = (
     Entrant(
         "tree",
         "Decision tree",
-        "trees",
         "A list of yes/no questions about the columns, cut back to the questions that pay.",
         tree_paths,
         encoding="codes",
+        readable=True,
     ),
     Entrant(
         "forest",
         "Random forest",
-        "trees",
         "The average of many deep trees, each grown on its own draw of rows and columns.",
         forest_paths,
         encoding="codes",
         weight=2.0,
+        richness=3,
     ),
     Entrant(
         "boosting",
         "Gradient boosting",
-        "trees",
         "Many small trees, each correcting the errors of those before it.",
         boosting_paths,
         encoding="codes",
         weight=4.0,
+        richness=4,
     ),
 )

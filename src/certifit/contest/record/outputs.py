@@ -7,14 +7,13 @@ import io
 import json
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
+from certifit.contest.record.model import TableModel
+from certifit.contest.record.record import leaderboard_rows
 from certifit.contest.report import render
 from certifit.files import written_whole
 from certifit.persistence import save
-
-if TYPE_CHECKING:
-    from certifit.contest.record.result import Result
 
 __all__ = ["FILES", "OutputError", "check_folder", "write_outputs", "write_text"]
 
@@ -43,16 +42,14 @@ def write_text(path: Path, text: str) -> None:
         file.write(text.encode("utf-8"))
 
 
-def write_outputs(result: Result, folder: Path) -> dict[str, Path]:
+def write_outputs(record: dict[str, Any], winner: TableModel, folder: Path) -> dict[str, Path]:
     """Write report, leaderboard, model and record. A winner that is not Certifit's own cannot be saved: the record says so."""
-    from certifit.contest.record.result import leaderboard_rows
-
     check_folder(folder)
     paths = {kind: folder / name for kind, name in FILES.items()}
-    record = dict(result.record)
+    record = dict(record)
     record["files"] = dict(FILES)
     try:
-        save(result.winner, paths["model"])
+        save(winner, paths["model"])
     except TypeError as error:
         del paths["model"]
         record["files"]["model"] = None

@@ -7,8 +7,6 @@ from typing import Any
 
 __all__ = ["number", "summarize"]
 
-SIMPLEST = ("logistic", "ridge", "elastic_net", "huber", "glm", "tree")  # entrants that a page of text explains
-
 
 def number(value: float, form: str = ".4g") -> str:
     """A number for a sentence."""
@@ -64,8 +62,8 @@ def _rivals(run: Mapping[str, Any]) -> str:
     if not text:
         return "There was no rival to compare it with."
     order = [e for e in run["entrants"] if e["name"] in run["leaderboard"]["tied"]]
-    simple = next((e for name in SIMPLEST for e in order[1:] if e["name"] == name), None)
-    if simple is not None and order[0]["name"] not in SIMPLEST:
+    simple = next((e for e in order[1:] if e["readable"]), None)
+    if simple is not None and not order[0]["readable"]:
         text += f" {simple['label']} is among them and is simpler to explain."
     return text
 

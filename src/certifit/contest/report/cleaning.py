@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
+from certifit.contest.plain import plain
 from certifit.contest.record import RUN_FORMAT
 
-__all__ = ["embed", "listed", "mapped", "named", "parts", "plain", "readable_run", "rounded"]
+__all__ = ["embed", "listed", "mapped", "named", "parts", "printable", "readable_run", "rounded"]
 
 # Inside a script element only these could end it, open a comment, or break a line of JavaScript.
 _ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
@@ -20,31 +20,9 @@ _ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 _UNPRINTABLE = re.compile("[\u202a-\u202e\u2066-\u2069\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
-def plain(value: Any) -> Any:
-    """
-    A value made of dictionaries, lists, strings, finite numbers, truth values and None only.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> plain({"a": (np.float64(1.5), float("nan")), 3: np.arange(2)})
-    {'a': [1.5, None], '3': [0, 1]}
-    """
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, str):
-        return _UNPRINTABLE.sub("\ufffd", value)
-    if isinstance(value, int):
-        return int(value)
-    if isinstance(value, float):
-        return float(value) if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {str(key): plain(part) for key, part in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, bytes):
-        return [plain(part) for part in value]
-    if hasattr(value, "tolist"):  # arrays and scalars of NumPy
-        return plain(value.tolist())
-    return str(value)
+def printable(text: str) -> str:
+    """A text without characters that have no look or turn the text around them."""
+    return _UNPRINTABLE.sub("\ufffd", text)
 
 
 def readable_run(run: Any) -> dict[str, Any]:
@@ -55,7 +33,7 @@ def readable_run(run: Any) -> dict[str, Any]:
     if found != RUN_FORMAT:
         cure = "upgrade Certifit to show it" if isinstance(found, int) and found > RUN_FORMAT else "is it a run.json?"
         raise ValueError(f"run has format {found!r}, this report reads format {RUN_FORMAT}: {cure}")
-    result: dict[str, Any] = plain(run)
+    result: dict[str, Any] = plain(run, printable)
     for part, kind in (("task", dict), ("entrants", list)):
         if not isinstance(result.get(part), kind):
             raise ValueError(f"run has no {part!r} part: it was not written by a contest, or it was cut short")

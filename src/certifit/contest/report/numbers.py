@@ -25,7 +25,7 @@ __all__ = [
 ABSENT = "–"
 """What stands where there is no number."""
 
-FORMAT = re.compile(r"\.\d{1,2}[feg]")
+SPEC = re.compile(r"\.\d{1,2}[feg]")
 
 
 def is_number(value: Any) -> TypeGuard[float]:
@@ -82,7 +82,7 @@ def with_format(value: Any, spec: Any) -> str:
     """A score with the format its metric asks for (``".4f"``); a format that is none falls back on `number`."""
     if not is_number(value):
         return ABSENT
-    if not isinstance(spec, str) or not FORMAT.fullmatch(spec):
+    if not isinstance(spec, str) or not SPEC.fullmatch(spec):
         return number(value, 4)
     return _minus(format(value, f",{spec}"))
 
@@ -100,7 +100,7 @@ def fixed(spec: Any, value: Any) -> str | None:
     """
     if (
         not isinstance(spec, str)
-        or not FORMAT.fullmatch(spec)
+        or not SPEC.fullmatch(spec)
         or not spec.endswith("g")
         or not is_number(value)
         or not value

@@ -16,13 +16,28 @@ import numpy as np
 
 from certifit._types import Array
 from certifit.certificate import Certificate
+from certifit.contest.entrants import Conditions, Entrant
+from certifit.contest.record.model import Blend, Chain
+from certifit.contest.standing import Standing
+from certifit.contest.table.encoded import Training
+from certifit.contest.verdict.scoring import Scoring
 from certifit.optimization.programs.simplex import mixture_weights, simplex_gap, simplex_quadratic
 
-__all__ = ["BlendWeights", "blend_weights"]
+__all__ = ["BLEND", "BlendWeights", "blend", "blend_weights"]
 
 LEAST_PROBABILITY = 1e-9  # one sure and wrong member must not rule the average
 LEAST_WEIGHT = 0.02  # members below this are left out of the shipped blend
 TOL = 1e-6
+
+
+BLEND = Entrant(
+    "blend",
+    "Blend",
+    "A weighted average of the other entrants, the weights chosen on rows their models had not seen.",
+    lambda conditions, data: [],
+    richness=5,
+    family="blend",
+)
 
 
 @dataclass(frozen=True)
@@ -71,3 +86,33 @@ def blend_weights(predictions: Mapping[str, Array], y: Array, n_classes: int) ->
     kept = {name: float(w_k) for name, w_k in zip(names, w, strict=True) if w_k > 0}
     predicted = np.asarray(sum(w_k * predictions[name] for name, w_k in kept.items()))
     return BlendWeights(kept, certificate, predicted)
+
+
+def blend(standings: list[Standing], training: Training, conditions: Conditions, scoring: Scoring) -> Standing | None:
+    """The stacked blend of the fitted entrants that were judged on all folds."""
+    members = {}
+    for standing in standings:
+        if standing.fitted and standing.found is not None and not standing.entrant.baseline:
+            rows, predicted = standing.found.left_out()
+            members[standing.name] = (standing, rows, predicted)
+    most = max((rows.shape[0] for _, rows, _ in members.values()), default=0)
+    members = {name: m for name, m in members.items() if m[1].shape[0] == most}
+    if len(members) < 2:
+        return None
+    started = time.perf_counter()
+    rows = next(iter(members.values()))[1]
+    y = training.y[rows]
+    found = blend_weights({name: m[2] for name, m in members.items()}, y, len(conditions.classes))
+    if len(found.weights) < 2:
+        label = members[next(iter(found.weights))][0].entrant.label
+        return Standing(BLEND, "not applicable", f"no average of the entrants is better than {label} alone")
+    chosen = {name: members[name][0] for name in found.weights}
+    chains = {name: s.model for name, s in chosen.items() if isinstance(s.model, Chain)}
+    shown = {f"weight of {chosen[name].entrant.label}": weight for name, weight in found.weights.items()}
+    standing = Standing(BLEND, "fitted", model=Blend(chains, found.weights, found.certificate), setting=shown)
+    standing.search_seconds = time.perf_counter() - started
+    standing.fit_seconds = sum(s.fit_seconds for s in chosen.values())
+    standing.memory_mib = max(s.memory_mib or 0.0 for s in chosen.values())
+    standing.inner_score = scoring.score(y, found.predicted)
+    standing.inner_folds = len(training.folds)
+    return standing

@@ -14,6 +14,7 @@ from types import FrameType
 
 __all__ = ["Budget", "OutOfTime", "peak_memory", "time_limit"]
 
+_ENDS: list[float] = []  # moments at which the limits in force end, the innermost last
 STATUS, RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
@@ -22,11 +23,19 @@ class OutOfTime(Exception):  # noqa: N818 - an event, not a mistake
 
 
 class Budget:
-    """Seconds to spend, shared out among jobs by their weight: what one job leaves over goes to the next ones."""
+    """Seconds to spend, shared out among jobs by their weight: what one job leaves over goes to the next ones.
 
-    def __init__(self, seconds: float) -> None:
+    Parameters
+    ----------
+    seconds : float
+        In all.
+    spent : float, default=0
+        Seconds that were spent before.
+    """
+
+    def __init__(self, seconds: float, spent: float = 0.0) -> None:
         self.seconds = seconds
-        self.started = time.monotonic()
+        self.started = time.monotonic() - spent
 
     @property
     def spent(self) -> float:
@@ -38,6 +47,10 @@ class Budget:
         """Seconds left, never negative."""
         return max(0.0, self.seconds - self.spent)
 
+    def part(self, share: float) -> Budget:
+        """A budget that began with this one and ends after a share of its seconds."""
+        return Budget(self.seconds * share, self.spent)
+
     def share(self, weight: float, all_weights: float) -> float:
         """Seconds for a job of `weight` when the jobs still to come, this one included, weigh `all_weights`."""
         return self.left * weight / all_weights
@@ -45,7 +58,7 @@ class Budget:
 
 @contextmanager
 def time_limit(seconds: float | None) -> Iterator[None]:
-    """Raise `OutOfTime` in the block after `seconds`.
+    """Raise `OutOfTime` in the block after `seconds`, or when a limit around the block is reached.
 
     The alarm is a signal, which the native kernels poll, so that even a long native fit stops. Signals reach the main thread of
     a POSIX process only; elsewhere the block runs to its end, and the contest looks at the clock between fits.
@@ -58,14 +71,17 @@ def time_limit(seconds: float | None) -> Iterator[None]:
     def ring(signum: int, frame: FrameType | None) -> None:
         raise OutOfTime
 
-    before = signal.signal(signal.SIGALRM, ring)
-    left, interval = signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-3))
     started = time.monotonic()
+    end = min([started + seconds, *_ENDS[-1:]])
+    _ENDS.append(end)
+    before = signal.signal(signal.SIGALRM, ring)
+    left, interval = signal.setitimer(signal.ITIMER_REAL, max(end - started, 1e-3))
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, before)
+        _ENDS.pop()
         if left > 0:  # somebody else's alarm was running: it goes on
             signal.setitimer(signal.ITIMER_REAL, max(left - (time.monotonic() - started), 1e-3), interval)
 

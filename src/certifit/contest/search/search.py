@@ -15,11 +15,11 @@ import numpy as np
 from scipy.stats import norm
 
 from certifit._types import Array
-from certifit.contest.entrants import Encoded, Entrant, Path, Setting
+from certifit.contest.entrants import Conditions, Encoded, Entrant, Path
 from certifit.contest.record.model import Chain
 from certifit.contest.search.limits import OutOfTime, time_limit
-from certifit.contest.table.encoded import EncodedRows, EncodedTable
-from certifit.contest.verdict.judging import Judge
+from certifit.contest.table.encoded import EncodedRows, Training
+from certifit.contest.verdict.scoring import Scoring
 
 __all__ = ["Found", "Trial", "fit_setting", "search"]
 
@@ -28,7 +28,7 @@ HALF = 1 << 28  # bytes of predictions kept in double precision; beyond, single
 
 
 @dataclass(frozen=True)
-class Judged:
+class FoldResult:
     """What a setting showed on one fold: kept in one piece, since an alarm may ring at any moment."""
 
     score: float
@@ -41,31 +41,31 @@ class Judged:
 class Trial:
     """A setting and what it showed on the folds."""
 
-    hyperparameters: Mapping[str, Any]
+    setting: Mapping[str, Any]
     path: Path
-    judged: list[Judged] = field(default_factory=list)
+    results: list[FoldResult] = field(default_factory=list)
     dropped: bool = False
     """Clearly behind: not fitted on further folds, and never chosen."""
 
     @property
     def folds(self) -> int:
         """Folds judged."""
-        return len(self.judged)
+        return len(self.results)
 
     @property
     def score(self) -> float:
         """Mean over the folds."""
-        return float(np.mean([fold.score for fold in self.judged]))
+        return float(np.mean([fold.score for fold in self.results]))
 
     @property
     def standard_error(self) -> float | None:
         """Of the mean over the folds."""
         k = self.folds
-        return float(np.std([fold.score for fold in self.judged], ddof=1) / np.sqrt(k)) if k > 1 else None
+        return float(np.std([fold.score for fold in self.results], ddof=1) / np.sqrt(k)) if k > 1 else None
 
     def losses(self, k: int) -> Array:
         """Losses of the rows of the first k folds."""
-        return np.concatenate([fold.losses for fold in self.judged[:k]])
+        return np.concatenate([fold.losses for fold in self.results[:k]])
 
 
 @dataclass
@@ -80,20 +80,20 @@ class Found:
 
     def left_out(self) -> tuple[Array, Array]:
         """Rows judged with the chosen setting, and its predictions for them by models that did not see them."""
-        judged = self.best.judged
+        judged = self.best.results
         return np.concatenate([fold.rows for fold in judged]), np.concatenate([fold.predicted for fold in judged])
 
 
-def search(entrant: Entrant, table: EncodedTable, setting: Setting, judge: Judge, seconds: float) -> Found:
+def search(entrant: Entrant, training: Training, conditions: Conditions, scoring: Scoring, seconds: float) -> Found:
     """Judge the settings of an entrant on the folds for about `seconds`.
 
     The first path is given twice the time before it is stopped, since without it there is nothing to choose from.
     """
-    for k in range(len(table.folds)):  # encoded once for all entrants, and on nobody's clock
-        table.fold(entrant.encoding, k)
+    for k in range(len(training.folds)):  # encoded once for all entrants, and on nobody's clock
+        training.fold(entrant.encoding, k)
     started = time.monotonic()
-    whole = expanded(entrant, table.whole(entrant.encoding), setting).train
-    paths = entrant.paths(setting, whole)
+    whole = expanded(entrant, training.whole(entrant.encoding), conditions).train
+    paths = entrant.paths(conditions, whole)
     trials: list[Trial] = []
     stopped = False
     if len(paths) == 1 and len(paths[0].settings) == 1:  # nothing to choose: one round of folds for the score
@@ -106,7 +106,7 @@ def search(entrant: Entrant, table: EncodedTable, setting: Setting, judge: Judge
             break
         try:
             with time_limit(allowed):
-                _walk(path, entrant, table, setting, judge, trials)
+                _walk(path, entrant, training, conditions, scoring, trials)
         except OutOfTime:
             stopped = True
             break
@@ -115,33 +115,33 @@ def search(entrant: Entrant, table: EncodedTable, setting: Setting, judge: Judge
         raise OutOfTime
     most = max(trial.folds for trial in judged if not trial.dropped)
     finalists = [trial for trial in judged if trial.folds == most and not trial.dropped]
-    best = min(finalists, key=lambda trial: judge.cost(trial.score))
+    best = min(finalists, key=lambda trial: scoring.cost(trial.score))
     return Found(judged, best, time.monotonic() - started, stopped)
 
 
 def _walk(
-    path: Path, entrant: Entrant, table: EncodedTable, setting: Setting, judge: Judge, trials: list[Trial]
+    path: Path, entrant: Entrant, training: Training, conditions: Conditions, scoring: Scoring, trials: list[Trial]
 ) -> None:
     """Judge the settings of one path fold by fold; what is appended to `trials` survives an alarm."""
-    mine = [Trial(hyperparameters, path) for hyperparameters in path.settings]
+    mine = [Trial(setting, path) for setting in path.settings]
     trials.extend(mine)
-    for k, (_, validation) in enumerate(table.folds):
-        alive = _alive(mine, trials, judge, k)
+    for k, (_, validation) in enumerate(training.folds):
+        alive = _alive(mine, trials, scoring, k)
         if not alive:
             return
-        rows = expanded(entrant, table.fold(entrant.encoding, k), setting)
-        y = table.y[validation]
+        rows = expanded(entrant, training.fold(entrant.encoding, k), conditions)
+        y = training.y[validation]
         results = []
-        for j, predict in zip(alive, path.only(alive).fitted(rows.train, len(setting.classes)), strict=True):
+        for j, predict in zip(alive, path.only(alive).fitted(rows.train, len(conditions.classes)), strict=True):
             predicted = predict(rows.validation)
-            results.append((mine[j], judge.score(y, predicted), judge.losses(y, predicted), predicted))
-        single = sum(r[3].nbytes for r in results) * len(table.folds) > HALF
+            results.append((mine[j], scoring.score(y, predicted), scoring.losses(y, predicted), predicted))
+        single = sum(r[3].nbytes for r in results) * len(training.folds) > HALF
         for trial, score, losses, predicted in results:
             kept = predicted.astype(np.float32) if single else predicted
-            trial.judged.append(Judged(score, losses, validation, kept))
+            trial.results.append(FoldResult(score, losses, validation, kept))
 
 
-def _alive(mine: list[Trial], trials: list[Trial], judge: Judge, k: int) -> list[int]:
+def _alive(mine: list[Trial], trials: list[Trial], scoring: Scoring, k: int) -> list[int]:
     """Settings still in the race before fold k."""
     running = [j for j, trial in enumerate(mine) if trial.folds == k]
     if k == 0 or not running:
@@ -156,9 +156,9 @@ def _alive(mine: list[Trial], trials: list[Trial], judge: Judge, k: int) -> list
     return [j for j in running if not mine[j].dropped]
 
 
-def expanded(entrant: Entrant, rows: EncodedRows, setting: Setting) -> EncodedRows:
+def expanded(entrant: Entrant, rows: EncodedRows, conditions: Conditions) -> EncodedRows:
     """The rows after the entrant's own transformers, fitted on the training rows."""
-    return _expanded(entrant.expand(setting, rows.train), rows)
+    return _expanded(entrant.expand(conditions, rows.train), rows)
 
 
 def _expanded(steps: list[Any], rows: EncodedRows) -> EncodedRows:
@@ -173,9 +173,9 @@ def _expanded(steps: list[Any], rows: EncodedRows) -> EncodedRows:
     return EncodedRows(Encoded(X, rows.train.y, tuple(map(str, names))), validation, rows.encoder)
 
 
-def fit_setting(entrant: Entrant, trial: Trial, rows: EncodedRows, setting: Setting) -> Chain:
+def fit_setting(entrant: Entrant, trial: Trial, rows: EncodedRows, conditions: Conditions) -> Chain:
     """The model of a setting on these rows."""
-    steps = entrant.expand(setting, rows.train)
+    steps = entrant.expand(conditions, rows.train)
     data = _expanded(steps, rows).train
-    estimator = trial.path.build(trial.hyperparameters, data).fit(data.X, data.y)
-    return Chain(rows.encoder, steps, estimator, len(setting.classes))
+    estimator = trial.path.build(trial.setting, data).fit(data.X, data.y)
+    return Chain(rows.encoder, steps, estimator, len(conditions.classes))

@@ -16,7 +16,7 @@ from certifit.representation.table.encoder import TableEncoder
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["EncodedRows", "EncodedTable", "NoColumns", "encoder_for"]
+__all__ = ["EncodedRows", "NoColumns", "Training", "encoder_for"]
 
 ENCODINGS: dict[str, dict[str, Any]] = {
     "matrix": {"numeric": "standard", "categories": "onehot", "missing": "indicator"},
@@ -34,8 +34,8 @@ class EncodedRows:
     encoder: Any
 
 
-class EncodedTable:
-    """Folds of a table, encoded when first asked for."""
+class Training:
+    """The rows to learn from: features, target and folds, each part encoded when first asked for."""
 
     def __init__(
         self, features: pl.DataFrame, y: Array, folds: list[tuple[Array, Array]], kinds: Mapping[str, str]

@@ -1,4 +1,4 @@
-"""What each column is, and what is asked of the target; every decision comes with a phrase that says why."""
+"""What each column is; every decision comes with a phrase that says why."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ from certifit.contest.table.reading import TableError
 from certifit.contest.table.values import NumberFormat, date_format, finite, number_format, parse_dates
 from certifit.names import stored
 
-__all__ = ["KINDS", "Column", "Task", "converted", "infer_columns", "infer_task", "labels"]
+__all__ = ["KINDS", "Column", "Task", "converted", "example", "infer_columns", "labels"]
 
 KINDS = ("numeric", "category", "boolean", "text", "date", "id")
 """Kinds a user may ask for; the others ("constant", "empty") are found only."""
 
-TASKS = ("binary", "multiclass", "classification", "regression")
 TRUTH = {"yes": True, "no": False, "true": True, "false": False, "y": True, "n": False, "t": True, "f": False}
 TRUTH |= {"on": True, "off": False}
 CODE_NAME = re.compile(
@@ -29,26 +28,6 @@ ID_NAME = re.compile(r"(?i)(^|[ _.-])(id|ids|uuid|guid|key|index|nr|no|number|ro
 FEW = 30
 LARGE = 100_000
 JUNK = 0.05
-POSITIVE = {
-    "yes",
-    "true",
-    "1",
-    "y",
-    "t",
-    "positive",
-    "pos",
-    "+",
-    "+1",
-    "1.0",
-    "on",
-    "success",
-    "win",
-    "won",
-    "event",
-    "case",
-}
-POSITIVE |= {"default", "defaulted", "bad", "churn", "churned", "fraud", "spam", "malignant", "sick", "ill", "disease"}
-POSITIVE |= {"died", "dead", "deceased", "fail", "failed", "failure", "abnormal", "high", "up", "present", "accepted"}
 
 
 @stored("TableColumn")
@@ -190,7 +169,7 @@ def _asked(series: pl.Series, known: Column, kind: str, delimiter: str | None) -
         style = number_format(series.unique(), delimiter, tolerate=0.5)
         if style is None:
             raise TableError(
-                f"types: column {known.name!r} cannot be numeric: it holds {_example(series)!r}; choose category or text."
+                f"types: column {known.name!r} cannot be numeric: it holds {example(series)!r}; choose category or text."
             )
         return replace(column, number_format=style.code)
     if wanted == "numeric" and series.dtype.is_temporal():
@@ -199,7 +178,7 @@ def _asked(series: pl.Series, known: Column, kind: str, delimiter: str | None) -
         style_of = (pattern, "as asked") if pattern and is_text else date_format(series) if is_text else None
         if style_of is None or parse_dates(series, style_of[0]).drop_nulls().is_empty():
             raise TableError(
-                f"types: column {known.name!r} cannot be a date: it holds {_example(series)!r}; "
+                f"types: column {known.name!r} cannot be a date: it holds {example(series)!r}; "
                 "give the format, as in date:%d/%m/%Y."
             )
         return replace(column, date_format=style_of[0])
@@ -324,7 +303,8 @@ def _truth_levels(series: pl.Series) -> tuple[str, ...]:
     return ("no" if TRUTH.get(only.lower(), True) else "yes", only)
 
 
-def _example(series: pl.Series) -> str:
+def example(series: pl.Series) -> str:
+    """A value that shows what a column holds, an odd one where there is one."""
     filled = series.drop_nulls()
     odd = filled.filter(~filled.cast(pl.String).str.contains(r"^[\d.,+-]+$"))
     return str((odd if odd.len() else filled).first())
@@ -393,114 +373,3 @@ def labels(series: pl.Series) -> pl.Series:
     if series.dtype.is_float() and _whole(series):
         series = series.cast(pl.Int64)
     return series.cast(pl.String)
-
-
-# Task
-
-
-def infer_task(values: pl.Series, task: str | None = None, delimiter: str | None = None) -> Task:
-    """Whether a target asks for one of two classes, one of many, or a number.
-
-    Parameters
-    ----------
-    values : polars.Series
-        The target, as `read_table` gives it.
-    task : {"binary", "multiclass", "classification", "regression"}, default=None
-        Wins over what would be inferred.
-    delimiter : str, default=None
-        Of the file.
-
-    Returns
-    -------
-    Task
-        kind, classes (sorted, as strings), positive class, why.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> infer_task(pl.Series("paid", ["No", "Yes", "No"])).positive
-    'Yes'
-    >>> infer_task(pl.Series("wage", [1.5, 2.5, 3.25])).kind
-    'regression'
-    """
-    name = values.name
-    if task is not None and task not in TASKS:
-        raise TableError(f"task must be one of {', '.join(TASKS)}; got {task!r}.")
-    values = values.drop_nulls()
-    distinct = values.n_unique()
-    if values.is_empty():
-        raise TableError(f"the target {name!r} has no value at all: choose another column.")
-    if distinct == 1:
-        raise TableError(
-            f"the target {name!r} has one value only ({values[0]!r}), so there is nothing to learn: choose another "
-            "column, or add rows with other values."
-        )
-    if values.dtype.is_temporal() or (values.dtype == pl.String and _is_dates(values)):
-        raise TableError(f"the target {name!r} holds dates: turn them into a number or a class first.")
-    numbers = _as_numbers(values, delimiter)
-    if task == "regression":
-        if numbers is None:
-            raise TableError(
-                f"the target {name!r} holds {_example(values)!r}, which is no number: choose task classification."
-            )
-        return Task("regression", None, None, "a number, as asked")
-    if task is None and numbers is not None and distinct > 2:
-        classes = _looks_like_classes(numbers, distinct)
-        if not classes:
-            return Task("regression", None, None, f"{distinct} different numbers: a quantity")
-        why = f"the whole numbers {int(numbers.min())} to {int(numbers.max())}: classes (ask for regression if not)"  # type: ignore[arg-type]
-    else:
-        why = "two different values: a yes/no question" if distinct == 2 else f"{distinct} different labels"
-    if task == "binary" and distinct != 2:
-        raise TableError(
-            f"the target {name!r} has {distinct} different values, a binary task needs 2: choose task multiclass."
-        )
-    if distinct > max(2, 0.5 * values.len()) or distinct > 1000:
-        raise TableError(
-            f"the target {name!r} has {distinct} different labels in {values.len()} rows: too few rows a class to "
-            "learn from; choose another column, or merge the rare classes."
-        )
-    counts = dict(labels(values).value_counts().iter_rows())
-    classes_ = tuple(sorted(counts))
-    if len(classes_) > 2 or task == "multiclass":
-        return Task("multiclass", classes_, None, why)
-    positive, because = _positive(counts)
-    return Task("binary", classes_, positive, f"{why}; the positive class is {positive}, {because}")
-
-
-def _is_dates(values: pl.Series) -> bool:
-    return number_format(values.head(100)) is None and date_format(values) is not None
-
-
-def _as_numbers(values: pl.Series, delimiter: str | None) -> pl.Series | None:
-    if values.dtype.is_numeric():
-        return values.cast(pl.Float64)
-    if values.dtype != pl.String:
-        return None
-    style = number_format(values.unique(), delimiter)
-    return None if style is None else style.parse(values)
-
-
-def _looks_like_classes(numbers: pl.Series, distinct: int) -> bool:
-    """Consecutive whole numbers from 0 or 1, at most ten of them, on many rows each."""
-    if not (numbers == numbers.round()).all() or distinct > 10 or numbers.len() < 10 * distinct:
-        return False
-    low, high = int(numbers.min()), int(numbers.max())  # type: ignore[arg-type]
-    return low in (0, 1) and high - low + 1 == distinct
-
-
-def _positive(counts: Mapping[str, int]) -> tuple[str, str]:
-    """The class a yes/no question asks about: by meaning, otherwise the rarer one."""
-    first, second = sorted(counts)
-    for a, b in ((first, second), (second, first)):
-        low_a, low_b = a.lower(), b.lower()
-        if low_a in POSITIVE and low_b not in POSITIVE:
-            return a, "by its meaning"
-        if low_b in {f"{no}{gap}{low_a}" for no in ("no", "not", "non", "un") for gap in ("", " ", "-", "_")}:
-            return a, "by its meaning"
-        if low_a.startswith(">") and low_b.startswith("<"):
-            return a, "the upper one"
-    if counts[first] == counts[second]:
-        return second, "the second of two equally frequent ones"
-    rarer = first if counts[first] < counts[second] else second
-    return rarer, "the rarer one"

@@ -13,8 +13,9 @@ import polars as pl
 
 from certifit._types import Array
 from certifit.contest.record.description import describe_column
-from certifit.contest.table.kinds import Column, Task, converted, infer_columns, infer_task, labels
+from certifit.contest.table.kinds import Column, Task, converted, infer_columns, labels
 from certifit.contest.table.reading import RawTable, TableError, read_table
+from certifit.contest.table.task import infer_task
 from certifit.names import stored
 
 __all__ = ["Conformed", "Table", "TableSchema"]

@@ -1,21 +1,21 @@
-"""Diagnostics of the finalists on the sealed rows, after all scores are in."""
+"""What the report shows of a finalist: curves, importance, dependence, growth with the rows."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from certifit._types import Array
+from certifit.contest.entrants import Conditions
 from certifit.contest.record.model import Chain
-from certifit.contest.search.limits import Budget, OutOfTime, time_limit
 from certifit.contest.search.search import fit_setting
-from certifit.contest.table.encoded import EncodedRows, encode, encoder_for
-from certifit.contest.verdict.judging import Judge
-from certifit.contest.verdict.standing import Standing
+from certifit.contest.standing import Standing
+from certifit.contest.table.encoded import EncodedRows, Training, encode, encoder_for
+from certifit.contest.verdict.scoring import Scoring
 from certifit.evaluation.decisions.calibration import calibration_curve
 from certifit.evaluation.decisions.thresholds import best_threshold, threshold_table
 from certifit.evaluation.explanation.dependence import partial_dependence
@@ -28,90 +28,59 @@ from certifit.models.tree.model import BaseTree
 if TYPE_CHECKING:
     import polars as pl
 
-    from certifit.contest.contest import _Run
+__all__ = ["Evidence", "dependence", "growth", "importance", "shown_at_once"]
 
-__all__ = ["choose_finalists", "diagnose"]
-
-MOST = 4
 MOST_ROWS = 2000  # sealed rows that importance and dependence are computed on
 MOST_SHUFFLED = 60  # columns whose importance is computed
 LEVELS = 16
 SHOWN = {"importance": 20, "dependence": 6, "coefficients": 25, "scatter": 800, "rules": 6000}
 
 
-def choose_finalists(standings: list[Standing], order: tuple[str, ...], tied: tuple[str, ...]) -> list[str]:
-    """The best, those that cannot be told apart from it, and the best linear model; at most four."""
-    by_name = {s.name: s for s in standings}
-    chosen = [order[0]]
-    linear = [name for name in order if by_name[name].entrant.family in ("linear", "margins")]
-    rivals = [name for name in order[1:] if name in tied and not by_name[name].entrant.baseline]
-    chosen += rivals[: MOST - 1 - bool(linear)]
-    chosen += [name for name in linear[:1] if name not in chosen]
-    if len(chosen) < 2:
-        chosen += [name for name in order[1:] if name not in chosen and not by_name[name].entrant.baseline][:1]
-    return chosen[:MOST]
+@dataclass(frozen=True)
+class Evidence:
+    """What a diagnosis may look at, once all scores are in: the training rows, and the sealed ones."""
+
+    training: Training
+    features: pl.DataFrame
+    y: Array
+    scoring: Scoring
+    conditions: Conditions
 
 
-def diagnose(run: _Run, standing: Standing, budget: Budget, deep: bool) -> dict[str, Any]:
-    """Everything the report shows of a finalist; slow parts are left out when time is up.
-
-    `deep` adds the learning curve, which fits the model several times more.
-    """
-    page: dict[str, Any] = {}
-    features, y = run.referee.unseal()
-    predicted = run.referee.predictions(standing.name)
-    if run.judge.n_classes:
-        page.update(_classes(run.judge, y, predicted, run.setting.classes))
+def shown_at_once(evidence: Evidence, standing: Standing, predicted: Array) -> dict[str, Any]:
+    """What costs next to nothing: curves and tables of the predictions, coefficients, rules."""
+    if evidence.scoring.n_classes:
+        page = _classes(evidence.scoring, evidence.y, predicted, evidence.conditions.classes)
     else:
-        page["residuals"] = _residuals(y, predicted, run.setting.seed)
-    page.update(_inside(standing, run.setting.classes))
-    model = standing.model
-    assert model is not None
-    with _while_time(budget):
-        page["importance"] = _importance(run, model.predict, features, y)
-        leading = [row["feature"] for row in page["importance"][: SHOWN["dependence"]]]
-        page["dependence"] = [_dependence(run, model.predict, features, name) for name in leading]
-    if deep:
-        with _while_time(budget):
-            page["learning_curve"] = _learning_curve(run, standing)
-    return page
+        page = {"residuals": _residuals(evidence.y, predicted, evidence.conditions.seed)}
+    return page | _inside(standing, evidence.conditions.classes)
 
 
-@contextmanager
-def _while_time(budget: Budget) -> Iterator[None]:
-    """A part that may be cut short; half of the time left is its limit, so that the parts after it have theirs."""
-    try:
-        with time_limit(0.5 * budget.left + 1.0):
-            yield
-    except OutOfTime:
-        return
-
-
-def _classes(judge: Judge, y: Array, predicted: Array, labels: tuple[str, ...]) -> dict[str, Any]:
-    said = judge.labels(predicted)
+def _classes(scoring: Scoring, y: Array, predicted: Array, labels: tuple[str, ...]) -> dict[str, Any]:
+    said = scoring.labels(predicted)
     page: dict[str, Any] = {
         "confusion": {
             "labels": list(labels),
-            "counts": confusion_matrix(y, said, classes=judge.classes).astype(int).tolist(),
+            "counts": confusion_matrix(y, said, classes=scoring.classes).astype(int).tolist(),
         }
     }
-    if judge.n_classes != 2:
+    if scoring.n_classes != 2:
         top = np.argmax(predicted, axis=1)
         curve = calibration_curve(top == y, predicted[np.arange(y.shape[0]), top])
         page["calibration"] = _calibration(curve)
         return page
     p = predicted[:, 1]
-    page["calibration"] = _calibration(calibration_curve(y, p, classes=judge.classes))
-    table = threshold_table(y, p, classes=judge.classes)
+    page["calibration"] = _calibration(calibration_curve(y, p, classes=scoring.classes))
+    table = threshold_table(y, p, classes=scoring.classes)
     page["thresholds"] = {name: getattr(table, name).tolist() for name in ("threshold", "tp", "fp", "tn", "fn")}
-    chosen = None if judge.costs is None else float(best_threshold(y, p, judge.costs, classes=judge.classes))
+    chosen = None if scoring.costs is None else float(best_threshold(y, p, scoring.costs, classes=scoring.classes))
     page["thresholds"]["chosen"] = chosen
     if np.unique(y).shape[0] == 2:
-        roc, pr = roc_curve(y, p, classes=judge.classes), pr_curve(y, p, classes=judge.classes)
+        roc, pr = roc_curve(y, p, classes=scoring.classes), pr_curve(y, p, classes=scoring.classes)
         fpr, tpr = thin_curve(roc.fpr, roc.tpr)
         recall, precision = thin_curve(pr.recall, pr.precision)
-        page["roc"] = {"fpr": fpr.tolist(), "tpr": tpr.tolist(), "auc": roc_auc(y, p, classes=judge.classes)}
-        area = average_precision(y, p, classes=judge.classes)
+        page["roc"] = {"fpr": fpr.tolist(), "tpr": tpr.tolist(), "auc": roc_auc(y, p, classes=scoring.classes)}
+        area = average_precision(y, p, classes=scoring.classes)
         page["pr"] = {"recall": recall.tolist(), "precision": precision.tolist(), "average_precision": area}
     return page
 
@@ -165,17 +134,19 @@ def rules_of(chain: Chain, classes: tuple[str, ...]) -> str:
     return str(tree.rules())
 
 
-def _importance(run: _Run, predict: Callable[[Any], Array], features: pl.DataFrame, y: Array) -> list[dict[str, Any]]:
+def importance(evidence: Evidence, predict: Callable[[Any], Array]) -> list[dict[str, Any]]:
+    """What shuffling each column costs, the costliest first."""
+    features = evidence.features
     found = permutation_importance(
-        lambda X: run.judge.view(predict(X)),
+        lambda X: evidence.scoring.view(predict(X)),
         features,
-        y,
-        run.judge.metric,
+        evidence.y,
+        evidence.scoring.metric,
         n_repeats=3,
-        columns=_candidates(predict, features, run.setting.seed),
-        random_state=run.setting.seed,
+        columns=_candidates(predict, features, evidence.conditions.seed),
+        random_state=evidence.conditions.seed,
         max_rows=MOST_ROWS,
-        classes=run.judge.classes,
+        classes=evidence.scoring.classes,
     )
     shown = found[: SHOWN["importance"]]
     return [{"feature": f.feature, "mean": f.mean, "low": f.low, "high": f.high} for f in shown]
@@ -203,47 +174,52 @@ def _candidates(predict: Callable[[Any], Array], features: pl.DataFrame, seed: i
     return sorted(shares, key=lambda name: -shares[name])[:MOST_SHUFFLED]
 
 
-def _dependence(run: _Run, predict: Callable[[Any], Array], features: pl.DataFrame, name: str) -> dict[str, Any]:
-    column, label = _shown_class(run)
+def dependence(evidence: Evidence, predict: Callable[[Any], Array], name: str) -> dict[str, Any]:
+    """The mean prediction as one column changes."""
+    column, label = _shown_class(evidence)
 
     def values(X: Any) -> Array:
         predicted = predict(X)
         return predicted if column is None else np.asarray(predicted[:, column])
 
-    kind = {"numeric": "numeric", "date": "date"}.get(run.table.kinds[name], "category")
-    curve = partial_dependence(values, features, name, kind=kind, max_rows=300, random_state=run.setting.seed)
+    kind = {"numeric": "numeric", "date": "date"}.get(evidence.training.kinds[name], "category")
+    curve = partial_dependence(
+        values, evidence.features, name, kind=kind, max_rows=300, random_state=evidence.conditions.seed
+    )
     return {**curve.as_dict(), "label": label}
 
 
-def _shown_class(run: _Run) -> tuple[int | None, str]:
+def _shown_class(evidence: Evidence) -> tuple[int | None, str]:
     """Whose probability a dependence curve shows: the positive class, or the most frequent one."""
-    if not run.judge.n_classes:
+    if not evidence.scoring.n_classes:
         return None, "prediction"
-    column = 1 if run.judge.n_classes == 2 else int(np.argmax(np.bincount(run.y_train)))
-    return column, f"probability of {run.setting.classes[column]}"
+    column = 1 if evidence.scoring.n_classes == 2 else int(np.argmax(np.bincount(evidence.training.y)))
+    return column, f"probability of {evidence.conditions.classes[column]}"
 
 
-def _learning_curve(run: _Run, standing: Standing) -> dict[str, Any] | None:
+def growth(evidence: Evidence, standing: Standing) -> dict[str, Any] | None:
     """The same settings on growing parts of the training rows."""
     if not isinstance(standing.model, Chain) or standing.found is None:
         return None
     entrant, best = standing.entrant, standing.found.best
-    features, y = run.table.features, run.y_train
+    features, y = evidence.training.features, evidence.training.y
 
     def fit(rows: Array) -> Callable[[Any], Array]:
         part = features[rows]
-        encoder = encoder_for(entrant.encoding, run.table.kinds).fit(part)
-        chain = fit_setting(entrant, best, EncodedRows(encode(encoder, part, y[rows]), None, encoder), run.setting)
-        return lambda X: run.judge.view(chain.predict(X))
+        encoder = encoder_for(entrant.encoding, evidence.training.kinds).fit(part)
+        chain = fit_setting(
+            entrant, best, EncodedRows(encode(encoder, part, y[rows]), None, encoder), evidence.conditions
+        )
+        return lambda X: evidence.scoring.view(chain.predict(X))
 
     curve = learning_curve(
         fit,
         features,
         y,
-        run.judge.metric,
+        evidence.scoring.metric,
         sizes=5,
-        cv=run.table.folds[:2],
-        classes=run.judge.classes,
-        random_state=run.setting.seed,
+        cv=evidence.training.folds[:2],
+        classes=evidence.scoring.classes,
+        random_state=evidence.conditions.seed,
     )
     return {**curve.as_dict(), "reading": reading(curve)}

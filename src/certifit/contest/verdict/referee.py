@@ -10,30 +10,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from certifit._types import Array
-from certifit.contest.verdict.judging import Judge
+from certifit.contest.standing import Standing, Verdict, Watcher, one_line
+from certifit.contest.verdict.scoring import Scoring
 from certifit.evaluation.risk.comparison import Comparison, compare_metric
 from certifit.evaluation.risk.risk import Risk, metric_interval
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Judgement", "Referee", "Verdicts"]
+__all__ = ["Ranking", "Referee"]
 
 LEVEL = 0.95
 
 
 @dataclass(frozen=True)
-class Judgement:
-    """What the sealed rows say of one entrant."""
-
-    predicted: Array
-    seconds: float
-    score: Risk
-    metrics: dict[str, dict[str, Any]]
-
-
-@dataclass(frozen=True)
-class Verdicts:
+class Ranking:
     """The entrants in order, and which differences are real."""
 
     order: tuple[str, ...]
@@ -49,18 +40,18 @@ class Referee:
     still honest although it was picked for its score.
     """
 
-    def __init__(self, features: pl.DataFrame, y: Array, judge: Judge, seed: int) -> None:
-        self._features, self._y, self._judge, self._seed = features, y, judge, seed
-        self._judged: dict[str, Array] = {}
+    def __init__(self, features: pl.DataFrame, y: Array, scoring: Scoring, seed: int) -> None:
+        self._features, self._y, self._scoring, self._seed = features, y, scoring, seed
+        self._predicted: dict[str, Array] = {}
 
     @property
     def n_rows(self) -> int:
         """Number of sealed rows."""
         return int(self._y.shape[0])
 
-    def judge(self, name: str, model: Any, entrants: int) -> Judgement:
+    def judge(self, name: str, model: Any, entrants: int) -> Verdict:
         """Score an entrant; a second try is refused, since the best of several tries is no honest score."""
-        if name in self._judged:
+        if name in self._predicted:
             raise ValueError(f"{name!r} was scored on the sealed rows already; an entrant is scored once.")
         started = time.perf_counter()
         predicted = np.asarray(model.predict(self._features), dtype=np.float64)
@@ -68,25 +59,25 @@ class Referee:
         if not np.isfinite(predicted).all():
             raise ValueError("the predictions of the sealed rows have NaN or infinity")
         level = 1.0 - (1.0 - LEVEL) / max(1, entrants)
-        score = self._interval(self._judge.metric, predicted, level)
-        self._judged[name] = predicted
-        return Judgement(predicted, seconds, score, self._all_metrics(predicted, score, level))
+        score = self._interval(self._scoring.metric, predicted, level)
+        self._predicted[name] = predicted
+        return Verdict(predicted, seconds, score, self._all_metrics(predicted, score, level))
 
     def _interval(self, metric: Any, predicted: Array, level: float) -> Risk:
         return metric_interval(
             metric,
             self._y,
-            self._judge.view(predicted, metric),
+            self._scoring.view(predicted, metric),
             level=level,
-            classes=self._judge.classes,
+            classes=self._scoring.classes,
             random_state=self._seed,
         )
 
     def _all_metrics(self, predicted: Array, score: Risk, level: float) -> dict[str, dict[str, Any]]:
         found = {}
-        for metric in self._judge.metrics():
+        for metric in self._scoring.metrics():
             try:
-                risk = score if metric is self._judge.metric else self._interval(metric, predicted, level)
+                risk = score if metric is self._scoring.metric else self._interval(metric, predicted, level)
             except ValueError:  # undefined here: a Gamma deviance of zeros, the area of a class that is absent
                 continue
             found[metric.name] = {
@@ -99,21 +90,38 @@ class Referee:
             }
         return found
 
-    def compare(self, scores: Mapping[str, float], labels: Mapping[str, str]) -> Verdicts:
-        """Which of the entrants judged so far can be told apart, every pair on the same rows."""
-        order = tuple(sorted(scores, key=lambda name: self._judge.cost(scores[name])))
+    def rank(self, standings: list[Standing], watch: Watcher) -> Ranking:
+        """Every fitted entrant on the sealed rows, once; then which of them can be told apart, every pair on the same rows."""
+        fitted = [standing for standing in standings if standing.model is not None]
+        for standing in fitted:
+            try:
+                standing.verdict = self.judge(standing.name, standing.model, len(fitted))
+                standing.status = "finished"
+            except Exception as error:  # predictions that fail are the entrant's failure
+                standing.status, standing.error = "failed", one_line(error)
+            watch.changed(standing)
+        scores = {s.name: s.verdict.score.value for s in fitted if s.verdict is not None}
+        if not scores:
+            reasons = "; ".join(f"{s.entrant.label}: {s.error}" for s in standings if s.error)
+            raise ValueError(
+                f"No entrant finished ({reasons or 'stopped before the first'}). Give the contest more time."
+            )
+        return self._compared(scores, {s.name: s.entrant.label for s in standings})
+
+    def _compared(self, scores: Mapping[str, float], labels: Mapping[str, str]) -> Ranking:
+        order = tuple(sorted(scores, key=lambda name: self._scoring.cost(scores[name])))
         if len(order) < 2:
-            return Verdicts(order, None, "", order)
+            return Ranking(order, None, "", order)
         comparison = compare_metric(
-            self._judge.metric,
+            self._scoring.metric,
             self._y,
-            {name: self._judge.view(self._judged[name]) for name in order},
+            {name: self._scoring.view(self._predicted[name]) for name in order},
             level=LEVEL,
-            classes=self._judge.classes,
+            classes=self._scoring.classes,
             random_state=self._seed,
         )
         tied = (comparison.best, *comparison.tied_with_best)
-        return Verdicts(order, comparison, comparison.describe(labels), tied)
+        return Ranking(order, comparison, comparison.describe(labels), tied)
 
     def unseal(self) -> tuple[pl.DataFrame, Array]:
         """The rows themselves, for diagnostics after all scores are in."""
@@ -121,4 +129,4 @@ class Referee:
 
     def predictions(self, name: str) -> Array:
         """Predictions of an entrant judged before."""
-        return self._judged[name]
+        return self._predicted[name]

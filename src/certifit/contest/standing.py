@@ -6,12 +6,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from certifit._types import Array
 from certifit.contest.entrants import Entrant
 from certifit.contest.record.model import Blend, Chain
 from certifit.contest.search.search import Found
-from certifit.contest.verdict.referee import Judgement
+from certifit.evaluation.risk.risk import Risk
 
-__all__ = ["Silent", "Standing", "Watcher"]
+__all__ = ["Silent", "Standing", "Verdict", "Watcher", "one_line"]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the sealed rows say of one entrant."""
+
+    predicted: Array
+    seconds: float
+    score: Risk
+    metrics: dict[str, dict[str, Any]]
 
 
 @dataclass
@@ -24,11 +35,12 @@ class Standing:
     error: str | None = None
     found: Found | None = None
     model: Chain | Blend | None = None
-    hyperparameters: Mapping[str, Any] | None = None
+    setting: Mapping[str, Any] | None = None
+    """What the search chose: a value for each hyperparameter."""
     search_seconds: float = 0.0
     fit_seconds: float = 0.0
     memory_mib: float | None = None
-    judgement: Judgement | None = None
+    verdict: Verdict | None = None
     inner_score: float | None = None
     inner_error: float | None = None
     inner_folds: int = 0
@@ -68,3 +80,8 @@ class Silent:
 
     def phase(self, text: str) -> None:
         """Nothing to say."""
+
+
+def one_line(error: Exception) -> str:
+    """An error as one line of a table."""
+    return " ".join(f"{type(error).__name__}: {error}".split())[:300]

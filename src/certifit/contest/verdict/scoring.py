@@ -1,4 +1,4 @@
-"""How predictions are judged: one metric for the contest, and the form of prediction each metric wants."""
+"""How predictions are scored: one metric for the contest, and the form of prediction each metric wants."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from certifit._types import Array
 from certifit.evaluation.decisions.thresholds import Costs
 from certifit.evaluation.metrics.registry import METRICS, Metric, cost_metric, metrics_for
 
-__all__ = ["Judge", "judge_for"]
+__all__ = ["Scoring", "scoring_for"]
 
 DEFAULT = {"binary": "log_loss", "multiclass": "log_loss", "regression": "rmse"}
 COST = "cost"
 
 
 @dataclass(frozen=True)
-class Judge:
+class Scoring:
     """The metric of a contest, applied to class probabilities (n, K) or values (n,)."""
 
     metric: Metric
@@ -80,15 +80,15 @@ class Judge:
         return score if self.metric.lower_is_better else -score
 
 
-def judge_for(task: str, metric: str | None, n_classes: int, costs: Costs | None) -> Judge:
-    """The judge of a task: log loss for classes and root mean squared error for numbers unless a metric is named."""
+def scoring_for(task: str, metric: str | None, n_classes: int, costs: Costs | None) -> Scoring:
+    """The scoring of a task: log loss for classes and root mean squared error for numbers unless a metric is named."""
     if metric is None:
-        return Judge(METRICS[DEFAULT[task]], task, n_classes, costs)
+        return Scoring(METRICS[DEFAULT[task]], task, n_classes, costs)
     if metric == COST:
         if costs is None:
             raise ValueError("metric='cost' needs the costs of the errors: give cost='fp=1,fn=5'.")
-        return Judge(cost_metric(costs.matrix), task, n_classes, costs)
+        return Scoring(cost_metric(costs.matrix), task, n_classes, costs)
     names = [m.name for m in metrics_for(task)]
     if metric not in names:
         raise ValueError(f"metric must be one of {', '.join(names)} for a {task} task; got {metric!r}.")
-    return Judge(METRICS[metric], task, n_classes, costs)
+    return Scoring(METRICS[metric], task, n_classes, costs)

@@ -1,0 +1,83 @@
+"""The race: every entrant in turn searches its settings on the training rows and is fitted, within its share of the time."""
+
+from __future__ import annotations
+
+import time
+import warnings
+
+from certifit.contest.entrants import Conditions, NotApplicable
+from certifit.contest.search.limits import Budget, OutOfTime, peak_memory, time_limit
+from certifit.contest.search.search import fit_setting, search
+from certifit.contest.standing import Standing, Watcher, one_line
+from certifit.contest.table.encoded import Training
+from certifit.contest.verdict.scoring import Scoring
+
+__all__ = ["race"]
+
+SEARCH = 0.7  # of an entrant's share goes into the search at most, the rest into its final fit
+GRACE = 5.0  # seconds a final fit may take beyond its share, as long as the race lasts
+LEAST = 0.5  # seconds an entrant needs to be worth starting
+
+
+def race(
+    standings: list[Standing],
+    training: Training,
+    *,
+    conditions: Conditions,
+    scoring: Scoring,
+    budget: Budget,
+    watch: Watcher,
+) -> bool:
+    """Search and fit every entrant; False when an interrupt ended it. What one leaves of its share goes to the next ones."""
+    for i, standing in enumerate(standings):
+        weights = sum(s.entrant.weight for s in standings[i:])
+        watch.phase(f"{standing.entrant.label} searches its settings")
+        try:
+            if budget.left < LEAST and not standing.entrant.baseline:
+                raise OutOfTime
+            seconds = budget.share(standing.entrant.weight, weights)
+            with time_limit(max(budget.left, LEAST)):
+                _compete(standing, training, conditions, scoring, seconds, watch)
+        except KeyboardInterrupt:
+            for rest in standings[i:]:
+                rest.status, rest.error = "interrupted", "stopped by an interrupt"
+            return False
+        except NotApplicable as reason:
+            standing.status, standing.error = "not applicable", str(reason)
+        except OutOfTime:
+            standing.status = "out of time"
+            standing.error = "its share of the time was over: give the contest more --time"
+        except Exception as error:  # an entrant that fails must not stop the others; the report shows its error
+            standing.status, standing.error = "failed", one_line(error)
+        watch.changed(standing)
+    return True
+
+
+def _compete(
+    standing: Standing,
+    training: Training,
+    conditions: Conditions,
+    scoring: Scoring,
+    seconds: float,
+    watch: Watcher,
+) -> None:
+    """One entrant; what goes wrong with it stays with it."""
+    entrant = standing.entrant
+    standing.status = "searching"
+    watch.changed(standing)
+    started = time.monotonic()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what a fit has to say is in its certificate
+        found = search(entrant, training, conditions, scoring, SEARCH * seconds)
+        standing.found, standing.search_seconds = found, found.seconds
+        standing.inner_score, standing.inner_error = found.best.score, found.best.standard_error
+        standing.inner_folds, standing.setting = found.best.folds, found.best.setting
+        standing.status = "fitting"
+        watch.changed(standing)
+        left = seconds - (time.monotonic() - started)
+        begun = time.perf_counter()
+        with time_limit(max(left, 0.0) + max(GRACE, seconds)), peak_memory() as memory:
+            standing.model = fit_setting(entrant, found.best, training.whole(entrant.encoding), conditions)
+        standing.fit_seconds = time.perf_counter() - begun
+        standing.memory_mib = memory["mib"]
+    standing.status = "fitted"
