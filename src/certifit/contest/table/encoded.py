@@ -11,6 +11,7 @@ import numpy as np
 
 from certifit._types import Array, Matrix, is_sparse
 from certifit.contest.entrants.base import Encoded
+from certifit.names import stored
 from certifit.representation.table.encoder import TableEncoder
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ class Training:
         return found
 
 
+@stored("NoColumns")
 class NoColumns:
     """An encoder for who does not look at the columns."""
 
