@@ -16,37 +16,29 @@ from sklearn.model_selection import check_cv
 from certifit._types import Array
 from certifit.data.gate import check_sample_weight
 from certifit.evaluation.splits.folds import content_folds
+from certifit.models.linear.parameters import EPS, N_ALPHAS, PENALTY
 from certifit.models.logistic.fit import LogisticData, solve_logistic
 from certifit.models.logistic.model import BaseLogistic, check_multiclass
 from certifit.models.logistic.path import alpha_grid, fold_path
+from certifit.parameters import (
+    ALPHAS,
+    CLASS_WEIGHT,
+    CV,
+    FIT_INTERCEPT,
+    L1_RATIO,
+    MAX_ITER,
+    N_JOBS,
+    TOL,
+    VERBOSE,
+    Declared,
+)
 from certifit.progress import progress
 
 __all__ = ["LogisticRegressionCV"]
 
 
-class LogisticRegressionCV(BaseLogistic):
+class LogisticRegressionCV(Declared, BaseLogistic):
     """Logistic regression with alpha chosen by K-fold cross-validation of the log loss.
-
-    Parameters
-    ----------
-    alphas : array, optional
-        Strengths to try; by default `n_alphas` of them, from one that shrinks everything down.
-    n_alphas : int, default=30
-        Length of the path.
-    eps : float, default=1e-4
-        Smallest alpha divided by the largest.
-    penalty, l1_ratio, fit_intercept, class_weight
-        As in `LogisticRegression`.
-    cv : int, splitter or list of (train, test), default=5
-        An integer deals the distinct rows of each class into folds by their content; anything else is scikit-learn's.
-    tol : float, default=1e-6
-        Wanted relative gap of every fit.
-    max_iter : int, default=1000
-        Most iterations of each fit.
-    n_jobs : int or None, default=None
-        Threads of the native kernels; the result does not depend on it.
-    verbose : int, default=0
-        1 shows a progress bar.
 
     Attributes
     ----------
@@ -70,33 +62,22 @@ class LogisticRegressionCV(BaseLogistic):
     ((10, 5), True)
     """
 
-    def __init__(
-        self,
-        alphas: Any = None,
-        n_alphas: int = 30,
-        eps: float = 1e-4,
-        penalty: Any = "l2",
-        l1_ratio: float = 0.5,
-        fit_intercept: bool = True,
-        class_weight: Any = None,
-        cv: Any = 5,
-        tol: float = 1e-6,
-        max_iter: int = 1000,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.alphas = alphas
-        self.n_alphas = n_alphas
-        self.eps = eps
-        self.penalty = penalty
-        self.l1_ratio = l1_ratio
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.cv = cv
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    alphas: Any = ALPHAS.but(
+        text="Strengths to try; by default `n_alphas` of them, from one that shrinks everything down."
+    )
+    n_alphas: int = N_ALPHAS.but(30)
+    eps: float = EPS.but(1e-4)
+    penalty: Any = PENALTY
+    l1_ratio: float = L1_RATIO
+    fit_intercept: bool = FIT_INTERCEPT
+    class_weight: Any = CLASS_WEIGHT
+    cv: Any = CV.but(
+        text="An integer deals the distinct rows of each class into folds by their content; anything else is scikit-learn's."
+    )
+    tol: float = TOL.but(text="Wanted relative gap of every fit.")
+    max_iter: int = MAX_ITER.but(text="Most iterations of each fit.")
+    n_jobs: int | None = N_JOBS
+    verbose: int = VERBOSE
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LogisticRegressionCV:
         """Choose alpha by cross-validation and fit on all rows.
@@ -167,8 +148,6 @@ def _stratified(data: LogisticData, k: int) -> Array:
 
     A class with one distinct row only cannot be both trained and tested on: its rows get −1, always in training.
     """
-    if k < 2:
-        raise ValueError(f"cv must be at least 2 folds, or a splitter; got {k}.")
     fold = np.full(data.y.shape[0], -1, dtype=np.intp)
     for c in range(data.n_classes):
         rows = np.flatnonzero(data.y == c)

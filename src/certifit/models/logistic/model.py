@@ -14,16 +14,31 @@ import numpy as np
 from scipy.special import expit, log_expit, log_softmax, softmax
 
 from certifit._types import Array
-from certifit.data.gate import check_flag, check_real, check_xy
+from certifit.data.gate import check_xy
 from certifit.data.targets import check_labels
 from certifit.evaluation.penalties import Penalty, resolve_penalty
 from certifit.models.linear.classifier import LinearClassifier
 from certifit.models.linear.inference import Inference, Summary, make_inference
+from certifit.models.linear.parameters import PENALTY, SOLVER
 from certifit.models.linear.path import RegularizationPath
 from certifit.models.logistic.fit import LogisticData, LogisticFit, solve_logistic
 from certifit.models.logistic.path import logistic_path
 from certifit.models.margin.separability import Separability
 from certifit.optimization.objective.dispatch import INFERENCE_LIMIT, check_solver
+from certifit.parameters import (
+    ALPHA,
+    CLASS_WEIGHT,
+    FIT_INTERCEPT,
+    L1_RATIO,
+    MAX_ITER,
+    N_JOBS,
+    TOL,
+    VERBOSE,
+    Declared,
+    Flag,
+    Parameter,
+    check_parameters,
+)
 from certifit.progress import progress
 from certifit.threads import n_threads
 
@@ -38,20 +53,10 @@ class BaseLogistic(LinearClassifier):
 
     def _parameters(self) -> tuple[Penalty, bool, float, int, int]:
         """Penalty, fit_intercept, tol, max_iter and threads; raises on what makes no sense before data is read."""
-        ratio = float(check_real("l1_ratio", self.l1_ratio, low=0, high=1))
-        options = {"l1_ratio": ratio} if isinstance(self.penalty, str) and self.penalty == "elasticnet" else {}
-        check_real(
-            "verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, low=0, integer=True
-        )
-        if self.n_jobs is not None:
-            check_real("n_jobs", self.n_jobs, integer=True)
-        return (
-            resolve_penalty(self.penalty, **options),
-            check_flag("fit_intercept", self.fit_intercept),
-            float(check_real("tol", self.tol, low=0)),
-            int(check_real("max_iter", self.max_iter, low=1, integer=True)),
-            n_threads(self.n_jobs),
-        )
+        check_parameters(self)
+        options = {"l1_ratio": float(self.l1_ratio)} if self.penalty == "elasticnet" else {}
+        penalty = resolve_penalty(self.penalty, **options)
+        return penalty, bool(self.fit_intercept), float(self.tol), int(self.max_iter), n_threads(self.n_jobs)
 
     def _data(self, X: Any, y: Any, sample_weight: Any) -> LogisticData:
         """Validated data; keeps `classes_`."""
@@ -152,7 +157,7 @@ class BaseLogistic(LinearClassifier):
         return self._inference.summary(level, None if names is None else [str(name) for name in names])
 
 
-class LogisticRegression(BaseLogistic):
+class LogisticRegression(Declared, BaseLogistic):
     """Logistic regression: minimize mean log loss + alpha·penalty(w), certified by a duality gap.
 
     Two classes have one row of coefficients, K > 2 classes have K rows under the softmax (symmetric: the rows sum to
@@ -161,31 +166,6 @@ class LogisticRegression(BaseLogistic):
 
     Without a penalty (``alpha=0``) the likelihood has a finite maximum only if no plane separates the classes. A fit
     then proves that they overlap, or warns, names the separating function and is not certified; see `separability_`.
-
-    Parameters
-    ----------
-    alpha : float, default=0.01
-        Strength of the penalty; 0 gives maximum likelihood, for which `summary()` has standard errors.
-    penalty : {"l2", "l1", "elasticnet", None} or Penalty, default="l2"
-        Penalty of each row of coefficients.
-    l1_ratio : float, default=0.5
-        Share of the absolute value when ``penalty="elasticnet"``.
-    fit_intercept : bool, default=True
-        Whether to fit the unpenalized intercepts.
-    class_weight : dict, "balanced" or None, default=None
-        Factor of the weights of each class.
-    soft_labels : bool, default=False
-        Whether y gives the probability of the second class, in [0, 1], instead of labels; the classes are 0 and 1.
-    solver : str or GradientDescent, default="auto"
-        A name from ``certifit.optimization.objective.dispatch.SOLVERS``, for two classes; the choice made is in `solver_`.
-    tol : float, default=1e-6
-        Wanted relative gap of the certificate.
-    max_iter : int, default=1000
-        Most iterations of the solver.
-    n_jobs : int or None, default=None
-        Threads of the native kernels; None takes what the process is granted.
-    verbose : int, default=0
-        1 shows a progress bar.
 
     Attributes
     ----------
@@ -216,31 +196,23 @@ class LogisticRegression(BaseLogistic):
     array([[0.7]])
     """
 
-    def __init__(
-        self,
-        alpha: float = 0.01,
-        penalty: Any = "l2",
-        l1_ratio: float = 0.5,
-        fit_intercept: bool = True,
-        class_weight: Any = None,
-        soft_labels: bool = False,
-        solver: Any = "auto",
-        tol: float = 1e-6,
-        max_iter: int = 1000,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.alpha = alpha
-        self.penalty = penalty
-        self.l1_ratio = l1_ratio
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.soft_labels = soft_labels
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    alpha: float = ALPHA.but(
+        0.01, "Strength of the penalty; 0 gives maximum likelihood, for which `summary()` has standard errors."
+    )
+    penalty: Any = PENALTY.but(text="Penalty of each row of coefficients; None is no penalty.")
+    l1_ratio: float = L1_RATIO
+    fit_intercept: bool = FIT_INTERCEPT
+    class_weight: Any = CLASS_WEIGHT
+    soft_labels: bool = Parameter(
+        False,
+        Flag(),
+        "Whether y gives the probability of the second class, in [0, 1], instead of labels; the classes are 0 and 1.",
+    )
+    solver: Any = SOLVER
+    tol: float = TOL
+    max_iter: int = MAX_ITER
+    n_jobs: int | None = N_JOBS
+    verbose: int = VERBOSE
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LogisticRegression:
         """Fit the model.
@@ -259,8 +231,6 @@ class LogisticRegression(BaseLogistic):
         self
         """
         penalty, fit_intercept, tol, max_iter, threads = self._parameters()
-        alpha = float(check_real("alpha", self.alpha, low=0, high=np.inf, open_high=True))
-        check_flag("soft_labels", self.soft_labels)
         check_solver(self.solver, LogisticData(None, np.empty(0), np.empty(0), 2).loss, penalty, None)
         data = self._data(X, y, sample_weight)
         check_multiclass(data.n_classes, penalty, self.solver)
@@ -268,7 +238,7 @@ class LogisticRegression(BaseLogistic):
             fit = solve_logistic(
                 data,
                 penalty,
-                alpha,
+                float(self.alpha),
                 fit_intercept,
                 threads=threads,
                 solver=self.solver,

@@ -12,11 +12,25 @@ import scipy.optimize
 
 from certifit._types import Array, is_sparse
 from certifit.certificate import Certificate
-from certifit.data.gate import check_real
 from certifit.data.targets import check_labels
 from certifit.models.linear.classifier import LinearClassifier
-from certifit.models.margin.svm import check_options
+from certifit.models.margin.svm import draw_seed
 from certifit.optimization.dual.hinge import multiclass_dual
+from certifit.parameters import (
+    ALPHA,
+    CLASS_WEIGHT,
+    FIT_INTERCEPT,
+    MAX_ITER,
+    N_JOBS,
+    RANDOM_STATE,
+    TOL,
+    VERBOSE,
+    Any_,
+    Declared,
+    Parameter,
+    Real,
+    check_parameters,
+)
 from certifit.progress import progress
 
 __all__ = ["MulticlassSVC"]
@@ -24,7 +38,7 @@ __all__ = ["MulticlassSVC"]
 SMALL = 1 << 13  # n·d·K up to which the passes run until nothing moves any more
 
 
-class MulticlassSVC(LinearClassifier):
+class MulticlassSVC(Declared, LinearClassifier):
     """All classes in one margin problem, with costs Δ(y, y') of taking y' for y.
 
     Minimizes ``mean max_k (Δ(y, k) + f_k − f_y) + alpha·½‖W‖²``. Intercepts, one for each class, are not penalized;
@@ -32,27 +46,6 @@ class MulticlassSVC(LinearClassifier):
 
     The solver is dual block coordinate descent with shrinking; intercepts enter by the method of multipliers
     (native/dual/multiclass.hpp), the bound is taken at a feasible dual point.
-
-    Parameters
-    ----------
-    alpha : float, default=1e-3
-        Strength of the penalty, > 0.
-    delta : array of shape (K, K) or None, default=None
-        Costs Δ(y, y') ≥ 0 with zero diagonal, rows and columns in the order of ``classes_``; None: 1 for every error.
-    fit_intercept : bool, default=True
-        Whether to fit the unpenalized intercepts.
-    class_weight : dict, "balanced" or None, default=None
-        Factors of the classes.
-    tol : float, default=1e-4
-        Wanted relative gap of the certificate.
-    max_iter : int, default=10000
-        Most passes over the rows.
-    random_state : int, RandomState or None, default=0
-        Order in which rows are visited.
-    n_jobs : int or None, default=None
-        Accepted for the common interface; the method visits one row after the other.
-    verbose : int, default=0
-        1 shows a progress bar.
 
     Attributes
     ----------
@@ -76,27 +69,21 @@ class MulticlassSVC(LinearClassifier):
     (['a', 'a', 'b', 'b', 'c', 'c'], True)
     """
 
-    def __init__(
-        self,
-        alpha: float = 1e-3,
-        delta: Any = None,
-        fit_intercept: bool = True,
-        class_weight: Any = None,
-        tol: float = 1e-4,
-        max_iter: int = 10_000,
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.alpha = alpha
-        self.delta = delta
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    alpha: float = ALPHA.but(1e-3, domain=Real(0, open_low=True))
+    delta: Any = Parameter(
+        None,
+        Any_("array of shape (K, K) or None", wrong=(0.0, -1.0, np.nan, np.inf, "a")),
+        "Costs Δ(y, y') ≥ 0 with zero diagonal, rows and columns in the order of ``classes_``; None: 1 for every error.",
+    )
+    fit_intercept: bool = FIT_INTERCEPT
+    class_weight: Any = CLASS_WEIGHT
+    tol: float = TOL.but(1e-4)
+    max_iter: int = MAX_ITER.but(10_000, "Most passes over the rows.")
+    random_state: Any = RANDOM_STATE.but(0, "Order in which rows are visited.")
+    n_jobs: int | None = N_JOBS.but(
+        text="Accepted for the common interface; the method visits one row after the other."
+    )
+    verbose: int = VERBOSE
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MulticlassSVC:
         """Fit the model.
@@ -114,8 +101,9 @@ class MulticlassSVC(LinearClassifier):
         -------
         self
         """
-        alpha = float(check_real("alpha", self.alpha, low=0, high=np.inf, open_low=True, open_high=True))
-        tol, max_iter, seed = check_options(self)
+        check_parameters(self)
+        alpha, tol, max_iter = float(self.alpha), float(self.tol), int(self.max_iter)
+        seed = draw_seed(self.random_state)
         X, codes, weight, self.classes_ = check_labels(self, X, y, sample_weight, self.class_weight)
         delta = _check_delta(self.delta, self.classes_)
         p = weight / weight.sum()

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, Matrix
 from certifit.certificate import Certificate
-from certifit.data.gate import check_choice, check_common, check_flag, check_real, check_xy
+from certifit.data.gate import check_xy
 from certifit.data.targets import check_labels
 from certifit.evaluation.losses import EpsilonInsensitive, Hinge, Loss, SquaredHinge
 from certifit.evaluation.losses.squared_epsilon import SquaredEpsilonInsensitive
@@ -28,17 +28,36 @@ from certifit.models.margin.hard import NotSeparableError, hard_margin
 from certifit.models.margin.solve import KKT, Method, kkt_classes, minimize_svm
 from certifit.optimization.objective.problem import Problem, Solution
 from certifit.optimization.objective.regularizer import Regularizer
+from certifit.parameters import (
+    ALPHA,
+    CLASS_WEIGHT,
+    FIT_INTERCEPT,
+    MAX_ITER,
+    N_JOBS,
+    RANDOM_STATE,
+    TOL,
+    VERBOSE,
+    Choice,
+    Declared,
+    Flag,
+    Parameter,
+    Real,
+    check_parameters,
+)
 from certifit.progress import Progress, progress
 from certifit.threads import n_threads, one_blas_thread
 
-__all__ = ["LinearSVC", "LinearSVR", "NotSeparableError", "check_options"]
+__all__ = ["LinearSVC", "LinearSVR", "NotSeparableError", "draw_seed"]
 
 LOSSES: dict[str, type[Loss]] = {"hinge": Hinge, "squared_hinge": SquaredHinge}
+TUBES: dict[str, Any] = {
+    "epsilon_insensitive": EpsilonInsensitive,
+    "squared_epsilon_insensitive": SquaredEpsilonInsensitive,
+}
 THIN = 256  # columns up to which matrix products are not shared between threads
-SOLVERS = ("auto", "interior_point", "dual", "newton", "pegasos")
 
 
-class LinearSVC(LinearClassifier):
+class LinearSVC(Declared, LinearClassifier):
     """Linear support vector classification with an exact, unpenalized intercept.
 
     Minimizes ``mean hinge loss + alpha·½‖w‖²``; with ``alpha=0`` the hard margin: the separating hyperplane with the
@@ -46,33 +65,6 @@ class LinearSVC(LinearClassifier):
 
     ``alpha = alpha_from_C(C, n)`` is scikit-learn's C for the hinge loss, and half of that for the squared hinge, which
     is ½max(0, 1 − m)² here. (LIBLINEAR penalizes the intercept; this class does not.)
-
-    Parameters
-    ----------
-    alpha : float, default=1e-3
-        Strength of the penalty; 0 asks for the hard margin.
-    loss : {"hinge", "squared_hinge"}, default="hinge"
-        The loss of the margin.
-    fit_intercept : bool, default=True
-        Whether to fit the unpenalized intercept b.
-    class_weight : dict, "balanced" or None, default=None
-        Factors of the classes.
-    solver : {"auto", "interior_point", "dual", "newton", "pegasos"}, default="auto"
-        "newton" (the only one for the squared hinge): Newton steps on the method of multipliers, for tall dense data.
-        "interior_point": few iterations of O(n d²) to any precision. "dual": coordinate descent, for sparse or wide
-        data. "pegasos": stochastic subgradient steps. The choice made is in `solver_`.
-    average : bool, default=False
-        Pegasos only: return the mean of the iterates.
-    tol : float, default=1e-4
-        Wanted relative gap of the certificate.
-    max_iter : int, default=1000
-        Most iterations: Newton steps, interior point iterations, or passes over the rows.
-    random_state : int, RandomState or None, default=0
-        Order of the rows in "dual", draws of "pegasos"; the other solvers are deterministic.
-    n_jobs : int or None, default=None
-        Threads of the linear algebra kernels; the result does not depend on it.
-    verbose : int, default=0
-        1 shows a progress bar.
 
     Attributes
     ----------
@@ -107,31 +99,27 @@ class LinearSVC(LinearClassifier):
     array(['no', 'yes'], dtype='<U3')
     """
 
-    def __init__(
-        self,
-        alpha: float = 1e-3,
-        loss: str = "hinge",
-        fit_intercept: bool = True,
-        class_weight: Any = None,
-        solver: str = "auto",
-        average: bool = False,
-        tol: float = 1e-4,
-        max_iter: int = 1000,
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.alpha = alpha
-        self.loss = loss
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.solver = solver
-        self.average = average
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    alpha: float = ALPHA.but(1e-3, "Strength of the penalty; 0 asks for the hard margin.")
+    loss: str = Parameter("hinge", Choice(*LOSSES), "The loss of the margin.")
+    fit_intercept: bool = FIT_INTERCEPT
+    class_weight: Any = CLASS_WEIGHT
+    solver: str = Parameter(
+        "auto",
+        Choice("auto", "interior_point", "dual", "newton", "pegasos"),
+        '"newton" (the only one for the squared hinge): Newton steps on the method of multipliers, for tall dense data. '
+        '"interior_point": few iterations of O(n d²) to any precision. "dual": coordinate descent, for sparse or wide data. '
+        '"pegasos": stochastic subgradient steps. The choice made is in `solver_`.',
+    )
+    average: bool = Parameter(False, Flag(), "Pegasos only: return the mean of the iterates.")
+    tol: float = TOL.but(1e-4)
+    max_iter: int = MAX_ITER.but(
+        text="Most iterations: Newton steps, interior point iterations, or passes over the rows."
+    )
+    random_state: Any = RANDOM_STATE.but(
+        0, 'Order of the rows in "dual", draws of "pegasos"; the other solvers are deterministic.'
+    )
+    n_jobs: int | None = N_JOBS
+    verbose: int = VERBOSE
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVC:
         """Fit the model.
@@ -165,14 +153,13 @@ class LinearSVC(LinearClassifier):
         return self
 
     def _check_parameters(self) -> tuple[float, Method]:
-        alpha = float(check_real("alpha", self.alpha, low=0, high=np.inf, open_high=True))
-        check_choice("loss", self.loss, tuple(LOSSES))
-        solver = check_choice("solver", self.solver, SOLVERS)
+        check_parameters(self)
+        alpha, solver = float(self.alpha), self.solver
         if self.loss == "squared_hinge" and solver not in ("auto", "newton"):
             raise ValueError(f"solver={solver!r} needs loss='hinge'; use solver='newton' for loss='squared_hinge'.")
         if alpha == 0 and solver not in ("auto", "interior_point"):
             raise ValueError(f"solver={solver!r} needs alpha > 0; the hard margin is found by 'interior_point'.")
-        return alpha, _method(self, solver, check_flag("average", self.average))
+        return alpha, _method(self, solver, self.average)
 
     def _fit_one(
         self, X: Matrix, positive: Array, weight: Array, alpha: float, method: Method, clock: Progress
@@ -282,34 +269,11 @@ class LinearSVC(LinearClassifier):
         return np.maximum(0.0, 1.0 - sign * scores)
 
 
-class LinearSVR(BaseLinear):
+class LinearSVR(Declared, BaseLinear):
     """Linear support vector regression with an exact, unpenalized intercept.
 
     Minimizes ``mean max(|y − Xw − b| − epsilon, 0) + alpha·½‖w‖²``: residuals inside the tube are free, and only
     rows on its edge or outside support the fit. ``alpha = alpha_from_C(C, n)`` is scikit-learn's C.
-
-    Parameters
-    ----------
-    epsilon : float, default=0.1
-        Half width of the tube, in units of y.
-    alpha : float, default=1e-3
-        Strength of the penalty, > 0.
-    loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, default="epsilon_insensitive"
-        The loss outside the tube; the squared one is ½(|r| − epsilon)².
-    fit_intercept : bool, default=True
-        Whether to fit the unpenalized intercept b.
-    solver : {"auto", "interior_point", "dual", "newton"}, default="auto"
-        As for `LinearSVC`; the choice made is in `solver_`.
-    tol : float, default=1e-4
-        Wanted relative gap of the certificate.
-    max_iter : int, default=1000
-        Most iterations.
-    random_state : int, RandomState or None, default=0
-        Order of the rows in "dual".
-    n_jobs : int or None, default=None
-        Threads of the linear algebra kernels.
-    verbose : int, default=0
-        1 shows a progress bar.
 
     Attributes
     ----------
@@ -335,45 +299,31 @@ class LinearSVR(BaseLinear):
     (array([1.]), array(['margin', 'margin', 'margin', 'margin', 'bound'], dtype='<U6'))
     """
 
-    def __init__(
-        self,
-        epsilon: float = 0.1,
-        alpha: float = 1e-3,
-        loss: str = "epsilon_insensitive",
-        fit_intercept: bool = True,
-        solver: str = "auto",
-        tol: float = 1e-4,
-        max_iter: int = 1000,
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.epsilon = epsilon
-        self.alpha = alpha
-        self.loss = loss
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    epsilon: float = Parameter(0.1, Real(0), "Half width of the tube, in units of y.")
+    alpha: float = ALPHA.but(1e-3, domain=Real(0, open_low=True))
+    loss: str = Parameter(
+        "epsilon_insensitive", Choice(*TUBES), "The loss outside the tube; the squared one is ½(|r| − epsilon)²."
+    )
+    fit_intercept: bool = FIT_INTERCEPT
+    solver: str = Parameter(
+        "auto",
+        Choice("auto", "interior_point", "dual", "newton"),
+        "As for `LinearSVC`; the choice made is in `solver_`.",
+    )
+    tol: float = TOL.but(1e-4)
+    max_iter: int = MAX_ITER
+    random_state: Any = RANDOM_STATE.but(0, 'Order of the rows in "dual".')
+    n_jobs: int | None = N_JOBS
+    verbose: int = VERBOSE
 
     def _objective(self) -> tuple[Loss, Penalty, float, Constraint | None]:
-        alpha = float(check_real("alpha", self.alpha, low=0, high=np.inf, open_low=True, open_high=True))
-        epsilon = float(check_real("epsilon", self.epsilon, low=0, high=np.inf, open_high=True))
-        kinds: dict[str, Any] = {
-            "epsilon_insensitive": EpsilonInsensitive,
-            "squared_epsilon_insensitive": SquaredEpsilonInsensitive,
-        }
-        return kinds[check_choice("loss", self.loss, tuple(kinds))](epsilon), L2(), alpha, None
+        return TUBES[self.loss](float(self.epsilon)), L2(), float(self.alpha), None
 
     def _check_parameters(self) -> None:
+        check_parameters(self)
         loss, *_ = self._objective()
-        solver = check_choice("solver", self.solver, ("auto", "interior_point", "dual", "newton"))
-        if loss.smooth and solver not in ("auto", "newton"):
-            raise ValueError(f"solver={solver!r} needs loss='epsilon_insensitive'; use solver='newton'.")
-        _method(self, solver, False)
+        if loss.smooth and self.solver not in ("auto", "newton"):
+            raise ValueError(f"solver={self.solver!r} needs loss='epsilon_insensitive'; use solver='newton'.")
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVR:
         """Fit the model.
@@ -432,18 +382,13 @@ def _few_threads(X: Any) -> AbstractContextManager[None]:
     return one_blas_thread() if len(shape) == 2 and shape[1] <= THIN else nullcontext()
 
 
-def check_options(estimator: Any) -> tuple[float, int, int]:
-    """tol, max_iter and a seed; everything that all support vector machines take is checked before data is read."""
-    tol = float(check_real("tol", estimator.tol, low=0))
-    max_iter = int(check_real("max_iter", estimator.max_iter, low=1, integer=True))
-    check_common(estimator)
-    n_threads(estimator.n_jobs)
-    return tol, max_iter, int(check_random_state(estimator.random_state).randint(np.iinfo(np.int32).max))
+def draw_seed(random_state: Any) -> int:
+    """A seed of the native kernels."""
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
 
 
 def _method(estimator: Any, solver: str, average: bool) -> Method:
-    tol, max_iter, seed = check_options(estimator)
-    return Method(solver, tol, max_iter, seed, average)
+    return Method(solver, float(estimator.tol), int(estimator.max_iter), draw_seed(estimator.random_state), average)
 
 
 def _kept_rows(sample_weight: Any, n: int) -> Array:
