@@ -14,10 +14,13 @@ __all__ = [
     "CV",
     "FIT_INTERCEPT",
     "L1_RATIO",
+    "MAX_EPOCHS",
     "MAX_ITER",
     "N_JOBS",
     "RANDOM_STATE",
+    "SHUFFLE",
     "TOL",
+    "VALIDATION_FRACTION",
     "VERBOSE",
     "WARM_START",
 ]
@@ -49,4 +52,11 @@ N_JOBS = Parameter(
 )
 VERBOSE = Parameter(0, Either(Integer(0), Flag()), "1 shows a progress bar.", kind="int")
 RANDOM_STATE = Parameter(None, Seed(), "Seed of what is drawn at random.")
+SHUFFLE = Parameter(True, Flag(), "Whether each epoch visits the rows in a new random order.")
+MAX_EPOCHS = Parameter(1000, Integer(1), "Most passes over the rows.")
+VALIDATION_FRACTION = Parameter(
+    0.1,
+    Real(0, 1, open_low=True, open_high=True),
+    "Share of the rows set aside; equal rows are on the same side.",
+)
 WARM_START = Parameter(False, Flag(), "Whether `fit` goes on from the last fit.")

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from tests.optimization.test_dual import multiclass_optimum
+from tests.optimization.dual.test_hinge import multiclass_optimum
 
 from certifit import LinearSVC, MulticlassSVC
 

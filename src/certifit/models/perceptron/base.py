@@ -21,17 +21,25 @@ from sklearn.utils.parallel import Parallel, delayed
 from certifit._types import Array, Matrix, is_sparse
 from certifit.certificate import Certificate
 from certifit.data.equal_rows import content_order
-from certifit.data.gate import check_choice, check_common, check_real, check_xy
+from certifit.data.gate import check_xy
 from certifit.data.targets import class_weights, encode_labels
 from certifit.models.linear.classifier import LinearClassifier
 from certifit.models.margin.separability import strictly_separable
 from certifit.models.sgd.base import canonical
 from certifit.optimization.stochastic.engines import native_rows
+from certifit.parameters import FIT_INTERCEPT, TOL
 from certifit.representation.design.products import matvec
 from certifit.threads import n_threads
 
-__all__ = ["BasePerceptron", "Rows", "Separator", "largest_norm"]
+__all__ = ["OFFSET", "STOP", "BasePerceptron", "Rows", "Separator", "largest_norm"]
 
+OFFSET = FIT_INTERCEPT.but(
+    text="Whether there is an offset; it is the coefficient of a constant column of the size of the rows."
+)
+STOP = TOL.but(
+    0.0,
+    "Share of the training error of the best constant decision at which to stop; 0 stops only without a mistake.",
+)
 PROOF_LIMIT = 200_000  # entries of X up to which the linear program of the proof is cheap
 
 
@@ -72,18 +80,8 @@ class Separator:
 class BasePerceptron(LinearClassifier):
     """Parameters, rows and certificate; a subclass fits one pair of classes, or all classes together."""
 
-    def _check_parameters(self) -> None:
-        check_choice("fit_intercept", self.fit_intercept, (True, False))
-        check_choice("shuffle", getattr(self, "shuffle", True), (True, False))
-        check_real("max_epochs", self.max_epochs, low=1, integer=True)
-        check_real("tol", self.tol, low=0)
-        check_common(self)
-        if getattr(self, "n_jobs", None) is not None:
-            n_threads(check_real("n_jobs", self.n_jobs, integer=True))
-
     def _rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Array]:
         """Rows and class numbers."""
-        self._check_parameters()
         X, y, weight = check_xy(self, X, y, sample_weight=sample_weight, numeric_target=False)
         classes, codes = encode_labels(y)
         if classes.shape[0] < 2:
@@ -96,7 +94,7 @@ class BasePerceptron(LinearClassifier):
         self.classes_ = classes
         dtype = X.dtype
         X = canonical(X)
-        order = content_order(X, codes) if getattr(self, "shuffle", True) else None
+        order = content_order(X, codes) if self.shuffle else None
         if order is not None:
             X, codes, weight = X[order], codes[order], weight[order]
         unit = _unit(X)

@@ -16,8 +16,9 @@ import numpy as np
 
 import certifit._native.stochastic as native
 from certifit._types import Array
-from certifit.data.gate import check_choice
 from certifit.models.perceptron.base import (
+    OFFSET,
+    STOP,
     BasePerceptron,
     Rows,
     Separator,
@@ -28,40 +29,27 @@ from certifit.models.perceptron.base import (
 )
 from certifit.optimization.closed_form.least_squares import solve_least_squares
 from certifit.optimization.stochastic.descent import Visits
+from certifit.parameters import (
+    CLASS_WEIGHT,
+    MAX_EPOCHS,
+    N_JOBS,
+    RANDOM_STATE,
+    SHUFFLE,
+    VERBOSE,
+    Choice,
+    Declared,
+    Flag,
+    Parameter,
+)
 from certifit.progress import Progress, progress
 from certifit.representation.design.products import rmatvec
 
 __all__ = ["MulticlassPerceptron", "Perceptron", "PocketPerceptron"]
 
-SHARED = """
-    fit_intercept : bool, default=True
-        Whether there is an offset; it is the coefficient of a constant column of the size of the rows.
-    max_epochs : int, default=1000
-        Most passes over the rows.
-    tol : float, default=0.0
-        Share of the training error of the best constant decision at which to stop; 0 stops only without a mistake.
-    shuffle : bool, default=True
-        Whether each epoch visits the rows in a new random order.
-    class_weight : dict, "balanced" or None, default=None
-        Factor of the weight of each class; weights are visits.
-    n_jobs : int or None, default=None
-        Threads over classes. The model does not depend on it.
-    random_state : int, RandomState or None, default=None
-        Draws the order of the rows.
-    verbose : int, default=0
-        1 shows a progress bar.
-"""
 
+class Perceptron(Declared, BasePerceptron):
+    """Rosenblatt's perceptron, row by row or in batches; more than two classes are learned each against the rest.
 
-class Perceptron(BasePerceptron):  # noqa: D101 - the text is put together below
-    __doc__ = f"""Rosenblatt's perceptron, row by row or in batches; more than two classes are learned each against the rest.
-
-    Parameters
-    ----------
-    mode : {{"stochastic", "batch"}}, default="stochastic"
-        Correct after every mistake, or after a pass over all rows.
-    averaged : bool, default=False
-        Whether the model is the average of w over all visits, which also serves rows that no plane separates.{SHARED}
     Attributes
     ----------
     classes_, coef_, intercept_
@@ -90,34 +78,22 @@ class Perceptron(BasePerceptron):  # noqa: D101 - the text is put together below
     array(['up'], dtype='<U4')
     """
 
-    def __init__(
-        self,
-        mode: str = "stochastic",
-        averaged: bool = False,
-        fit_intercept: bool = True,
-        max_epochs: int = 1000,
-        tol: float = 0.0,
-        shuffle: bool = True,
-        class_weight: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.mode = mode
-        self.averaged = averaged
-        self.fit_intercept = fit_intercept
-        self.max_epochs = max_epochs
-        self.tol = tol
-        self.shuffle = shuffle
-        self.class_weight = class_weight
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-
-    def _check_parameters(self) -> None:
-        check_choice("mode", self.mode, ("stochastic", "batch"))
-        check_choice("averaged", self.averaged, (True, False))
-        super()._check_parameters()
+    mode: str = Parameter(
+        "stochastic", Choice("stochastic", "batch"), "Correct after every mistake, or after a pass over all rows."
+    )
+    averaged: bool = Parameter(
+        False,
+        Flag(),
+        "Whether the model is the average of w over all visits, which also serves rows that no plane separates.",
+    )
+    fit_intercept: bool = OFFSET
+    max_epochs: int = MAX_EPOCHS
+    tol: float = STOP
+    shuffle: bool = SHUFFLE
+    class_weight: Any = CLASS_WEIGHT.but(text="Factor of the weight of each class; weights are visits.")
+    n_jobs: int | None = N_JOBS.but(text="Threads over classes. The model does not depend on it.")
+    random_state: Any = RANDOM_STATE.but(text="Draws the order of the rows.")
+    verbose: int = VERBOSE
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Perceptron:
         """Fit the model.
@@ -213,13 +189,9 @@ class Perceptron(BasePerceptron):  # noqa: D101 - the text is put together below
         return self._finished(rows, sign, w, late, scalars, mistakes * total, epochs, constant, total)
 
 
-class PocketPerceptron(BasePerceptron):  # noqa: D101 - the text is put together below
-    __doc__ = f"""The pocket algorithm with ratchet: a perceptron that keeps the best plane it has met.
+class PocketPerceptron(Declared, BasePerceptron):
+    """The pocket algorithm with ratchet: a perceptron that keeps the best plane it has met.
 
-    Parameters
-    ----------
-    start : {{"zeros", "regression"}}, default="zeros"
-        Where the perceptron starts: at zero, or at the least-squares fit of the signs.{SHARED}
     Attributes
     ----------
     classes_, coef_, intercept_
@@ -242,31 +214,19 @@ class PocketPerceptron(BasePerceptron):  # noqa: D101 - the text is put together
     0.2
     """
 
-    def __init__(
-        self,
-        start: str = "zeros",
-        fit_intercept: bool = True,
-        max_epochs: int = 100,
-        tol: float = 0.0,
-        shuffle: bool = True,
-        class_weight: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.start = start
-        self.fit_intercept = fit_intercept
-        self.max_epochs = max_epochs
-        self.tol = tol
-        self.shuffle = shuffle
-        self.class_weight = class_weight
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-
-    def _check_parameters(self) -> None:
-        check_choice("start", self.start, ("zeros", "regression"))
-        super()._check_parameters()
+    start: str = Parameter(
+        "zeros",
+        Choice("zeros", "regression"),
+        "Where the perceptron starts: at zero, or at the least-squares fit of the signs.",
+    )
+    fit_intercept: bool = OFFSET
+    max_epochs: int = MAX_EPOCHS.but(100)
+    tol: float = STOP
+    shuffle: bool = SHUFFLE
+    class_weight: Any = CLASS_WEIGHT.but(text="Factor of the weight of each class; weights are visits.")
+    n_jobs: int | None = N_JOBS.but(text="Threads over classes. The model does not depend on it.")
+    random_state: Any = RANDOM_STATE.but(text="Draws the order of the rows.")
+    verbose: int = VERBOSE
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> PocketPerceptron:
         """Fit the model.
@@ -319,20 +279,12 @@ class PocketPerceptron(BasePerceptron):  # noqa: D101 - the text is put together
         return Separator(best, rows.offset * float(scalars[2]), error, constant, epochs, scalars[5], note=note)
 
 
-class MulticlassPerceptron(BasePerceptron):  # noqa: D101 - the text is put together below
-    __doc__ = f"""One prototype for each class: a wrong row is added to its own and taken from the one that won.
+class MulticlassPerceptron(Declared, BasePerceptron):
+    """One prototype for each class: a wrong row is added to its own and taken from the one that won.
 
     On rows that K prototypes separate with margin γ (the least x̃·(w_y − w_r) for W of norm one), at most 2R²/γ² mistakes are
     made.
 
-    Parameters
-    ----------
-    averaged : bool, default=False
-        Whether the model is the average of the prototypes over all visits.{
-        SHARED.replace(
-            "Threads over classes. The model does not depend on it.", "Not used: the prototypes are learned together."
-        )
-    }
     Attributes
     ----------
     classes_, coef_, intercept_
@@ -356,31 +308,15 @@ class MulticlassPerceptron(BasePerceptron):  # noqa: D101 - the text is put toge
     (1.0, 'witness')
     """
 
-    def __init__(
-        self,
-        averaged: bool = False,
-        fit_intercept: bool = True,
-        max_epochs: int = 1000,
-        tol: float = 0.0,
-        shuffle: bool = True,
-        class_weight: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.averaged = averaged
-        self.fit_intercept = fit_intercept
-        self.max_epochs = max_epochs
-        self.tol = tol
-        self.shuffle = shuffle
-        self.class_weight = class_weight
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-
-    def _check_parameters(self) -> None:
-        check_choice("averaged", self.averaged, (True, False))
-        super()._check_parameters()
+    averaged: bool = Parameter(False, Flag(), "Whether the model is the average of the prototypes over all visits.")
+    fit_intercept: bool = OFFSET
+    max_epochs: int = MAX_EPOCHS
+    tol: float = STOP
+    shuffle: bool = SHUFFLE
+    class_weight: Any = CLASS_WEIGHT.but(text="Factor of the weight of each class; weights are visits.")
+    n_jobs: int | None = N_JOBS.but(text="Not used: the prototypes are learned together.")
+    random_state: Any = RANDOM_STATE.but(text="Draws the order of the rows.")
+    verbose: int = VERBOSE
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MulticlassPerceptron:
         """Fit the model.

@@ -13,10 +13,10 @@ from certifit._types import Array, Matrix, is_sparse
 from certifit.base import CertifiedEstimator
 from certifit.certificate import Certificate
 from certifit.data.equal_rows import content_order
-from certifit.data.gate import check_choice, check_common, check_real
 from certifit.evaluation.losses import Loss, Softmax, resolve_loss
 from certifit.evaluation.penalties import Penalty, resolve_penalty
 from certifit.evaluation.splits.folds import content_folds
+from certifit.models.linear.parameters import LOSS, PENALTY
 from certifit.optimization.objective.problem import Problem, Solution
 from certifit.optimization.objective.regularizer import Regularizer
 from certifit.optimization.objective.units import condition, is_extreme
@@ -29,12 +29,29 @@ from certifit.optimization.stochastic.engines import (
     held_out_loss,
     typical_curvature,
 )
+from certifit.parameters import (
+    ALPHA,
+    FIT_INTERCEPT,
+    L1_RATIO,
+    MAX_EPOCHS,
+    SHUFFLE,
+    TOL,
+    VALIDATION_FRACTION,
+    Choice,
+    Declared,
+    Either,
+    Fitted,
+    Flag,
+    Integer,
+    Nothing,
+    Parameter,
+    Real,
+    check_parameters,
+)
 from certifit.progress import Progress
 from certifit.threads import n_threads
 
 __all__ = [
-    "ATTRIBUTES",
-    "PARAMETERS",
     "BaseSGD",
     "canonical",
     "curvature_of",
@@ -46,63 +63,6 @@ __all__ = [
 ]
 
 LARGE = 5_000_000  # entries of X
-
-PARAMETERS = """
-    penalty : {"l2", "l1", "elasticnet", None} or Penalty, default="l2"
-        A name from ``certifit.penalties.PENALTIES`` or a penalty object.
-    alpha : float, default=0.0001
-        Strength of the penalty, ≥ 0.
-    l1_ratio : float, default=0.5
-        Share of the absolute value when ``penalty="elasticnet"``.
-    fit_intercept : bool, default=True
-        Whether to fit the unpenalized intercept b.
-    batch_size : int, default=1
-        Rows of a step; their mean gradient is used.
-    schedule : {"optimal", "constant", "1/t", "1/sqrt(t)"}, default="optimal"
-        Step size of batch t, with c the parameter `step`: "constant" c, "1/t" c/t, "1/sqrt(t)" c/√t, and "optimal"
-        c/(1 + c·l2·t)^¾ (exponent 1 without averaging), where l2 is the strength of the squared part of the penalty.
-    step : float or None, default=None
-        The constant c. None takes 1/(curvature of the loss · mean ‖x‖²), and less if that diverges; for "1/t" it then takes
-        c/(1 + c·l2·t), which becomes 1/(l2·t) (Pegasos).
-    plateau_cut : float in (0, 1], default=0.5
-        Factor of the step after a window of epochs that closed less than a quarter of the gap; 1 never cuts.
-    average : bool, default=True
-        Whether the model is the average of the iterates of the last window (epochs 1, 2, 3–4, 5–8, …) or the last iterate.
-    shuffle : bool, default=True
-        Whether each epoch visits the rows in a new random order.
-    early_stopping : bool, default=False
-        Set rows aside and stop when their loss no longer falls; the best epoch is kept.
-    validation_fraction : float, default=0.1
-        Share of the rows set aside; equal rows are on the same side.
-    n_iter_no_change : int, default=5
-        Epochs without improvement on the rows set aside after which to stop.
-    tol : float, default=1e-3
-        Wanted relative gap of the certificate.
-    max_epochs : int, default=1000
-        Most passes over the data.
-    n_jobs : int or None, default=None
-        Threads, over classes and in evaluations. The model does not depend on it.
-    random_state : int, RandomState or None, default=None
-        Draws the order of the rows.
-    verbose : int, default=0
-        1 shows a progress bar.
-"""
-
-ATTRIBUTES = """
-    n_iter_ : int
-        Epochs (the most of all classes).
-    t_ : float
-        Steps taken (of one class).
-    step_ : float
-        The first step size.
-    loss_curve_ : list of float, or a list of lists for several classes
-        Mean loss of each epoch, every row before it was learned from.
-    validation_loss_ : list of float, a list of lists, or None
-        Loss of the rows set aside after each epoch.
-    certificate_ : Certificate
-        How far the fit is from the best possible one.
-    n_features_in_, feature_names_in_
-"""
 
 
 def quiet_blas(X: Any) -> Any:
@@ -116,32 +76,72 @@ def quiet_blas(X: Any) -> Any:
     return ThreadpoolController().limit(limits=1, user_api="blas")
 
 
-class BaseSGD(CertifiedEstimator):
+class BaseSGD(Declared, CertifiedEstimator):
     """What regressor and classifier share: parameters, and one descent for one vector of targets."""
+
+    loss: Any = LOSS.but(
+        text="A name from ``certifit.losses.LOSSES`` or a loss object. Built-in losses run in native code; one of your own runs "
+        "in NumPy through its `derivative`, best with a `batch_size` of 32 or more."
+    )
+    penalty: Any = PENALTY
+    alpha: float = ALPHA.but(1e-4)
+    l1_ratio: float = L1_RATIO
+    fit_intercept: bool = FIT_INTERCEPT
+    batch_size: int = Parameter(1, Integer(1), "Rows of a step; their mean gradient is used.")
+    schedule: str = Parameter(
+        "optimal",
+        Choice(*SCHEDULES),
+        'Step size of batch t, with c the parameter `step`: "constant" c, "1/t" c/t, "1/sqrt(t)" c/√t, and "optimal" '
+        "c/(1 + c·l2·t)^¾ (exponent 1 without averaging), where l2 is the strength of the squared part of the penalty.",
+    )
+    step: float | None = Parameter(
+        None,
+        Either(Real(0, open_low=True), Nothing()),
+        'The constant c. None takes 1/(curvature of the loss · mean ‖x‖²), and less if that diverges; for "1/t" it then takes '
+        "c/(1 + c·l2·t), which becomes 1/(l2·t) (Pegasos).",
+    )
+    plateau_cut: float = Parameter(
+        0.5,
+        Real(0, 1, open_low=True),
+        "Factor of the step after a window of epochs that closed less than a quarter of the gap; 1 never cuts.",
+    )
+    average: bool = Parameter(
+        True,
+        Flag(),
+        "Whether the model is the average of the iterates of the last window (epochs 1, 2, 3–4, 5–8, …) or the last iterate.",
+    )
+    shuffle: bool = SHUFFLE
+    early_stopping: bool = Parameter(
+        False, Flag(), "Set rows aside and stop when their loss no longer falls; the best epoch is kept."
+    )
+    validation_fraction: float = VALIDATION_FRACTION
+    n_iter_no_change: int = Parameter(
+        5, Integer(1), "Epochs without improvement on the rows set aside after which to stop."
+    )
+    tol: float = TOL.but(1e-3)
+    max_epochs: int = MAX_EPOCHS
+
+    n_iter_: int = Fitted("int", "Epochs (the most of all classes).")
+    t_: float = Fitted("float", "Steps taken (of one class).")
+    step_: float = Fitted("float", "The first step size.")
+    loss_curve_: list[Any] = Fitted(
+        "list of float, or a list of lists for several classes",
+        "Mean loss of each epoch, every row before it was learned from.",
+    )
+    validation_loss_: list[Any] | None = Fitted(
+        "list of float, a list of lists, or None", "Loss of the rows set aside after each epoch."
+    )
+    certificate_: Certificate = Fitted("Certificate", "How far the fit is from the best possible one.")
+    n_features_in_: int = Fitted("int", "Number of columns.")
 
     def _options(self) -> tuple[Loss, Penalty, float, Steps]:
         """Everything that can be wrong before any data is read."""
-        loss = resolve_loss(self.loss)
-        named = {"l1_ratio": self.l1_ratio} if self.penalty == "elasticnet" else {}
-        if not named:
-            check_real("l1_ratio", self.l1_ratio, low=0, high=1)
-        penalty = resolve_penalty(self.penalty, **named)
-        alpha = float(check_real("alpha", self.alpha, low=0, high=np.inf, open_high=True))
-        for name in ("fit_intercept", "average", "shuffle", "early_stopping"):
-            check_choice(name, getattr(self, name), (True, False))
-        check_choice("schedule", self.schedule, SCHEDULES)
-        step = self.step
-        if step is not None:
-            step = float(check_real("step", step, low=0, high=np.inf, open_low=True, open_high=True))
-        cut = float(check_real("plateau_cut", self.plateau_cut, low=0, high=1, open_low=True))
-        batch = int(check_real("batch_size", self.batch_size, low=1, integer=True))
-        check_real("validation_fraction", self.validation_fraction, low=0, high=1, open_low=True, open_high=True)
-        check_real("n_iter_no_change", self.n_iter_no_change, low=1, integer=True)
-        check_real("tol", self.tol, low=0)
-        check_real("max_epochs", self.max_epochs, low=1, integer=True)
-        check_common(self)
-        n_threads(None if self.n_jobs is None else check_real("n_jobs", self.n_jobs, integer=True))
-        return loss, penalty, alpha, Steps(self.schedule, step, batch, bool(self.average), bool(self.shuffle), cut)
+        check_parameters(self)
+        options = {"l1_ratio": self.l1_ratio} if self.penalty == "elasticnet" else {}
+        loss, penalty = resolve_loss(self.loss), resolve_penalty(self.penalty, **options)
+        step, cut = None if self.step is None else float(self.step), float(self.plateau_cut)
+        steps = Steps(self.schedule, step, int(self.batch_size), bool(self.average), bool(self.shuffle), cut)
+        return loss, penalty, float(self.alpha), steps
 
     def _rng(self) -> np.random.Generator:
         return np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1, size=4))

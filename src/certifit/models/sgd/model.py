@@ -20,14 +20,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, Matrix
 from certifit.certificate import Certificate
-from certifit.data.gate import check_choice, check_x, check_xy
+from certifit.data.gate import check_x, check_xy
 from certifit.data.targets import class_weights, encode_labels
 from certifit.evaluation.losses import Loss, Softmax, resolve_loss
-from certifit.evaluation.penalties import Penalty
 from certifit.models.linear.classifier import LinearClassifier
+from certifit.models.linear.parameters import LOSS
 from certifit.models.sgd.base import (
-    ATTRIBUTES,
-    PARAMETERS,
     BaseSGD,
     canonical,
     curvature_of,
@@ -40,7 +38,6 @@ from certifit.models.sgd.base import (
 from certifit.optimization.objective.regularizer import Regularizer
 from certifit.optimization.stochastic.descent import (
     Descent,
-    Steps,
     Visits,
     descend,
 )
@@ -48,6 +45,7 @@ from certifit.optimization.stochastic.engines import (
     SoftmaxEngine,
     SoftmaxProblem,
 )
+from certifit.parameters import CLASS_WEIGHT, N_JOBS, RANDOM_STATE, VERBOSE, Choice, Fitted, Parameter
 from certifit.progress import Progress, progress
 from certifit.representation.design.products import matvec
 from certifit.threads import n_threads
@@ -55,20 +53,16 @@ from certifit.threads import n_threads
 __all__ = ["SGDClassifier", "SGDRegressor"]
 
 
-class SGDRegressor(RegressorMixin, BaseSGD):  # noqa: D101 - the text is put together below
-    __doc__ = f"""Any loss with a penalty, fitted by stochastic gradient descent.
+class SGDRegressor(RegressorMixin, BaseSGD):
+    """Any loss with a penalty, fitted by stochastic gradient descent.
 
     Minimizes ``mean loss(y, Xw + b) + alpha · penalty(w)``. Scale the features first: one step size serves all columns.
 
-    Parameters
-    ----------
-    loss : str or Loss, default="squared"
-        A name from ``certifit.losses.LOSSES`` or a loss object. Built-in losses run in native code; one of your own runs
-        in NumPy through its `derivative`, best with a `batch_size` of 32 or more.{PARAMETERS}
     Attributes
     ----------
     coef_ : array of shape (n_features,)
-    intercept_ : float{ATTRIBUTES}
+    intercept_ : float
+
     Examples
     --------
     >>> import numpy as np
@@ -81,50 +75,12 @@ class SGDRegressor(RegressorMixin, BaseSGD):  # noqa: D101 - the text is put tog
     (array([ 1., -2.,  3.]), True)
     """
 
-    coef_: Array
-    intercept_: float
+    n_jobs: int | None = N_JOBS.but(text="Threads, over classes and in evaluations. The model does not depend on it.")
+    random_state: Any = RANDOM_STATE.but(text="Draws the order of the rows.")
+    verbose: int = VERBOSE
 
-    def __init__(
-        self,
-        loss: Any = "squared",
-        penalty: Any = "l2",
-        alpha: float = 1e-4,
-        l1_ratio: float = 0.5,
-        fit_intercept: bool = True,
-        batch_size: int = 1,
-        schedule: str = "optimal",
-        step: float | None = None,
-        plateau_cut: float = 0.5,
-        average: bool = True,
-        shuffle: bool = True,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 5,
-        tol: float = 1e-3,
-        max_epochs: int = 1000,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.loss = loss
-        self.penalty = penalty
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.fit_intercept = fit_intercept
-        self.batch_size = batch_size
-        self.schedule = schedule
-        self.step = step
-        self.plateau_cut = plateau_cut
-        self.average = average
-        self.shuffle = shuffle
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.tol = tol
-        self.max_epochs = max_epochs
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    coef_: Array = Fitted()
+    intercept_: float = Fitted()
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SGDRegressor:
         """Fit the model.
@@ -220,28 +176,18 @@ def _has_probabilities(self: Any) -> bool:
     return loss.task == "binary" and type(loss).predict is not Loss.predict
 
 
-class SGDClassifier(BaseSGD, LinearClassifier):  # noqa: D101 - the text is put together below
-    __doc__ = f"""A linear classifier with any loss, fitted by stochastic gradient descent.
+class SGDClassifier(BaseSGD, LinearClassifier):
+    """A linear classifier with any loss, fitted by stochastic gradient descent.
 
     Minimizes ``mean loss(y, Xw + b) + alpha · penalty(w)``, for K > 2 classes once for each class against the rest, or once
     with the softmax loss. Scale the features first: one step size serves all columns.
-
-    Parameters
-    ----------
-    loss : str or Loss, default="logistic"
-        A name from ``certifit.losses.LOSSES`` or a loss object: "logistic", "hinge", "squared_hinge", "exponential", … A loss
-        for regression sees the targets −1 and 1. Built-in losses run in native code; one of your own runs in NumPy
-        through its `derivative`, best with a `batch_size` of 32 or more.{PARAMETERS.rstrip()}
-    class_weight : dict, "balanced" or None, default=None
-        Factor of the weight of each class; "balanced" makes all classes weigh the same.
-    multi_class : {{"ovr", "softmax"}}, default="ovr"
-        For K > 2 classes: each against the rest, or the softmax loss of all scores together (`loss` is then not used).
 
     Attributes
     ----------
     classes_ : array of shape (K,)
     coef_ : array of shape (1, n_features) for two classes, (K, n_features) for more
-    intercept_ : array of shape (1,) or (K,){ATTRIBUTES}
+    intercept_ : array of shape (1,) or (K,)
+
     Examples
     --------
     >>> import numpy as np
@@ -254,55 +200,21 @@ class SGDClassifier(BaseSGD, LinearClassifier):  # noqa: D101 - the text is put 
     (array(['yes'], dtype='<U3'), True)
     """
 
-    def __init__(
-        self,
-        loss: Any = "logistic",
-        penalty: Any = "l2",
-        alpha: float = 1e-4,
-        l1_ratio: float = 0.5,
-        fit_intercept: bool = True,
-        batch_size: int = 1,
-        schedule: str = "optimal",
-        step: float | None = None,
-        plateau_cut: float = 0.5,
-        average: bool = True,
-        shuffle: bool = True,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 5,
-        tol: float = 1e-3,
-        max_epochs: int = 1000,
-        class_weight: Any = None,
-        multi_class: str = "ovr",
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.loss = loss
-        self.penalty = penalty
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.fit_intercept = fit_intercept
-        self.batch_size = batch_size
-        self.schedule = schedule
-        self.step = step
-        self.plateau_cut = plateau_cut
-        self.average = average
-        self.shuffle = shuffle
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.tol = tol
-        self.max_epochs = max_epochs
-        self.class_weight = class_weight
-        self.multi_class = multi_class
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-
-    def _options(self) -> tuple[Loss, Penalty, float, Steps]:
-        check_choice("multi_class", self.multi_class, ("ovr", "softmax"))
-        return super()._options()
+    loss: Any = LOSS.but(
+        "logistic",
+        'A name from ``certifit.losses.LOSSES`` or a loss object: "logistic", "hinge", "squared_hinge", "exponential", … A loss '
+        "for regression sees the targets −1 and 1. Built-in losses run in native code; one of your own runs in NumPy through "
+        "its `derivative`, best with a `batch_size` of 32 or more.",
+    )
+    class_weight: Any = CLASS_WEIGHT
+    multi_class: str = Parameter(
+        "ovr",
+        Choice("ovr", "softmax"),
+        "For K > 2 classes: each against the rest, or the softmax loss of all scores together (`loss` is then not used).",
+    )
+    n_jobs: int | None = N_JOBS.but(text="Threads, over classes and in evaluations. The model does not depend on it.")
+    random_state: Any = RANDOM_STATE.but(text="Draws the order of the rows.")
+    verbose: int = VERBOSE
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SGDClassifier:
         """Fit the model.
