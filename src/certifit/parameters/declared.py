@@ -1,7 +1,8 @@
 """The mechanism of declared parameters: constructor, documentation and checks from one line of the class body.
 
-A base class's parameters come first, in its order; a class that names one again replaces it in its place, as dataclasses
-do; a class with a constructor of its own keeps it.
+A base class's parameters come first, in its order; a class that names one again replaces it in its place, and those after
+``_: KW_ONLY`` are given by name only, as in dataclasses. A class that lists names in ``__order__`` has these, in this order.
+A class with a constructor of its own keeps it.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import inspect
 import textwrap
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal, dataclass_transform
 
 from certifit.parameters.domains import Domain
@@ -29,6 +30,8 @@ class _Declaration:
     text: str
     kind: str = ""
     """The type in the docstring, where the domain's own words do not do."""
+    keyword: bool = False
+    """Whether it is given by name only."""
 
     def but(self, default: Any = ..., text: str | None = None, domain: Domain | None = None, kind: str = "") -> Any:
         """The same parameter with another default, text or domain."""
@@ -125,10 +128,16 @@ class Declared:
         own = {name: value for name, value in vars(cls).items() if isinstance(value, (_Declaration, _Attribute))}
         for name in own:
             delattr(cls, name)  # an instance has the value, never the class
+        for name in _after_keyword_mark(cls):
+            if isinstance(one := own.get(name), _Declaration):
+                own[name] = replace(one, keyword=True)
         setattr(cls, "__own_declarations__", own)  # noqa: B010 - mypy forbids the plain assignment
         declared: dict[str, Any] = {}
         for base in reversed(cls.__mro__):
             declared |= vars(base).get("__own_declarations__", {})
+        if "__order__" in vars(cls):
+            fitted = {name: value for name, value in declared.items() if isinstance(value, _Attribute)}
+            declared = {name: declared[name] for name in vars(cls)["__order__"]} | fitted
         parameters = {name: value for name, value in declared.items() if isinstance(value, _Declaration)}
         setattr(cls, "__parameters__", parameters)  # noqa: B010 - as above
         if parameters and "__init__" not in vars(cls):
@@ -137,10 +146,20 @@ class Declared:
             cls.__doc__ = _documented(cls.__doc__, declared)
 
 
+def _after_keyword_mark(cls: type) -> list[str]:
+    """Names annotated after ``_: KW_ONLY`` in the body of the class itself."""
+    names = list(inspect.get_annotations(cls))
+    marks = [i for i, hint in enumerate(inspect.get_annotations(cls).values()) if hint in (KW_ONLY, "KW_ONLY")]
+    return names[marks[0] + 1 :] if marks else []
+
+
 def _constructor(cls: type, parameters: dict[str, _Declaration]) -> Any:
     """A plain function with the signature of the declarations, as if written by hand."""
     hints = {name: hint for base in reversed(cls.__mro__) for name, hint in inspect.get_annotations(base).items()}
-    arguments = ", ".join(f"{name}=_defaults[{name!r}]" for name in parameters)
+    places = {name: f"{name}=_defaults[{name!r}]" for name in parameters}
+    free = [places[name] for name, value in parameters.items() if not value.keyword]
+    named = [places[name] for name, value in parameters.items() if value.keyword]
+    arguments = ", ".join([*free, *(["*"] if named else []), *named])
     body = "\n".join(f"    self.{name} = {name}" for name in parameters)
     space: dict[str, Any] = {"_defaults": {name: value.default for name, value in parameters.items()}}
     exec(f"def __init__(self, {arguments}):\n{body}\n", space)

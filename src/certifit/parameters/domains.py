@@ -17,6 +17,7 @@ __all__ = [
     "Either",
     "Flag",
     "Folds",
+    "Given",
     "Integer",
     "Learner",
     "Named",
@@ -326,12 +327,17 @@ class Folds(Domain):
 
 @dataclass(frozen=True)
 class Learner(Domain):
-    """An estimator whose copies are trained, given as an object."""
+    """An estimator whose copies are trained, given as an object; it needs one of these methods beside `fit`."""
+
+    methods: tuple[str, ...] = ("predict",)
+    example: str = "DecisionTreeClassifier()"
 
     def refuses(self, value: Any) -> str | None:
         """Classes, and what does not learn."""
-        fine = not isinstance(value, type) and all(hasattr(value, name) for name in ("fit", "predict", "get_params"))
-        return None if fine else "an object with fit, predict and get_params, such as DecisionTreeClassifier()"
+        learns = all(hasattr(value, name) for name in ("fit", "get_params"))
+        if not isinstance(value, type) and learns and any(hasattr(value, name) for name in self.methods):
+            return None
+        return f"an object with fit, get_params and {' or '.join(self.methods)}, such as {self.example}"
 
     def wrong_type(self, value: Any) -> bool:
         """All that is refused."""
@@ -392,6 +398,19 @@ class Any_(Domain):  # noqa: N801 - `Any` is taken
 
 
 @dataclass(frozen=True)
+class Given(Any_):
+    """An array, a sequence or a mapping, of which only `fit` can judge more."""
+
+    def refuses(self, value: Any) -> str | None:
+        """Text and scalars."""
+        return None if isinstance(value, Iterable) and not isinstance(value, (str, bytes)) else self.words
+
+    def wrong_type(self, value: Any) -> bool:
+        """All that is refused."""
+        return True
+
+
+@dataclass(frozen=True)
 class Either(Domain):
     """Any of several domains."""
 
@@ -425,9 +444,7 @@ class Either(Domain):
         return f"{', '.join(words[:-1])} or {words[-1]}"
 
     def nonsense(self) -> list[Any]:
-        """What no part takes, each once."""
-        out: list[Any] = []
-        for value in (value for part in self.parts for value in part.nonsense()):
-            if self.refuses(value) is not None and repr(value) not in map(repr, out):
-                out.append(value)
-        return out
+        """What no part takes and what only `fit` refuses, each once."""
+        values = [(value, isinstance(part, Any_)) for part in self.parts for value in part.nonsense()]
+        kept = {repr(value): value for value, by_fit in values if by_fit or self.refuses(value) is not None}
+        return list(kept.values())

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -25,8 +24,22 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from certifit._types import Array, Matrix, is_sparse
 from certifit.base import CertifiedEstimator
 from certifit.certificate import Certificate
-from certifit.data.gate import check_choice, check_real, check_x, check_xy
+from certifit.data.gate import check_x, check_xy
 from certifit.data.targets import encode_labels
+from certifit.parameters import (
+    N_JOBS,
+    RANDOM_STATE,
+    Choice,
+    Declared,
+    Either,
+    Fitted,
+    Given,
+    Learner,
+    Nothing,
+    Parameter,
+    Real,
+    check_parameters,
+)
 from certifit.threads import n_threads
 
 __all__ = ["OneVsOne", "OneVsRest", "OutputCode"]
@@ -34,26 +47,22 @@ __all__ = ["OneVsOne", "OneVsRest", "OutputCode"]
 EXHAUSTIVE_LIMIT = 12  # classes; 13 would need 4095 columns
 DRAWS = 100  # random codes that are compared
 
-ESTIMATOR = """
-    estimator : classifier or None, default=None
-        Cloned for each two-class problem; None is `LogisticRegression()`. It needs `decision_function` or
-        `predict_proba`."""
-JOBS = """
-    n_jobs : int or None, default=None
-        Threads over the two-class problems. The model does not depend on it."""
-FITTED = """
-    classes_ : array of shape (K,)
-    code_ : array of shape (K, n_problems)
-        The code matrix: −1, 0 and +1.
-    estimators_ : list
-        The fitted classifiers, one for each column of the code.
-    certificate_ : Certificate
-        The sum of the certificates of the parts, where they have one.
-    n_features_in_, feature_names_in_"""
+ESTIMATOR = Parameter(
+    None,
+    Either(Learner(("decision_function", "predict_proba"), "LogisticRegression()"), Nothing()),
+    "Cloned for each two-class problem; None is `LogisticRegression()`. It needs `decision_function` or `predict_proba`.",
+)
+JOBS = N_JOBS.but(text="Threads over the two-class problems. The model does not depend on it.")
 
 
-class _CodeClassifier(ClassifierMixin, CertifiedEstimator):
+class _CodeClassifier(Declared, ClassifierMixin, CertifiedEstimator):
     """Fits one classifier for each column of a code; a subclass says which code, and how scores are decoded."""
+
+    classes_: Array = Fitted("array of shape (K,)", "The labels.")
+    code_: Array = Fitted("array of shape (K, n_problems)", "The code matrix: −1, 0 and +1.")
+    estimators_: list[Any] = Fitted("list", "The fitted classifiers, one for each column of the code.")
+    certificate_: Certificate = Fitted("Certificate", "The sum of the certificates of the parts, where they have one.")
+    n_features_in_: int = Fitted("int", "Number of columns.")
 
     def _code(self, n_classes: int) -> Array:
         raise TypeError(f"{type(self).__name__} must say which code it uses.")
@@ -69,15 +78,6 @@ class _CodeClassifier(ClassifierMixin, CertifiedEstimator):
         from certifit.models.logistic.model import LogisticRegression
 
         return LogisticRegression()
-
-    def _check_parameters(self) -> None:
-        base = self._base()
-        if not (hasattr(base, "fit") and (hasattr(base, "decision_function") or hasattr(base, "predict_proba"))):
-            raise TypeError(
-                f"estimator must be a classifier with fit and decision_function or predict_proba; got {base!r}."
-            )
-        if self.n_jobs is not None:
-            n_threads(check_real("n_jobs", self.n_jobs, integer=True))
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Fit one classifier for each two-class problem.
@@ -95,7 +95,7 @@ class _CodeClassifier(ClassifierMixin, CertifiedEstimator):
         -------
         self
         """
-        self._check_parameters()
+        check_parameters(self)
         started, base = time.perf_counter(), self._base()
         X, y, weight = check_xy(self, X, y, sample_weight=sample_weight, numeric_target=False, **self._accepted())
         classes, codes = encode_labels(y)
@@ -175,14 +175,8 @@ def _has_probabilities(self: Any) -> bool:
     return hasattr(self._base(), "predict_proba")
 
 
-class OneVsRest(_CodeClassifier):  # noqa: D101 - the text is put together below
-    __doc__ = f"""One classifier for each class against all others; the highest score wins.
-
-    Parameters
-    ----------{ESTIMATOR}{JOBS}
-
-    Attributes
-    ----------{FITTED}
+class OneVsRest(_CodeClassifier):
+    """One classifier for each class against all others; the highest score wins.
 
     Examples
     --------
@@ -196,9 +190,8 @@ class OneVsRest(_CodeClassifier):  # noqa: D101 - the text is put together below
     (1.0, 3, True)
     """
 
-    def __init__(self, estimator: Any = None, n_jobs: int | None = None) -> None:
-        self.estimator = estimator
-        self.n_jobs = n_jobs
+    estimator: Any = ESTIMATOR
+    n_jobs: int | None = JOBS
 
     def _code(self, n_classes: int) -> Array:
         return 2 * np.eye(n_classes, dtype=np.intp) - 1
@@ -228,14 +221,8 @@ class OneVsRest(_CodeClassifier):  # noqa: D101 - the text is put together below
         return np.where(total > 0, each / np.where(total > 0, total, 1.0), 1.0 / each.shape[1]).astype(each.dtype)
 
 
-class OneVsOne(_CodeClassifier):  # noqa: D101 - the text is put together below
-    __doc__ = f"""One classifier for each pair of classes; the class with most votes wins, and confidence breaks ties.
-
-    Parameters
-    ----------{ESTIMATOR}{JOBS}
-
-    Attributes
-    ----------{FITTED}
+class OneVsOne(_CodeClassifier):
+    """One classifier for each pair of classes; the class with most votes wins, and confidence breaks ties.
 
     Examples
     --------
@@ -249,9 +236,8 @@ class OneVsOne(_CodeClassifier):  # noqa: D101 - the text is put together below
     (1.0, 6)
     """
 
-    def __init__(self, estimator: Any = None, n_jobs: int | None = None) -> None:
-        self.estimator = estimator
-        self.n_jobs = n_jobs
+    estimator: Any = ESTIMATOR
+    n_jobs: int | None = JOBS
 
     def _code(self, n_classes: int) -> Array:
         pairs = list(itertools.combinations(range(n_classes), 2))
@@ -303,25 +289,13 @@ class OneVsOne(_CodeClassifier):  # noqa: D101 - the text is put together below
         return np.asarray(found / found.sum(axis=1, keepdims=True)).astype(dtype)
 
 
-class OutputCode(_CodeClassifier):  # noqa: D101 - the text is put together below
-    __doc__ = f"""Error-correcting output codes: each class has a code word, each bit is a two-class problem.
+class OutputCode(_CodeClassifier):
+    """Error-correcting output codes: each class has a code word, each bit is a two-class problem.
 
     Words that differ in d bits stay apart until (d − 1)//2 of the classifiers err. The least d is in `min_distance_`.
 
-    Parameters
-    ----------{ESTIMATOR}
-    code : {{"random", "exhaustive"}} or array of shape (K, n_problems), default="random"
-        Drawn (the best of {DRAWS} draws), all 2^(K−1) − 1 ways to split the classes (K ≤ {EXHAUSTIVE_LIMIT}), or a matrix of
-        −1, 0 and +1 with rows in the order of the sorted classes; 0 leaves a class out of a problem.
-    code_size : float, default=2.0
-        Problems of a random code for each class.
-    decoding : {{"hamming", "loss"}}, default="loss"
-        The nearest word to the decisions, or the word with the least logistic loss ln(1 + e^(−M·score)) of the scores.{JOBS}
-    random_state : int, RandomState or None, default=None
-        Draws the random code.
-
     Attributes
-    ----------{FITTED}
+    ----------
     min_distance_ : float
         Least Hamming distance of two words; a zero counts one half.
     n_correctable_ : int
@@ -339,28 +313,24 @@ class OutputCode(_CodeClassifier):  # noqa: D101 - the text is put together belo
     ((4, 7), 4.0, 1)
     """
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        code: Any = "random",
-        code_size: float = 2.0,
-        decoding: str = "loss",
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.estimator = estimator
-        self.code = code
-        self.code_size = code_size
-        self.decoding = decoding
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_choice("decoding", self.decoding, ("hamming", "loss"))
-        check_real("code_size", self.code_size, low=0, open_low=True, high=np.inf, open_high=True)
-        if isinstance(self.code, str) or not isinstance(self.code, (np.ndarray, Sequence)):
-            check_choice("code", self.code, ("random", "exhaustive"))
+    estimator: Any = ESTIMATOR
+    code: Any = Parameter(
+        "random",
+        Either(
+            Choice("random", "exhaustive"),
+            Given("array of shape (K, n_problems)", wrong=([[1.0, 1.0]], [[2.0], [-1.0]])),
+        ),
+        f"Drawn (the best of {DRAWS} draws), all 2^(K−1) − 1 ways to split the classes (K ≤ {EXHAUSTIVE_LIMIT}), or a matrix of "
+        "−1, 0 and +1 with rows in the order of the sorted classes; 0 leaves a class out of a problem.",
+    )
+    code_size: float = Parameter(2.0, Real(0, open_low=True), "Problems of a random code for each class.")
+    decoding: str = Parameter(
+        "loss",
+        Choice("hamming", "loss"),
+        "The nearest word to the decisions, or the word with the least logistic loss ln(1 + e^(−M·score)) of the scores.",
+    )
+    n_jobs: int | None = JOBS
+    random_state: Any = RANDOM_STATE.but(text="Draws the random code.")
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> OutputCode:
         """Fit one classifier for each column of the code.
