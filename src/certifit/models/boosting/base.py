@@ -15,7 +15,6 @@ from certifit.base import CertifiedEstimator
 from certifit.certificate import Certificate
 from certifit.data.gate import check_choice, check_real, check_x, check_xy
 from certifit.evaluation.losses import Loss
-from certifit.evaluation.losses.softmax import Softmax
 from certifit.models.boosting.fit import Boosted, Plan, boost, validation_rows
 from certifit.models.boosting.parameters import plan_of
 from certifit.models.boosting.table import encode, learn_categories
@@ -181,7 +180,7 @@ class BaseBoosting(CertifiedEstimator):
         return validation_rows(X, y, float(fraction)) if wanted else None
 
     def _boost(
-        self, X: Matrix, y: Array, weight: Array, loss: Loss | Softmax, n_outputs: int, plan: Plan, unit: float = 1.0
+        self, X: Matrix, y: Array, weight: Array, loss: Loss, n_outputs: int, plan: Plan, unit: float = 1.0
     ) -> Boosted:
         """Run the loop; y and its scores are measured in `unit`."""
         previous = self._previous(n_outputs, plan, unit)
@@ -213,7 +212,7 @@ class BaseBoosting(CertifiedEstimator):
         kept = Boosted(self._binner, self.start_, self.trees_, 0.0, 0.0, 0.0, history)
         return kept if unit == 1.0 else kept.rescaled(1.0 / unit, 1.0)
 
-    def _keep(self, result: Boosted, loss: Loss | Softmax, n_outputs: int) -> None:
+    def _keep(self, result: Boosted, loss: Loss, n_outputs: int) -> None:
         """Fitted attributes."""
         self._loss = loss
         self._binner = result.binner

@@ -18,7 +18,6 @@ from certifit._types import Array, Matrix
 from certifit.data.equal_rows import row_codes
 from certifit.evaluation.losses import Loss, Squared
 from certifit.evaluation.losses.margin import Logistic
-from certifit.evaluation.losses.softmax import Softmax
 from certifit.evaluation.splits.folds import content_folds
 from certifit.models.boosting.leaves import LeafRows, hinge_search, keep_order, overshoots, smooth_search
 from certifit.models.boosting.trees import Tree, TreeSum
@@ -92,7 +91,7 @@ def boost(
     X: Matrix,
     y: Array,
     weight: Array,
-    loss: Loss | Softmax,
+    loss: Loss,
     n_outputs: int,
     plan: Plan,
     validation: Array | None,
@@ -129,7 +128,7 @@ class _Booster:
         X: Matrix,
         y: Array,
         weight: Array,
-        loss: Loss | Softmax,
+        loss: Loss,
         n_outputs: int,
         plan: Plan,
         validation: Array | None,
@@ -146,12 +145,12 @@ class _Booster:
             self.binner = Binner(plan.max_bins, plan.categorical).fit(X, weight, n_threads=plan.n_threads)
         else:
             self.binner = previous.binner
-        self.bounded = isinstance(loss, Softmax) or type(loss) is Logistic
+        self.bounded = loss.coupled or type(loss) is Logistic
         equal = weight.strides == (0,)
         self.grower = native.Grower(
             self._table(X), weight[:1].copy() if equal else np.ascontiguousarray(weight), plan.n_threads
         )
-        binary = isinstance(loss, Softmax) or loss.task == "binary"
+        binary = loss.task != "regression"
         self.grower.set_options(
             l2=plan.l2,
             min_samples_leaf=plan.min_samples_leaf,
@@ -180,10 +179,7 @@ class _Booster:
     def _best_constant(self) -> Array:
         in_fit = slice(None) if self.train is None else self.train
         y, weight = self._target(in_fit), self.weight[in_fit]
-        if isinstance(self.loss, Softmax):
-            start = self.loss.optimal_constant(y, weight, self.n_outputs)
-        else:
-            start = np.array([self.loss.optimal_constant(y, weight)])
+        start = np.atleast_1d(self.loss.optimal_constant(y, weight))
         # A rate of zero has the score −inf; −1000 predicts the same zero, and can be computed with.
         return np.where(np.isfinite(start), start, np.clip(start, -1e3, 1e3))
 
@@ -247,11 +243,11 @@ class _Booster:
 
     def _target(self, where: Any) -> Array:
         """Targets of some rows as the loss takes them."""
-        return self.y[where].astype(np.intp if isinstance(self.loss, Softmax) else np.float64, copy=False)
+        return self.y[where].astype(np.intp if self.loss.coupled else np.float64, copy=False)
 
     def _raw(self, where: Any) -> Array:
         """Scores of some rows in the shape the loss expects."""
-        scores = self.scores[where] if isinstance(self.loss, Softmax) else self.scores[where, 0]
+        scores = self.scores[where] if self.loss.coupled else self.scores[where, 0]
         return scores.astype(np.float64, copy=False)
 
     def _mean_loss(self, rows: Array | None = None, constant: bool = False) -> float:
@@ -261,7 +257,7 @@ class _Booster:
             where = piece if rows is None else rows[piece]
             weight, raw = self.weight[where], self._raw(where)
             if constant:
-                raw = np.zeros_like(raw) + (self.start if isinstance(self.loss, Softmax) else self.start[0])
+                raw = np.zeros_like(raw) + (self.start if self.loss.coupled else self.start[0])
             total += float(weight @ self.loss.value(self._target(where), raw))
             mass += float(weight.sum())
         return total / mass
@@ -272,7 +268,7 @@ class _Booster:
         rng = np.random.default_rng([*self.seed.tolist(), stage])
         rows, others = self._draw_rows(rng)
         active = self._draw_features(rng)
-        total = self._log_sum_exp() if isinstance(self.loss, Softmax) else None
+        total = self._log_sum_exp() if self.loss.coupled else None
         divided = False
         for k in range(self.n_outputs):
             f = self.scores[:, k]
@@ -332,7 +328,6 @@ class _Booster:
         if total is not None:
             self.grower.set_softmax(f, self.y, total, k)
             return "native"
-        assert isinstance(self.loss, Loss)
         if type(self.loss) is Logistic:
             self.grower.set_logistic(f, self.y)
             return "native"
@@ -385,7 +380,7 @@ class _Booster:
                 where = self.grower.rows_between(piece.start, stop) if rows is None else rows[piece]
                 g = self.loss.derivative(self._target(where), self._raw(where))
                 leaf = np.searchsorted(begin, np.arange(piece.start, stop), side="right") - 1
-                slope = self.weight[where] * (g[:, k] if isinstance(self.loss, Softmax) else g)
+                slope = self.weight[where] * (g[:, k] if self.loss.coupled else g)
                 sums += np.bincount(leaf, weights=slope, minlength=begin.shape[0])
             squares += float(sums @ sums)
         return float(np.sqrt(squares) / self.weight.sum())

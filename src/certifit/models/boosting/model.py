@@ -21,8 +21,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from certifit._types import Array
 from certifit.data.targets import class_weights
-from certifit.evaluation.losses import Loss, margin, resolve_loss
-from certifit.evaluation.losses.softmax import Softmax
+from certifit.evaluation.losses import LOSSES, Logistic, Loss, Softmax, resolve_loss
 from certifit.models.boosting.base import ATTRIBUTES, PARAMETERS, BaseBoosting
 from certifit.models.boosting.fit import PIECE
 
@@ -133,18 +132,14 @@ class GradientBoostingRegressor(BoostedTrees):  # noqa: D101 - the text is put t
     """
 
 
-BINARY_LOSSES: dict[str, type[Loss]] = {
-    cls.name: cls
-    for cls in vars(margin).values()
-    if isinstance(cls, type) and issubclass(cls, Loss) and cls.task == "binary" and cls.name
-}
+BINARY_LOSSES = {name: cls for name, cls in LOSSES.items() if cls.task == "binary"}
 
 
 def _has_probabilities(model: Any) -> bool:
     loss = getattr(model, "_loss", None)
     if loss is None:
         return type(model._binary_loss()).predict is not Loss.predict
-    return isinstance(loss, Softmax) or type(loss).predict is not Loss.predict
+    return type(loss).predict is not Loss.predict
 
 
 # Where nearly all rows of a leaf are of one class their curvature vanishes, and Newton's step would have no bound.
@@ -261,12 +256,12 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):  # noqa: D101 -
         labels = self._numbered(y)
         if self.class_weight is not None:
             weight = weight * class_weights(self.class_weight, self.classes_, labels, weight)[labels]
-        loss: Loss | Softmax = binary
+        loss = binary
         target, n_outputs = labels, 1
         if self.classes_.shape[0] == 1:
             target = np.ones_like(labels)
         if self.classes_.shape[0] > 2:
-            if type(binary) is not margin.Logistic:
+            if type(binary) is not Logistic:
                 raise ValueError(
                     f"loss={self.loss!r} is for two classes; y has {self.classes_.shape[0]}. Use loss='logistic'."
                 )
@@ -275,8 +270,9 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):  # noqa: D101 -
                     f"monotone has no meaning for {self.classes_.shape[0]} classes: use it with two, or with a "
                     "regressor."
                 )
-            loss, n_outputs = Softmax(), self.classes_.shape[0]
-        if type(loss) not in (margin.Logistic, Softmax):
+            n_outputs = self.classes_.shape[0]
+            loss = Softmax(n_outputs)
+        if type(loss) not in (Logistic, Softmax):
             target = target.astype(np.float64)  # other losses see the whole vector at once
         del labels, y
         self._keep(self._boost(X, target, weight, loss, n_outputs, plan), loss, n_outputs)
