@@ -11,8 +11,8 @@ from tests.evaluation.cases import allowed, label, losses, pairs, targets
 from tests.evaluation.user_losses import USER_LOSSES
 
 from certifit._types import Array
+from certifit.evaluation.losses.margin import HardLogistic
 from certifit.losses import LOSSES, Loss, resolve_loss
-from certifit.models.logistic.fit import HardLogistic
 
 EVERY = pytest.mark.parametrize("loss", [*losses(), *USER_LOSSES], ids=label)
 REGISTERED = pytest.mark.parametrize("loss", losses(), ids=label)

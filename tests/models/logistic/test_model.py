@@ -15,8 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from tests.oracles import convex
 
 from certifit import LogisticRegression, LogisticRegressionCV, alpha_from_C
-from certifit.evaluation.losses.margin import Logistic
-from certifit.models.logistic.fit import HardLogistic
+from certifit.evaluation.losses.margin import HardLogistic, Logistic
 from certifit.penalties import L1, L2, ElasticNet, Lq, NoPenalty, Penalty
 
 ALPHA = 0.02

@@ -10,8 +10,7 @@ import pytest
 import scipy.sparse as sp
 from tests.oracles import convex
 
-from certifit.losses import Softmax
-from certifit.optimization.newton.smooth import softmax_newton, softmax_prox
+from certifit.optimization.newton import softmax_newton, softmax_prox
 from certifit.optimization.newton.softmax import SoftmaxProblem, block_hessian, dual_bound, evaluate, minimize_softmax
 from certifit.optimization.objective.regularizer import Regularizer
 from certifit.penalties import L1, L2, ElasticNet, NoPenalty, Penalty
@@ -115,39 +114,6 @@ def test_block_hessian() -> None:
     )
     np.testing.assert_allclose(block_hessian(one, p, state.probability), wanted, atol=1e-14)
     np.testing.assert_allclose(block_hessian(one, p, state.probability, single=True), wanted, atol=1e-6)
-
-
-def test_loss_derivatives() -> None:
-    rng = np.random.default_rng(0)
-    f, y, z, loss, t = rng.normal(size=(20, 4)), rng.integers(0, 4, 20), rng.normal(size=(20, 4)), Softmax(), 1e-6
-    slope = (loss.value(y, f + t * z) - loss.value(y, f - t * z)) / (2 * t)
-    np.testing.assert_allclose((loss.derivative(y, f) * z).sum(axis=1), slope, atol=1e-8)
-    bend = (loss.derivative(y, f + t * z) - loss.derivative(y, f - t * z)) / (2 * t)
-    np.testing.assert_allclose(loss.hessian_product(f, z), bend, atol=1e-8)
-    unit = np.eye(4)[1]
-    diagonal = loss.hessian_product(f, np.broadcast_to(unit, f.shape))[:, 1]
-    np.testing.assert_allclose(loss.second_derivative(y, f)[:, 1], diagonal, atol=1e-14)
-
-
-def test_loss_conjugate() -> None:
-    rng = np.random.default_rng(0)
-    f, y, loss = rng.normal(size=(20, 4)), rng.integers(0, 4, 20), Softmax()
-    u = loss.derivative(y, f)
-    # Fenchel-Young: equality at the gradient, inequality elsewhere, infinity outside the simplex.
-    np.testing.assert_allclose(loss.conjugate(y, u), (u * f).sum(axis=1) - loss.value(y, f), atol=1e-13)
-    other = rng.normal(size=(20, 4))
-    assert (loss.conjugate(y, u) >= (u * other).sum(axis=1) - loss.value(y, other) - 1e-13).all()
-    assert np.isinf(loss.conjugate(y, u + 0.1)).all()
-    assert np.isinf(loss.conjugate(np.array([0]), np.array([[0.5, -0.5]]))).all()
-
-
-@pytest.mark.parametrize("size", [1e150, 1e-150])
-def test_loss_extremes(size: float) -> None:
-    f, y = size * np.array([[1.0, 0.0, -1.0], [-1.0, 0.5, 1.0]]), np.array([2, 2])
-    loss = Softmax()
-    for values in (loss.value(y, f), loss.derivative(y, f), loss.second_derivative(y, f), loss.predict(f)):
-        assert np.isfinite(values).all()
-    assert (loss.value(y, f) >= 0).all()
 
 
 @pytest.mark.parametrize("scale", [1e150, 1e-150])

@@ -1,7 +1,7 @@
 """Losses: one file each, and one line here to enrol it everywhere.
 
 `LOSSES` maps the name used in ``loss="…"`` to the class; contract tests, documentation tables and benchmark grids
-iterate it.
+iterate it. `MULTICLASS` holds the losses of K scores, one for each class.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from certifit.evaluation.losses.base import Loss
 from certifit.evaluation.losses.gamma import Gamma
 from certifit.evaluation.losses.huber import Huber
 from certifit.evaluation.losses.margin import Exponential, Hinge, Logistic, PerceptronLoss, SquaredHinge
+from certifit.evaluation.losses.multiclass import MulticlassHinge, MulticlassPerceptron
 from certifit.evaluation.losses.poisson import Poisson
 from certifit.evaluation.losses.quantile import Absolute, EpsilonInsensitive, Quantile, RelativeError
 from certifit.evaluation.losses.softmax import Softmax
@@ -20,12 +21,21 @@ from certifit.evaluation.losses.squared import Squared
 REGRESSION = (Squared, Absolute, Huber, Quantile, EpsilonInsensitive, RelativeError, Poisson, Gamma)
 BINARY = (Logistic, Hinge, SquaredHinge, Exponential, PerceptronLoss)
 LOSSES: dict[str, type[Loss]] = {loss.name: loss for loss in (*REGRESSION, *BINARY)}
+MULTICLASS: dict[str, type[Loss]] = {loss.name: loss for loss in (Softmax, MulticlassHinge, MulticlassPerceptron)}
 
-__all__ = ["LOSSES", "Loss", "Softmax", "resolve_loss", *sorted(loss.__name__ for loss in LOSSES.values())]
+__all__ = [
+    "LOSSES",
+    "MULTICLASS",
+    "Loss",
+    "resolve_loss",
+    *sorted(loss.__name__ for loss in (*LOSSES.values(), *MULTICLASS.values())),
+]
 
 
 def resolve_loss(loss: Any) -> Loss:
-    """A loss object from a registered name or from a loss object."""
+    """A loss object of one score from a registered name or from a loss object."""
+    if isinstance(loss, Loss) and loss.coupled:
+        raise ValueError(f"loss must have one score a row; {loss!r} has one for each class: use a classifier.")
     if isinstance(loss, Loss):
         return loss
     if isinstance(loss, str) and loss in LOSSES:

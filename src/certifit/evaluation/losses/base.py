@@ -1,23 +1,48 @@
 """What a loss knows.
 
-A loss ℓ(y, f) compares a target y with a raw score f; it is convex in f and normalized so that its minimum over f
-is zero. One subclass, in NumPy, serves linear models with every penalty, kernels, boosting and networks.
+A loss ℓ(y, f) compares a target y with a raw score f, or with K of them; it is convex in f and normalized so that its
+minimum over f is zero. One subclass, in NumPy, serves linear models with every penalty, kernels, boosting and networks.
 """
 
 from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from certifit._types import Array
+from certifit._types import Array, Matrix
 from certifit.evaluation.losses.terms import TwoSidedHinge
 
-__all__ = ["Loss"]
+__all__ = ["Fused", "FusedDual", "Loss"]
 
 FAR = 1e200  # a score far beyond all data; slopes are read off there
+
+
+class Fused(NamedTuple):
+    """What one native pass over the rows of X tells about a point."""
+
+    risk: float
+    """Σ p ℓ."""
+    level: Any
+    """Σ p ℓ', one for each score."""
+    columns: Array
+    """Σ p ℓ' x."""
+    f: Array
+    h: Any
+    """The curvature, as from `Loss.slopes`."""
+    theta: Callable[[], Array]
+    """Makes ℓ' of each row."""
+
+
+class FusedDual(NamedTuple):
+    """The sums of a dual point θ: Σ p ℓ*(θ), Σ p θ and Σ p θ x."""
+
+    conjugate: float
+    level: Any
+    columns: Array
 
 
 class Loss(ABC):
@@ -26,14 +51,23 @@ class Loss(ABC):
     A smooth loss needs `value`, `derivative` and `second_derivative`; everything else has a numerical default that
     a subclass may replace by a closed form. A piecewise linear loss gives `hinge_terms` instead of a curvature.
 
-    All methods work elementwise on arrays `y` and `f` of the same shape.
+    All methods work elementwise on arrays `y` and `f` of the same shape; on K targets, of shape (n, K), the loss of a row is
+    the sum of its K losses. A loss whose K scores meet (`coupled`, such as the softmax) takes f of shape (n, K), one target
+    a row, and gives `value` and `conjugate` the shape (n,); its `slopes` bring the curvature as an object that multiplies
+    changes of the scores.
     """
 
     name: ClassVar[str] = ""
     """Key in the registry, for ``loss="…"``."""
 
     task: ClassVar[str] = "regression"
-    """``"regression"``, or ``"binary"`` when y is 0 or 1 (the positive class)."""
+    """``"regression"``; ``"binary"`` when y is 0 or 1 (the positive class); ``"multiclass"`` when it is a class number."""
+
+    coupled: ClassVar[bool] = False
+    """Whether the K scores of a row meet in one loss."""
+
+    shift_invariant: ClassVar[bool] = False
+    """Whether one number added to all K scores changes nothing."""
 
     smoothness: float = np.inf
     """Lipschitz constant of the derivative; infinity where there is none."""
@@ -50,9 +84,13 @@ class Loss(ABC):
         """∂²ℓ/∂f²; for a loss that is not `smooth` there is no curvature to use."""
         raise TypeError(f"{type(self).__name__} is piecewise linear and has no second derivative.")
 
-    def slopes(self, y: Array, f: Array) -> tuple[Array, Array]:
+    def slopes(self, y: Array, f: Array) -> tuple[Array, Any]:
         """`derivative` and `second_derivative`; a loss may share the work of the two."""
         return self.derivative(y, f), self.second_derivative(y, f)
+
+    def n_scores(self, y: Array) -> int:
+        """K: how many scores the targets ask of a row."""
+        return 1 if y.ndim == 1 else int(y.shape[1])
 
     @property
     def smooth(self) -> bool:
@@ -92,8 +130,12 @@ class Loss(ABC):
             high = self.derivative(y, np.full_like(y, FAR))
         return np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)
 
-    def optimal_constant(self, y: Array, weight: Array) -> float:
-        """The constant score with the least weighted mean loss."""
+    def into_domain(self, y: Array, u: Array) -> Array:
+        """The nearest slopes that the loss can have."""
+        return np.clip(u, *self.dual_domain(y))
+
+    def optimal_constant(self, y: Array, weight: Array) -> Any:
+        """The constant score with the least weighted mean loss; K of them for a coupled loss."""
         return _optimal_constant(self, y, weight / weight.sum())
 
     def predict(self, f: Array) -> Array:
@@ -102,6 +144,14 @@ class Loss(ABC):
 
     def check_target(self, y: Array) -> None:  # noqa: B027 - most losses accept every real target
         """Raise a ValueError that names the first target outside the domain of the loss."""
+
+    def fused(self, X: Matrix, y: Array, p: Array, w: Array, b: Any, threads: int) -> Fused | None:
+        """Everything at a point in one native pass over X (rows one after the other), where the loss has one."""
+        return None
+
+    def fused_dual(self, X: Matrix, y: Array, p: Array, h: Any, shift: Any, threads: int) -> FusedDual | None:
+        """The sums of the dual point ℓ' + h·shift in one native pass over X, where the loss has one."""
+        return None
 
     def rescaled(self, unit: float) -> tuple[Loss, float] | None:
         """A loss L and a factor c with ℓ(y, f) = c·L(y/unit, f/unit), if the loss is homogeneous."""
@@ -117,7 +167,7 @@ class Loss(ABC):
         return self
 
     def __repr__(self) -> str:
-        arguments = ", ".join(f"{k}={v!r}" for k, v in self.get_params().items())
+        arguments = ", ".join(f"{k}={v!r}" for k, v in self.get_params().items() if v is not None)
         return f"{type(self).__name__}({arguments})"
 
     def __eq__(self, other: object) -> bool:

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
-from scipy.special import xlogy
 
-from certifit._types import Array
+import certifit._native.softmax as _native
+from certifit._types import Array, Matrix
+from certifit.evaluation.losses.base import Fused, FusedDual, Loss
+
+__all__ = ["Simplex", "Softmax", "class_count", "own_score"]
 
 
-class Softmax:
-    """ℓ(y, f) = ln Σ_k e^(f_k) − f_y for class numbers y and scores f of shape (n, K); its infimum over f is zero.
+class Softmax(Loss):
+    """ℓ(y, f) = ln Σ_k e^(f_k) − Σ_k y_k f_k − H(y), with f of shape (n, K); its infimum over f is zero.
 
-    Shifting all K scores of a row by one number changes nothing, so slopes sum to zero over the classes.
+    y holds class numbers 0 … K − 1, or rows of probabilities; H(y) is their entropy, zero for class numbers. Shifting all K
+    scores of a row by one number changes nothing, so slopes sum to zero over the classes.
+
+    Parameters
+    ----------
+    n_classes : int or None, default=None
+        K; None reads it off the targets, of which the last class must then be one.
 
     Examples
     --------
@@ -23,53 +32,74 @@ class Softmax:
     array([0.6931])
     >>> Softmax().conjugate(np.array([0]), np.array([[-0.5, 0.5]])).round(4)
     array([-0.6931])
+    >>> Softmax().derivative(np.array([[0.5, 0.25, 0.25]]), np.zeros((1, 3))).round(4)
+    array([[-0.1667,  0.0833,  0.0833]])
     """
 
     name = "softmax"
     task = "multiclass"
-    smooth = True
+    coupled = True
+    shift_invariant = True
     smoothness = 0.5
     """Largest eigenvalue of diag(π) − ππᵀ over all probabilities π (Böhning 1992)."""
 
+    def __init__(self, n_classes: int | None = None) -> None:
+        self.n_classes = n_classes
+
+    def n_scores(self, y: Array) -> int:
+        return class_count(y, self.n_classes)
+
     def value(self, y: Array, f: Array) -> Array:
-        """Loss of each row."""
+        """Loss of each row, shape (n,)."""
         highest = f.max(axis=1)
         total = np.exp(f - highest[:, None]).sum(axis=1)
-        return np.maximum(np.log(total) + (highest - f[np.arange(y.shape[0]), y]), 0.0)
+        return np.maximum(np.log(total) + (highest - own_score(y, f)) + _negative_entropy(y), 0.0)
 
     def derivative(self, y: Array, f: Array) -> Array:
-        """Gradient with respect to the scores, shape (n, K): probabilities minus the indicator of y."""
-        g = self.predict(f)
-        g[np.arange(y.shape[0]), y] -= 1.0
-        return g
+        """Gradient with respect to the scores, shape (n, K): probabilities minus those of y."""
+        return _minus(self.predict(f), y)
 
     def second_derivative(self, y: Array, f: Array) -> Array:
         """Diagonal of the Hessian, shape (n, K): π(1 − π)."""
-        probability = self.predict(f)
-        return np.asarray(probability * (1.0 - probability))
+        return Simplex(self.predict(f)).diagonal()
 
     def hessian_product(self, f: Array, z: Array) -> Array:
         """(diag(π) − ππᵀ)·z of each row, shape (n, K)."""
-        probability = self.predict(f)
-        weighted = probability * z
-        return np.asarray(weighted - probability * weighted.sum(axis=1, keepdims=True))
+        return Simplex(self.predict(f)) * z
 
-    def conjugate(self, y: Array, u: Array) -> Array:
-        """Negative entropy Σ_k π_k ln π_k of π = u + indicator(y), shape (n,); infinity unless π is a probability.
+    def slopes(self, y: Array, f: Array) -> tuple[Array, Simplex]:
+        """The gradient, and the whole Hessian as a factor of changes of the scores."""
+        probability = self.predict(f)
+        return _minus(probability.copy(order="K"), y), Simplex(probability)
+
+    def conjugate(self, y: Array, u: Array, start: Array | None = None) -> Array:
+        """Negative entropy Σ_k π_k ln π_k of π = u + y, shape (n,); infinity unless π is a probability.
 
         The sum of u over the classes must be zero; rounding of a few units in the last place is accepted.
         """
-        probability = np.array(u, dtype=np.float64)
-        probability[np.arange(y.shape[0]), y] += 1.0
+        probability = _minus(u, y, -1.0)
         with np.errstate(invalid="ignore"):
-            inside = xlogy(probability, probability).sum(axis=1)
-        feasible = (probability >= 0).all(axis=1) & (np.abs(u.sum(axis=1)) <= 1e-12 * u.shape[1])
-        return np.where(feasible, inside, np.inf)
+            # At the smallest normal number, π ln π is zero to all digits that count.
+            inside = (probability * np.log(np.maximum(probability, np.finfo(float).tiny))).sum(axis=1)
+            feasible = (probability.min(axis=1) >= 0) & (np.abs(u.sum(axis=1)) <= 1e-12 * u.shape[1])
+        return np.where(feasible, inside - _negative_entropy(y), np.inf)
 
-    def optimal_constant(self, y: Array, weight: Array, n_classes: int) -> Array:
+    def dual_domain(self, y: Array) -> tuple[Array, Array]:
+        low = _minus(np.zeros((y.shape[0], self.n_scores(y))), y)
+        return low, 1.0 + low
+
+    def into_domain(self, y: Array, u: Array) -> Array:
+        probability = _minus(u, y, -1.0)
+        if not probability.min(initial=0.0) < 0.0:
+            return u
+        np.maximum(probability, 0.0, out=probability)
+        probability /= probability.sum(axis=1, keepdims=True)
+        return _minus(probability, y)
+
+    def optimal_constant(self, y: Array, weight: Array) -> Array:
         """Log shares of the classes, centered; a class that is absent gets a very low score."""
-        share = np.bincount(y, weights=weight, minlength=n_classes) / weight.sum()
-        score = np.log(np.maximum(share, 1e-300))
+        share = weight @ y if y.ndim == 2 else np.bincount(y, weights=weight, minlength=self.n_scores(y))
+        score = np.log(np.maximum(share / weight.sum(), 1e-300))
         return np.asarray(score - score.mean())
 
     def predict(self, f: Array) -> Array:
@@ -78,15 +108,84 @@ class Softmax:
         e /= e.sum(axis=1, keepdims=True)
         return np.asarray(e)
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """No parameters: softmax losses are all alike."""
-        return {}
+    def check_target(self, y: Array) -> None:
+        if y.ndim == 2:
+            bad = (y < 0).any(axis=1) | (np.abs(y.sum(axis=1) - 1.0) > 1e-6)
+            wanted = "rows of y must be probabilities that sum to 1"
+        else:
+            bad = (y < 0) | (y != np.floor(y))
+            wanted = "y must hold class numbers from 0"
+        if bad.any():
+            row = int(np.flatnonzero(bad)[0])
+            raise ValueError(f"{wanted} for the softmax loss; got {y[row]} at row {row}.")
 
-    def __repr__(self) -> str:
-        return "Softmax()"
+    def fused(self, X: Matrix, y: Array, p: Array, w: Array, b: Array, threads: int) -> Fused | None:
+        if y.ndim == 2:
+            return None
+        K, n = w.shape[0], y.shape[0]
+        f, probability, sums = np.empty((K, n)), np.empty((K, n)), np.empty((K, X.shape[1] + 1))
+        w, b = np.ascontiguousarray(w), np.ascontiguousarray(b)
+        risk = _native.evaluate(X, y, p, w, b, f, probability, sums, threads)
+        theta: Callable[[], Array] = lambda: _minus(probability.T.copy(order="K"), y)  # noqa: E731 - made when asked for
+        return Fused(risk, sums[:, 0], sums[:, 1:], f.T, Simplex(probability.T), theta)
 
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other)
+    def fused_dual(self, X: Matrix, y: Array, p: Array, h: Simplex, shift: Array, threads: int) -> FusedDual | None:
+        if y.ndim == 2 or not h.probability.flags.f_contiguous:
+            return None
+        sums = np.empty((shift.shape[0], X.shape[1] + 1))
+        conjugate, inside = _native.dual(X, y, p, h.probability.T, shift, sums, threads)
+        return FusedDual(conjugate if inside else np.inf, sums[:, 0], sums[:, 1:])
 
-    def __hash__(self) -> int:
-        return hash(type(self))
+
+class Simplex:
+    """diag(π) − ππᵀ of each row: the curvature of the softmax loss, a factor of changes of the scores."""
+
+    def __init__(self, probability: Array, extra: float = 0.0) -> None:
+        self.probability, self.extra = probability, extra
+
+    def __mul__(self, z: Array) -> Array:
+        """The product with z of each row; z may be one vector for all rows."""
+        out = self.probability * z
+        out -= self.probability * out.sum(axis=1, keepdims=True)
+        return out + self.extra * z if self.extra else out
+
+    def __add__(self, extra: float) -> Simplex:
+        """The same with a multiple of the identity."""
+        return Simplex(self.probability, self.extra + extra)
+
+    def __getitem__(self, rows: slice) -> Simplex:
+        return Simplex(self.probability[rows], self.extra)
+
+    def diagonal(self) -> Array:
+        """π(1 − π), shape (n, K)."""
+        return np.asarray(self.probability * (1.0 - self.probability) + self.extra)
+
+    def mean(self, p: Array) -> Array:
+        """Σ p_i (diag(π_i) − π_i π_iᵀ), shape (K, K)."""
+        weighted = p[:, None] * self.probability
+        return np.diag(weighted.sum(axis=0) + self.extra * p.sum()) - weighted.T @ self.probability
+
+
+def class_count(y: Array, given: int | None) -> int:
+    """K: what was given, or what the targets show."""
+    return given if given is not None else int(y.shape[1] if y.ndim == 2 else y.max(initial=0) + 1)
+
+
+def own_score(y: Array, f: Array) -> Array:
+    """The score of the class of each row, or its mean over the probabilities of y."""
+    return np.asarray((y * f).sum(axis=1) if y.ndim == 2 else f[np.arange(y.shape[0]), y])
+
+
+def _minus(u: Array, y: Array, sign: float = 1.0) -> Array:
+    """u − sign·y with y as probabilities; with sign 1 in place."""
+    u = u if sign > 0 else np.array(u, dtype=np.float64, order="K")
+    if y.ndim == 2:
+        u -= sign * y
+    else:
+        u[np.arange(y.shape[0]), y] -= sign
+    return u
+
+
+def _negative_entropy(y: Array) -> Array | float:
+    """Σ_k y_k ln y_k of rows of probabilities; zero for class numbers."""
+    return (y * np.log(np.maximum(y, np.finfo(float).tiny))).sum(axis=1) if y.ndim == 2 else 0.0

@@ -24,8 +24,15 @@ from scipy.stats import norm
 
 from certifit._types import Array
 from certifit.data.gate import check_choice, check_sample_weight
-from certifit.evaluation.losses import LOSSES, Loss, Softmax
-from certifit.evaluation.metrics.inputs import binary_rows, check_binary, check_level, check_vector
+from certifit.evaluation.losses import LOSSES, MULTICLASS, Loss, Softmax
+from certifit.evaluation.metrics.inputs import (
+    binary_rows,
+    check_binary,
+    check_labels,
+    check_level,
+    check_vector,
+    class_codes,
+)
 from certifit.evaluation.metrics.predictions import predict_for
 from certifit.evaluation.metrics.ranking import placements
 from certifit.evaluation.metrics.registry import METRICS, Metric, confusion_matrix, resolve_metric
@@ -416,11 +423,17 @@ def _delong(y: Any, score: Any, sample_weight: Any, classes: Any, level: float) 
 
 def loss_values(model: Any, X: Any, y: Any, loss: Any) -> tuple[Array, str]:
     """Per-example values of a loss object, a registered loss or a function."""
-    if isinstance(loss, str) and loss in LOSSES:
-        loss = LOSSES[loss]()
-    if isinstance(loss, Softmax):
+    if isinstance(loss, str):
+        loss = {**LOSSES, **MULTICLASS}.get(loss, lambda: loss)()
+    if isinstance(loss, Softmax):  # of probabilities, which every classifier has on the same scale
         metric, classes = METRICS["log_loss"], getattr(model, "classes_", None)
         return metric.losses(y, predict_for(model, X, metric.needs), classes), "softmax loss"
+    if isinstance(loss, Loss) and loss.coupled:
+        scores = np.asarray(predict_for(model, X, "score"), dtype=np.float64)
+        scores = scores if scores.ndim == 2 else np.column_stack([np.zeros(scores.shape[0]), scores])
+        labels = check_labels("y", y, scores.shape[0])
+        codes = class_codes(getattr(model, "classes_", np.arange(scores.shape[1])), ("y", labels))[1][0]
+        return check_vector("the losses", loss.value(codes, scores)), f"{loss.name} loss"
     if isinstance(loss, Loss):
         raw = _raw_score(model, X, loss)
         if loss.task == "binary":
@@ -437,7 +450,7 @@ def loss_values(model: Any, X: Any, y: Any, loss: Any) -> tuple[Array, str]:
         label = getattr(loss, "__name__", type(loss).__name__)
         values = np.asarray(loss(np.asarray(y), predict_for(model, X, "value")))
         return check_vector(f"{label}(y, prediction)", values, np.asarray(y).shape[0]), label
-    names = ", ".join(repr(name) for name in (*LOSSES, *METRICS))
+    names = ", ".join(repr(name) for name in (*LOSSES, *MULTICLASS, *METRICS))
     raise ValueError(f"loss must be one of {names}, a loss or metric object, or a function; got {loss!r}.")
 
 

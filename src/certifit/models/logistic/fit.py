@@ -10,7 +10,7 @@ from scipy.special import expit
 
 from certifit._types import Array, Matrix
 from certifit.certificate import Certificate
-from certifit.evaluation.losses.margin import Logistic
+from certifit.evaluation.losses.margin import HardLogistic, Logistic
 from certifit.evaluation.penalties import Penalty
 from certifit.models.margin.separability import Separability, is_balanced, overlap_weights, separability
 from certifit.optimization.newton.softmax import SoftmaxProblem, evaluate, minimize_softmax, orthogonalize, slopes
@@ -19,43 +19,9 @@ from certifit.optimization.objective.problem import Problem, Solution
 from certifit.optimization.objective.regularizer import Regularizer
 from certifit.progress import Progress
 
-__all__ = ["HardLogistic", "LogisticData", "LogisticFit", "alpha_max", "solve_logistic"]
+__all__ = ["LogisticData", "LogisticFit", "alpha_max", "solve_logistic"]
 
 LINEAR_PROGRAM_LIMIT = 20_000_000  # entries of the separability program; beyond, only a witness from the fit is tried
-
-
-class HardLogistic(Logistic):
-    """The logistic loss for targets that are exactly 0 or 1: fewer operations, and slopes that never round to zero."""
-
-    def value(self, y: Array, f: Array) -> Array:
-        """ln(1 + e^(−m)) of the margin m."""
-        m = (2.0 * y - 1.0) * f
-        return np.log1p(np.exp(-np.abs(m))) - np.minimum(m, 0.0)
-
-    def derivative(self, y: Array, f: Array) -> Array:
-        """−s/(1 + e^m) with the sign s of the class."""
-        s = 2.0 * y - 1.0
-        return -s * expit(-s * f)
-
-    def second_derivative(self, y: Array, f: Array) -> Array:
-        """π(1 − π)."""
-        rare = expit(-np.abs(f))
-        return rare * (1.0 - rare)
-
-    def slopes(self, y: Array, f: Array) -> tuple[Array, Array]:
-        """Both from one exponential."""
-        small = np.exp(-np.abs(f))
-        likely = 1.0 / (1.0 + small)
-        rare = small * likely
-        wrong = np.where((f > 0.0) == (y > 0.5), rare, likely)  # the probability of the other class
-        return (1.0 - 2.0 * y) * wrong, rare * likely
-
-    def conjugate(self, y: Array, u: Array, start: Array | None = None) -> Array:
-        """Negative entropy of the probability |u| of the other class."""
-        q = (1.0 - 2.0 * y) * u
-        with np.errstate(invalid="ignore", divide="ignore"):
-            inside = np.where(q > 0.0, q * np.log(q), 0.0) + np.where(q < 1.0, (1.0 - q) * np.log1p(-q), 0.0)
-        return np.where((q >= 0.0) & (q <= 1.0), inside, np.inf)
 
 
 @dataclass(frozen=True)

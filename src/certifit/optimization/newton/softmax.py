@@ -71,7 +71,7 @@ class SoftmaxProblem:
     def __post_init__(self) -> None:
         K = self.n_classes
         share = np.bincount(self.y, weights=self.p, minlength=K)
-        constant = Softmax().optimal_constant(self.y, self.p, K) if self.fit_intercept else np.zeros(K)
+        constant = Softmax(K).optimal_constant(self.y, self.p) if self.fit_intercept else np.zeros(K)
         object.__setattr__(self, "constant", constant)
         at_constant = -float(xlogy(share, share).sum()) if self.fit_intercept else float(np.log(K))
         object.__setattr__(self, "scale", max(at_constant, 0.0))

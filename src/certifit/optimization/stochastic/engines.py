@@ -313,7 +313,7 @@ class SoftmaxEngine:
         self.w, self.w_sum = np.zeros((K, d)), np.zeros((K, d))
         self.b, self.b_sum = np.zeros(K), np.zeros(K)
         if problem.fit_intercept:
-            self.b = Softmax().optimal_constant(problem.y, problem.p, K)
+            self.b = Softmax(K).optimal_constant(problem.y, problem.p)
         self.averaged, self.batches, self.goal = 0.0, 0.0, 0.0
 
     @property

@@ -1,0 +1,117 @@
+"""Piecewise linear losses of K scores: the multiclass hinge and perceptron losses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.optimize import linprog
+
+from certifit._types import Array
+from certifit.evaluation.losses.base import Loss
+from certifit.evaluation.losses.softmax import class_count, own_score
+
+__all__ = ["MulticlassHinge", "MulticlassPerceptron"]
+
+
+class MulticlassHinge(Loss):
+    """ℓ(y, f) = max_k (Δ(y, k) + f_k − f_y) for class numbers y and scores f of shape (n, K).
+
+    The score of the true class should exceed that of class k by Δ(y, k): 1 for every other class, or what the cost matrix says
+    (Crammer and Singer 2001; Tsochantaridis et al. 2005).
+
+    Parameters
+    ----------
+    costs : array of shape (K, K) or None, default=None
+        Δ, zero on the diagonal and not negative; None means 1 for every mistake.
+    n_classes : int or None, default=None
+        K; None reads it off the targets.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit.losses import MulticlassHinge
+    >>> MulticlassHinge().value(np.array([0, 1]), np.array([[2.0, 0.0, 0.5], [0.0, 0.5, 1.0]]))
+    array([0. , 1.5])
+    """
+
+    name = "multiclass_hinge"
+    task = "multiclass"
+    coupled = True
+    shift_invariant = True
+
+    def __init__(self, costs: Any = None, n_classes: int | None = None) -> None:
+        self.costs, self.n_classes = costs, n_classes
+        if costs is not None:
+            table = np.asarray(costs, dtype=np.float64)
+            if table.ndim != 2 or table.shape[0] != table.shape[1] or np.diag(table).any() or not (table >= 0).all():
+                raise ValueError(f"costs must be a square table >= 0 with zeros on its diagonal; got {costs!r}.")
+
+    def n_scores(self, y: Array) -> int:
+        return class_count(y, self.n_classes if self.costs is None else len(self.costs))
+
+    def _required(self, y: Array, K: int) -> Array:
+        """Δ(y, k), shape (n, K)."""
+        table = 1.0 - np.eye(K) if self.costs is None else np.asarray(self.costs, dtype=np.float64)
+        return np.asarray(table[y])
+
+    def value(self, y: Array, f: Array) -> Array:
+        return np.asarray((self._required(y, f.shape[1]) + f).max(axis=1) - own_score(y, f))
+
+    def derivative(self, y: Array, f: Array) -> Array:
+        rows, g = np.arange(y.shape[0]), np.zeros(f.shape)
+        g[rows, (self._required(y, f.shape[1]) + f).argmax(axis=1)] += 1.0
+        g[rows, y] -= 1.0
+        return g
+
+    def conjugate(self, y: Array, u: Array, start: Array | None = None) -> Array:
+        """−Σ_k π_k Δ(y, k) for π = u + indicator(y); infinity unless π is a probability."""
+        share = np.array(u, dtype=np.float64)
+        share[np.arange(y.shape[0]), y] += 1.0
+        feasible = (share.min(axis=1) >= 0) & (np.abs(u.sum(axis=1)) <= 1e-12 * u.shape[1])
+        return np.where(feasible, -(share * self._required(y, u.shape[1])).sum(axis=1), np.inf)
+
+    def dual_domain(self, y: Array) -> tuple[Array, Array]:
+        low = np.zeros((y.shape[0], self.n_scores(y)))
+        low[np.arange(y.shape[0]), y] = -1.0
+        return low, 1.0 + low
+
+    def optimal_constant(self, y: Array, weight: Array) -> Array:
+        """The linear program over the K scores: Σ_y share_y t_y with t_y ≥ Δ(y, k) + c_k − c_y."""
+        K = self.n_scores(y)
+        share, required = np.bincount(y, weights=weight, minlength=K), self._required(np.arange(K), K)
+        own, other = (index.ravel() for index in np.indices((K, K)))
+        rules = np.zeros((K * K, 2 * K))
+        every = np.arange(K * K)
+        rules[every, other] += 1.0
+        rules[every, own] -= 1.0
+        rules[every, K + own] = -1.0
+        goal = np.append(np.zeros(K), share / share.sum())
+        found = linprog(goal, rules, -required.ravel(), bounds=[(None, None)] * K + [(0.0, None)] * K)
+        best = np.asarray(found.x)[:K]
+        return np.asarray(best - best.mean())
+
+
+class MulticlassPerceptron(MulticlassHinge):
+    """ℓ(y, f) = max_k f_k − f_y: how far the highest score is above that of the true class.
+
+    Parameters
+    ----------
+    n_classes : int or None, default=None
+        K; None reads it off the targets.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit.losses import MulticlassPerceptron
+    >>> MulticlassPerceptron().value(np.array([0, 1]), np.array([[2.0, 0.0, 0.5], [0.0, 0.5, 1.0]]))
+    array([0. , 0.5])
+    """
+
+    name = "multiclass_perceptron"
+
+    def __init__(self, n_classes: int | None = None) -> None:
+        super().__init__(None, n_classes)
+
+    def _required(self, y: Array, K: int) -> Array:
+        return np.zeros((y.shape[0], K))
