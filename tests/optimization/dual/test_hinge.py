@@ -12,7 +12,7 @@ from certifit.optimization.dual.hinge import hinge_dual, multiclass_dual
 from certifit.optimization.newton.kinked import Kinks, solve_newton
 from certifit.optimization.objective.problem import Problem
 from certifit.optimization.objective.regularizer import Regularizer
-from certifit.optimization.stochastic.pegasos import pegasos
+from certifit.optimization.stochastic.pegasos import Pegasos
 from certifit.penalties import L2
 from certifit.progress import Progress
 
@@ -161,7 +161,7 @@ def test_pegasos_converges_and_its_gap_is_honest(average):
     problem = Problem(X, y, p, Hinge(), Regularizer.of(L2(), alpha, None, X.shape[1]), True)
     gaps = []
     for passes in (4, 64, 2048):
-        found = pegasos(problem, alpha, tol=0.0, max_iter=passes, seed=0, average=average, clock=Progress())
+        found = Pegasos(average=average)(problem, problem.start(), 0.0, passes, Progress())
         assert found.bound <= optimum + 1e-9 <= found.objective + 2e-9
         gaps.append(found.objective - found.bound)
     assert gaps[2] < 0.3 * gaps[0]
@@ -179,7 +179,8 @@ def test_pegasos_draws_rows_by_weight():
     def coefs(X, y, p):
         problem = Problem(X, y, p / p.sum(), Hinge(), Regularizer.of(L2(), 0.1, None, 2), True)
         steps = 6 * 30 * 2 // X.shape[0]
-        return np.array([pegasos(problem, 0.1, tol=0.0, max_iter=steps, seed=s, average=True).coef for s in range(150)])
+        runs = [Pegasos(seed, average=True)(problem, problem.start(), 0.0, steps, Progress()) for seed in range(150)]
+        return np.array([found.coef for found in runs])
 
     a, b = coefs(X, y, weight.astype(float)), coefs(X[again], y[again], np.ones(again.shape[0]))
     error = np.sqrt((a.var(axis=0) + b.var(axis=0)) / 150)

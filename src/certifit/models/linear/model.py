@@ -78,22 +78,22 @@ class BaseLinear(RegressorMixin, CertifiedEstimator):
     def _check_parameters(self) -> None:
         """Everything that can be wrong before any data is read."""
         check_parameters(self)
-        loss, penalty, _, constraint = self._objective()
-        check_solver(self._solver_options()[0], loss, penalty, constraint)
+        loss, penalty, alpha, constraint = self._objective()
+        check_solver(self._solver_options()[0], loss, penalty, alpha, constraint)
 
     def _fit_arrays(self, X: Matrix, y: Array, weight: Array) -> Any:
         """Fit validated data."""
         loss, penalty, alpha, constraint = self._objective()
         solver, tol, max_iter = self._solver_options()
         loss.check_target(y)
-        if not loss.smooth:  # the optimum of a piecewise linear objective need not be unique
+        regularizer = Regularizer.of(penalty, alpha, constraint, X.shape[1])
+        if not (loss.smooth or regularizer.strictly_convex):  # the optimum need not be unique
             expect_temporaries(8 * X.shape[0] * (3 * X.shape[1] + 50))
             X, y, weight = merge_rows(X, y, weight)
         with progress(getattr(self, "verbose", 0), type(self).__name__) as clock:
-            regularizer = Regularizer.of(penalty, alpha, constraint, X.shape[1])
             threads = n_threads(getattr(self, "n_jobs", None))
             problem = Problem(X, y, weight / weight.sum(), loss, regularizer, self.fit_intercept, threads)
-            solution, certificate = minimize(problem, solver, tol, max_iter, clock)
+            solution, certificate = minimize(problem, solver, tol, max_iter, clock, seed=self._seed())
         self._loss = loss
         self._keep(problem, solution, weight)
         self._infer(problem, solution, weight)
@@ -102,6 +102,10 @@ class BaseLinear(RegressorMixin, CertifiedEstimator):
 
     def _solver_options(self) -> tuple[Any, float, int]:
         return getattr(self, "solver", "auto"), float(self.tol), int(self.max_iter)
+
+    def _seed(self) -> int:
+        """Of solvers that draw."""
+        return 0
 
     def _keep(self, problem: Problem, solution: Solution, weight: Array) -> None:
         """Fitted attributes."""

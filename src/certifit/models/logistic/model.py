@@ -231,7 +231,9 @@ class LogisticRegression(Declared, BaseLogistic):
         self
         """
         penalty, fit_intercept, tol, max_iter, threads = self._parameters()
-        check_solver(self.solver, LogisticData(None, np.empty(0), np.empty(0), 2).loss, penalty, None)
+        check_solver(
+            self.solver, LogisticData(None, np.empty(0), np.empty(0), 2).loss, penalty, float(self.alpha), None
+        )
         data = self._data(X, y, sample_weight)
         check_multiclass(data.n_classes, penalty, self.solver)
         with progress(int(self.verbose), type(self).__name__) as clock:

@@ -8,7 +8,6 @@ The intercept b is not penalized. Dual: for θ_i in the slopes of the loss with 
 from __future__ import annotations
 
 import numbers
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, Matrix
 from certifit.certificate import Certificate
-from certifit.data.gate import check_xy
 from certifit.data.targets import check_labels
 from certifit.evaluation.losses import EpsilonInsensitive, Hinge, Loss, SquaredHinge
 from certifit.evaluation.losses.squared_epsilon import SquaredEpsilonInsensitive
@@ -25,9 +23,11 @@ from certifit.evaluation.penalties import L2, Constraint, Penalty
 from certifit.models.linear.classifier import LinearClassifier
 from certifit.models.linear.model import BaseLinear
 from certifit.models.margin.hard import NotSeparableError, hard_margin
-from certifit.models.margin.solve import KKT, Method, kkt_classes, minimize_svm
+from certifit.models.margin.kkt import KKT, kkt_classes
+from certifit.optimization.objective.dispatch import minimize
 from certifit.optimization.objective.problem import Problem, Solution
 from certifit.optimization.objective.regularizer import Regularizer
+from certifit.optimization.stochastic.pegasos import Pegasos
 from certifit.parameters import (
     ALPHA,
     CLASS_WEIGHT,
@@ -45,7 +45,8 @@ from certifit.parameters import (
     check_parameters,
 )
 from certifit.progress import Progress, progress
-from certifit.threads import n_threads, one_blas_thread
+from certifit.representation.design.rows import thin_products
+from certifit.threads import n_threads
 
 __all__ = ["LinearSVC", "LinearSVR", "NotSeparableError", "draw_seed"]
 
@@ -54,7 +55,6 @@ TUBES: dict[str, Any] = {
     "epsilon_insensitive": EpsilonInsensitive,
     "squared_epsilon_insensitive": SquaredEpsilonInsensitive,
 }
-THIN = 256  # columns up to which matrix products are not shared between threads
 
 
 class LinearSVC(Declared, LinearClassifier):
@@ -137,62 +137,60 @@ class LinearSVC(Declared, LinearClassifier):
         -------
         self
         """
-        alpha, method = self._check_parameters()
-        with _few_threads(X):
-            return self._fit(X, y, sample_weight, alpha, method)
-
-    def _fit(self, X: Any, y: Any, sample_weight: Any, alpha: float, method: Method) -> LinearSVC:
+        alpha, solver, seed = self._check_parameters()
+        tol, max_iter = float(self.tol), int(self.max_iter)
         X, codes, weight, self.classes_ = check_labels(self, X, y, sample_weight, self.class_weight)
         kept = _kept_rows(sample_weight, codes.shape[0])
         positives = [1] if self.classes_.shape[0] == 2 else range(self.classes_.shape[0])
-        with progress(self.verbose, "LinearSVC") as clock:
-            fits = [self._fit_one(X, codes == k, weight, alpha, method, clock) for k in positives]
+        fits = []
+        with thin_products(X), progress(self.verbose, "LinearSVC") as clock:
+            for k in positives:
+                sides = (codes == k).astype(np.float64)
+                if alpha == 0:
+                    fits.append(self._fit_hard(X, sides, tol, max_iter, clock))
+                else:
+                    problem = self._problem(X, sides, weight, alpha)
+                    solution, certificate = minimize(problem, solver, tol, max_iter, clock, seed=seed)
+                    fits.append((solution, certificate, *kkt_classes(problem, solution)))
         self._keep(fits, kept, X.dtype)
         note = f"The worst of {len(self.certificates_)} one-against-the-rest fits."
         self._certify(Certificate.worst(self.certificates_, note))
         return self
 
-    def _check_parameters(self) -> tuple[float, Method]:
+    def _check_parameters(self) -> tuple[float, Any, int]:
+        """alpha, the solver, and the seed of what it draws."""
         check_parameters(self)
         alpha, solver = float(self.alpha), self.solver
         if self.loss == "squared_hinge" and solver not in ("auto", "newton"):
             raise ValueError(f"solver={solver!r} needs loss='hinge'; use solver='newton' for loss='squared_hinge'.")
         if alpha == 0 and solver not in ("auto", "interior_point"):
             raise ValueError(f"solver={solver!r} needs alpha > 0; the hard margin is found by 'interior_point'.")
-        return alpha, _method(self, solver, self.average)
+        seed = draw_seed(self.random_state)
+        if self.loss == "squared_hinge":
+            return alpha, "auto", seed  # Newton, with conjugate gradients when X is wide
+        return alpha, Pegasos(seed, self.average) if solver == "pegasos" else solver, seed
 
-    def _fit_one(
-        self, X: Matrix, positive: Array, weight: Array, alpha: float, method: Method, clock: Progress
-    ) -> tuple[Solution, Certificate, Array, Array]:
-        """One hyperplane: solution, certificate, θ and the classes of the rows."""
-        y, p = positive.astype(np.float64), weight / weight.sum()
-        if alpha == 0:
-            return self._fit_hard(X, y, method, clock)
+    def _problem(self, X: Matrix, y: Array, weight: Array, alpha: float) -> Problem:
+        """One hyperplane: mean loss + alpha·½‖w‖²."""
         regularizer = Regularizer.of(L2(), alpha, None, X.shape[1])
-        loss = LOSSES[self.loss]()
-        problem = Problem(X, y, p, loss, regularizer, bool(self.fit_intercept), n_threads(self.n_jobs))
-        solution, certificate = minimize_svm(problem, method, clock)
-        theta = solution.extra["theta"]
-        f = problem.scores(solution.coef, solution.intercept)
-        return solution, certificate, theta, kkt_classes(problem, f, theta)
+        loss, threads = LOSSES[self.loss](), n_threads(self.n_jobs)
+        return Problem(X, y, weight / weight.sum(), loss, regularizer, bool(self.fit_intercept), threads)
 
     def _fit_hard(
-        self, X: Matrix, y: Array, method: Method, clock: Progress
+        self, X: Matrix, y: Array, tol: float, max_iter: int, clock: Progress
     ) -> tuple[Solution, Certificate, Array, Array]:
-        found = hard_margin(
-            X, 2.0 * y - 1.0, fit_intercept=bool(self.fit_intercept), tol=method.tol, max_iter=method.max_iter
-        )
+        found = hard_margin(X, 2.0 * y - 1.0, fit_intercept=bool(self.fit_intercept), tol=tol, max_iter=max_iter)
         certificate = Certificate(
             "duality gap",
             objective=found.objective,
             bound=found.bound,
             scale=found.objective,
-            tol=method.tol,
+            tol=tol,
             iterations=found.iterations,
             seconds=clock.seconds,
             note="Hard margin: every row is on its side; the gap is relative to the optimum.",
         )
-        solution = Solution(found.coef, found.intercept, found.iterations, "interior_point")
+        solution = Solution(found.coef, found.intercept, found.iterations, "interior_point", dual=found.theta)
         # There is no upper limit for the multipliers: a row supports the street or it does not.
         supports = np.abs(found.theta) > 1e-6 * float(np.abs(found.theta).max(initial=0.0))
         return solution, certificate, found.theta, supports.astype(np.int8)
@@ -325,6 +323,13 @@ class LinearSVR(Declared, BaseLinear):
         if loss.smooth and self.solver not in ("auto", "newton"):
             raise ValueError(f"solver={self.solver!r} needs loss='epsilon_insensitive'; use solver='newton'.")
 
+    def _solver_options(self) -> tuple[Any, float, int]:
+        solver, tol, max_iter = super()._solver_options()
+        return "auto" if self.loss == "squared_epsilon_insensitive" else solver, tol, max_iter
+
+    def _seed(self) -> int:
+        return draw_seed(self.random_state)
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVR:
         """Fit the model.
 
@@ -341,33 +346,18 @@ class LinearSVR(Declared, BaseLinear):
         -------
         self
         """
-        self._check_parameters()
-        with _few_threads(X):
-            return self._fit(X, y, sample_weight)
-
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> LinearSVR:
-        method = _method(self, self.solver, False)
-        X, y, weight = check_xy(self, X, y, sample_weight=sample_weight)
-        kept = _kept_rows(sample_weight, y.shape[0])
-        loss, penalty, alpha, _ = self._objective()
-        with progress(self.verbose, "LinearSVR") as clock:
-            regularizer = Regularizer.of(penalty, alpha, None, X.shape[1])
-            threads = n_threads(self.n_jobs)
-            problem = Problem(X, y, weight / weight.sum(), loss, regularizer, bool(self.fit_intercept), threads)
-            solution, certificate = minimize_svm(problem, method, clock)
-        self._loss = loss
-        self.coef_ = solution.coef.astype(X.dtype)
-        self.intercept_ = float(solution.intercept)
-        self.n_iter_, self.solver_ = max(1, solution.iterations), solution.solver
-        theta = solution.extra["theta"]
-        self.dual_coef_, self._kkt = np.zeros(kept.shape[0]), np.zeros(kept.shape[0], dtype=np.int8)
-        self.dual_coef_[kept] = theta
-        with np.errstate(over="ignore", invalid="ignore"):
-            f = problem.scores(solution.coef, solution.intercept)
-            self._kkt[kept] = kkt_classes(problem, f, theta)
-        self.support_ = np.flatnonzero(self._kkt)
-        self._certify(certificate)
+        self.dual_coef_: Array
+        self._kkt: Array
+        super().fit(X, y, sample_weight)
+        kept = _kept_rows(sample_weight, self.dual_coef_.shape[0])
+        theta, kkt = np.zeros(kept.shape[0]), np.zeros(kept.shape[0], dtype=np.int8)
+        theta[kept], kkt[kept] = self.dual_coef_, self._kkt
+        self.dual_coef_, self._kkt, self.support_ = theta, kkt, np.flatnonzero(kkt)
         return self
+
+    def _keep(self, problem: Problem, solution: Solution, weight: Array) -> None:
+        super()._keep(problem, solution, weight)
+        self.dual_coef_, self._kkt = kkt_classes(problem, solution)
 
     @property
     def kkt_(self) -> Array:
@@ -376,19 +366,9 @@ class LinearSVR(Declared, BaseLinear):
         return np.asarray(KKT[self._kkt])
 
 
-def _few_threads(X: Any) -> AbstractContextManager[None]:
-    """One thread for products with few columns: sharing them takes several times their own time."""
-    shape: tuple[int, ...] = getattr(X, "shape", ())
-    return one_blas_thread() if len(shape) == 2 and shape[1] <= THIN else nullcontext()
-
-
 def draw_seed(random_state: Any) -> int:
     """A seed of the native kernels."""
     return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
-
-
-def _method(estimator: Any, solver: str, average: bool) -> Method:
-    return Method(solver, float(estimator.tol), int(estimator.max_iter), draw_seed(estimator.random_state), average)
 
 
 def _kept_rows(sample_weight: Any, n: int) -> Array:

@@ -6,8 +6,11 @@ before any data is read. `minimize` runs the chosen one; ``"auto"`` reads the ta
     loss               no penalty / L2            L1, elastic net, Lq, box      balls
     squared            closed form                coordinate descent            multiplier over the same
     smooth             Newton (CG when wide)      prox-Newton                   multiplier over the same
-    piecewise linear   interior point             interior point (a sequence    interior point
-                                                  of them for Lq)
+    piecewise linear   tall: Newton on            interior point (a sequence    interior point
+                       multipliers; sparse or     of them for Lq)
+                       wide: dual descent; small
+                       or no penalty: interior
+                       point
     any other pair     prox-Newton (accelerated proximal gradient when wide), after smoothing a loss that has kinks
 """
 
@@ -22,21 +25,27 @@ import numpy as np
 from certifit._types import Array, is_sparse
 from certifit.certificate import Certificate
 from certifit.evaluation.constraints.convex import Ball
-from certifit.evaluation.losses import Loss, Squared
-from certifit.evaluation.penalties import Constraint, L1Ball, Penalty
+from certifit.evaluation.losses import Hinge, Loss, Squared
+from certifit.evaluation.penalties import Constraint, NoPenalty, Penalty
 from certifit.optimization.closed_form.least_squares import solve_least_squares
 from certifit.optimization.coordinate import descent as coordinate
 from certifit.optimization.first_order.descent import GradientDescent
 from certifit.optimization.first_order.proximal import proximal_gradient
-from certifit.optimization.interior_point.sequential import sequential
-from certifit.optimization.interior_point.solve import solve_polyhedral
 from certifit.optimization.newton.proximal import prox_newton
 from certifit.optimization.newton.smooth import newton, newton_cg
 from certifit.optimization.newton.smoothing import solve_smoothed
 from certifit.optimization.objective.ivanov import solve_on_ball
+from certifit.optimization.objective.piecewise import (
+    DualDescent,
+    choose_kinked,
+    interior_point,
+    kinked_newton,
+    sequence,
+)
 from certifit.optimization.objective.problem import Problem, Solution, dual_bound
 from certifit.optimization.objective.regularizer import kernel_penalty
 from certifit.optimization.objective.units import condition, is_extreme
+from certifit.optimization.stochastic.pegasos import Pegasos
 from certifit.progress import Progress
 
 __all__ = ["SOLVERS", "Solver", "check_solver", "minimize"]
@@ -72,12 +81,29 @@ def _width(penalty: Penalty) -> int:
     return 1 if penalty.weights is None else int(penalty.weights.shape[0])
 
 
+def _strong(penalty: Penalty) -> bool:
+    """Whether the penalty is L2 alone, and holds every coefficient."""
+    parts = penalty.elastic(_width(penalty))
+    return parts is not None and not parts[0].any() and bool((parts[1] > 0).all())
+
+
+def _kinked(loss: Loss) -> bool:
+    return loss.hinge_terms(np.ones(1)) is not None
+
+
 SQUARED = (lambda loss, penalty, constraint: isinstance(loss, Squared), "it needs the squared loss")
 SMOOTH = (lambda loss, penalty, constraint: loss.smooth, "it needs a smooth loss")
-KINKED = (
-    lambda loss, penalty, constraint: loss.hinge_terms(np.ones(1)) is not None,
-    "it needs a piecewise linear loss",
+KINKED = (lambda loss, penalty, constraint: _kinked(loss), "it needs a piecewise linear loss")
+HINGE = (lambda loss, penalty, constraint: type(loss) is Hinge, "it needs the hinge loss")
+CURVED = (
+    lambda loss, penalty, constraint: loss.smooth or (_kinked(loss) and _strong(penalty)),
+    "it needs a smooth loss, or a piecewise linear one with alpha > 0 and an L2 penalty on every coefficient",
 )
+STRONG = (
+    lambda loss, penalty, constraint: _strong(penalty),
+    "it needs alpha > 0 and an L2 penalty on every coefficient",
+)
+EVEN = (lambda loss, penalty, constraint: penalty.weights is None, "it needs one strength for all coefficients")
 RIDGE_ONLY = (
     lambda loss, penalty, constraint: _elastic(penalty) and not penalty.elastic(_width(penalty))[0].any(),  # type: ignore[index]
     "it needs no penalty or an L2 penalty",
@@ -89,7 +115,10 @@ SEPARABLE = (
     ),
     "it needs an L1, L2, elastic-net or Lq penalty and no ball constraint",
 )
-POWER = (lambda loss, penalty, constraint: penalty.power(_width(penalty)) is not None, "it needs an Lq penalty")
+POWER = (
+    lambda loss, penalty, constraint: isinstance(penalty, NoPenalty) or penalty.power(_width(penalty)) is not None,
+    "it needs an Lq penalty",
+)
 FREE = (lambda loss, penalty, constraint: constraint is None, "it takes no constraint")
 ON_BALL = (lambda loss, penalty, constraint: isinstance(constraint, Ball), "it needs an L1Ball or L2Ball constraint")
 
@@ -117,7 +146,7 @@ def _closed_form(problem: Problem, start: Point, tol: float, max_iter: int, cloc
         result.objective,
         "closed form",
         result.note,
-        {"closed_form": result},
+        extra={"closed_form": result},
     )
 
 
@@ -137,27 +166,9 @@ def _coordinate(problem: Problem, start: Point, tol: float, max_iter: int, clock
     return Solution(result.coef, result.intercept, result.iterations, "coordinate", bound, result.objective)
 
 
-def _interior_point(problem: Problem, start: Point, tol: float, max_iter: int, clock: Progress) -> Solution:
-    terms, parts = problem.loss.hinge_terms(problem.y), problem.regularizer.elastic()
-    assert terms is not None
-    assert parts is not None
-    ball, (lower, upper) = problem.regularizer.ball, problem.regularizer.bounds()
-    result = solve_polyhedral(
-        problem.X,
-        terms,
-        problem.p,
-        l1=parts[0],
-        l2=parts[1],
-        lower=lower,
-        upper=upper,
-        ball=None if ball is None else ("l1" if isinstance(ball, L1Ball) else "l2", ball.radius),
-        fit_intercept=problem.fit_intercept,
-        tol=tol,
-        max_iter=max_iter,
-        threads=problem.threads,
-    )
-    note = "" if result.status == "optimal" else result.message
-    return Solution(result.coef, result.intercept, result.iterations, "interior_point", result.bound, note=note)
+def _newton(problem: Problem, start: Point, tol: float, max_iter: int, clock: Progress) -> Solution:
+    run = newton if problem.loss.smooth else kinked_newton
+    return run(problem, start, tol, max_iter, clock)
 
 
 def _multiplier(problem: Problem, start: Point, tol: float, max_iter: int, clock: Progress) -> Solution:
@@ -173,24 +184,30 @@ SOLVERS: dict[str, Solver] = {
     for solver in (
         Solver("closed_form", _closed_form, _needs(SQUARED, RIDGE_ONLY, FREE)),
         Solver("coordinate", _coordinate, _needs(SQUARED, SEPARABLE)),
-        Solver("newton", newton, _needs(SMOOTH, RIDGE_ONLY, FREE)),
+        Solver("newton", _newton, _needs(CURVED, RIDGE_ONLY, FREE)),
         Solver("newton_cg", newton_cg, _needs(SMOOTH, RIDGE_ONLY, FREE)),
         Solver("prox_newton", prox_newton, _needs(SMOOTH)),
         Solver("proximal", proximal_gradient, _needs(SMOOTH)),
         Solver("gradient", GradientDescent(), _needs(SMOOTH)),
-        Solver("interior_point", _interior_point, _needs(KINKED, ELASTIC)),
+        Solver("interior_point", interior_point, _needs(KINKED, ELASTIC)),
+        Solver("dual", DualDescent(), _needs(KINKED, STRONG, FREE)),
+        Solver("pegasos", Pegasos(), _needs(HINGE, STRONG, EVEN, FREE)),
         Solver("multiplier", _multiplier, _needs(SMOOTH, ELASTIC, ON_BALL)),
-        Solver("sequential", sequential, _needs(KINKED, POWER)),
+        Solver("sequential", sequence, _needs(KINKED, POWER)),
         Solver("smoothing", _smoothing, _needs(KINKED)),
     )
 }
 
 
-def check_solver(solver: Any, loss: Loss, penalty: Penalty, constraint: Constraint | None) -> None:
+OBJECTS: dict[type, str] = {GradientDescent: "gradient", Pegasos: "pegasos", DualDescent: "dual"}
+"""Solvers with options of their own, given as an object instead of a name."""
+
+
+def check_solver(solver: Any, loss: Loss, penalty: Penalty, alpha: float, constraint: Constraint | None) -> None:
     """Raise before any data is read if the solver cannot minimize this objective."""
-    if isinstance(solver, GradientDescent):
-        solver = "gradient"
-    fitting = [name for name, s in SOLVERS.items() if not s.refuses(loss, penalty, constraint)]
+    solver = OBJECTS.get(type(solver), solver)
+    active = penalty if alpha > 0 else NoPenalty()
+    fitting = [name for name, s in SOLVERS.items() if not s.refuses(loss, active, constraint)]
     listed = ", ".join(repr(name) for name in fitting)
     if not fitting:
         raise ValueError(
@@ -203,11 +220,11 @@ def check_solver(solver: Any, loss: Loss, penalty: Penalty, constraint: Constrai
             f"solver must be 'auto', one of {', '.join(repr(name) for name in SOLVERS)}, or a GradientDescent; "
             f"got {solver!r}."
         )
-    reason = SOLVERS[solver].refuses(loss, penalty, constraint)
+    reason = SOLVERS[solver].refuses(loss, active, constraint)
     if reason:
         raise ValueError(
-            f"solver={solver!r} cannot minimize {loss!r} with {penalty!r} and constraint {constraint!r}: {reason}. "
-            f"Solvers that can: 'auto', {listed}."
+            f"solver={solver!r} cannot minimize {loss!r} with {penalty!r} (alpha={alpha:g}) and constraint "
+            f"{constraint!r}: {reason}. Solvers that can: 'auto', {listed}."
         )
 
 
@@ -216,7 +233,7 @@ def choose(problem: Problem) -> str:
     loss, regularizer = problem.loss, problem.regularizer
     elastic = regularizer.elastic() is not None
     if not loss.smooth:
-        return "interior_point" if elastic else "sequential" if regularizer.power() is not None else "smoothing"
+        return choose_kinked(problem) if elastic else "sequential" if regularizer.power() is not None else "smoothing"
     if regularizer.ball is not None and elastic:
         return "multiplier"
     if regularizer.smooth() is not None:
@@ -234,17 +251,28 @@ def _auto(problem: Problem, start: Point, tol: float, max_iter: int, clock: Prog
     return SOLVERS[choose(problem)].run(problem, start, tol, max_iter, clock)
 
 
+def _run(problem: Problem, solver: Any, seed: int) -> Run:
+    """The solver by its name, by itself, or as the problem wants it; with the seed where it draws."""
+    if not isinstance(solver, str):
+        return solver  # type: ignore[no-any-return]
+    run = SOLVERS[choose(problem) if solver == "auto" else solver].run
+    return replace(run, seed=seed) if isinstance(run, (DualDescent, Pegasos)) else run
+
+
 def minimize(
-    problem: Problem, solver: Any, tol: float, max_iter: int, clock: Progress, start: Point | None = None
+    problem: Problem,
+    solver: Any,
+    tol: float,
+    max_iter: int,
+    clock: Progress,
+    start: Point | None = None,
+    *,
+    seed: int = 0,
 ) -> tuple[Solution, Certificate]:
     """Minimize to the relative gap `tol` and prove how well it went.
 
-    Data of extreme magnitude is brought to ordinary units first.
+    Data of extreme magnitude is brought to ordinary units first. The seed is for solvers that draw.
     """
-    if isinstance(solver, GradientDescent):
-        run: Run = solver
-    else:
-        run = _auto if solver == "auto" else SOLVERS[solver].run
     if _constant_is_perfect(problem):
         solution = Solution(np.zeros(problem.shape[1]), problem.constant, 1, "constant", kind="closed form")
         value = problem.risk(np.full(problem.y.shape, problem.constant))  # zero up to rounding
@@ -252,10 +280,12 @@ def minimize(
                                      seconds=clock.seconds, note="A constant fits the target perfectly.")  # fmt: skip
     with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
         if not is_extreme(problem):
+            run = _run(problem, solver, seed)
             solution = run(problem, start or problem.start(), tol * problem.scale, max_iter, clock)
             if np.isfinite(solution.coef).all() and np.isfinite(solution.intercept):
                 return certify(problem, solution, tol, clock)
         conditioned, units = condition(problem)
+        run = _run(conditioned, solver, seed)
         solution = run(conditioned, conditioned.start(), tol * conditioned.scale, max_iter, clock)
         solution, certificate = certify(conditioned, solution, tol, clock)
         return units.restore(solution, certificate)

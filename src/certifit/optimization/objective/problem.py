@@ -103,6 +103,8 @@ class Solution:
     """The value at the point, if the solver knows it in double precision."""
     kind: str = "duality gap"
     note: str = ""
+    dual: Array | None = None
+    """θ, the slope of each row's loss at the dual point behind the bound, from solvers that keep one."""
     extra: dict[str, Any] = field(default_factory=dict)
 
 

@@ -86,6 +86,12 @@ class Regularizer:
             return None
         return parts[1]
 
+    @property
+    def strictly_convex(self) -> bool:
+        """Whether an L2 part holds every coefficient, so that the best coefficients are unique."""
+        parts = self.elastic()
+        return parts is not None and bool((parts[1] > 0).all())
+
     def conjugate_domain(self) -> tuple[Array, Array]:
         """Interval of each v_j on which R* is finite (for separable R; a ball makes it finite everywhere)."""
         low, high = np.full(self.d, -np.inf), np.full(self.d, np.inf)

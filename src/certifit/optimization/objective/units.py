@@ -39,8 +39,10 @@ class Units:
             intercept = solution.intercept * self.target
             if self.center.any():
                 intercept -= float(self.center @ coef)
+            # A slope is a loss over a score.
+            dual = None if solution.dual is None else solution.dual * (self.factor / self.target)
         return (
-            replace(solution, coef=coef, intercept=intercept, extra={}),
+            replace(solution, coef=coef, intercept=intercept, dual=dual, extra={}),
             certificate.rescaled(self.factor),
         )
 

@@ -23,7 +23,7 @@ from certifit.optimization.objective.problem import Problem, Solution
 from certifit.progress import Progress
 from certifit.representation.design.products import matvec, rmatvec
 
-__all__ = ["pegasos"]
+__all__ = ["Pegasos"]
 
 
 @dataclass
@@ -48,74 +48,80 @@ class _Run:
         return (harmonic * self.V - self.U) / (alpha * steps), (harmonic * self.count - self.early) / steps
 
 
-def pegasos(
-    problem: Problem,
-    alpha: float,
-    *,
-    tol: float,
-    max_iter: int,
-    seed: int,
-    average: bool = False,
-    clock: Progress | None = None,
-) -> Solution:
-    """Run Pegasos on a hinge problem until the gap is below tol, or for max_iter · n steps.
+@dataclass(frozen=True)
+class Pegasos:
+    """Steps until the gap is below tol, or for max_iter · n steps.
 
     Parameters
     ----------
-    problem : Problem
-        With the hinge loss; its penalty is alpha·½‖w‖².
-    alpha : float
-        λ of the steps, > 0.
-    tol : float
-        Absolute duality gap, checked after 1, 2, 4, … passes.
-    max_iter : int
-        Most passes of n steps.
-    seed : int
+    seed : int, default=0
         Of the draws.
-    average : bool
+    average : bool, default=False
         Return the mean of all iterates instead of the last.
-    clock : Progress, optional
 
-    Returns
-    -------
-    Solution
-        The best point and the best bound that were seen; ``extra["theta"]`` holds the slopes behind the bound.
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit import LinearModel
+    >>> X, y = np.array([[0.0], [1.0], [3.0], [4.0]]), np.array([0.0, 0.0, 1.0, 1.0])
+    >>> model = LinearModel("hinge", alpha=0.1, solver=Pegasos(average=True), tol=0.05, max_iter=4096).fit(X, y)
+    >>> model.solver_, model.certificate_.certified
+    ('pegasos', True)
     """
-    (n, d), p = problem.shape, problem.p
-    terms = problem.loss.hinge_terms(problem.y)
-    assert terms is not None
-    rows, sign = row_matrix(problem.X), 2.0 * problem.y - 1.0
-    draw, share = np.random.default_rng(seed), np.cumsum(p) / float(np.sum(p))
-    run = _Run.start(n, d, problem.constant)
-    best = Solution(np.zeros(d), problem.constant, 0, "pegasos", -np.inf, np.inf)
-    theta = np.zeros(n)
-    check, done = 1, 0
-    while done < max_iter:
-        for _ in range(min(check, max_iter) - done):
-            drawn = np.searchsorted(share, draw.random(n), side="right").clip(max=n - 1)
-            run.position = native.pegasos(
-                rows, sign, drawn.astype(np.int64), alpha, problem.fit_intercept,
-                run.V, run.U, run.count, run.early, run.position,
-            )  # fmt: skip
-        done = min(check, max_iter)
-        check *= 2
-        w, added = run.point(alpha, average)
-        f = matvec(problem.X, w, exact=True)
-        b = best_intercept(terms, p, f) if problem.fit_intercept else 0.0
-        objective = problem.risk(f + b) + 0.5 * alpha * float(w @ w)
-        slopes = _balanced(-sign * np.clip(added / p, 0.0, 1.0), p, problem.fit_intercept)
-        pull = rmatvec(problem.X, p * slopes, exact=True)
-        bound = -float(p @ problem.loss.conjugate(problem.y, slopes)) - 0.5 * float(pull @ pull) / alpha
-        if bound > best.bound:
-            theta = slopes
-        if objective >= best.objective:
-            w, b, objective = best.coef, best.intercept, best.objective
-        best = Solution(w, b, done, "pegasos", max(bound, best.bound), objective, extra={"theta": theta})
-        if clock is not None:
+
+    seed: int = 0
+    average: bool = False
+
+    def __call__(
+        self, problem: Problem, start: tuple[Array, float], tol: float, max_iter: int, clock: Progress
+    ) -> Solution:
+        """The best point and the best bound that were seen; the gap is looked at after 1, 2, 4, … passes."""
+        (n, d), p, alpha = problem.shape, problem.p, _strength(problem)
+        terms = problem.loss.hinge_terms(problem.y)
+        assert terms is not None
+        rows, sign = row_matrix(problem.X), 2.0 * problem.y - 1.0
+        draw, share = np.random.default_rng(self.seed), np.cumsum(p) / float(np.sum(p))
+        run = _Run.start(n, d, problem.constant)
+        best = Solution(np.zeros(d), problem.constant, 0, "pegasos", -np.inf, np.inf)
+        theta = np.zeros(n)
+        check, done = 1, 0
+        while done < max_iter:
+            for _ in range(min(check, max_iter) - done):
+                drawn = np.searchsorted(share, draw.random(n), side="right").clip(max=n - 1)
+                run.position = native.pegasos(
+                    rows, sign, drawn.astype(np.int64), alpha, problem.fit_intercept,
+                    run.V, run.U, run.count, run.early, run.position,
+                )  # fmt: skip
+            done = min(check, max_iter)
+            check *= 2
+            w, added = run.point(alpha, self.average)
+            f = matvec(problem.X, w, exact=True)
+            b = best_intercept(terms, p, f) if problem.fit_intercept else 0.0
+            objective = problem.risk(f + b) + 0.5 * alpha * float(w @ w)
+            slopes = _balanced(-sign * np.clip(added / p, 0.0, 1.0), p, problem.fit_intercept)
+            pull = rmatvec(problem.X, p * slopes, exact=True)
+            bound = -float(p @ problem.loss.conjugate(problem.y, slopes)) - 0.5 * float(pull @ pull) / alpha
+            if bound > best.bound:
+                theta = slopes
+            if objective >= best.objective:
+                w, b, objective = best.coef, best.intercept, best.objective
+            best = Solution(w, b, done, "pegasos", max(bound, best.bound), objective, dual=theta)
             clock.update(done, max_iter, (best.objective - best.bound) / max(problem.scale, 1e-300))
-        if best.objective - best.bound <= tol:
-            break
-    return best
+            if best.objective - best.bound <= tol:
+                break
+        return best
+
+
+def _strength(problem: Problem) -> float:
+    """λ; the steps know one for all columns."""
+    l2 = problem.regularizer.smooth()
+    assert l2 is not None
+    alpha = float(l2.max(initial=0.0)) or 1.0
+    if (l2 != alpha).any():
+        raise ValueError(
+            "solver='pegasos' cannot take X of such extreme magnitude: scale its columns, or use solver='auto'."
+        )
+    return alpha
 
 
 def _balanced(theta: Array, p: Array, intercept: bool) -> Array:

@@ -1,0 +1,40 @@
+"""Which rows hold a margin in place: the classes of the Karush-Kuhn-Tucker conditions.
+
+θ_i = 0                 free: the row could be left out
+θ_i between limits      the score is on a kink of the loss
+θ_i at a limit          bound: beyond the kink
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from certifit._types import Array
+from certifit.optimization.newton.kinked import Kinks
+from certifit.optimization.objective.problem import Problem, Solution
+
+__all__ = ["KKT", "kkt_classes"]
+
+KKT = np.array(["free", "margin", "bound"])
+
+
+def kkt_classes(problem: Problem, solution: Solution) -> tuple[Array, Array]:
+    """The slope θ of each row's loss, and the class of each row, a number into `KKT`.
+
+    A solver leaves both θ and the distance to the kink a little off; at the optimum one of them vanishes, so the
+    larger one decides, the distance in units of the typical loss.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        f = problem.scores(solution.coef, solution.intercept, exact=True)
+        theta = problem.loss.derivative(problem.y, f) if solution.dual is None else solution.dual
+        terms = problem.loss.hinge_terms(problem.y)
+        if terms is None:  # squared losses have no bound: every row with a loss supports
+            return theta, (theta != 0).astype(np.int8)
+        kinks = Kinks.of(terms, problem.p)
+        size = np.abs(theta)
+        room = np.where(theta > 0, kinks.high, kinks.low) - size
+        far = kinks.distance(f) / max(problem.scale, 1e-300)
+        flat = (f <= kinks.upper) & (f >= kinks.lower)
+        free = (size == 0) | (flat & (size <= far))
+        bound = (room <= 0) | (~flat & (room <= far))
+        return theta, np.where(free, 0, np.where(bound, 2, 1)).astype(np.int8)

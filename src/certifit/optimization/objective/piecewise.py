@@ -1,0 +1,180 @@
+"""The solvers of piecewise linear losses, as the dispatcher calls them.
+
+    minimize over w, b    Σ p_i ℓ_i(x_i·w + b) + R(w),      ℓ_i(f) = high_i·max(f − upper_i, 0) + low_i·max(lower_i − f, 0)
+
+interior point      any elastic-net penalty, box or ball; a small problem with an L2 penalty is polished onto the kinks
+Newton              the method of multipliers, for tall dense X with an L2 penalty; the interior point for more digits
+dual descent        one row after the other, for sparse and wide X with an L2 penalty
+Pegasos             stochastic subgradient steps for the hinge loss, by name only
+
+Every one returns its dual point θ, the slope of each loss: `Solution.dual`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse as sp
+
+from certifit._types import Array, is_sparse
+from certifit.evaluation.losses.terms import TwoSidedHinge
+from certifit.evaluation.penalties import L1Ball
+from certifit.optimization.dual.hinge import best_intercept, hinge_dual
+from certifit.optimization.interior_point.sequential import sequential
+from certifit.optimization.interior_point.solve import solve_polyhedral
+from certifit.optimization.newton.kinked import ROWS_PER_COLUMN, SMALLEST_SAMPLE, Kinks, polish, solve_newton
+from certifit.optimization.objective.problem import Problem, Solution
+from certifit.progress import Progress
+from certifit.threads import one_blas_thread
+
+__all__ = ["DualDescent", "choose_kinked", "interior_point", "kinked_newton", "sequence", "strong"]
+
+Point = tuple[Array, float]
+SMALL = 1 << 20  # entries of X up to which a fit is polished, and a sparse X is made dense
+INTERIOR_WORK = 2e10  # n·d·min(n, d) up to which second-order methods beat dual coordinate descent
+ORDINARY = (1e-30, 1e30)  # strengths of an L2 penalty beside which squares of ordinary columns do not vanish
+
+
+def strong(problem: Problem) -> Array | None:
+    """The strengths l2 of R(w) = ½ Σ l2_j w_j², if all are positive: what the dual methods divide by."""
+    return problem.regularizer.smooth() if problem.regularizer.strictly_convex else None
+
+
+def choose_kinked(problem: Problem) -> str:
+    """Which solver ``"auto"`` stands for when the loss is piecewise linear and the penalty an elastic net."""
+    (n, d), l2 = problem.shape, strong(problem)
+    # Only the interior point rescales by itself: the others would see penalties that vanish or explode.
+    if l2 is None or not (ORDINARY[0] < float(l2.min(initial=1.0)) and float(l2.max(initial=1.0)) < ORDINARY[1]):
+        return "interior_point"
+    if is_sparse(problem.X) and n * d > SMALL:
+        return "dual"
+    if n >= 3 * max(SMALLEST_SAMPLE, ROWS_PER_COLUMN * d):
+        return "newton"
+    return "interior_point" if float(n) * d * min(n, d) <= INTERIOR_WORK else "dual"
+
+
+def _terms(problem: Problem) -> TwoSidedHinge:
+    terms = problem.loss.hinge_terms(problem.y)
+    assert terms is not None  # the dispatcher sends no other loss here
+    return terms
+
+
+def interior_point(problem: Problem, start: Point, tol: float, max_iter: int, clock: Progress) -> Solution:
+    """Some 25 iterations of O(n d²), to any precision."""
+    parts, l2 = problem.regularizer.elastic(), strong(problem)
+    assert parts is not None
+    X, (n, d) = problem.X, problem.shape
+    # A small problem with one solution costs nothing to solve to the last digits, and then does not depend on the order
+    # of its rows.
+    small = l2 is not None and n * d <= SMALL
+    if small and is_sparse(X):
+        X = X.toarray()
+    ball, (lower, upper) = problem.regularizer.ball, problem.regularizer.bounds()
+    found = solve_polyhedral(
+        X,
+        _terms(problem),
+        problem.p,
+        l1=parts[0],
+        l2=parts[1],
+        lower=lower,
+        upper=upper,
+        ball=None if ball is None else ("l1" if isinstance(ball, L1Ball) else "l2", ball.radius),
+        fit_intercept=problem.fit_intercept,
+        tol=min(tol, 1e-10 * problem.scale) if small else tol,
+        max_iter=max_iter,
+        threads=problem.threads,
+    )
+    w, b, objective = found.coef, found.intercept, np.nan
+    if small and l2 is not None and np.isfinite(found.objective) and np.isfinite(w).all():
+        w, b, objective = _polished(problem, np.asarray(X, dtype=np.float64), w, b, found.theta, l2)
+    note = "" if found.gap <= tol or found.status == "optimal" else found.message
+    return Solution(
+        w, b, found.iterations, "interior_point", found.bound, objective, note=note, dual=found.theta
+    )  # fmt: skip
+
+
+def _polished(problem: Problem, A: Array, w: Array, b: float, theta: Array, l2: Array) -> tuple[Array, float, float]:
+    """The best of the given point, the point on the kinks, and its best intercept."""
+    terms = _terms(problem)
+    kinks = Kinks.of(terms, problem.p)
+
+    def objective(w: Array, b: float) -> float:
+        return kinks.value(A @ w + b) + 0.5 * float(l2 @ (w * w))
+
+    best = objective(w, b)
+    unit = max(problem.scale, 1e-300)
+    fine, shift = polish(A, kinks, l2, w, b, theta, fit_intercept=problem.fit_intercept, unit=unit)
+    rounding = 1e-13 * problem.scale
+    if np.isfinite(fine).all() and objective(fine, shift) <= best + rounding:
+        w, b, best = fine, shift, objective(fine, shift)
+    if problem.fit_intercept:
+        middle = best_intercept(terms, problem.p, A @ w)
+        if objective(w, middle) <= best + rounding:
+            b, best = middle, objective(w, middle)
+    return w, b, best
+
+
+def kinked_newton(problem: Problem, start: Point, tol: float, max_iter: int, clock: Progress) -> Solution:
+    """Newton steps on the method of multipliers; where the ramp cannot get narrow enough, the interior point."""
+    l2 = strong(problem)
+    assert l2 is not None
+    X = problem.X.toarray() if is_sparse(problem.X) else problem.X
+    unit = max(problem.scale, 1e-300)
+    # One thread: these products are too thin to share, and handing them around takes several times their own time.
+    with one_blas_thread():
+        found = solve_newton(
+            X,
+            Kinks.of(_terms(problem), problem.p),
+            l2,
+            fit_intercept=problem.fit_intercept,
+            unit=unit,
+            tol=tol,
+            max_iter=max_iter,
+            clock=clock,
+            scale=unit,
+        )
+    if found.objective - found.bound > tol and found.iterations < max_iter:
+        return interior_point(replace(problem, X=X), start, tol, max_iter, clock)
+    return Solution(
+        found.coef, found.intercept, found.iterations, "newton", found.bound, found.objective, dual=found.theta
+    )
+
+
+@dataclass(frozen=True)
+class DualDescent:
+    """Coordinate descent in the dual; `seed` is that of the order in which rows are visited."""
+
+    seed: int = 0
+
+    def __call__(self, problem: Problem, start: Point, tol: float, max_iter: int, clock: Progress) -> Solution:
+        """Visit the rows until the gap is closed."""
+        l2 = strong(problem)
+        assert l2 is not None
+        alpha = float(l2.max(initial=0.0)) or 1.0
+        X, unit = problem.X, None
+        if (l2 != alpha).any():  # the kernel knows one penalty: columns of another size stand for another one
+            unit = np.sqrt(alpha / np.maximum(l2, 1e-300))
+            X = X @ sp.diags_array(unit) if is_sparse(X) else X * unit
+        found = hinge_dual(
+            X,
+            _terms(problem),
+            problem.p,
+            alpha=alpha,
+            fit_intercept=problem.fit_intercept,
+            intercept=problem.constant,
+            tol=tol,
+            max_iter=max_iter,
+            seed=self.seed,
+        )
+        coef, objective = (found.coef, found.objective) if unit is None else (found.coef * unit, np.nan)
+        return Solution(
+            coef, float(found.intercept), found.iterations, "dual", found.bound, objective, dual=found.theta
+        )
+
+
+def sequence(problem: Problem, start: Point, tol: float, max_iter: int, clock: Progress) -> Solution:
+    """A sequence of interior points for the Lq penalty; of strength zero, it has one member."""
+    if problem.regularizer.power() is None:
+        return replace(interior_point(problem, start, tol, max_iter, clock), solver="sequential")
+    return sequential(problem, start, tol, max_iter, clock)
