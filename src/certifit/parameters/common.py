@@ -14,8 +14,10 @@ __all__ = [
     "CV",
     "FIT_INTERCEPT",
     "L1_RATIO",
+    "LEARNING_RATE",
     "MAX_EPOCHS",
     "MAX_ITER",
+    "N_ESTIMATORS",
     "N_JOBS",
     "RANDOM_STATE",
     "SHUFFLE",
@@ -43,7 +45,7 @@ CLASS_WEIGHT = Parameter(
         'dict, "balanced" or None',
         wrong=("no such name", 3, {0: -1.0, 1: 1.0}, {0: np.nan, 1: 1.0}, {0: "a", 1: 1.0}, {7: 1.0}),
     ),
-    "Factor of the weights of each class.",
+    'Factor of the weights of each class; "balanced" makes all classes weigh the same.',
 )
 N_JOBS = Parameter(
     None,
@@ -59,4 +61,6 @@ VALIDATION_FRACTION = Parameter(
     Real(0, 1, open_low=True, open_high=True),
     "Share of the rows set aside; equal rows are on the same side.",
 )
+N_ESTIMATORS = Parameter(100, Integer(1), "Number of members.")
+LEARNING_RATE = Parameter(1.0, Real(0, open_low=True), "Factor of every term.")
 WARM_START = Parameter(False, Flag(), "Whether `fit` goes on from the last fit.")

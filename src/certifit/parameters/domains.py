@@ -401,9 +401,15 @@ class Any_(Domain):  # noqa: N801 - `Any` is taken
 class Given(Any_):
     """An array, a sequence or a mapping, of which only `fit` can judge more."""
 
+    def nonsense(self) -> list[Any]:
+        """Text, a number, and as given."""
+        return ["no such name", 3, *self.wrong]
+
     def refuses(self, value: Any) -> str | None:
         """Text and scalars."""
-        return None if isinstance(value, Iterable) and not isinstance(value, (str, bytes)) else self.words
+        if isinstance(value, Iterable) and not isinstance(value, (str, bytes)):
+            return None
+        return f"{'an' if self.words[0] in 'aeiou' else 'a'} {self.words}"
 
     def wrong_type(self, value: Any) -> bool:
         """All that is refused."""
@@ -445,6 +451,6 @@ class Either(Domain):
 
     def nonsense(self) -> list[Any]:
         """What no part takes and what only `fit` refuses, each once."""
-        values = [(value, isinstance(part, Any_)) for part in self.parts for value in part.nonsense()]
-        kept = {repr(value): value for value, by_fit in values if by_fit or self.refuses(value) is not None}
-        return list(kept.values())
+        by_fit = [value for part in self.parts if isinstance(part, Any_) for value in part.wrong]
+        values = [value for part in self.parts for value in part.nonsense() if self.refuses(value) is not None]
+        return list({repr(value): value for value in [*values, *by_fit]}.values())

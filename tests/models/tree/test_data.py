@@ -10,7 +10,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.inspection import permutation_importance
 
 import certifit
-from certifit.models.tree.model import columns as tree_columns
+from certifit.models.tree import columns as tree_columns
 from certifit.models.tree.model import growing as tree_growing
 
 MODELS = [

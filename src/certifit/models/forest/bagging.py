@@ -6,6 +6,8 @@ bag, OOB) test it.
 
 from __future__ import annotations
 
+import numbers
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
@@ -18,31 +20,16 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from certifit._types import Array
 from certifit.base import CertifiedEstimator
 from certifit.certificate import Certificate
-from certifit.data.gate import check_learner, check_real, check_x, check_xy, like_input
+from certifit.data.gate import check_x, check_xy, like_input
 from certifit.evaluation.risk.risk import clopper_pearson
 from certifit.models.forest.base import content_order
+from certifit.models.forest.parameters import BOOTSTRAP, DRAWS, OOB_SCORE, SHARE
 from certifit.models.tree.model import DecisionTreeClassifier, DecisionTreeRegressor
+from certifit.parameters import N_ESTIMATORS, N_JOBS, Declared, Either, Learner, Nothing, Parameter
 from certifit.progress import Progress
 from certifit.representation.basis.scaling import is_sparse
 
 __all__ = ["BaggingClassifier", "BaggingRegressor"]
-
-PARAMETERS = """
-    n_estimators : int, default=10
-        Number of copies.
-    max_samples : int or float, default=1.0
-        Draws of each copy, as a number or as a share of the rows (counted by integer weights).
-    max_features : int or float, default=1.0
-        Features of each copy, drawn without replacement.
-    bootstrap : bool, default=True
-        Whether rows are drawn with replacement.
-    oob_score : bool, default=False
-        Whether to compute the out-of-bag estimates.
-    random_state : int or RandomState, optional
-        Seed of all draws.
-    n_jobs : int or None, default=None
-        Threads; the result does not depend on it.
-"""
 
 
 def _fit_one(estimator: Any, X: Any, y: Array, counts: Array, columns: Array) -> Any:
@@ -55,29 +42,24 @@ def _fit_one(estimator: Any, X: Any, y: Array, counts: Array, columns: Array) ->
     return estimator.fit(X[rows], y[rows])
 
 
-class BaseBagging(MetaEstimatorMixin, CertifiedEstimator):
+class BaseBagging(Declared, MetaEstimatorMixin, CertifiedEstimator):
     """Draws, fits and out-of-bag means."""
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        n_estimators: int = 10,
-        *,
-        max_samples: Any = 1.0,
-        max_features: Any = 1.0,
-        bootstrap: bool = True,
-        oob_score: bool = False,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.n_estimators = n_estimators
-        self.max_samples = max_samples
-        self.max_features = max_features
-        self.bootstrap = bootstrap
-        self.oob_score = oob_score
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    estimator: Any = Parameter(
+        None,
+        Either(Learner(), Nothing()),
+        "What is fitted, ours or scikit-learn's; a decision tree if not given.",
+    )
+    n_estimators: int = N_ESTIMATORS.but(10, "Number of copies.")
+    _: KW_ONLY
+    max_samples: Any = Parameter(
+        1.0, SHARE, "Draws of each copy, as a number or as a share of the rows (counted by integer weights)."
+    )
+    max_features: Any = Parameter(1.0, SHARE, "Features of each copy, drawn without replacement.")
+    bootstrap: bool = BOOTSTRAP
+    oob_score: bool = OOB_SCORE
+    random_state: Any = DRAWS
+    n_jobs: int | None = N_JOBS
 
     def _inner(self) -> Any:
         """The estimator that is copied."""
@@ -91,14 +73,13 @@ class BaseBagging(MetaEstimatorMixin, CertifiedEstimator):
 
     def _fit(self, X: Any, y: Array, weight: Array) -> None:
         clock = Progress()
-        check_real("n_estimators", self.n_estimators, low=1, integer=True)
         if self.oob_score and not self.bootstrap:
             raise ValueError("oob_score=True needs bootstrap=True: without it no row is out of bag.")
         n, d = X.shape
         whole = not np.mod(weight, 1.0).any()
         rows = float(weight.sum()) if whole else float(n)
-        draws = _amount("max_samples", self.max_samples, round(rows) if self.bootstrap else n)
-        width = min(_amount("max_features", self.max_features, d), d)
+        draws = _amount(self.max_samples, round(rows) if self.bootstrap else n)
+        width = min(_amount(self.max_features, d), d)
         rng = check_random_state(self.random_state)
         # Rows in the order of their content: draws depend neither on the order they are given in nor on how
         # copies are written.
@@ -173,20 +154,13 @@ class BaseBagging(MetaEstimatorMixin, CertifiedEstimator):
             return np.asarray(total / share), seen
 
 
-def _amount(name: str, value: Any, whole: int) -> int:
-    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
-        return int(check_real(name, value, low=1, integer=True))
-    check_real(name, value, low=0, high=1, open_low=True)
-    return max(1, int(value * whole + 0.5))
+def _amount(value: Any, whole: int) -> int:
+    return int(value) if isinstance(value, numbers.Integral) else max(1, int(value * whole + 0.5))
 
 
-class BaggingClassifier(ClassifierMixin, BaseBagging):  # noqa: D101 - the text is put together below
-    __doc__ = f"""Bagging of any classifier: the mean of the probabilities (or of the votes) of its copies.
+class BaggingClassifier(ClassifierMixin, BaseBagging):
+    """Bagging of any classifier: the mean of the probabilities (or of the votes) of its copies.
 
-    Parameters
-    ----------
-    estimator : classifier, optional
-        What is fitted, ours or scikit-learn's; a decision tree if not given.{PARAMETERS}
     Attributes
     ----------
     classes_ : array
@@ -232,7 +206,6 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):  # noqa: D101 - the text 
         -------
         self
         """
-        check_learner(self._inner())
         X, y, weight = check_xy(self, X, y, sample_weight=sample_weight, allow_nan=True, numeric_target=False)
         check_classification_targets(y)
         if y.dtype.kind == "f" and not np.isfinite(y).all():
@@ -292,13 +265,9 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):  # noqa: D101 - the text 
         return np.asarray(self.classes_[np.argmax(probability, axis=1)])
 
 
-class BaggingRegressor(RegressorMixin, BaseBagging):  # noqa: D101 - the text is put together below
-    __doc__ = f"""Bagging of any regressor: the mean of its copies.
+class BaggingRegressor(RegressorMixin, BaseBagging):
+    """Bagging of any regressor: the mean of its copies.
 
-    Parameters
-    ----------
-    estimator : regressor, optional
-        What is fitted, ours or scikit-learn's; a decision tree if not given.{PARAMETERS}
     Attributes
     ----------
     estimators_, estimators_features_ : list
@@ -340,7 +309,6 @@ class BaggingRegressor(RegressorMixin, BaseBagging):  # noqa: D101 - the text is
         -------
         self
         """
-        check_learner(self._inner())
         X, y, weight = check_xy(self, X, y, sample_weight=sample_weight, allow_nan=True)
         X = X.tocsr() if is_sparse(X) else X
         self._fit(X, y, weight)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from typing import Any
 
 import numpy as np
@@ -13,51 +14,45 @@ import certifit._native.tree as native
 from certifit._types import Array, Matrix, is_sparse
 from certifit.base import CertifiedEstimator
 from certifit.certificate import Certificate
-from certifit.data.gate import check_choice, check_real
+from certifit.models.forest.parameters import BOOTSTRAP, SHARE
 from certifit.models.tree.growing import Categories, TreeArrays, importances
 from certifit.models.tree.rows import Rows
 from certifit.models.tree.targets import SERIAL, SERIAL_WALKS, Growth, encode, grow
+from certifit.parameters import WARM_START, Choice, Declared, Either, Fitted, Integer, Nothing, Parameter
 from certifit.progress import Progress
 from certifit.threads import n_threads
 
-__all__ = ["CONTINUING", "DRAWING", "GROUPING", "BaseForest", "content_order"]
+__all__ = ["ADDING", "DRAWN", "MAX_BINS", "MAX_SAMPLES", "SPLITTER", "BaseForest", "content_order"]
 
 HISTOGRAM_ROWS = 2_000
 """From this many rows on, splitter="auto" groups the values of a feature into bins."""
 
-DRAWING = """
-    bootstrap : bool, default=True
-        Whether each tree draws its rows, with probabilities proportional to their weights; otherwise it sees
-        all of them. Rows are then counted as drawn.
-    max_samples : int or float, optional
-        Draws of each tree; as many as rows (counted by integer weights) if not given.
-    oob_score : bool, default=False
-        Whether to compute the out-of-bag estimates."""
-
-GROUPING = """
-    splitter : {"auto", "exact", "histogram"}, default="auto"
-        Whether thresholds are sought among all values or between at most `max_bins` groups of them; "auto"
-        takes groups from 2,000 rows on.
-    max_bins : int, default=255
-        Most groups of a feature."""
-
-CONTINUING = """
-    warm_start : bool, default=False
-        Whether a second `fit` on the same data adds trees instead of starting again.
-    random_state : int or RandomState, optional
-        Seed of all draws.
-    n_jobs : int or None, default=None
-        Threads; the result does not depend on it.
-"""
+DRAWN = BOOTSTRAP.but(
+    text="Whether each tree draws its rows, with probabilities proportional to their weights; otherwise it sees all of "
+    "them. Rows are then counted as drawn."
+)
+MAX_SAMPLES = Parameter(
+    None,
+    Either(*SHARE.parts, Nothing()),
+    "Draws of each tree; as many as rows (counted by integer weights) if not given.",
+)
+SPLITTER = Parameter(
+    "auto",
+    Choice("auto", "exact", "histogram"),
+    'Whether thresholds are sought among all values or between at most `max_bins` groups of them; "auto" takes groups '
+    "from 2,000 rows on.",
+)
+MAX_BINS = Parameter(255, Integer(2, 255), "Most groups of a feature.")
+ADDING = WARM_START.but(text="Whether a second `fit` on the same data adds trees instead of starting again.")
 
 
-class BaseForest(CertifiedEstimator):
+class BaseForest(Declared, CertifiedEstimator):
     """Growth, out-of-bag estimates, importance and proximity."""
 
-    _trees: TreeArrays
-    _bags: Array
-    _categories: Categories
-    n_features_in_: int
+    _trees: TreeArrays = Fitted()
+    _bags: Array = Fitted()
+    _categories: Categories = Fitted()
+    n_features_in_: int = Fitted()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -113,8 +108,6 @@ class BaseForest(CertifiedEstimator):
         self._certify(self._certificate(clock))
 
     def _binned(self, X: Array) -> bool:
-        check_choice("splitter", self.splitter, ("auto", "exact", "histogram"))
-        check_real("max_bins", self.max_bins, low=2, high=255, integer=True)
         if self.criterion == "absolute":  # medians need every value
             return False
         return bool(self.splitter == "histogram" or (self.splitter == "auto" and X.shape[0] >= HISTOGRAM_ROWS))
@@ -135,7 +128,6 @@ class BaseForest(CertifiedEstimator):
 
     def _draws(self, weight: Array) -> int:
         """Size of a bootstrap sample: as many rows as there are, counted by integer weights; 0 for no bootstrap."""
-        check_real("n_estimators", self.n_estimators, low=1, integer=True)
         if not self.bootstrap:
             if self.oob_score:
                 raise ValueError("oob_score=True needs bootstrap=True: without it no row is out of bag.")
@@ -145,9 +137,8 @@ class BaseForest(CertifiedEstimator):
         rows = float(weight.sum()) if not np.mod(weight, 1.0).any() else float(weight.shape[0])
         if self.max_samples is None:
             return max(1, round(rows))
-        if isinstance(self.max_samples, (int, np.integer)) and not isinstance(self.max_samples, bool):
-            return int(check_real("max_samples", self.max_samples, low=1, integer=True))
-        check_real("max_samples", self.max_samples, low=0, high=1, open_low=True)
+        if isinstance(self.max_samples, numbers.Integral):
+            return int(self.max_samples)
         return max(1, int(self.max_samples * rows + 0.5))
 
     def _out_of_bag(self, rows: Rows) -> tuple[Array, Array]:

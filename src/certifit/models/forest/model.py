@@ -7,6 +7,7 @@ test set.
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
@@ -14,28 +15,34 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array
-from certifit.data.gate import check_choice, check_real, like_input
+from certifit.data.gate import check_real, like_input
 from certifit.data.targets import class_weights
 from certifit.evaluation.risk.risk import clopper_pearson
-from certifit.models.forest.base import CONTINUING, DRAWING, GROUPING, BaseForest
-from certifit.models.tree.base import CLASS_WEIGHT, COLUMNS, STOPPING
+from certifit.models.forest.base import ADDING, DRAWN, MAX_BINS, MAX_SAMPLES, SPLITTER, BaseForest
+from certifit.models.forest.parameters import DRAWS, OOB_SCORE, TREES
+from certifit.models.tree.parameters import (
+    CATEGORICAL_FEATURES,
+    MAX_DEPTH,
+    MAX_FEATURES,
+    MAX_LEAVES,
+    MIN_IMPURITY_DECREASE,
+    MIN_SAMPLES_LEAF,
+    MIN_SAMPLES_SPLIT,
+    MIN_WEIGHT_FRACTION_LEAF,
+    MONOTONE_CONSTRAINTS,
+    OF_CLASSES,
+    OF_NUMBERS,
+)
 from certifit.models.tree.rows import Rows, read_classes, read_numbers
 from certifit.models.tree.targets import target_of_classes, target_of_numbers
+from certifit.parameters import CLASS_WEIGHT, N_JOBS, Flag, Parameter
 
 __all__ = ["BaseForest", "RandomForestClassifier", "RandomForestRegressor"]
 
 
-class RandomForestClassifier(ClassifierMixin, BaseForest):  # noqa: D101 - the text is put together below
-    __doc__ = f"""Random forest for classes.
+class RandomForestClassifier(ClassifierMixin, BaseForest):
+    """Random forest for classes.
 
-    Parameters
-    ----------
-    n_estimators : int, default=100
-        Number of trees.
-    criterion : {{"gini", "entropy", "misclassification"}}, default="gini"
-        Impurity.{STOPPING}
-    max_features : int, float, "sqrt", "log2" or None, default="sqrt"
-        How many features, drawn at random, each node tries.{DRAWING}{GROUPING}{CLASS_WEIGHT}{COLUMNS}{CONTINUING}
     Attributes
     ----------
     classes_ : array
@@ -65,50 +72,27 @@ class RandomForestClassifier(ClassifierMixin, BaseForest):  # noqa: D101 - the t
     True
     """
 
-    def __init__(
-        self,
-        n_estimators: int = 100,
-        *,
-        criterion: str = "gini",
-        max_depth: int | None = None,
-        min_samples_split: float = 2,
-        min_samples_leaf: float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_leaves: int | None = None,
-        min_impurity_decrease: float = 0.0,
-        max_features: Any = "sqrt",
-        bootstrap: bool = True,
-        max_samples: Any = None,
-        oob_score: bool = False,
-        splitter: str = "auto",
-        max_bins: int = 255,
-        class_weight: Any = None,
-        categorical_features: Any = None,
-        monotone_constraints: Any = None,
-        warm_start: bool = False,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.criterion = criterion
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.max_leaves = max_leaves
-        self.min_impurity_decrease = min_impurity_decrease
-        self.max_features = max_features
-        self.bootstrap = bootstrap
-        self.max_samples = max_samples
-        self.oob_score = oob_score
-        self.splitter = splitter
-        self.max_bins = max_bins
-        self.class_weight = class_weight
-        self.categorical_features = categorical_features
-        self.monotone_constraints = monotone_constraints
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    n_estimators: int = TREES
+    _: KW_ONLY
+    criterion: str = OF_CLASSES
+    max_depth: int | None = MAX_DEPTH
+    min_samples_split: float = MIN_SAMPLES_SPLIT
+    min_samples_leaf: float = MIN_SAMPLES_LEAF
+    min_weight_fraction_leaf: float = MIN_WEIGHT_FRACTION_LEAF
+    max_leaves: int | None = MAX_LEAVES
+    min_impurity_decrease: float = MIN_IMPURITY_DECREASE
+    max_features: Any = MAX_FEATURES.but("sqrt")
+    bootstrap: bool = DRAWN
+    max_samples: Any = MAX_SAMPLES
+    oob_score: bool = OOB_SCORE
+    splitter: str = SPLITTER
+    max_bins: int = MAX_BINS
+    class_weight: Any = CLASS_WEIGHT
+    categorical_features: Any = CATEGORICAL_FEATURES
+    monotone_constraints: Any = MONOTONE_CONSTRAINTS
+    warm_start: bool = ADDING
+    random_state: Any = DRAWS
+    n_jobs: int | None = N_JOBS
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RandomForestClassifier:
         """Grow the forest.
@@ -126,7 +110,6 @@ class RandomForestClassifier(ClassifierMixin, BaseForest):  # noqa: D101 - the t
         -------
         self
         """
-        check_choice("criterion", self.criterion, ("gini", "entropy", "misclassification"))
         before = getattr(self, "classes_", None)
         rows = read_classes(self, X, y, sample_weight)
         if self.warm_start and before is not None and not np.array_equal(before, self.classes_):
@@ -204,19 +187,9 @@ class RandomForestClassifier(ClassifierMixin, BaseForest):  # noqa: D101 - the t
         return np.asarray(self.classes_[np.argmax(probability, axis=1)])
 
 
-class RandomForestRegressor(RegressorMixin, BaseForest):  # noqa: D101 - the text is put together below
-    __doc__ = f"""Random forest for numbers.
+class RandomForestRegressor(RegressorMixin, BaseForest):
+    """Random forest for numbers.
 
-    Parameters
-    ----------
-    n_estimators : int, default=100
-        Number of trees.
-    criterion : {{"squared", "absolute", "poisson"}}, default="squared"
-        Impurity; "absolute" always uses exact splits.{STOPPING}
-    max_features : int, float, "sqrt", "log2" or None, default=1.0
-        How many features, drawn at random, each node tries.{DRAWING}
-    keep_targets : bool, default=False
-        Whether to keep the training targets of every leaf, which `predict_quantile` needs.{GROUPING}{COLUMNS}{CONTINUING}
     Attributes
     ----------
     feature_importances_ : array
@@ -245,50 +218,29 @@ class RandomForestRegressor(RegressorMixin, BaseForest):  # noqa: D101 - the tex
     True
     """
 
-    def __init__(
-        self,
-        n_estimators: int = 100,
-        *,
-        criterion: str = "squared",
-        max_depth: int | None = None,
-        min_samples_split: float = 2,
-        min_samples_leaf: float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_leaves: int | None = None,
-        min_impurity_decrease: float = 0.0,
-        max_features: Any = 1.0,
-        bootstrap: bool = True,
-        max_samples: Any = None,
-        oob_score: bool = False,
-        keep_targets: bool = False,
-        splitter: str = "auto",
-        max_bins: int = 255,
-        categorical_features: Any = None,
-        monotone_constraints: Any = None,
-        warm_start: bool = False,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.criterion = criterion
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.max_leaves = max_leaves
-        self.min_impurity_decrease = min_impurity_decrease
-        self.max_features = max_features
-        self.bootstrap = bootstrap
-        self.max_samples = max_samples
-        self.oob_score = oob_score
-        self.keep_targets = keep_targets
-        self.splitter = splitter
-        self.max_bins = max_bins
-        self.categorical_features = categorical_features
-        self.monotone_constraints = monotone_constraints
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    n_estimators: int = TREES
+    _: KW_ONLY
+    criterion: str = OF_NUMBERS.but(text='Impurity; "absolute" always uses exact splits.')
+    max_depth: int | None = MAX_DEPTH
+    min_samples_split: float = MIN_SAMPLES_SPLIT
+    min_samples_leaf: float = MIN_SAMPLES_LEAF
+    min_weight_fraction_leaf: float = MIN_WEIGHT_FRACTION_LEAF
+    max_leaves: int | None = MAX_LEAVES
+    min_impurity_decrease: float = MIN_IMPURITY_DECREASE
+    max_features: Any = MAX_FEATURES.but(1.0)
+    bootstrap: bool = DRAWN
+    max_samples: Any = MAX_SAMPLES
+    oob_score: bool = OOB_SCORE
+    keep_targets: bool = Parameter(
+        False, Flag(), "Whether to keep the training targets of every leaf, which `predict_quantile` needs."
+    )
+    splitter: str = SPLITTER
+    max_bins: int = MAX_BINS
+    categorical_features: Any = CATEGORICAL_FEATURES
+    monotone_constraints: Any = MONOTONE_CONSTRAINTS
+    warm_start: bool = ADDING
+    random_state: Any = DRAWS
+    n_jobs: int | None = N_JOBS
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RandomForestRegressor:
         """Grow the forest.
@@ -306,7 +258,6 @@ class RandomForestRegressor(RegressorMixin, BaseForest):  # noqa: D101 - the tex
         -------
         self
         """
-        check_choice("criterion", self.criterion, ("squared", "absolute", "poisson"))
         rows = read_numbers(self, X, y, sample_weight)
         draws = self._draws(rows.weight)
         weight = np.ones_like(rows.weight) if draws else rows.weight

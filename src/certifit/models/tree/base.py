@@ -21,66 +21,26 @@ from certifit.models.tree.pruning import PruningPath, collapse_alphas, cut, pare
 from certifit.models.tree.rows import Rows
 from certifit.models.tree.rules import LeafInterval, leaf_intervals, rule_text
 from certifit.models.tree.targets import SERIAL, SERIAL_WALKS, Growth, encode, grow
+from certifit.parameters import Declared, Fitted
 from certifit.progress import Progress
 from certifit.threads import n_threads
 
-__all__ = ["ATTRIBUTES", "CLASS_WEIGHT", "COLUMNS", "FEATURES", "STOPPING", "THREADS", "BaseTree"]
-
-STOPPING = """
-    max_depth : int, optional
-        Most questions on a path.
-    min_samples_split : int or float, default=2
-        Fewest rows, counted by weight, of a node that is split; below 1: share of all rows.
-    min_samples_leaf : int or float, default=1
-        Fewest rows, counted by weight, of a leaf; below 1: share of all rows. A value of 1 never binds.
-    min_weight_fraction_leaf : float, default=0.0
-        Least share of the weight of all rows, class weights included, in a leaf.
-    max_leaves : int, optional
-        Most leaves; the most valuable splits are made first.
-    min_impurity_decrease : float, default=0.0
-        Least decrease of the mean impurity of the whole tree that justifies a split."""
-"""When growth ends: parameters of trees and forests."""
-
-FEATURES = """
-    max_features : int, float, "sqrt", "log2" or None, default=None
-        How many features, drawn at random, each node tries; None tries all."""
-
-CLASS_WEIGHT = """
-    class_weight : dict, "balanced" or None, default=None
-        Weights of the classes; "balanced" makes them weigh the same."""
-
-COLUMNS = """
-    categorical_features : list of columns, mask, "auto" or None, default=None
-        Columns whose values are categories; they are split into two sets. "auto": text and categorical
-        columns of a frame.
-    monotone_constraints : array of −1, 0, 1, or dict, optional
-        Whether the prediction (of two classes: the probability of the second one) must fall (−1) or rise (1)
-        in a feature."""
-"""What is known of the columns: parameters of trees and forests."""
-
-THREADS = """
-    random_state : int or RandomState, optional
-        Only used if `max_features` leaves some out.
-    n_jobs : int or None, default=None
-        Threads; the result does not depend on it.
-"""
-
-ATTRIBUTES = """
-    n_leaves_, n_nodes_, depth_ : int
-        Size of the tree.
-    feature_importances_ : array
-        Share of each feature in the decrease of impurity.
-    certificate_ : Certificate
-        ``"none"`` for a grown tree (it is greedy), ``"exact over subtrees"`` for a pruned one.
-"""
+__all__ = ["BaseTree"]
 
 
-class BaseTree(CertifiedEstimator):
+class BaseTree(Declared, CertifiedEstimator):
     """What both kinds of tree share: growth, pruning, rules and pictures."""
 
-    _tree: TreeArrays
-    _categories: Categories
-    n_features_in_: int
+    _tree: TreeArrays = Fitted()
+    _categories: Categories = Fitted()
+    n_features_in_: int = Fitted("int", "Number of columns.")
+    n_leaves_: int = Fitted("int", "Leaves of the tree.")
+    n_nodes_: int = Fitted("int", "Leaves and splits.")
+    depth_: int = Fitted("int", "Most questions on a path.")
+    feature_importances_: Array = Fitted("array", "Share of each feature in the decrease of impurity.")
+    certificate_: Certificate = Fitted(
+        "Certificate", '``"none"`` for a grown tree (it is greedy), ``"exact over subtrees"`` for a pruned one.'
+    )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -99,7 +59,6 @@ class BaseTree(CertifiedEstimator):
     def _grow(self, rows: Rows, target: Any) -> None:
         """Grow, prune if asked to, and certify."""
         clock = Progress()
-        check_real("ccp_alpha", self.ccp_alpha, low=0)
         threads = self._threads(rows.X)
         names = getattr(self, "feature_names_in_", None)
         growth = Growth.of(self, names, rows.X.shape[1], float(rows.weight.sum()))

@@ -7,6 +7,7 @@ error of all alphas on the left-out rows costs one pass. The tree grown on all r
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
@@ -14,34 +15,37 @@ from scipy.special import xlogy
 from sklearn.base import clone
 
 from certifit._types import Array
+from certifit.certificate import Certificate
 from certifit.evaluation.splits.folds import splits
-from certifit.models.tree.base import CLASS_WEIGHT, COLUMNS, FEATURES, STOPPING, THREADS, BaseTree
+from certifit.models.tree.base import BaseTree
 from certifit.models.tree.model import DecisionTreeClassifier, DecisionTreeRegressor
+from certifit.models.tree.parameters import ONE_STANDARD_ERROR
 from certifit.models.tree.pruning import parents, range_of_use
 from certifit.models.tree.rows import Rows, read_classes, read_numbers
+from certifit.parameters import CV, Fitted, parameters_of
 
 __all__ = ["DecisionTreeClassifierCV", "DecisionTreeRegressorCV"]
 
-FOLDS = """
-    cv : int, splitter or list of (train, test), default=5
-        An integer deals distinct rows into folds by their content, so that copies of a row share a fold.
-    one_standard_error : bool, default=False
-        Take the smallest tree whose error is within one standard error of the least one."""
 
-ATTRIBUTES = """
-    alpha_ : float
-        The chosen price of a leaf.
-    alphas_, n_leaves_path_ : array
-        Candidates, and the size of the tree at each of them.
-    cv_errors_, cv_standard_errors_ : array
-        Mean error on the left-out rows at each candidate, and its standard error over the folds.
-    certificate_ : Certificate
-        ``"exact over subtrees"``.
-"""
+def _with_folds(tree: type) -> tuple[str, ...]:
+    """The parameters of a tree with folds in the place of a price."""
+    criterion, *others = (name for name in parameters_of(tree) if name != "ccp_alpha")
+    return (criterion, "cv", "one_standard_error", *others)
 
 
 class _PrunedByFolds(BaseTree):
     """Choice of alpha; a subclass supplies the plain tree and the loss of its predictions."""
+
+    _: KW_ONLY
+    cv: Any = CV
+    one_standard_error: bool = ONE_STANDARD_ERROR
+
+    alpha_: float = Fitted("float", "The chosen price of a leaf.")
+    alphas_: Array = Fitted("array", "Candidates.")
+    n_leaves_path_: Array = Fitted("array", "Size of the tree at each candidate.")
+    cv_errors_: Array = Fitted("array", "Mean error on the left-out rows at each candidate.")
+    cv_standard_errors_: Array = Fitted("array", "Its standard error over the folds.")
+    certificate_: Certificate = Fitted("Certificate", '``"exact over subtrees"``.')
 
     def _plain(self) -> Any:
         parameters = self.get_params(deep=False)
@@ -125,15 +129,9 @@ class _PrunedByFolds(BaseTree):
         return np.asarray(np.cumsum(total)[:-1])
 
 
-class DecisionTreeClassifierCV(_PrunedByFolds, DecisionTreeClassifier):  # noqa: D101 - the text is put together below
-    __doc__ = f"""Decision tree for classes, pruned at the alpha with the fewest errors on left-out rows.
+class DecisionTreeClassifierCV(_PrunedByFolds, DecisionTreeClassifier):
+    """Decision tree for classes, pruned at the alpha with the fewest errors on left-out rows.
 
-    Parameters
-    ----------
-    criterion : {{"gini", "entropy", "misclassification"}}, default="gini"
-        Impurity for growth and pruning.{FOLDS}{STOPPING}{FEATURES}{CLASS_WEIGHT}{COLUMNS}{THREADS}
-    Attributes
-    ----------{ATTRIBUTES}
     Examples
     --------
     >>> import numpy as np
@@ -145,40 +143,7 @@ class DecisionTreeClassifierCV(_PrunedByFolds, DecisionTreeClassifier):  # noqa:
     2
     """
 
-    def __init__(
-        self,
-        criterion: str = "gini",
-        *,
-        cv: Any = 5,
-        one_standard_error: bool = False,
-        max_depth: int | None = None,
-        min_samples_split: float = 2,
-        min_samples_leaf: float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_leaves: int | None = None,
-        min_impurity_decrease: float = 0.0,
-        max_features: Any = None,
-        class_weight: Any = None,
-        categorical_features: Any = None,
-        monotone_constraints: Any = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.criterion = criterion
-        self.cv = cv
-        self.one_standard_error = one_standard_error
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.max_leaves = max_leaves
-        self.min_impurity_decrease = min_impurity_decrease
-        self.max_features = max_features
-        self.class_weight = class_weight
-        self.categorical_features = categorical_features
-        self.monotone_constraints = monotone_constraints
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    __order__ = _with_folds(DecisionTreeClassifier)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> DecisionTreeClassifierCV:
         """Grow, choose alpha on the folds, and prune.
@@ -211,17 +176,11 @@ class DecisionTreeClassifierCV(_PrunedByFolds, DecisionTreeClassifier):  # noqa:
         return lambda node, row: (said[node] != labels[row]).astype(np.float64)
 
 
-class DecisionTreeRegressorCV(_PrunedByFolds, DecisionTreeRegressor):  # noqa: D101 - the text is put together below
-    __doc__ = f"""Decision tree for numbers, pruned at the alpha with the least error on left-out rows.
+class DecisionTreeRegressorCV(_PrunedByFolds, DecisionTreeRegressor):
+    """Decision tree for numbers, pruned at the alpha with the least error on left-out rows.
 
     The error is that of the criterion: squared, absolute, or the Poisson deviance.
 
-    Parameters
-    ----------
-    criterion : {{"squared", "absolute", "poisson"}}, default="squared"
-        Impurity for growth and pruning.{FOLDS}{STOPPING}{FEATURES}{COLUMNS}{THREADS}
-    Attributes
-    ----------{ATTRIBUTES}
     Examples
     --------
     >>> import numpy as np
@@ -233,38 +192,7 @@ class DecisionTreeRegressorCV(_PrunedByFolds, DecisionTreeRegressor):  # noqa: D
     2
     """
 
-    def __init__(
-        self,
-        criterion: str = "squared",
-        *,
-        cv: Any = 5,
-        one_standard_error: bool = False,
-        max_depth: int | None = None,
-        min_samples_split: float = 2,
-        min_samples_leaf: float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_leaves: int | None = None,
-        min_impurity_decrease: float = 0.0,
-        max_features: Any = None,
-        categorical_features: Any = None,
-        monotone_constraints: Any = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.criterion = criterion
-        self.cv = cv
-        self.one_standard_error = one_standard_error
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.max_leaves = max_leaves
-        self.min_impurity_decrease = min_impurity_decrease
-        self.max_features = max_features
-        self.categorical_features = categorical_features
-        self.monotone_constraints = monotone_constraints
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    __order__ = _with_folds(DecisionTreeRegressor)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> DecisionTreeRegressorCV:
         """Grow, choose alpha on the folds, and prune.

@@ -7,41 +7,49 @@ exact over all subtrees of the grown tree.
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 
 from certifit._types import Array
-from certifit.data.gate import check_choice, like_input
+from certifit.data.gate import like_input
 from certifit.data.targets import class_weights
-from certifit.models.tree.base import ATTRIBUTES, CLASS_WEIGHT, COLUMNS, FEATURES, STOPPING, THREADS, BaseTree
+from certifit.models.tree.base import BaseTree
+from certifit.models.tree.parameters import (
+    CATEGORICAL_FEATURES,
+    MAX_DEPTH,
+    MAX_FEATURES,
+    MAX_LEAVES,
+    MIN_IMPURITY_DECREASE,
+    MIN_SAMPLES_LEAF,
+    MIN_SAMPLES_SPLIT,
+    MIN_WEIGHT_FRACTION_LEAF,
+    MONOTONE_CONSTRAINTS,
+    OF_CLASSES,
+    OF_NUMBERS,
+    PRICE,
+)
 from certifit.models.tree.rows import read_classes, read_numbers
 from certifit.models.tree.targets import target_of_classes, target_of_numbers
+from certifit.parameters import CLASS_WEIGHT, N_JOBS, RANDOM_STATE
 
 __all__ = ["BaseTree", "DecisionTreeClassifier", "DecisionTreeRegressor"]
 
-PRICE = """
-    ccp_alpha : float, default=0.0
-        Price of a leaf: with a positive one the grown tree is pruned to the subtree of least mean impurity +
-        ccp_alpha · leaves."""
 
-
-class DecisionTreeClassifier(ClassifierMixin, BaseTree):  # noqa: D101 - the text is put together below
-    __doc__ = f"""Decision tree for classes.
+class DecisionTreeClassifier(ClassifierMixin, BaseTree):
+    """Decision tree for classes.
 
     Grows by the split with the largest decrease of the weighted impurity of the classes in a node, p their
     shares: gini 1 − Σ p², entropy −Σ p log2 p, misclassification 1 − max p. Near ties go to the lowest
     feature, then to the lowest threshold, whatever the order of the rows.
 
-    Parameters
-    ----------
-    criterion : {{"gini", "entropy", "misclassification"}}, default="gini"
-        Impurity.{STOPPING}{FEATURES}{PRICE}{CLASS_WEIGHT}{COLUMNS}{THREADS}
     Attributes
     ----------
     classes_ : array
-        Labels.{ATTRIBUTES}
+        Labels.
+
     Examples
     --------
     >>> import numpy as np
@@ -53,38 +61,21 @@ class DecisionTreeClassifier(ClassifierMixin, BaseTree):  # noqa: D101 - the tex
     x0 > 2.5: yes (2 rows, 100%)
     """
 
-    def __init__(
-        self,
-        criterion: str = "gini",
-        *,
-        max_depth: int | None = None,
-        min_samples_split: float = 2,
-        min_samples_leaf: float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_leaves: int | None = None,
-        min_impurity_decrease: float = 0.0,
-        max_features: Any = None,
-        ccp_alpha: float = 0.0,
-        class_weight: Any = None,
-        categorical_features: Any = None,
-        monotone_constraints: Any = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.criterion = criterion
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.max_leaves = max_leaves
-        self.min_impurity_decrease = min_impurity_decrease
-        self.max_features = max_features
-        self.ccp_alpha = ccp_alpha
-        self.class_weight = class_weight
-        self.categorical_features = categorical_features
-        self.monotone_constraints = monotone_constraints
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    criterion: str = OF_CLASSES
+    _: KW_ONLY
+    max_depth: int | None = MAX_DEPTH
+    min_samples_split: float = MIN_SAMPLES_SPLIT
+    min_samples_leaf: float = MIN_SAMPLES_LEAF
+    min_weight_fraction_leaf: float = MIN_WEIGHT_FRACTION_LEAF
+    max_leaves: int | None = MAX_LEAVES
+    min_impurity_decrease: float = MIN_IMPURITY_DECREASE
+    max_features: Any = MAX_FEATURES
+    ccp_alpha: float = PRICE
+    class_weight: Any = CLASS_WEIGHT
+    categorical_features: Any = CATEGORICAL_FEATURES
+    monotone_constraints: Any = MONOTONE_CONSTRAINTS
+    random_state: Any = RANDOM_STATE.but(text="Only used if `max_features` leaves some out.")
+    n_jobs: int | None = N_JOBS
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> DecisionTreeClassifier:
         """Grow the tree.
@@ -102,7 +93,6 @@ class DecisionTreeClassifier(ClassifierMixin, BaseTree):  # noqa: D101 - the tex
         -------
         self
         """
-        check_choice("criterion", self.criterion, ("gini", "entropy", "misclassification"))
         rows = read_classes(self, X, y, sample_weight)
         if self.monotone_constraints is not None and self.classes_.shape[0] > 2:
             raise ValueError("monotone_constraints need two classes; y has more: remove the constraints.")
@@ -160,20 +150,14 @@ class DecisionTreeClassifier(ClassifierMixin, BaseTree):  # noqa: D101 - the tex
         return np.asarray(self.classes_[np.argmax(self._tree.values, axis=1)[leaves]])
 
 
-class DecisionTreeRegressor(RegressorMixin, BaseTree):  # noqa: D101 - the text is put together below
-    __doc__ = f"""Decision tree for numbers.
+class DecisionTreeRegressor(RegressorMixin, BaseTree):
+    """Decision tree for numbers.
 
     Grows by the split with the largest decrease of the weighted impurity of the targets in a node: their
     variance (squared), their mean distance from the median (absolute), or the mean of y ln(y / mean)
     (poisson, half of the deviance). Near ties go to the lowest feature, then to the lowest threshold,
     whatever the order of the rows.
 
-    Parameters
-    ----------
-    criterion : {{"squared", "absolute", "poisson"}}, default="squared"
-        Impurity. With "poisson" no leaf expects 0 unless all targets are 0.{STOPPING}{FEATURES}{PRICE}{COLUMNS}{THREADS}
-    Attributes
-    ----------{ATTRIBUTES}
     Examples
     --------
     >>> import numpy as np
@@ -184,36 +168,20 @@ class DecisionTreeRegressor(RegressorMixin, BaseTree):  # noqa: D101 - the text 
     array([1. , 5.5])
     """
 
-    def __init__(
-        self,
-        criterion: str = "squared",
-        *,
-        max_depth: int | None = None,
-        min_samples_split: float = 2,
-        min_samples_leaf: float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_leaves: int | None = None,
-        min_impurity_decrease: float = 0.0,
-        max_features: Any = None,
-        ccp_alpha: float = 0.0,
-        categorical_features: Any = None,
-        monotone_constraints: Any = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.criterion = criterion
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.max_leaves = max_leaves
-        self.min_impurity_decrease = min_impurity_decrease
-        self.max_features = max_features
-        self.ccp_alpha = ccp_alpha
-        self.categorical_features = categorical_features
-        self.monotone_constraints = monotone_constraints
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    criterion: str = OF_NUMBERS
+    _: KW_ONLY
+    max_depth: int | None = MAX_DEPTH
+    min_samples_split: float = MIN_SAMPLES_SPLIT
+    min_samples_leaf: float = MIN_SAMPLES_LEAF
+    min_weight_fraction_leaf: float = MIN_WEIGHT_FRACTION_LEAF
+    max_leaves: int | None = MAX_LEAVES
+    min_impurity_decrease: float = MIN_IMPURITY_DECREASE
+    max_features: Any = MAX_FEATURES
+    ccp_alpha: float = PRICE
+    categorical_features: Any = CATEGORICAL_FEATURES
+    monotone_constraints: Any = MONOTONE_CONSTRAINTS
+    random_state: Any = RANDOM_STATE.but(text="Only used if `max_features` leaves some out.")
+    n_jobs: int | None = N_JOBS
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> DecisionTreeRegressor:
         """Grow the tree.
@@ -231,7 +199,6 @@ class DecisionTreeRegressor(RegressorMixin, BaseTree):  # noqa: D101 - the text 
         -------
         self
         """
-        check_choice("criterion", self.criterion, ("squared", "absolute", "poisson"))
         rows = read_numbers(self, X, y, sample_weight)
         self._grow(rows, target_of_numbers(self.criterion, rows.y, rows.weight, 0))
         return self

@@ -8,6 +8,7 @@ and a row of weight 2 is two rows.
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,7 +17,6 @@ import numpy as np
 
 import certifit._native.tree as native
 from certifit._types import Array
-from certifit.data.gate import check_real
 from certifit.models.tree.growing import Categories, TreeArrays
 
 __all__ = ["SERIAL", "SERIAL_WALKS", "Growth", "encode", "grow", "target_of_classes", "target_of_numbers"]
@@ -43,18 +43,12 @@ class Growth:
 
     @classmethod
     def of(cls, estimator: Any, names: Any, n_features: int, total: float) -> Growth:
-        """Checked options of an estimator; `total` is the weight of all rows."""
-        for name in ("max_depth", "max_leaves"):
-            if getattr(estimator, name) is not None:
-                check_real(name, getattr(estimator, name), low=1, integer=True)
-        check_real("min_impurity_decrease", estimator.min_impurity_decrease, low=0)
+        """Options of an estimator; `total` is the weight of all rows."""
         return cls(
             max_depth=estimator.max_depth,
-            min_samples_split=_rows("min_samples_split", estimator.min_samples_split, total),
-            min_samples_leaf=_rows("min_samples_leaf", estimator.min_samples_leaf, total),
-            min_weight_fraction_leaf=float(
-                check_real("min_weight_fraction_leaf", estimator.min_weight_fraction_leaf, low=0, high=0.5)
-            ),
+            min_samples_split=_rows(estimator.min_samples_split, total),
+            min_samples_leaf=_rows(estimator.min_samples_leaf, total),
+            min_weight_fraction_leaf=float(estimator.min_weight_fraction_leaf),
             max_leaves=estimator.max_leaves,
             min_impurity_decrease=float(estimator.min_impurity_decrease),
             max_features=_feature_count(estimator.max_features, n_features),
@@ -187,8 +181,7 @@ def grow(
     return TreeArrays(nodes, bits, start, bits_start, values, loss, weight, depth, counts), bags
 
 
-def _rows(name: str, value: Any, total: float) -> float:
-    check_real(name, value, low=0, open_low=True)
+def _rows(value: Any, total: float) -> float:
     # As in scikit-learn, a fraction counts in parts of all rows.
     return float(np.ceil(value * total)) if isinstance(value, (float, np.floating)) and value < 1 else float(value)
 
@@ -197,16 +190,8 @@ def _feature_count(value: Any, d: int) -> int:
     if value is None:
         return d
     if isinstance(value, str):
-        if value not in ("sqrt", "log2"):
-            raise ValueError(
-                "max_features must be 'sqrt', 'log2', a number of columns, a share of them in (0, 1] or None; "
-                f"got {value!r}."
-            )
         return max(1, int(math.sqrt(d) if value == "sqrt" else math.log2(d)))
-    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
-        return min(int(check_real("max_features", value, low=1, integer=True)), d)
-    check_real("max_features", value, low=0, high=1, open_low=True)
-    return max(1, int(value * d))
+    return min(int(value), d) if isinstance(value, numbers.Integral) else max(1, int(value * d))
 
 
 def _signs(given: Any, names: Any, d: int) -> Array:

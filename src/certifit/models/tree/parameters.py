@@ -1,0 +1,76 @@
+"""The parameters that trees and forests share."""
+
+from __future__ import annotations
+
+from certifit.parameters import Any_, Choice, Either, Flag, Given, Integer, Nothing, Parameter, Real
+
+__all__ = [
+    "CATEGORICAL_FEATURES",
+    "MAX_DEPTH",
+    "MAX_FEATURES",
+    "MAX_LEAVES",
+    "MIN_IMPURITY_DECREASE",
+    "MIN_SAMPLES_LEAF",
+    "MIN_SAMPLES_SPLIT",
+    "MIN_WEIGHT_FRACTION_LEAF",
+    "MONOTONE_CONSTRAINTS",
+    "OF_CLASSES",
+    "OF_NUMBERS",
+    "ONE_STANDARD_ERROR",
+    "PRICE",
+]
+
+OF_CLASSES = Parameter("gini", Choice("gini", "entropy", "misclassification"), "Impurity.")
+OF_NUMBERS = Parameter(
+    "squared",
+    Choice("squared", "absolute", "poisson"),
+    'Impurity. With "poisson" no leaf expects 0 unless all targets are 0.',
+)
+
+# When growth ends.
+MAX_DEPTH = Parameter(None, Either(Integer(1), Nothing()), "Most questions on a path.")
+MIN_SAMPLES_SPLIT = Parameter(
+    2,
+    Real(0, open_low=True, infinite=True),
+    "Fewest rows, counted by weight, of a node that is split; a fraction below 1: share of all rows.",
+)
+MIN_SAMPLES_LEAF = Parameter(
+    1,
+    Real(0, open_low=True, infinite=True),
+    "Fewest rows, counted by weight, of a leaf; a fraction below 1: share of all rows. A value of 1 never binds.",
+)
+MIN_WEIGHT_FRACTION_LEAF = Parameter(
+    0.0, Real(0, 0.5), "Least share of the weight of all rows, class weights included, in a leaf."
+)
+MAX_LEAVES = Parameter(None, Either(Integer(1), Nothing()), "Most leaves; the most valuable splits are made first.")
+MIN_IMPURITY_DECREASE = Parameter(
+    0.0,
+    Real(0, infinite=True),
+    "Least decrease of the mean impurity of the whole tree that justifies a split.",
+)
+PRICE = Parameter(
+    0.0,
+    Real(0, infinite=True),
+    "Price of a leaf: with a positive one the grown tree is pruned to the subtree of least mean impurity + "
+    "ccp_alpha · leaves.",
+)
+ONE_STANDARD_ERROR = Parameter(
+    False, Flag(), "Take the smallest tree whose error is within one standard error of the least one."
+)
+
+# What is known of the columns.
+MAX_FEATURES = Parameter(
+    None,
+    Either(Integer(1), Real(0, 1, open_low=True), Choice("sqrt", "log2"), Nothing()),
+    "How many features, drawn at random, each node tries: a number, a share, or all (None).",
+)
+CATEGORICAL_FEATURES = Parameter(
+    None,
+    Any_('list of columns, mask, "auto" or None', wrong=("no such column", 3.5, [99], ["no such column"])),
+    'Columns whose values are categories; they are split into two sets. "auto": text and categorical columns of a frame.',
+)
+MONOTONE_CONSTRAINTS = Parameter(
+    None,
+    Either(Given("array of −1, 0 and 1, dict", wrong=([1], [2, 0, 0, 0, 0], {99: 1})), Nothing()),
+    "Whether the prediction (of two classes: the probability of the second one) must fall (−1) or rise (1) in a feature.",
+)
