@@ -62,7 +62,7 @@ def test_single_precision_scores_say_the_same(monkeypatch):
 
 
 def test_rows_set_aside_by_their_code_alone(monkeypatch):
-    from certifit.models.boosting.model import fit as boosting_fit
+    from certifit.models.boosting import fit as boosting_fit
 
     X, y = data(3000)
     X = np.vstack([X, X[:500]])  # copies

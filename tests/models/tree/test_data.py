@@ -11,7 +11,7 @@ from sklearn.inspection import permutation_importance
 
 import certifit
 from certifit.models.tree import columns as tree_columns
-from certifit.models.tree.model import growing as tree_growing
+from certifit.models.tree import growing as tree_growing
 
 MODELS = [
     certifit.DecisionTreeClassifier(max_depth=5),
