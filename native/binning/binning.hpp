@@ -19,11 +19,8 @@
 #include <span>
 #include <vector>
 
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-
 #include "core/simd.hpp"
+#include "core/team.hpp"
 
 namespace certifit::binning {
 
@@ -195,25 +192,18 @@ std::vector<std::vector<double>> quantiles(const View<T>& X, const double* weigh
     const Index count = static_cast<Index>(columns.size());
     const Index bytes = 2 * (weight ? sizeof(Weighted<typename Scratch<T>::Key>) : sizeof(T));
     const Index at_once = std::max<Index>(budget / bytes, 1);
-    const int team = static_cast<int>(std::min<Index>(threads, at_once));
-    const Index together = rows_first ? std::clamp<Index>(at_once / team, 1, 4) : 1;
-    const Index batches = (count + together - 1) / together;
-    std::vector<Scratch<T>> scratch(team * together);
+    Team team(static_cast<int>(std::min<Index>(threads, at_once)));
+    const Index together = rows_first ? std::clamp<Index>(at_once / team.size(), 1, 4) : 1;
+    std::vector<Scratch<T>> scratch(team.size() * together);
     for (auto& s : scratch)
         weight ? (s.pairs.reserve(X.rows), s.spare_pairs.reserve(X.rows)) : (s.keys.reserve(X.rows), s.spare.reserve(X.rows));
-#pragma omp parallel for schedule(dynamic) num_threads(team) if (team > 1)
-    for (Index b = 0; b < batches; ++b) {
-        const Index first = b * together, last = std::min(first + together, count);
-#ifdef _OPENMP
-        Scratch<T>* mine = scratch.data() + omp_get_thread_num() * together;
-#else
-        Scratch<T>* mine = scratch.data();
-#endif
+    team.blocks(count, together, X.rows > 1000, [&](Index first, Index last, int worker) {
+        Scratch<T>* mine = scratch.data() + worker * together;
         for (Index k = first; k < last; ++k) mine[k - first].keys.clear(), mine[k - first].pairs.clear();
         for (Index i = 0; i < X.rows; ++i)
             for (Index k = first; k < last; ++k) add(mine[k - first], X.at(i, columns[k]), weight, i);
         for (Index k = first; k < last; ++k) edges[k] = edges_of(mine[k - first], weight != nullptr, max_bins);
-    }
+    });
     return edges;
 }
 
@@ -339,25 +329,24 @@ struct Layout {
 template <class T>
 void transform(const View<T>& X, const Table& table, const Layout& layout, std::uint8_t* out, int threads) {
     const std::vector<Rule<T>> rules = rules_of<T>(table);
-    const Index blocks = (X.rows + kBlock - 1) / kBlock;
-#pragma omp parallel num_threads(threads) if (threads > 1 && blocks > 8)
-    {
-        std::vector<T> buffer(64 / sizeof(T) * kBlock);
-        std::vector<std::uint8_t> bins(X.columns * kBlock);
-#pragma omp for schedule(static)
-        for (Index b = 0; b < blocks; ++b) {
-            const Index first = b * kBlock;
-            const int count = static_cast<int>(std::min<Index>(kBlock, X.rows - first));
-            bin_block(X, rules, first, count, bins.data(), buffer.data());
-            if (layout.row_stride == 1) {
-                for (Index j = 0; j < X.columns; ++j) std::memcpy(out + layout.column[j] + first, bins.data() + j * kBlock, count);
-            } else {
-                for (int i = 0; i < count; ++i)
-                    for (Index j = 0; j < X.columns; ++j)
-                        out[(first + i) * layout.row_stride + layout.column[j]] = bins[j * kBlock + i];
-            }
+    struct Scratch {
+        std::vector<T> buffer;
+        std::vector<std::uint8_t> bins;
+    };
+    Team team(threads);
+    std::vector<Scratch> scratch(team.size());
+    team.blocks(X.rows, kBlock, X.rows > 8 * kBlock, [&](Index first, Index last, int worker) {
+        auto& [buffer, bins] = scratch[worker];
+        buffer.resize(64 / sizeof(T) * kBlock), bins.resize(X.columns * kBlock);
+        const int count = static_cast<int>(last - first);
+        bin_block(X, rules, first, count, bins.data(), buffer.data());
+        if (layout.row_stride == 1) {
+            for (Index j = 0; j < X.columns; ++j) std::memcpy(out + layout.column[j] + first, bins.data() + j * kBlock, count);
+        } else {
+            for (int i = 0; i < count; ++i)
+                for (Index j = 0; j < X.columns; ++j) out[(first + i) * layout.row_stride + layout.column[j]] = bins[j * kBlock + i];
         }
-    }
+    });
 }
 
 }  // namespace certifit::binning

@@ -336,10 +336,11 @@ struct PyForest {
         if (threads < 1) refuse("threads must be at least 1");
         nb::gil_scoped_release release;
         const std::uint8_t* data = bins.data();
-#pragma omp parallel for schedule(static) num_threads(threads) if (n > 4096)
-        for (Index i = 0; i < n; ++i)
-            for (Index t = 0; t < trees; ++t)
-                out.data()[i * trees + t] = static_cast<std::int32_t>(forest.leaf(t, [&](Index j) { return data[j * n + i]; }) - forest.start[t]);
+        Team(threads).blocks(n, 1024, n > 4096, [&](Index from, Index to, int) {
+            for (Index i = from; i < to; ++i)
+                for (Index t = 0; t < trees; ++t)
+                    out.data()[i * trees + t] = static_cast<std::int32_t>(forest.leaf(t, [&](Index j) { return data[j * n + i]; }) - forest.start[t]);
+        });
     }
 };
 

@@ -22,7 +22,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "boosting/team.hpp"
+#include "core/team.hpp"
 #include "core/exponential.hpp"
 #include "core/simd.hpp"
 

@@ -172,43 +172,40 @@ class Predictor {
     }
 };
 
+// Adds the trees [first, last) block by block; bin(row, count, bins, worker) gives the bins of a block.
+template <class Bin>
+void add_blocks(Index rows, Index columns, const Forest& forest, Index first, Index last, double* out, int threads,
+                const Predictor& predictor, Bin&& bin) {
+    Team team(threads);
+    std::vector<std::vector<std::uint8_t>> bins(team.size());
+    // A thread is worth its start from some ten thousand walks on.
+    team.blocks(rows, binning::kBlock, rows * (last - first) > 40000, [&](Index from, Index to, int worker) {
+        bins[worker].resize(columns * binning::kBlock);
+        bin(from, static_cast<int>(to - from), bins[worker].data(), worker);
+        predictor.add(bins[worker].data(), static_cast<int>(to - from), first, last, out + from * forest.outputs);
+    });
+}
+
 // out (rows × outputs, row-major, holding the start) += trees [first, last).
 template <class T>
 void predict(const binning::View<T>& X, const binning::Table& table, const Forest& forest, Index first, Index last, double* out,
              int threads) {
     const std::vector<binning::Rule<T>> rules = binning::rules_of<T>(table);
     const Predictor predictor(forest);
-    const Index blocks = (X.rows + binning::kBlock - 1) / binning::kBlock;
-#pragma omp parallel num_threads(threads) if (threads > 1 && blocks > 1)
-    {
-        std::vector<T> buffer(64 / sizeof(T) * binning::kBlock);
-        std::vector<std::uint8_t> bins(X.columns * binning::kBlock);
-#pragma omp for schedule(dynamic, 4)
-        for (Index b = 0; b < blocks; ++b) {
-            const Index row = b * binning::kBlock;
-            const int count = static_cast<int>(std::min<Index>(binning::kBlock, X.rows - row));
-            binning::bin_block(X, rules, row, count, bins.data(), buffer.data());
-            predictor.add(bins.data(), count, first, last, out + row * forest.outputs);
-        }
-    }
+    std::vector<std::vector<T>> buffer(threads);
+    add_blocks(X.rows, X.columns, forest, first, last, out, threads, predictor, [&](Index row, int count, std::uint8_t* bins, int worker) {
+        buffer[worker].resize(64 / sizeof(T) * binning::kBlock);
+        binning::bin_block(X, rules, row, count, bins, buffer[worker].data());
+    });
 }
 
 // The same on bins already made, column-major.
 inline void predict_bins(const std::uint8_t* data, Index rows, Index columns, const Forest& forest, Index first, Index last,
                          double* out, int threads) {
     const Predictor predictor(forest);
-    const Index blocks = (rows + binning::kBlock - 1) / binning::kBlock;
-#pragma omp parallel num_threads(threads) if (threads > 1 && blocks > 1)
-    {
-        std::vector<std::uint8_t> bins(columns * binning::kBlock);
-#pragma omp for schedule(dynamic, 4)
-        for (Index b = 0; b < blocks; ++b) {
-            const Index row = b * binning::kBlock;
-            const int count = static_cast<int>(std::min<Index>(binning::kBlock, rows - row));
-            for (Index j = 0; j < columns; ++j) std::memcpy(bins.data() + j * binning::kBlock, data + j * rows + row, count);
-            predictor.add(bins.data(), count, first, last, out + row * forest.outputs);
-        }
-    }
+    add_blocks(rows, columns, forest, first, last, out, threads, predictor, [&](Index row, int count, std::uint8_t* bins, int) {
+        for (Index j = 0; j < columns; ++j) std::memcpy(bins + j * binning::kBlock, data + j * rows + row, count);
+    });
 }
 
 }  // namespace certifit::boosting

@@ -35,7 +35,8 @@ class LeastSquares {
         : coef(std::move(start)),
           theta(X.n, 0.0),
           y_(y),
-          columns_(X, p, intercept, threads),
+          team_(threads),
+          columns_(X, p, intercept, team_),
           u_(X.n, 0.0),
           r_(X.n, 0.0),
           c_(X.d, 0.0),
@@ -305,6 +306,7 @@ class LeastSquares {
 
     const double* y_;
     SignalPoll signals_;
+    Team team_;
     Columns<M> columns_;
     std::vector<double> u_, r_, c_;
     std::vector<Index> reference_;
@@ -328,7 +330,8 @@ NewtonStep quadratic(const M& X, std::span<double> r, const double* h, const Pen
                      std::span<const Index> columns, bool intercept, double tolerance, Index max_iter, int threads,
                      std::span<double> coef, std::span<double> scores) {
     SignalPoll signals;
-    Columns<M> view(X, h, intercept, threads);
+    Team team(threads);
+    Columns<M> view(X, h, intercept, team);
     NewtonStep result;
     double start = 0;
     if (view.centered) {

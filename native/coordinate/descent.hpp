@@ -18,7 +18,7 @@ template <class M>
 class Descent {
   public:
     Descent(const Columns<M>& columns, double* w, double* u, SignalPoll& signals)
-        : gram(columns.X.d, gram_limit(columns.X)), factor(columns.threads), columns_(columns), signals_(signals), w_(w), u_(u) {}
+        : gram(columns.X.d, gram_limit(columns.X)), factor(&columns.team), columns_(columns), signals_(signals), w_(w), u_(u) {}
 
     double shift = 0;  // u_true = u + shift · p, see Columns
     Gram gram;

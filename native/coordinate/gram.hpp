@@ -99,24 +99,21 @@ class Gram {
             std::vector<double> packed(added * std::min(chunk, C.X.n));
             const Index groups = (added + group - 1) / group, blocks = (k + block - 1) / block;
             // On a busy machine a second thread may come milliseconds late: only for work that is worth the risk.
-            const bool parallel = C.threads > 1 && static_cast<double>(added) * k * C.X.n > 2e7;
+            const bool together = static_cast<double>(added) * k * C.X.n > 2e7;
             for (Index from = 0; from < C.X.n; from += chunk) {
                 signals.poll();
                 const Index rows = std::min(chunk, C.X.n - from);
-#pragma omp parallel num_threads(C.threads) if (parallel)
-                {
-#pragma omp for schedule(static)
-                    for (Index s = 0; s < added; ++s) {
+                C.team.blocks(added, group, together, [&](Index first, Index last, int) {
+                    for (Index s = first; s < last; ++s) {
                         const Index j = columns[old + s];
                         vec::pack(C.X.column(j) + from, C.mean[j], C.p + from, packed.data() + s * rows, rows);
                     }
-#pragma omp for schedule(dynamic)
-                    for (Index task = 0; task < groups * blocks; ++task) {
-                        const Index b = task / groups, a = task % groups;
-                        tile(C, old, a * group, std::min(added, (a + 1) * group), b * block,
-                             std::min(k, (b + 1) * block), packed.data(), from, rows);
-                    }
-                }
+                });
+                C.team.run(groups * blocks, together, [&](Index task, int) {
+                    const Index b = task / groups, a = task % groups;
+                    tile(C, old, a * group, std::min(added, (a + 1) * group), b * block, std::min(k, (b + 1) * block),
+                         packed.data(), from, rows);
+                });
             }
             for (Index s = old; s < k; ++s)
                 for (Index t = 0; t < s; ++t) at(t, s) = at(s, t);
@@ -152,7 +149,7 @@ class Gram {
 // Cholesky factor of G + diag(l2) on an ordered list of slots. Rows before the first change are kept.
 class Factor {
   public:
-    explicit Factor(int threads = 1) : threads_(threads) {}
+    explicit Factor(Team* team = nullptr) : team_(team) {}  // null: the caller does all
     void forget() { order_.clear(); }
 
     // Reorders `wanted` so that what is factored already comes first.
@@ -178,18 +175,20 @@ class Factor {
         }
         // By blocks of columns: the rows below a finished diagonal block are independent of each other.
         constexpr Index block = 64;
-        const bool large = threads_ > 1 && static_cast<double>(m - kept) * m * m > 1.5e8;
+        const bool large = static_cast<double>(m - kept) * m * m > 1.5e8;
         for (Index from = 0; from < m; from += block) {
             const Index to = std::min(m, from + block);
             for (Index i = std::max(kept, from); i < to; i += 4)
                 factor_rows(G, stride, l2, i, std::min<Index>(4, to - i), from, to);
             const Index below = std::max(kept, to), groups = (m - below + 3) / 4;
-            const bool parallel = large && static_cast<double>(m - below) * from * block > 2e6;
-#pragma omp parallel for num_threads(threads_) schedule(static) if (parallel)
-            for (Index group = 0; group < groups; ++group) {
+            const auto four = [&](Index group) {
                 const Index i = below + 4 * group;
                 factor_rows(G, stride, l2, i, std::min<Index>(4, m - i), from, to);
-            }
+            };
+            if (team_ && large && static_cast<double>(m - below) * from * block > 2e6)
+                team_->run(groups, true, [&](Index group, int) { four(group); });
+            else
+                for (Index group = 0; group < groups; ++group) four(group);
         }
     }
 
@@ -237,7 +236,7 @@ class Factor {
         }
     }
 
-    int threads_;
+    Team* team_;
     std::vector<Index> order_;
     Index capacity_ = 0;
     std::unique_ptr<double[]> values_;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/interrupt.hpp"
+#include "core/team.hpp"
 #include "core/vector.hpp"
 
 namespace certifit {
@@ -19,6 +20,8 @@ using Index = std::ptrdiff_t;
 
 // Rows of a dense update that one thread handles at a time; fixed, so results do not depend on the thread count.
 inline constexpr Index kRowChunk = 4096;
+// Entries of X that one thread passes over sooner than a second one is awake.
+inline constexpr double kAlone = 1e6;
 
 template <class T>
 struct Dense {
@@ -87,12 +90,12 @@ class Columns {
     const M X;
     const double* p;
     const bool centered;
-    const int threads;
+    Team& team;
     double total = 0;  // Σ p
     std::vector<double> mean, norm2;
 
-    Columns(const M& X_, const double* p_, bool intercept, int threads_)
-        : X(X_), p(p_), centered(intercept && sum(p_, X_.n) > 0), threads(threads_), mean(X_.d, 0.0), norm2(X_.d, 0.0) {
+    Columns(const M& X_, const double* p_, bool intercept, Team& team_)
+        : X(X_), p(p_), centered(intercept && sum(p_, X_.n) > 0), team(team_), mean(X_.d, 0.0), norm2(X_.d, 0.0) {
         total = sum(p, X.n);
         uniform_ = true;
         for (Index i = 1; i < X.n && uniform_; ++i) uniform_ = p[i] == p[0];
@@ -141,11 +144,10 @@ class Columns {
                 shift += a[k] * mean[columns[k]];
             }
         } else {
-            const Index chunks = (X.n + kRowChunk - 1) / kRowChunk;
             const double scale = weighted && uniform_ ? p[0] : 1.0;
-#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1 && chunks > 1)
-            for (Index chunk = 0; chunk < chunks; ++chunk) {
-                const Index from = chunk * kRowChunk, rows = std::min(kRowChunk, X.n - from);
+            const bool together = static_cast<double>(columns.size()) * static_cast<double>(X.n) > kAlone;
+            team.blocks(X.n, kRowChunk, together, [&](Index from, Index to, int) {
+                const Index rows = to - from;
                 for (std::size_t k = 0; k < columns.size(); ++k) {
                     const Index j = columns[k];
                     if (weighted && !uniform_) {
@@ -154,7 +156,7 @@ class Columns {
                         vec::subtract(scale * a[k], X.column(j) + from, mean[j], u + from, rows);
                     }
                 }
-            }
+            });
         }
     }
 
@@ -169,12 +171,13 @@ class Columns {
     void over(std::span<const Index> columns, SignalPoll& signals, F&& f) const {
         const Index count = static_cast<Index>(columns.size());
         const double cost = std::max(1.0, X.size() / std::max<Index>(X.d, 1));
-        const Index block = std::max<Index>(threads, static_cast<Index>(2e8 / cost));
+        const Index block = std::max<Index>(team.size(), static_cast<Index>(2e8 / cost));
+        const Index piece = std::max<Index>(1, static_cast<Index>(5e4 / cost));  // columns worth handing out
         for (Index from = 0; from < count; from += block) {
             const Index to = std::min(count, from + block);
-            const bool parallel = threads > 1 && (to - from) * cost > 1e6;
-#pragma omp parallel for num_threads(threads) schedule(static) if (parallel)
-            for (Index k = from; k < to; ++k) f(columns[k]);
+            team.blocks(to - from, piece, (to - from) * cost > kAlone, [&](Index first, Index last, int) {
+                for (Index k = from + first; k < from + last; ++k) f(columns[k]);
+            });
             signals.poll();
         }
     }

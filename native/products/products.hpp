@@ -12,14 +12,12 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <bit>
 #include <cstdint>
-#include <system_error>
-#include <thread>
 #include <type_traits>
 #include <vector>
 
+#include "core/team.hpp"
 #include "core/vector.hpp"
 
 namespace certifit::products {
@@ -166,23 +164,11 @@ inline Index chunk_count(Index n, Index d, Index sums) {
     return std::max<Index>(1, std::min({kChunks, n * d / kChunk, n / (8 * std::max<Index>(sums, 1))}));
 }
 
-// work(chunk, from, to) for all chunks of n rows; `cost` multiplications in all.
-//
-// Threads are started for the pass and end with it. OpenMP's would go on spinning beside whatever follows in Python, and
-// a pass that is worth threads takes a hundred times as long as to start one.
+// work(chunk, from, to) for all chunks of n rows; `cost` multiplications in all. A pass that is worth threads takes a hundred
+// times as long as to start one.
 template <class F>
 void over_chunks(Index n, Index count, Index cost, int threads, F&& work) {
-    std::atomic<Index> next{0};
-    const auto take = [&] {
-        for (Index c = next++; c < count; c = next++) work(c, n * c / count, n * (c + 1) / count);
-    };
-    std::vector<std::jthread> others;
-    try {
-        if (cost >= kAlone)
-            for (Index t = 1; t < std::min<Index>(threads, count); ++t) others.emplace_back(take);
-    } catch (const std::system_error&) {  // no more threads to be had: those that started do the work
-    }
-    take();
+    Team(threads).run(count, cost >= kAlone, [&](Index c, int) { work(c, n * c / count, n * (c + 1) / count); });
 }
 
 // work(from, rows) for the blocks of a chunk.

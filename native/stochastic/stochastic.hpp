@@ -22,6 +22,7 @@
 
 #include "core/interrupt.hpp"
 #include "core/simd.hpp"
+#include "core/team.hpp"
 #include "core/vector.hpp"
 
 namespace certifit::sgd {
@@ -606,6 +607,7 @@ struct Evaluation {
 };
 
 constexpr Index kBlock = 4096;  // rows; partial sums are added in the order of the blocks, whatever the threads
+constexpr Index kAlone = 8;     // blocks of a column: passing over them takes less than to start a thread
 
 // θ, h and the loss of eight rows.
 [[gnu::always_inline]] inline void eight(const Loss& loss, const Lanes& y, const Lanes& f, Lanes& theta, Lanes& curvature, Lanes& value) {
@@ -724,16 +726,17 @@ Evaluation evaluate(const Dense<T>& X, const double* y, const double* p, const L
     const Index window = 256;
     std::vector<Evaluation> parts(static_cast<std::size_t>(std::min(window, blocks)));
     SignalPoll poll;
+    Team team(threads);
     for (Index start = 0; start < blocks; start += window) {
         poll.poll();
         const Index stop = std::min(start + window, blocks);
-#pragma omp parallel for num_threads(threads) schedule(static)
-        for (Index block = start; block < stop; ++block) {
-            Evaluation& part = parts[static_cast<std::size_t>(block - start)];
+        team.run(stop - start, X.d * (stop - start) > kAlone, [&](Index at, int) {
+            const Index block = start + at;
+            Evaluation& part = parts[static_cast<std::size_t>(at)];
             part.risk = part.slope = part.curvature = 0.0;
             part.g.assign(static_cast<std::size_t>(X.d), 0.0), part.h.assign(static_cast<std::size_t>(X.d), 0.0);
             evaluate_block(X, block * kBlock, std::min((block + 1) * kBlock, X.n), y, p, loss, w, b, f, part);
-        }
+        });
         for (Index block = start; block < stop; ++block) {
             const Evaluation& part = parts[static_cast<std::size_t>(block - start)];
             total.risk += part.risk, total.slope += part.slope, total.curvature += part.curvature;
@@ -748,11 +751,9 @@ inline double conjugate_sum(const double* y, const double* p, const double* f, I
                             double scale, int threads) {
     const Index blocks = (n + kBlock - 1) / kBlock;
     std::vector<double> parts(static_cast<std::size_t>(blocks));
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (Index block = 0; block < blocks; ++block) {
-        const Index first = block * kBlock, last = std::min(first + kBlock, n);
-        parts[static_cast<std::size_t>(block)] = conjugate_block(y, p, f, first, last, loss, shift, scale);
-    }
+    Team(threads).blocks(n, kBlock, blocks > kAlone, [&](Index first, Index last, int) {
+        parts[static_cast<std::size_t>(first / kBlock)] = conjugate_block(y, p, f, first, last, loss, shift, scale);
+    });
     double total = 0.0;
     for (const double part : parts) total += part;
     return total;

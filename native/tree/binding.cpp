@@ -42,6 +42,18 @@ auto without_gil(F&& work) {
     }
 }
 
+// work(team) without the GIL.
+template <class F>
+void with_team(int threads, F&& work) {
+    if (threads < 1) refuse("threads must be at least 1");
+    without_gil([&] {
+        SignalPoll signals;
+        Team team(threads, &signals);
+        work(team);
+        return 0;
+    });
+}
+
 template <class T>
 nb::object array(std::vector<T> values, std::initializer_list<std::size_t> shape) {
     auto* held = new std::vector<T>(std::move(values));
@@ -64,13 +76,13 @@ struct Table {
 
 // Codes in groups.
 template <class Narrow, class Code>
-CodedTable<Narrow> grouped_table(const CodedTable<Code>& exact, std::uint32_t max_bins, int threads) {
+CodedTable<Narrow> grouped_table(const CodedTable<Code>& exact, std::uint32_t max_bins, Team& team) {
     CodedTable<Narrow> out;
     out.n = exact.n;
     out.d = exact.d;
     out.code.resize(exact.code.size());
     out.columns.resize(exact.d);
-    run_parallel(exact.d, threads, [&](std::int64_t f, int, std::atomic<bool>&, SignalPoll*) {
+    team.run(exact.d, true, [&](std::ptrdiff_t f, int) {
         std::vector<std::uint32_t> group;
         out.columns[f] = grouped(exact.columns[f], max_bins, group);
         const Code* from = exact.column(static_cast<int>(f));
@@ -82,28 +94,28 @@ CodedTable<Narrow> grouped_table(const CodedTable<Code>& exact, std::uint32_t ma
 
 // Replaces an exact table by a binned one, if some column has more codes than there may be groups.
 template <class Code>
-void bin(Table& table, std::uint32_t max_bins, int threads) {
+void bin(Table& table, std::uint32_t max_bins, Team& team) {
     if constexpr (sizeof(Code) > 1) {  // a byte holds every code as it is
         const CodedTable<Code> exact = std::move(std::get<CodedTable<Code>>(table.view));
         // Many categories need more than a byte; everything else fits into one.
         const bool narrow = std::all_of(exact.columns.begin(), exact.columns.end(),
                                         [](const Column& c) { return !c.categorical || c.codes() < 256; });
         if (narrow)
-            table.view = grouped_table<std::uint8_t>(exact, max_bins, threads);
+            table.view = grouped_table<std::uint8_t>(exact, max_bins, team);
         else
-            table.view = grouped_table<Code>(exact, max_bins, threads);
+            table.view = grouped_table<Code>(exact, max_bins, team);
     }
 }
 
 template <class Code>
-void fill(Table& out, std::vector<Column>& columns, const std::vector<SortedColumn>& sorted, bool presort, int threads) {
+void fill(Table& out, std::vector<Column>& columns, const std::vector<SortedColumn>& sorted, bool presort, Team& team) {
     CodedTable<Code>& table = out.view.emplace<CodedTable<Code>>();
     table.n = static_cast<Row>(out.n);
     table.d = out.d;
     table.columns = std::move(columns);
     table.code.resize(out.n * out.d);
     if (presort) table.sorted.resize(out.d);
-    run_parallel(out.d, threads, [&](std::int64_t f, int, std::atomic<bool>&, SignalPoll*) {
+    team.run(out.d, true, [&](std::ptrdiff_t f, int) {
         Code* code = table.code.data() + f * out.n;
         const SortedColumn& column = sorted[f];
         for (std::size_t k = 0; k < out.n; ++k) code[column.order[k]] = static_cast<Code>(column.code[k]);
@@ -123,31 +135,29 @@ Table encode(Fortran<T> X, Vector<double> weight, Vector<std::uint8_t> categoric
     if (n > 0x7fffffffu || d > 0x3fffffffu) refuse("X has too many rows or columns");
     if (weight.size() != 0) expect(weight.size(), n, "weight");
     expect(categorical.size(), d, "categorical");
-    if (threads < 1) refuse("threads must be at least 1");
     Table out;
     out.n = n;
     out.d = static_cast<int>(d);
     if (max_bins == 1 || max_bins > 255) refuse("max_bins must be 0 or lie in 2 … 255");
-    without_gil([&] {
+    with_team(threads, [&](Team& team) {
         std::vector<Column> columns(d);
         std::vector<SortedColumn> sorted(d);
         const double* w = weight.size() ? weight.data() : nullptr;
-        run_parallel(static_cast<std::int64_t>(d), threads, [&](std::int64_t f, int, std::atomic<bool>&, SignalPoll*) {
+        team.run(static_cast<std::ptrdiff_t>(d), true, [&](std::ptrdiff_t f, int) {
             columns[f].categorical = categorical.data()[f] != 0;
             code_column(X.data() + f * n, w, static_cast<Row>(n), columns[f], sorted[f]);
         });
         std::uint32_t most = 0;
         for (const Column& c : columns) most = std::max(most, c.codes() + 1);
         if (most <= 256)
-            fill<std::uint8_t>(out, columns, sorted, presort, threads);
+            fill<std::uint8_t>(out, columns, sorted, presort, team);
         else if (most <= 65536 && n <= 65536)
-            fill<std::uint16_t>(out, columns, sorted, presort, threads);
+            fill<std::uint16_t>(out, columns, sorted, presort, team);
         else
-            fill<std::uint32_t>(out, columns, sorted, presort, threads);
+            fill<std::uint32_t>(out, columns, sorted, presort, team);
         sorted.clear();
         if (max_bins > 0)
-            std::visit([&](auto& view) { bin<typename std::decay_t<decltype(view)>::Code>(out, max_bins, threads); }, out.view);
-        return 0;
+            std::visit([&](auto& view) { bin<typename std::decay_t<decltype(view)>::Code>(out, max_bins, team); }, out.view);
     });
     return out;
 }
@@ -216,10 +226,11 @@ struct Target {
 struct Options {
     Growth growth;
     Vector<std::int8_t> monotone;
+    int threads;
 
     Options(int max_depth, double min_split, double min_leaf, double min_fraction, std::int64_t max_leaves, double min_decrease, int max_features,
-            Vector<std::int8_t> monotone_, int threads)
-        : monotone(monotone_) {
+            Vector<std::int8_t> monotone_, int threads_)
+        : monotone(monotone_), threads(threads_) {
         if (max_depth < 0 || max_leaves < 0 || max_features < 1 || threads < 1) refuse("an option is out of range");
         growth.max_depth = max_depth;
         growth.min_split = min_split;
@@ -228,7 +239,6 @@ struct Options {
         growth.max_leaves = max_leaves;
         growth.min_decrease = min_decrease;
         growth.max_features = max_features;
-        growth.threads = threads;
         growth.monotone = monotone.size() ? monotone.data() : nullptr;
     }
 };
@@ -286,12 +296,11 @@ struct Worker {
     const Target& target;
     const Growth& growth;
     const Entropies& entropies;
-    const std::atomic<bool>* stop;
-    SignalPoll* signals;
+    const Crew& crew;
 
     template <class Code, class Statistics>
     Grown grown(const CodedTable<Code>& table, const Statistics& statistics, Draw& draw, const double* y, const double* mass) const {
-        Grower<Code, Statistics> grower(table, statistics, growth, y, mass, std::move(draw.rows), stop, signals);
+        Grower<Code, Statistics> grower(table, statistics, growth, y, mass, std::move(draw.rows), crew);
         return pack(grower.grow(), statistics.width(), target.classification());
     }
 
@@ -373,8 +382,7 @@ nb::tuple grow(const Table& table, const Target& target, const Options& options,
     std::vector<Grown> grown(trees);
     const std::size_t stride = draws ? (n + 7) / 8 : 0;
     std::vector<std::uint8_t> bags(trees * stride, 0);
-    const int threads = options.growth.threads;
-    without_gil([&] {
+    with_team(options.threads, [&](Team& team) {
         const Urn urn(std::span(order.data(), order.size()), chances.size() ? chances.data() : nullptr);
         double total = 0;
         for (std::size_t i = 0; i < n; ++i) total += target.weight.data()[i];
@@ -383,8 +391,7 @@ nb::tuple grow(const Table& table, const Target& target, const Options& options,
                                       : 0);
         Growth growth = options.growth;
         growth.worth_unit = target.classification() ? 1.0 : target.worth_unit;
-        if (trees > 1) growth.threads = 1;
-        auto one = [&](std::int64_t t, const std::atomic<bool>* stop, SignalPoll* signals) {
+        auto one = [&](std::ptrdiff_t t, const Crew& crew) {
             Draw draw;
             if (draws) {
                 draw.count.resize(n);
@@ -398,17 +405,17 @@ nb::tuple grow(const Table& table, const Target& target, const Options& options,
             }
             Growth own = growth;
             own.seed = seeds.data()[t];
-            const Worker worker{target, own, entropies, stop, signals};
+            const Worker worker{target, own, entropies, crew};
             grown[t] = std::visit([&](const auto& view) { return worker(view, draw); }, table.view);
         };
         if (trees == 1) {
-            SignalPoll signals;
-            one(0, nullptr, &signals);
+            one(0, {team, team});
         } else {
-            run_parallel(static_cast<std::int64_t>(trees), threads,
-                         [&](std::int64_t t, int, std::atomic<bool>& stop, SignalPoll* signals) { one(t, &stop, signals); });
+            team.run(static_cast<std::ptrdiff_t>(trees), true, [&](std::ptrdiff_t t, int worker) {
+                Team alone(1);
+                one(t, {alone, team, worker});
+            });
         }
-        return 0;
     });
     std::vector<std::int64_t> start(trees + 1, 0), bits_start(trees + 1, 0);
     for (std::size_t t = 0; t < trees; ++t) {
@@ -486,10 +493,9 @@ nb::object forest_predict(const Forest& forest, Rows<double> values, Rows<T> X, 
     forest.check(X.shape(1));
     expect(values.shape(0), forest.nodes(), "values");
     std::vector<double> out(n * width);
-    without_gil([&] {
+    with_team(threads, [&](Team& team) {
         predict(forest.view(), values.data(), static_cast<int>(width), X.data(), static_cast<std::int64_t>(n),
-                static_cast<std::int64_t>(X.shape(1)), threads, out.data());
-        return 0;
+                static_cast<std::int64_t>(X.shape(1)), team, out.data());
     });
     return array(std::move(out), {n, width});
 }
@@ -499,10 +505,9 @@ nb::object forest_apply(const Forest& forest, Rows<T> X, int threads) {
     const std::size_t n = X.shape(0), trees = forest.start.size() - 1;
     forest.check(X.shape(1));
     std::vector<std::int32_t> out(n * trees);
-    without_gil([&] {
-        certifit::tree::apply(forest.view(), X.data(), static_cast<std::int64_t>(n), static_cast<std::int64_t>(X.shape(1)), threads,
+    with_team(threads, [&](Team& team) {
+        certifit::tree::apply(forest.view(), X.data(), static_cast<std::int64_t>(n), static_cast<std::int64_t>(X.shape(1)), team,
                               out.data());
-        return 0;
     });
     return array(std::move(out), {n, trees});
 }
@@ -523,11 +528,10 @@ nb::tuple forest_out_of_bag(const Forest& forest, Rows<double> values, Rows<T> X
     check_bags(forest, bags, n, y, weight);
     std::vector<double> sums(n * width, 0.0), curve(forest.start.size() - 1);
     std::vector<std::int64_t> counts(n, 0);
-    without_gil([&] {
+    with_team(threads, [&](Team& team) {
         out_of_bag(forest.view(), values.data(), static_cast<int>(width), X.data(), static_cast<std::int64_t>(n),
                    static_cast<std::int64_t>(X.shape(1)), bags.data(), static_cast<std::int64_t>(bags.shape(1)), y.data(),
-                   weight.data(), threads, sums.data(), counts.data(), curve.data());
-        return 0;
+                   weight.data(), team, sums.data(), counts.data(), curve.data());
     });
     return nb::make_tuple(array(std::move(sums), {n, width}), array(std::move(counts)), array(std::move(curve)));
 }
@@ -540,11 +544,10 @@ nb::object forest_importance(const Forest& forest, Rows<double> values, Rows<T> 
     expect(values.shape(0), forest.nodes(), "values");
     check_bags(forest, bags, n, y, weight);
     std::vector<double> out(trees * d);
-    without_gil([&] {
+    with_team(threads, [&](Team& team) {
         permutation_importance(forest.view(), values.data(), static_cast<int>(values.shape(1)), X.data(), static_cast<std::int64_t>(n),
                                static_cast<std::int64_t>(d), bags.data(), static_cast<std::int64_t>(bags.shape(1)), y.data(),
-                               weight.data(), seed, threads, out.data());
-        return 0;
+                               weight.data(), seed, team, out.data());
     });
     return array(std::move(out), {trees, d});
 }

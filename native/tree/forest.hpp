@@ -7,14 +7,11 @@
 // Breiman: Random forests. Machine Learning 45, 2001.
 #pragma once
 
-#include <atomic>
 #include <cmath>
 #include <cstdint>
-#include <exception>
-#include <functional>
 #include <vector>
 
-#include "core/interrupt.hpp"
+#include "core/team.hpp"
 #include "tree/grow.hpp"
 #include "tree/predict.hpp"
 
@@ -82,32 +79,6 @@ inline void bootstrap(std::uint64_t seed, std::int64_t draws, const Urn& urn, st
     for (std::int64_t k = 0; k < draws; ++k) ++counts[urn.draw(random)];
 }
 
-// Runs work(k, thread) for k < count on `threads` threads; Ctrl-C and exceptions stop all of them.
-inline void run_parallel(std::int64_t count, int threads, const std::function<void(std::int64_t, int, std::atomic<bool>&, SignalPoll*)>& work) {
-    std::atomic<bool> stop{false};
-    std::exception_ptr failure = nullptr;
-    SignalPoll signals;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
-    for (std::int64_t k = 0; k < count; ++k) {
-        if (stop.load(std::memory_order_relaxed)) continue;
-#ifdef _OPENMP
-        const int thread = omp_get_thread_num();
-#else
-        const int thread = 0;
-#endif
-        try {
-            if (thread == 0) signals.poll();
-            work(k, thread, stop, thread == 0 ? &signals : nullptr);
-        } catch (const Stopped&) {
-        } catch (...) {
-#pragma omp critical(certifit_forest_failure)
-            if (!failure) failure = std::current_exception();
-            stop = true;
-        }
-    }
-    if (failure) std::rethrow_exception(failure);
-}
-
 // A fitted forest, as views of arrays.
 struct ForestView {
     const PackedNode* nodes;
@@ -116,6 +87,9 @@ struct ForestView {
     const std::uint32_t* categories;
     std::int64_t trees;
     bool numeric;  // no feature is categorical
+
+    // Walks that take longer than to start a thread.
+    bool worth_threads(std::int64_t rows) const { return rows * trees > 20000; }
 
     PackedTree tree(std::int64_t t) const { return {nodes + start[t], bits + bits_start[t], categories}; }
 };
@@ -126,11 +100,11 @@ inline constexpr std::int64_t kRowBlock = 512;
 
 // out[i] = mean over trees of the value of the leaf of row i; `width` values a node.
 template <class T>
-void predict(const ForestView& forest, const double* values, int width, const T* X, std::int64_t n, std::int64_t d, int threads,
+void predict(const ForestView& forest, const double* values, int width, const T* X, std::int64_t n, std::int64_t d, Team& team,
              double* out) {
     const double share = 1.0 / static_cast<double>(forest.trees);
-    run_parallel((n + kRowBlock - 1) / kRowBlock, threads, [&](std::int64_t block, int, std::atomic<bool>&, SignalPoll*) {
-        const std::int64_t from = block * kRowBlock, count = std::min(kRowBlock, n - from);
+    team.blocks(n, kRowBlock, forest.worth_threads(n), [&](std::int64_t from, std::int64_t to, int) {
+        const std::int64_t count = to - from;
         std::int32_t leaf[kRowBlock];
         double* sums = out + from * width;
         std::fill_n(sums, count * width, 0.0);
@@ -150,9 +124,9 @@ void predict(const ForestView& forest, const double* values, int width, const T*
 
 // out[i, t] = leaf of row i in tree t.
 template <class T>
-void apply(const ForestView& forest, const T* X, std::int64_t n, std::int64_t d, int threads, std::int32_t* out) {
-    run_parallel((n + kRowBlock - 1) / kRowBlock, threads, [&](std::int64_t block, int, std::atomic<bool>&, SignalPoll*) {
-        const std::int64_t from = block * kRowBlock, count = std::min(kRowBlock, n - from);
+void apply(const ForestView& forest, const T* X, std::int64_t n, std::int64_t d, Team& team, std::int32_t* out) {
+    team.blocks(n, kRowBlock, forest.worth_threads(n), [&](std::int64_t from, std::int64_t to, int) {
+        const std::int64_t count = to - from;
         std::int32_t leaf[kRowBlock];
         for (std::int64_t t = 0; t < forest.trees; ++t) {
             leaves_of(forest.tree(t), forest.numeric, X + from * d, count, d, leaf);
@@ -174,12 +148,12 @@ inline double error_of(const double* prediction, int width, double y) {
 // so far after each tree. `bags` holds a bit for each row, `stride` bytes a tree.
 template <class T>
 void out_of_bag(const ForestView& forest, const double* values, int width, const T* X, std::int64_t n, std::int64_t d,
-                const std::uint8_t* bags, std::int64_t stride, const double* y, const double* weight, int threads, double* sums,
+                const std::uint8_t* bags, std::int64_t stride, const double* y, const double* weight, Team& team, double* sums,
                 std::int64_t* counts, double* curve) {
     const std::int64_t blocks = (n + kRowBlock - 1) / kRowBlock, trees = forest.trees;
     std::vector<double> wrong(blocks * trees, 0.0), seen(blocks * trees, 0.0);
-    run_parallel(blocks, threads, [&](std::int64_t block, int, std::atomic<bool>&, SignalPoll*) {
-        const std::int64_t from = block * kRowBlock, to = std::min(from + kRowBlock, n);
+    team.blocks(n, kRowBlock, true, [&](std::int64_t from, std::int64_t to, int) {
+        const std::int64_t block = from / kRowBlock;
         std::vector<double> error(to - from, 0.0);
         for (std::int64_t t = 0; t < trees; ++t) {
             const PackedTree tree = forest.tree(t);
@@ -212,8 +186,8 @@ void out_of_bag(const ForestView& forest, const double* values, int width, const
 template <class T>
 void permutation_importance(const ForestView& forest, const double* values, int width, const T* X, std::int64_t n, std::int64_t d,
                             const std::uint8_t* bags, std::int64_t stride, const double* y, const double* weight,
-                            std::uint64_t seed, int threads, double* out) {
-    run_parallel(forest.trees, threads, [&](std::int64_t t, int, std::atomic<bool>& stop, SignalPoll* signals) {
+                            std::uint64_t seed, Team& team, double* out) {
+    team.run(forest.trees, true, [&](std::int64_t t, int worker) {
         const PackedTree tree = forest.tree(t);
         const double* value = values + forest.start[t] * width;
         std::vector<std::int64_t> rows;
@@ -233,8 +207,7 @@ void permutation_importance(const ForestView& forest, const double* values, int 
         for (std::int64_t f = 0; f < d; ++f) {
             out[t * d + f] = 0;
             if (!used[f] || !(total > 0)) continue;
-            if (signals) signals->poll();
-            if (stop.load(std::memory_order_relaxed)) throw Stopped();
+            team.check(worker);
             donor = rows;
             Random random(mixed(seed + static_cast<std::uint64_t>(t)) + static_cast<std::uint64_t>(f));
             for (std::size_t k = donor.size(); k > 1; --k) std::swap(donor[k - 1], donor[random.below(k)]);

@@ -5,23 +5,27 @@
 // The features tried at a node are drawn from a hash of the path to it, so the result does not depend on the order of growth.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
-#include <exception>
 #include <numeric>
 #include <queue>
 #include <span>
 #include <utility>
 #include <vector>
 
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-
-#include "core/interrupt.hpp"
+#include "core/team.hpp"
 #include "tree/search.hpp"
 
 namespace certifit::tree {
+
+// Who grows a tree: the team for loops inside of it, which has one member when another team grows several trees at once, and
+// the worker of that other team who grows this one.
+struct Crew {
+    Team& team;
+    Team& outer;
+    int place = 0;
+
+    void check(int worker) const { outer.check(place + worker); }
+};
 
 template <class Code, class Statistics>
 class Grower : private FeatureSearch<Code, Statistics> {
@@ -35,8 +39,8 @@ class Grower : private FeatureSearch<Code, Statistics> {
 
     // `target` and `mass` are the real targets and the fixed-point weights of a regression; null for classes.
     Grower(const Table& table, const Statistics& statistics, const Growth& growth, const double* target, const double* mass,
-           std::vector<Row> rows, const std::atomic<bool>* stop, SignalPoll* signals)
-        : Search(table, statistics, growth, std::move(rows)), target_(target), mass_(mass), stop_(stop), signals_(signals) {
+           std::vector<Row> rows, const Crew& crew)
+        : Search(table, statistics, growth, std::move(rows)), target_(target), mass_(mass), crew_(crew) {
         const bool all = growth_.max_features >= table_.d;
         presorted_ = all && std::any_of(table_.sorted.begin(), table_.sorted.end(), [](const auto& e) { return !e.empty(); });
         if (presorted_) order_ = table_.sorted;
@@ -54,7 +58,7 @@ class Grower : private FeatureSearch<Code, Statistics> {
         }
         goes_left_.resize(table_.n);
         if constexpr (Statistics::kByRow) rank_.resize(table_.n);
-        scratch_.resize(static_cast<std::size_t>(std::max(1, growth_.threads)));
+        scratch_.resize(static_cast<std::size_t>(crew_.team.size()));
         std::size_t most = 0;
         for (const Column& c : table_.columns)
             most = std::max<std::size_t>(most, c.categorical || c.codes() < kFewCodes ? c.codes() + 1 : 0);
@@ -81,12 +85,14 @@ class Grower : private FeatureSearch<Code, Statistics> {
     }
 
   private:
+    static constexpr std::size_t kAlone = 20000;  // entries of a node that one thread reads faster than a team
+
     // ---- order of growth ------------------------------------------------------------------------------------------------
 
     void depth_first(const Job& root) {
         std::vector<Job> stack{root}, pending;
         // Large nodes use all threads at once; the subtrees below them are grown one by a thread.
-        const Row small = growth_.threads > 1 ? static_cast<Row>(rows_.size() / (4 * growth_.threads)) : 0;
+        const Row small = crew_.team.size() > 1 ? static_cast<Row>(rows_.size() / (4 * crew_.team.size())) : 0;
         while (!stack.empty()) {
             const Job job = stack.back();
             stack.pop_back();
@@ -94,41 +100,27 @@ class Grower : private FeatureSearch<Code, Statistics> {
                 pending.push_back(job);
                 continue;
             }
-            poll(true);
-            expand(tree_, job, scratch_[0], growth_.threads, stack);
+            crew_.check(0);
+            expand(tree_, job, scratch_[0], true, stack);
         }
-        if (pending.empty()) return;
         std::vector<Tree<Cell>> grown(pending.size());
-        std::exception_ptr failure = nullptr;
-        std::atomic<bool> failed{false};
-#pragma omp parallel for schedule(dynamic, 1) num_threads(growth_.threads)
-        for (std::size_t k = 0; k < pending.size(); ++k) {
-            try {
-                if (failed.load(std::memory_order_relaxed)) continue;
-                grown[k] = subtree(pending[k], failed);
-            } catch (...) {
-#pragma omp critical(certifit_tree_failure)
-                if (!failure) failure = std::current_exception();
-                failed = true;
-            }
-        }
-        if (failure) std::rethrow_exception(failure);
+        crew_.team.run(static_cast<std::ptrdiff_t>(pending.size()), true,
+                       [&](std::ptrdiff_t k, int worker) { grown[k] = subtree(pending[k], worker); });
         for (std::size_t k = 0; k < pending.size(); ++k) graft(pending[k].node, grown[k]);
     }
 
-    Tree<Cell> subtree(Job job, const std::atomic<bool>& failed) {
+    Tree<Cell> subtree(Job job, int worker) {
         Tree<Cell> tree;
         const std::size_t from = static_cast<std::size_t>(job.node) * width_;
         tree.nodes.push_back(tree_.nodes[job.node]);
         tree.cells.assign(tree_.cells.begin() + from, tree_.cells.begin() + from + width_);
         job.node = 0;
         std::vector<Job> stack{job};
-        Scratch& scratch = scratch_[thread()];
-        while (!stack.empty() && !failed.load(std::memory_order_relaxed)) {
+        while (!stack.empty()) {
             const Job next = stack.back();
             stack.pop_back();
-            poll(thread() == 0);
-            expand(tree, next, scratch, 1, stack);
+            crew_.check(worker);
+            expand(tree, next, scratch_[worker], false, stack);
         }
         return tree;
     }
@@ -162,7 +154,7 @@ class Grower : private FeatureSearch<Code, Statistics> {
         std::priority_queue<Waiting> queue;
         std::uint64_t turn = 0;
         auto push = [&](const Job& job) {
-            Split split = find(tree_, job, scratch_[0], growth_.threads);
+            Split split = find(tree_, job, scratch_[0], true);
             if (split.found()) {
                 const double worth = split.score - own(tree_, job.node);
                 queue.push({worth, turn++, job, std::move(split)});
@@ -171,18 +163,18 @@ class Grower : private FeatureSearch<Code, Statistics> {
         push(root);
         std::vector<Job> children;
         for (std::int64_t leaves = 1; leaves < growth_.max_leaves && !queue.empty(); ++leaves) {
-            poll(true);
+            crew_.check(0);
             const Waiting best = queue.top();
             queue.pop();
             children.clear();
-            apply(tree_, best.job, best.split, scratch_[0], growth_.threads, children);
+            apply(tree_, best.job, best.split, scratch_[0], true, children);
             for (auto child = children.rbegin(); child != children.rend(); ++child) push(*child);
         }
     }
 
-    void expand(Tree<Cell>& tree, const Job& job, Scratch& scratch, int threads, std::vector<Job>& stack) {
-        const Split split = find(tree, job, scratch, threads);
-        if (split.found()) apply(tree, job, split, scratch, threads, stack);
+    void expand(Tree<Cell>& tree, const Job& job, Scratch& scratch, bool together, std::vector<Job>& stack) {
+        const Split split = find(tree, job, scratch, together);
+        if (split.found()) apply(tree, job, split, scratch, together, stack);
     }
 
     // Nodes in preorder, siblings side by side, so that neither threads nor the order of growth show.
@@ -289,7 +281,8 @@ class Grower : private FeatureSearch<Code, Statistics> {
         return 0.0;
     }
 
-    Split find(const Tree<Cell>& tree, const Job& job, Scratch& scratch, int threads) {
+    // `together`: the caller is the thread that grows the tree, and its team may help.
+    Split find(const Tree<Cell>& tree, const Job& job, Scratch& scratch, bool together) {
         const Cell* total = tree.cells.data() + static_cast<std::size_t>(job.node) * width_;
         Context context{job, total, 0, {}};
         context.tolerance = tolerance(tree, job, total);
@@ -297,9 +290,11 @@ class Grower : private FeatureSearch<Code, Statistics> {
         Split best;
         const int wanted = std::min(growth_.max_features, table_.d);
         if (wanted >= table_.d) {
-            if (threads > 1 && static_cast<std::size_t>(job.size()) * table_.d > 20000) {
+            if (together && static_cast<std::size_t>(job.size()) * table_.d > kAlone) {
                 std::vector<Split> found(table_.d);
-                in_parallel(table_.d, threads, [&](int f, Scratch& own_scratch) { found[f] = search(context, f, own_scratch); });
+                crew_.team.run(table_.d, true, [&](std::ptrdiff_t f, int worker) {
+                    found[f] = search(context, static_cast<int>(f), scratch_[worker]);
+                });
                 for (Split& split : found) keep(best, split, context.tolerance);
             } else {
                 for (int f = 0; f < table_.d; ++f) {
@@ -360,7 +355,7 @@ class Grower : private FeatureSearch<Code, Statistics> {
     }
 
     // Two children; those that may be split further go on the stack, the left one on top.
-    void apply(Tree<Cell>& tree, const Job& job, const Split& split, Scratch& scratch, int threads, std::vector<Job>& stack) {
+    void apply(Tree<Cell>& tree, const Job& job, const Split& split, Scratch& scratch, bool together, std::vector<Job>& stack) {
         const Column& column = table_.columns[split.feature];
         const auto left = static_cast<std::int32_t>(tree.nodes.size());
         tree.nodes.emplace_back();
@@ -445,8 +440,8 @@ class Grower : private FeatureSearch<Code, Statistics> {
         if (open_second) stack.push_back(second);
         if (open_first) stack.push_back(first);
         if (presorted_ && (open_first || open_second)) {
-            if (threads > 1 && static_cast<std::size_t>(m) * table_.d > 20000)
-                in_parallel(table_.d, threads, [&](int f, Scratch& own_scratch) { divide(job, f, own_scratch); });
+            if (together && static_cast<std::size_t>(m) * table_.d > kAlone)
+                crew_.team.run(table_.d, true, [&](std::ptrdiff_t f, int worker) { divide(job, static_cast<int>(f), scratch_[worker]); });
             else
                 for (int f = 0; f < table_.d; ++f) divide(job, f, scratch);
         }
@@ -472,39 +467,8 @@ class Grower : private FeatureSearch<Code, Statistics> {
         std::copy_n(aside, rights, entries + lefts);
     }
 
-    // ---- threads --------------------------------------------------------------------------------------------------------
-
-    static int thread() {
-#ifdef _OPENMP
-        return omp_get_thread_num();
-#else
-        return 0;
-#endif
-    }
-
-    template <class Work>
-    void in_parallel(int count, int threads, Work&& work) {
-        std::exception_ptr failure = nullptr;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
-        for (int k = 0; k < count; ++k) {
-            try {
-                work(k, scratch_[thread()]);
-            } catch (...) {
-#pragma omp critical(certifit_tree_failure)
-                if (!failure) failure = std::current_exception();
-            }
-        }
-        if (failure) std::rethrow_exception(failure);
-    }
-
-    void poll(bool may_poll) {
-        if (signals_ && may_poll) signals_->poll();
-        if (stop_ && stop_->load(std::memory_order_relaxed)) throw Stopped();
-    }
-
     const double *target_, *mass_;
-    const std::atomic<bool>* stop_;
-    SignalPoll* signals_;
+    const Crew crew_;
     std::vector<std::uint8_t> goes_left_;
     std::vector<Scratch> scratch_;
     Tree<Cell> tree_;

@@ -9,9 +9,6 @@
 
 namespace certifit::tree {
 
-// Another thread failed or was interrupted: leave quietly.
-struct Stopped {};
-
 inline std::uint64_t mixed(std::uint64_t z) {  // splitmix64
     z += 0x9e3779b97f4a7c15ULL;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
@@ -63,7 +60,6 @@ struct Growth {
     int max_features = 0;
     std::uint64_t seed = 0;
     const std::int8_t* monotone = nullptr;
-    int threads = 1;
 };
 
 struct Node {

@@ -15,7 +15,7 @@ __all__ = ["n_threads", "one_blas_thread"]
 
 def n_threads(n_jobs: int | None) -> int:
     """Threads for a native kernel: `n_jobs`, or what the environment grants this process."""
-    # OpenMP's own answer follows OMP_NUM_THREADS (which joblib sets in its workers) and threadpoolctl.
+    # OpenMP's number follows OMP_NUM_THREADS (which joblib sets in its workers) and threadpoolctl; its threads are not used.
     granted = _native.max_threads()
     if n_jobs is None:
         return max(1, granted)

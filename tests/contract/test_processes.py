@@ -1,0 +1,124 @@
+"""Fits in other processes: forked, also while a thread fits; by `multiprocessing`, in joblib's workers; and in several threads.
+
+A forked child has one thread. Whatever pool the parent kept, its threads are not there, and a fit that waits for one waits
+for ever. `multiprocessing` forks by default on Linux up to Python 3.13.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import multiprocessing
+import os
+import subprocess
+import sys
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from joblib import Parallel, delayed
+from tests.contract.data import fit, make, output, unbothered
+from tests.contract.discovery import ONE_EACH, Case, parametrize
+
+ROOT = Path(__file__).resolve().parents[2]
+PATIENCE = 200  # seconds: what all the fits of a child may take on a busy machine
+WITH_THREADS = [case for case in ONE_EACH if case.has("n_jobs")]
+
+
+def fitted(number: int) -> Any:
+    """What an estimator says after a fit with two threads."""
+    case = ONE_EACH[number]
+    n, d = (5000, 12) if case in WITH_THREADS else (300, 6)
+    X, y = make(case, n=n, d=d)
+    small = case.build(random_state=0, n_jobs=2, n_estimators=2, max_epochs=2, max_iter=100)
+    with unbothered():
+        return output(fit(small, X, y), X)
+
+
+# Every fit in the parent, then again in a child; those with threads once more in a child that was forked while another thread
+# of the parent was in the middle of a fit. The children say which fits came back, and whether they came out the same.
+FORK = """
+import json, os, signal, sys, threading, warnings
+import numpy as np
+sys.path.insert(0, {root!r})
+from tests.contract.discovery import ONE_EACH
+from tests.contract.test_processes import WITH_THREADS, fitted
+
+warnings.simplefilter("ignore")
+expected = [fitted(number) for number in range(len(ONE_EACH))]
+
+def fork(title, cases):
+    child = os.fork()
+    if child == 0:
+        signal.alarm({patience})
+        for case in cases:
+            number = ONE_EACH.index(case)
+            same = bool(np.array_equal(fitted(number), expected[number]))
+            print(json.dumps([title, number, same]), flush=True)
+        os._exit(0)
+    return child
+
+os.waitpid(fork("idle", ONE_EACH), 0)
+forest = next(number for number, case in enumerate(ONE_EACH) if case.cls.__name__ == "RandomForestRegressor")
+fits = threading.Semaphore(0)
+stop = threading.Event()
+
+def keep_fitting():
+    while not stop.is_set():
+        fits.release()
+        fitted(forest)
+
+other = threading.Thread(target=keep_fitting)
+other.start()
+fits.acquire(), fits.acquire()
+child = fork("busy", WITH_THREADS)
+stop.set()
+other.join()
+os.waitpid(child, 0)
+"""
+
+
+@functools.cache
+def in_forks() -> tuple[dict[tuple[str, int], bool], str]:
+    """For each child and estimator whether the fit came out the same; those that never came back are missing."""
+    code = FORK.format(root=str(ROOT), patience=PATIENCE)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=4 * PATIENCE,
+        cwd=ROOT,
+        env={**os.environ, "OMP_NUM_THREADS": "2"},
+        check=False,
+    )
+    lines = (json.loads(line) for line in done.stdout.splitlines() if line.startswith("["))
+    return {(title, number): same for title, number, same in lines}, done.stderr[-2000:]
+
+
+@pytest.mark.timeout(5 * PATIENCE)
+@parametrize(one_each=True)
+def test_fit_in_a_forked_child(case: Case) -> None:
+    found, complaints = in_forks()
+    for title in ["idle", "busy"] if case in WITH_THREADS else ["idle"]:
+        key = (title, ONE_EACH.index(case))
+        assert key in found, f"this fit or one before it never came back ({title}). {complaints}"
+        assert found[key], f"the fit came out different in the child ({title})"
+
+
+@pytest.mark.parametrize("way", ["fork", "spawn", "loky", "threads"])
+def test_fits_in_workers_are_those_of_the_parent(way: str) -> None:
+    chosen = ("RandomForestClassifier", "GradientBoostingRegressor", "LogisticRegression", "Lasso", "SGDClassifier")
+    numbers = [number for number, case in enumerate(ONE_EACH) if case.cls.__name__ in chosen]
+    expected = [fitted(number) for number in numbers]
+    if way == "loky":
+        found = Parallel(n_jobs=2, backend="loky")(delayed(fitted)(number) for number in numbers)
+    elif way == "threads":
+        with ThreadPoolExecutor(3) as threads:
+            found = list(threads.map(fitted, numbers, timeout=PATIENCE))
+    else:
+        with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context(way)) as workers:
+            found = list(workers.map(fitted, numbers, timeout=PATIENCE))
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)

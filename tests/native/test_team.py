@@ -1,0 +1,141 @@
+"""The threads of the kernels: every kernel gives the same with any number of them, and in a process forked after it."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.native.test_boosting import make
+from tests.native.test_softmax import data, run
+from tests.native.test_tree import encoded, forest, grow, options, target
+
+from certifit._native import binning, coordinate, products, stochastic, tree
+
+RNG = np.random.default_rng(0)
+N, D = 60_000, 40
+X = RNG.normal(size=(N, D))
+Y = X[:, 0] - X[:, 1] + RNG.normal(size=N)
+P = np.full(N, 1 / N)
+BINS = RNG.integers(0, 30, size=(N, 6)).astype(np.uint8)
+Results = list[np.ndarray]
+
+
+def passes(threads: int) -> Results:
+    w = np.linspace(-1, 1, D)
+    return [
+        products.scores(X, w, 0.5, threads),
+        products.residual(X, Y, P, w, 0.5, threads),
+        products.gram(X, P, True, threads),
+    ]
+
+
+def softmax(threads: int) -> Results:
+    value, *arrays = run(*data(N, 20, 4), threads=threads)
+    return [np.array(value), *arrays]
+
+
+def coordinates(threads: int) -> Results:
+    many = np.full(D, 0.001)
+    penalty = coordinate.Penalty(many, np.zeros(D), np.full(D, -np.inf), np.full(D, np.inf), 0.0)
+    how = coordinate.Options(intercept=True, tolerance=1e-9, max_iter=1000, threads=threads)
+    coef, intercept, objective, *_ = coordinate.least_squares(
+        coordinate.dense(np.asfortranarray(X)), Y, P, penalty, np.zeros(D), how
+    )
+    return [coef, np.array([intercept, objective])]
+
+
+def stochastic_passes(threads: int) -> Results:
+    loss = stochastic.loss("logistic", 0.0, 0.0)
+    rows, y = stochastic.dense(X), (Y > 0).astype(float)
+    *sums, f = stochastic.evaluate(rows, y, P, loss, np.linspace(-1, 1, D), 0.1, threads)
+    conjugate = stochastic.conjugate_sum(y, P, f, loss, 0.0, 0.9, threads)
+    return [np.array(conjugate), f, *(np.asarray(part) for part in sums)]
+
+
+def trees(threads: int) -> Results:
+    few = np.ascontiguousarray(X[:8000, :6])
+    table = encoded(few, threads=threads)
+    what = target("squared", Y[:8000])
+    one = grow(table, what, options(6, max_depth=8, threads=threads))
+    many = grow(table, what, options(6, max_features=2, threads=threads), 5, 8000, 8000)
+    view = forest(many, np.zeros(6, dtype=np.uint32))
+    return [one[0], one[4], many[0], tree.predict(view, many[4], few, threads), tree.apply(view, few, threads)]
+
+
+def bins(threads: int) -> Results:
+    columns = np.arange(D)
+    return list(binning.quantile_edges(X, None, columns, 255, threads))
+
+
+def grower(threads: int) -> Any:
+    made = make(BINS, [30] * 6, threads=threads, max_leaves=20)
+    made.set_squared(np.zeros(N), Y)
+    return made
+
+
+def grown(made: Any) -> Results:
+    made.grow(None, np.ones(6, dtype=np.uint8))
+    return [made.tree()["value"], made.rows()]
+
+
+def boosted(threads: int) -> Results:
+    return grown(grower(threads))
+
+
+KERNELS: dict[str, Callable[[int], Results]] = {
+    "products": passes,
+    "softmax": softmax,
+    "coordinate": coordinates,
+    "stochastic": stochastic_passes,
+    "tree": trees,
+    "binning": bins,
+    "boosting": boosted,
+}
+
+
+def report(work: Callable[[], Results], answer: Connection) -> None:
+    answer.send(work())
+
+
+def in_a_child(work: Callable[[], Results]) -> Results:
+    """What a forked child finds; fails where it does not come back."""
+    fork = multiprocessing.get_context("fork")
+    receive, answer = fork.Pipe(duplex=False)
+    child = fork.Process(target=report, args=(work, answer))
+    child.start()
+    if not receive.poll(100):
+        child.kill()
+        child.join()
+        pytest.fail("the forked child never came back")
+    found: Results = receive.recv()
+    child.join()
+    return found
+
+
+def assert_equal(found: Results, wanted: Results) -> None:
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("family", KERNELS)
+def test_threads_do_not_show(family: str) -> None:
+    wanted = KERNELS[family](1)
+    for threads in (2, 5):
+        assert_equal(KERNELS[family](threads), wanted)
+
+
+@pytest.mark.parametrize("family", KERNELS)
+def test_kernels_survive_a_fork(family: str) -> None:
+    wanted = KERNELS[family](2)  # its threads have been started here once
+    assert_equal(in_a_child(lambda: KERNELS[family](2)), wanted)
+
+
+def test_a_team_that_was_alive_during_the_fork_goes_on() -> None:
+    made = grower(2)
+    wanted = grown(made)
+    assert_equal(in_a_child(lambda: grown(made)), wanted)
+    assert_equal(grown(made), wanted)
