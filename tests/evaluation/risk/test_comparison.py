@@ -49,6 +49,13 @@ def test_few_rows_must_pass_the_sign_flips_too() -> None:
     assert strict.low < 0 < strict.high
 
 
+def test_a_pair_is_true_when_the_difference_is_real() -> None:
+    found = compare(losses(0, 200, {"a": 0.0, "b": 0.0, "c": 0.5}))
+    assert found.pair("a", "c")
+    assert found.pair("c", "a")
+    assert not found.pair("a", "b")
+
+
 def test_equal_differences_in_few_rows_prove_little() -> None:
     pair = compare({"a": np.array([0.5, 1.5, 3.5]), "b": np.array([1.0, 2.0, 4.0])}).pair("a", "b")
     assert pair.p == 0.25

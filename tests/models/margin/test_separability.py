@@ -140,3 +140,10 @@ def test_text() -> None:
     found = is_separable(np.array([[0.0], [1.0]]), [0, 1])
     assert "strictly separated" in str(found)
     assert "Not separable" in str(is_separable(np.array([[0.0], [1.0], [0.0], [1.0]]), [0, 1, 1, 0]))
+
+
+def test_the_answer_is_a_truth_value():
+    X = np.arange(4.0)[:, None]
+    assert is_separable(X, [0, 0, 1, 1])
+    assert not is_separable(X, [0, 1, 0, 1])
+    assert is_separable(np.array([[0.0], [1.0], [1.0], [2.0]]), [0, 0, 1, 1])  # up to rows on the plane

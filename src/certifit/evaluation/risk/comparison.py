@@ -52,6 +52,10 @@ class Pair:
         Chance of a difference this large between models of equal risk, for this pair alone and among all pairs.
     distinguishable : bool
         Whether `p_adjusted` is below 1 − level; the interval then leaves out 0.
+
+    Notes
+    -----
+    A pair is a truth value: ``if compare(…).pair("a", "b"):`` asks whether the difference is real.
     """
 
     a: str
@@ -62,6 +66,9 @@ class Pair:
     p: float
     p_adjusted: float
     distinguishable: bool
+
+    def __bool__(self) -> bool:
+        return self.distinguishable
 
     def reversed(self) -> Pair:
         """The same evidence with the models exchanged."""
@@ -221,8 +228,8 @@ def compare(
     >>> found = compare({"forest": noise + 0.2, "ridge": noise, "lasso": noise + 0.01 * rng.normal(size=500)})
     >>> found.text
     'The first two cannot be told apart.'
-    >>> found.pair("forest", "ridge").distinguishable
-    True
+    >>> bool(found.pair("forest", "ridge")), bool(found.pair("ridge", "lasso"))
+    (True, False)
     """
     level = check_level(level)
     names, matrix = _columns(losses)

@@ -54,16 +54,21 @@ class Separability:
     fit_intercept : bool
         Whether planes need not pass through the origin.
 
+    Notes
+    -----
+    The answer is a truth value: ``if is_separable(X, y):`` asks whether some plane separates, strictly or not.
+
     Examples
     --------
     >>> import numpy as np
     >>> from certifit import is_separable
     >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
     >>> found = is_separable(X, ["a", "a", "b", "b"])
-    >>> found.kind, found.check(), round(found.margin, 3)
-    ('strict', True, 0.5)
-    >>> is_separable(X, ["a", "b", "a", "b"]).kind
-    'no'
+    >>> bool(found), found.kind, found.check(), round(found.margin, 3)
+    (True, 'strict', True, 0.5)
+    >>> found = is_separable(X, ["a", "b", "a", "b"])
+    >>> bool(found), found.kind
+    (False, 'no')
     """
 
     separable: bool
@@ -74,6 +79,9 @@ class Separability:
     weights: Array | None
     fit_intercept: bool
     _data: tuple[Matrix, Array] = field(repr=False, compare=False)
+
+    def __bool__(self) -> bool:
+        return self.separable
 
     def check(self) -> bool:
         """Verify the witness in floating point, from the data alone."""
