@@ -1,5 +1,6 @@
 # The public names. `certifit/__init__.py` reads this file, so a new name is one line here and nowhere else.
 from certifit import datasets as datasets
+from certifit import kernels as kernels
 from certifit import losses as losses
 from certifit import metrics as metrics
 from certifit import penalties as penalties
@@ -81,6 +82,8 @@ from certifit.representation.basis.saturation import Saturation as Saturation
 from certifit.representation.basis.scaling import MinMaxScaler as MinMaxScaler
 from certifit.representation.basis.scaling import Normalizer as Normalizer
 from certifit.representation.basis.scaling import StandardScaler as StandardScaler
+from certifit.representation.kernels.mercer import Mercer as Mercer
+from certifit.representation.kernels.mercer import is_mercer as is_mercer
 from certifit.representation.table.binning import Binner as Binner
 from certifit.representation.table.encoder import TableEncoder as TableEncoder
 from certifit.scales import C_from_alpha as C_from_alpha
