@@ -84,6 +84,20 @@ def test_predict_reads_new_rows_and_writes_csv(done: tuple[Path, str], tmp_path:
     assert (tmp_path / "p.csv").read_text() == run.stdout
 
 
+def test_predict_says_its_threshold_and_takes_another(done: tuple[Path, str], tmp_path: Path) -> None:
+    out, _ = done
+    new = tmp_path / "new.csv"
+    loans(30, seed=4).drop("default").write_csv(new)
+    own = certifit("predict", out / "model.cfit", new)
+    assert "'yes' is said from probability 0.1667 on (the model's own" in own.stderr
+    asked = certifit("predict", out / "model.cfit", new, "--threshold", "0.8")
+    assert "'yes' is said from probability 0.8 on (as asked)" in asked.stderr
+    predicted = pl.read_csv(asked.stdout.encode())
+    said = predicted["default"].to_numpy() == "yes"
+    np.testing.assert_array_equal(said, predicted["probability of yes"].to_numpy() >= 0.8)
+    assert_refused(certifit("predict", out / "model.cfit", new, "--threshold", "1.2"), "threshold")
+
+
 def test_predict_names_the_missing_column(done: tuple[Path, str], tmp_path: Path) -> None:
     new = tmp_path / "new.csv"
     loans(5).drop("default", "income").write_csv(new)

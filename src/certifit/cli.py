@@ -158,6 +158,9 @@ def predict(
     data: Data,
     out: Annotated[str, typer.Option("--out", "-o", help="CSV file for the predictions; - for standard output.")] = "-",
     probabilities: Annotated[bool, typer.Option(help="Also the probability of each class.")] = True,
+    threshold: Annotated[
+        float | None, typer.Option(help="For two classes: say the positive one from this probability on.")
+    ] = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -165,7 +168,7 @@ def predict(
     with user_errors():
         from certifit.contest.record.predicting import predict_file
 
-        written = predict_file(model, data, probabilities=probabilities, as_json=as_json)
+        written = predict_file(model, data, probabilities=probabilities, as_json=as_json, threshold=threshold)
         for note in written.notes:
             if not quiet:
                 typer.echo(f"certifit: {note}", err=True)

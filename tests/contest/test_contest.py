@@ -85,6 +85,28 @@ def test_the_threshold_of_the_costs_decides(binary: Result) -> None:
     np.testing.assert_array_equal(labels == "yes", p[:, 1] >= 1 / 6)
 
 
+def test_one_threshold_everywhere(binary: Result, several: Result) -> None:
+    """Model, scores, confusion and the page's slider have the threshold of the costs, which no sealed row can change."""
+    best = binary.record["entrants"][0]
+    page = binary.record["finalists"][best["name"]]
+    at = page["thresholds"]["threshold"].index(1 / 6)
+    assert page["thresholds"]["chosen"] == binary.models[best["name"]].threshold == 1 / 6
+    cells = {name: page["thresholds"][name][at] for name in ("tp", "fp", "tn", "fn")}
+    assert page["confusion"]["counts"] == [[cells["tn"], cells["fp"]], [cells["fn"], cells["tp"]]]
+    rows = sum(cells.values())
+    assert best["metrics"]["accuracy"]["value"] == pytest.approx((cells["tp"] + cells["tn"]) / rows)
+    assert best["metrics"]["expected_cost"]["value"] == pytest.approx((cells["fp"] + 5 * cells["fn"]) / rows)
+    assert several.winner.threshold is None
+
+
+def test_a_threshold_of_ones_own(binary: Result, numeric: Result) -> None:
+    rows = loans(50, seed=9)
+    shy = binary.winner.with_threshold(0.9)
+    np.testing.assert_array_equal(shy.predict(rows) == "yes", binary.winner.predict_proba(rows)[:, 1] >= 0.9)
+    with pytest.raises(ValueError, match="two classes, and 'price' is a number"):
+        numeric.winner.with_threshold(0.9)
+
+
 def test_leaderboard_is_in_order_with_intervals_around_the_scores(binary: Result) -> None:
     finished = [e for e in binary.record["entrants"] if e["score"]]
     values = [e["score"]["value"] for e in finished]

@@ -126,7 +126,7 @@ def expected(table: dict[str, Any], fp: float, fn: float) -> tuple[np.ndarray, i
 
 def check(report: Page, table: dict[str, Any], fp: float, fn: float, at: int | None = None) -> int:
     costs, best = expected(table, fp, fn)
-    at = best if at is None else at
+    at = int(np.argmin(np.abs(np.array(table["threshold"]) - fp / (fp + fn)))) if at is None else at
     tp, fps, tn, fns = (table[cell][at] for cell in ("tp", "fp", "tn", "fn"))
     rows = tp + fps + tn + fns
     assert report.value("threshold") == table["threshold"][at]

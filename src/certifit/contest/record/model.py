@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from certifit._types import Array, Matrix
 from certifit.certificate import Certificate
 from certifit.contest.entrants.base import predictor
+from certifit.data.gate import check_real
 from certifit.names import stored
 
 if TYPE_CHECKING:
@@ -122,6 +123,13 @@ class TableModel:
         else:
             choice = np.argmax(predicted, axis=1)
         return np.asarray(self.classes, dtype=object)[choice]
+
+    def with_threshold(self, threshold: float) -> TableModel:
+        """The same model with another threshold, for two classes."""
+        if len(self.classes) != 2:
+            what = f"{len(self.classes)} classes" if self.classes else "a number"
+            raise ValueError(f"threshold is for two classes, and {self.schema.target!r} is {what}: leave it out.")
+        return replace(self, threshold=float(check_real("threshold", threshold, low=0, high=1)))
 
     @property
     def certificate_(self) -> Certificate | None:

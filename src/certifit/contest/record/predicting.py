@@ -35,9 +35,13 @@ def load_table_model(path: Path) -> TableModel:
     return model
 
 
-def predict_file(model_path: Path, source: Any, *, probabilities: bool, as_json: bool) -> Predictions:
-    """Predictions for the rows of a table, as CSV or JSON."""
+def predict_file(
+    model_path: Path, source: Any, *, probabilities: bool, as_json: bool, threshold: float | None = None
+) -> Predictions:
+    """Predictions for the rows of a table, as CSV or JSON; a threshold of the caller's replaces the model's own."""
     model = load_table_model(model_path)
+    if threshold is not None:
+        model = model.with_threshold(threshold)
     rows = model.schema.conform(source)
     predicted = model.predict_features(rows.features)
     columns: dict[str, Any] = {model.schema.target: model.decide(predicted).tolist()}
@@ -45,6 +49,9 @@ def predict_file(model_path: Path, source: Any, *, probabilities: bool, as_json:
         for k, label in enumerate(model.classes):
             columns[f"probability of {label}"] = predicted[:, k].tolist()
     notes = [*rows.notes, *(f"line {line} left out: {why}" for line, why in rows.bad_rows[:5])]
+    if model.threshold is not None:
+        whose = "the model's own; --threshold sets another" if threshold is None else "as asked"
+        notes.append(f"{model.classes[1]!r} is said from probability {model.threshold:.4g} on ({whose})")
     if len(rows.bad_rows) > 5:
         notes.append(f"{len(rows.bad_rows) - 5} more lines left out")
     n = rows.features.height

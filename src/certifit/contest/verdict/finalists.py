@@ -17,7 +17,7 @@ from certifit.contest.standing import Standing
 from certifit.contest.table.encoded import EncodedRows, Training, encode, encoder_for
 from certifit.contest.verdict.scoring import Scoring
 from certifit.evaluation.decisions.calibration import calibration_curve
-from certifit.evaluation.decisions.thresholds import best_threshold, threshold_table
+from certifit.evaluation.decisions.thresholds import threshold_table
 from certifit.evaluation.explanation.dependence import partial_dependence
 from certifit.evaluation.explanation.importance import permutation_importance
 from certifit.evaluation.metrics.ranking import average_precision
@@ -71,10 +71,7 @@ def _classes(scoring: Scoring, y: Array, predicted: Array, labels: tuple[str, ..
         return page
     p = predicted[:, 1]
     page["calibration"] = _calibration(calibration_curve(y, p, classes=scoring.classes))
-    table = threshold_table(y, p, classes=scoring.classes)
-    page["thresholds"] = {name: getattr(table, name).tolist() for name in ("threshold", "tp", "fp", "tn", "fn")}
-    chosen = None if scoring.costs is None else float(best_threshold(y, p, scoring.costs, classes=scoring.classes))
-    page["thresholds"]["chosen"] = chosen
+    page["thresholds"] = _thresholds(scoring, y, p)
     if np.unique(y).shape[0] == 2:
         roc, pr = roc_curve(y, p, classes=scoring.classes), pr_curve(y, p, classes=scoring.classes)
         fpr, tpr = thin_curve(roc.fpr, roc.tpr)
@@ -83,6 +80,24 @@ def _classes(scoring: Scoring, y: Array, predicted: Array, labels: tuple[str, ..
         area = average_precision(y, p, classes=scoring.classes)
         page["pr"] = {"recall": recall.tolist(), "precision": precision.tolist(), "average_precision": area}
     return page
+
+
+def _thresholds(scoring: Scoring, y: Array, p: Array) -> dict[str, Any]:
+    """Counts of the sealed rows at many thresholds, the contest's own among them."""
+    table = {name: np.asarray(c) for name, c in threshold_table(y, p, classes=scoring.classes).as_dict().items()}
+    chosen = scoring.threshold
+    if chosen not in table["threshold"]:
+        yes, positive = p >= chosen, y == 1
+        own = {
+            "threshold": chosen,
+            "tp": (yes & positive).sum(),
+            "fp": (yes & ~positive).sum(),
+            "tn": (~yes & ~positive).sum(),
+            "fn": (~yes & positive).sum(),
+        }
+        place = np.searchsorted(table["threshold"], chosen)
+        table = {name: np.insert(column, place, own[name]) for name, column in table.items()}
+    return {**{name: column.tolist() for name, column in table.items()}, "chosen": chosen}
 
 
 def _calibration(curve: Any) -> dict[str, Any]:

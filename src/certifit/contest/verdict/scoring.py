@@ -27,8 +27,13 @@ class Scoring:
 
     @property
     def threshold(self) -> float | None:
-        """Probability of the positive class from which it is said, for two classes with costs."""
-        return self.costs.threshold if self.costs is not None and self.n_classes == 2 else None
+        """Probability of the positive class from which it is said, for two classes.
+
+        It follows from the costs (one half without), never from rows: every page, score and file has this one.
+        """
+        if self.n_classes != 2:
+            return None
+        return 0.5 if self.costs is None else self.costs.threshold
 
     @property
     def classes(self) -> Array | None:

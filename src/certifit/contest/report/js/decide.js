@@ -8,11 +8,14 @@ function costsOf(table, fp, fn) {
   });
 }
 
+// The threshold that the costs call for: from this probability on, saying yes costs less in expectation.
+const calledFor = (fp, fn) => fp / (fp + fn);
+
 const lowest = (values) => values.reduce((best, value, k) => (value < values[best] ? k : best), 0);
 
 function startDecide(given) {
   const part = (name) => document.getElementById(`decide-${name}`);
-  const state = { table: given.entrants[0], fp: given.fp, fn: given.fn, at: 0, best: 0, costs: [] };
+  const state = { table: given.entrants[0], fp: given.fp, fn: given.fn, at: 0, own: 0, best: 0, costs: [] };
   const plot = part("plot");
   const slider = part("slider");
   let handle = null;
@@ -26,7 +29,8 @@ function startDecide(given) {
   const recompute = () => {
     state.costs = costsOf(state.table, state.fp, state.fn);
     state.best = lowest(state.costs);
-    state.at = state.best;
+    state.own = nearest(state.table.threshold, calledFor(state.fp, state.fn));
+    state.at = state.own;
     slider.max = state.table.threshold.length - 1;
     drawPlot();
     showOutcome();
@@ -39,7 +43,7 @@ function startDecide(given) {
   };
 
   const showOutcome = () => {
-    const { table, at, best, costs, fp, fn } = state;
+    const { table, at, own, best, costs, fp, fn } = state;
     const [tp, fps, tn, fns] = [table.tp[at], table.fp[at], table.tn[at], table.fn[at]];
     const rows = tp + fps + tn + fns;
     const yes = ((fps + tn) * fp) / rows;
@@ -54,7 +58,7 @@ function startDecide(given) {
     part("verdict").textContent = verdict(costs[at], costs[best], Math.min(yes, no), yes < no ? given.yes : given.no);
     slider.value = at;
     slider.setAttribute("aria-valuetext", `threshold ${digits(table.threshold[at], 3)}, cost ${digits(costs[at])} per row`);
-    part("reset").disabled = at === best;
+    part("reset").disabled = at === own;
   };
 
   const verdict = (here, best, trivial, word) => {
@@ -62,7 +66,7 @@ function startDecide(given) {
     const against = `always saying “${word}”, the cheaper of the two rules without a model`;
     if (saved > 0.0005) return `That costs ${percentage(saved)} less than ${against}.`;
     if (saved < -0.0005) return `That costs ${percentage(-saved)} more than ${against}.`;
-    return here > best ? `That saves nothing against ${against}.` : `No threshold saves anything against ${against}.`;
+    return best < trivial ? `That saves nothing against ${against}.` : `No threshold saves anything against ${against}.`;
   };
 
   const drawPlot = () => {
@@ -78,7 +82,7 @@ function startDecide(given) {
     const y = scale(0, ends[1] * 1.08, inner.bottom, inner.top);
     const place = (k) => clamp(x(table.threshold[k]), inner.left, inner.right);
     drawAxes(sheet, x, y, { label: `threshold: say “${given.yes}” from this probability on`, kind: "number" }, { label: "expected cost per row, in your unit", kind: "number" });
-    if (chosen !== null) drawReferences(sheet, [{ kind: "vertical", value: chosen, label: "chosen by the contest" }], x, y);
+    if (chosen !== null) drawReferences(sheet, [{ kind: "vertical", value: chosen, label: "the model’s own" }], x, y);
     const path = costs.map((cost, k) => `${place(k).toFixed(1)},${y(cost).toFixed(1)}`).join(" ");
     const line = shape("line", { class: "handle-line", y1: inner.top - 4, y2: inner.bottom });
     const dot = shape("circle", { class: "handle", r: 9 });
@@ -170,7 +174,7 @@ function startDecide(given) {
     event.target.value = kept;
   });
   slider.addEventListener("input", () => move(Number(slider.value)));
-  part("reset").addEventListener("click", () => move(state.best));
+  part("reset").addEventListener("click", () => move(state.own));
   part("form").addEventListener("submit", (event) => event.preventDefault());
   showRatio();
   recompute();
