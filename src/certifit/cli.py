@@ -100,6 +100,9 @@ def compete(
     seed: Annotated[int, typer.Option(help="Of every draw; the same seed gives the same contest.")] = 0,
     jobs: Annotated[int | None, typer.Option(help="Threads; all cores by default.")] = None,
     test_size: Annotated[float, typer.Option(help="Share of the rows that is sealed.")] = 0.2,
+    refit: Annotated[
+        bool, typer.Option(help="Ship the winner fitted anew on all rows, or as it was scored (--no-refit).")
+    ] = True,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the report, the model and the record.")] = Path(
         "report"
     ),
@@ -127,6 +130,7 @@ def compete(
             seed=seed,
             jobs=jobs,
             test_size=test_size,
+            refit=refit,
         )
         _hold(contest, out, as_json, quiet)
 

@@ -53,7 +53,6 @@ def test_the_record_is_plain_json(binary: Result, numeric: Result, several: Resu
     for result in (binary, numeric, several):
         text = json.dumps(result.record, allow_nan=False)
         assert json.loads(text) == result.record
-        assert len(result.record["summary"]) == 5
         assert all(sentence.endswith((".", "…")) for sentence in result.record["summary"])
 
 
@@ -72,7 +71,7 @@ def test_scores_are_those_of_the_sealed_rows(binary: Result) -> None:
     split = sealed_split(table.y, test_size=0.2, task="binary", codes=table.codes, seed=0)
     rows = table.frame[split.test]
     truth = (table.y[split.test] == "yes").astype(int)
-    p = binary.winner.predict_proba(rows)
+    p = binary.models[binary.winner.name].predict_proba(rows)
     assert binary.winner.classes == ("no", "yes")
     log_loss = float(-np.mean(np.log(p[np.arange(len(truth)), truth])))
     assert log_loss == pytest.approx(binary.record["entrants"][0]["score"]["value"], rel=1e-9)
@@ -97,6 +96,48 @@ def test_one_threshold_everywhere(binary: Result, several: Result) -> None:
     assert best["metrics"]["accuracy"]["value"] == pytest.approx((cells["tp"] + cells["tn"]) / rows)
     assert best["metrics"]["expected_cost"]["value"] == pytest.approx((cells["fp"] + 5 * cells["fn"]) / rows)
     assert several.winner.threshold is None
+
+
+def test_the_winner_is_fitted_anew_on_all_rows_and_says_so(binary: Result, numeric: Result) -> None:
+    for result, rows, sealed in ((binary, 400, 80), (numeric, 300, 60)):
+        scored, shipped = result.models[result.winner.name], result.winner
+        assert result.record["shipped"] == {"refitted": True, "rows": rows, "text": shipped.origin}
+        assert f"all {rows} rows" in shipped.origin
+        assert f"{sealed} sealed rows" in shipped.origin
+        assert scored.core is not shipped.core
+        assert any(shipped.origin[1:] in sentence for sentence in result.record["summary"])
+
+
+def test_a_refit_has_the_settings_of_the_winner_and_the_weights_of_all_rows() -> None:
+    from certifit import LogisticRegression
+
+    result = Contest(loans(), "default", entrants=["logistic"], time=20).run()
+    setting = result.record["entrants"][0]["hyperparameters"]
+    core = result.winner.core
+    assert core.estimator.alpha == setting["alpha"]
+    X = core.encoded(Contest(loans(), "default").table.features)
+    wanted = LogisticRegression(**setting).fit(X, (loans()["default"] == "yes").to_numpy())
+    np.testing.assert_allclose(core.estimator.coef_, wanted.coef_, atol=1e-3)
+    assert not np.allclose(core.estimator.coef_, result.models["logistic"].core.estimator.coef_, atol=1e-3)
+
+
+def test_no_refit_ships_what_was_scored() -> None:
+    result = Contest(loans(), "default", entrants=["logistic"], time=20, refit=False).run()
+    assert result.winner.core is result.models["logistic"].core
+    assert not result.record["shipped"]["refitted"]
+    assert "scored as it is" in result.winner.origin
+    assert result.record["options"]["refit"] is False
+
+
+def test_costs_come_first(binary: Result, numeric: Result) -> None:
+    first = binary.record["summary"][0]
+    mine, trivial = (
+        next(e for e in binary.record["entrants"] if e["name"] == name)["metrics"]["expected_cost"]["value"]
+        for name in (binary.winner.name, "baseline")
+    )
+    assert f"{mine:.3g} a row instead of {trivial:.3g}" in first
+    assert "from probability 0.167 on" in first
+    assert "costs" not in numeric.record["summary"][0]
 
 
 def test_a_threshold_of_ones_own(binary: Result, numeric: Result) -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time as clock
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from sklearn.base import clone, is_classifier, is_regressor
 
 from certifit._types import Array
 from certifit.contest.entrants import Conditions, Encoded, Entrant, Path, entrants_for
+from certifit.contest.numbers import readable
 from certifit.contest.record.model import TableModel
 from certifit.contest.record.record import write_record
 from certifit.contest.record.result import Result
@@ -28,11 +29,12 @@ from certifit.contest.search.blend import blend
 from certifit.contest.search.calibrated import Calibrated
 from certifit.contest.search.limits import Budget
 from certifit.contest.search.race import race
+from certifit.contest.search.refit import refit
 from certifit.contest.standing import Silent, Standing, Watcher
 from certifit.contest.table.encoded import Training
 from certifit.contest.table.table import Table
 from certifit.contest.verdict.examination import examine
-from certifit.contest.verdict.referee import Referee
+from certifit.contest.verdict.referee import Ranking, Referee
 from certifit.contest.verdict.scoring import Scoring, scoring_for
 from certifit.contest.verdict.suspicions import suspicions
 from certifit.data.gate import check_real
@@ -62,6 +64,7 @@ class Options:
     seed: int = 0
     jobs: int | None = None
     test_size: float = 0.2
+    refit: bool = True
 
 
 class Contest:
@@ -97,6 +100,8 @@ class Contest:
         Threads; all cores by default.
     test_size : float, default=0.2
         Share of the rows that is sealed.
+    refit : bool, default=True
+        Whether the winner, once scored, is fitted anew with its settings on all rows, the sealed ones included, and shipped so.
 
     Examples
     --------
@@ -127,6 +132,7 @@ class Contest:
         seed: int = 0,
         jobs: int | None = None,
         test_size: float = 0.2,
+        refit: bool = True,
     ) -> None:
         self.options = Options(
             task=task,
@@ -141,6 +147,7 @@ class Contest:
             seed=int(check_real("seed", seed, low=0, high=2**31 - 1, integer=True)),
             jobs=jobs,
             test_size=float(check_real("test_size", test_size, low=0, high=1, open_low=True, open_high=True)),
+            refit=bool(refit),
         )
         begun = clock.monotonic()
         self.table = table if isinstance(table, Table) else self._read(table, target)
@@ -248,6 +255,8 @@ class Contest:
                 watch.changed(blended)
         watch.phase("scoring on the sealed rows")
         ranking = referee.rank(standings, watch)
+        models = self._models(standings)
+        best, shipped = self._shipped(standings, ranking, models, referee.n_rows, conditions, budget, watch)
         examination = examine(
             standings,
             ranking,
@@ -268,11 +277,12 @@ class Contest:
             standings=standings,
             ranking=ranking,
             examination=examination,
+            shipped=shipped,
             warnings=notes,
             interrupted=not whole or examination.interrupted,
             seconds=budget.spent,
         )
-        return Result(record, self._models(standings))
+        return Result(record, models, best)
 
     def _sides(self, split: SealedSplit) -> tuple[Training, Referee]:
         """The rows to learn from, in folds, and the referee with the sealed ones."""
@@ -301,6 +311,44 @@ class Contest:
             for s in standings
             if s.verdict is not None and s.model is not None
         }
+
+    def _shipped(
+        self,
+        standings: list[Standing],
+        ranking: Ranking,
+        models: dict[str, TableModel],
+        sealed: int,
+        conditions: Conditions,
+        budget: Budget,
+        watch: Watcher,
+    ) -> tuple[TableModel, dict[str, Any]]:
+        """The model that goes into the file, and which rows it has seen."""
+        winner = next(s for s in standings if s.name == ranking.order[0])
+        scored, table = models[winner.name], self.table
+        rows, refitted, why = len(table) - sealed, None, "as asked"
+        if self.options.refit:
+            watch.phase(f"fitting {winner.entrant.label} on all rows")
+            refitted, why = refit(
+                winner,
+                standings,
+                table.features,
+                _coded(table.y, self.classes),
+                conditions=conditions,
+                kinds=table.kinds,
+                budget=budget,
+            )
+        assert winner.verdict is not None
+        metric = self.scoring.metric
+        score = f"{metric.label} {readable(winner.verdict.score.value, metric.format)} on {sealed:,} sealed rows"
+        if refitted is None:
+            origin = f"Fitted on {rows:,} training rows, and scored as it is: {score}"
+            origin += "." if why == "as asked" else f"; it was not fitted on all rows: {why}."
+            return replace(scored, origin=origin), {"refitted": False, "rows": rows, "text": origin}
+        origin = (
+            f"Fitted on all {len(table):,} rows, after the same settings fitted on {rows:,} of them had reached {score}: "
+            "more rows should make it no worse, but no row is left to measure that."
+        )
+        return replace(scored, core=refitted, origin=origin), {"refitted": True, "rows": len(table), "text": origin}
 
 
 def _coded(y: Array, classes: tuple[str, ...]) -> Array:

@@ -15,6 +15,7 @@ from rich.spinner import Spinner
 from rich.table import Table as Grid
 from rich.text import Text
 
+from certifit.contest.numbers import duration, readable
 from certifit.contest.search.limits import Budget
 from certifit.contest.standing import Standing
 
@@ -85,16 +86,17 @@ class Display:
             )
             grid.add_row(mark, standing.entrant.label, self._outcome(standing))
         left = f"{self.budget.left:.0f} s left · Ctrl-C stops early and still writes the report"
-        return Group(grid, Text(f"{self.text} · {left}" if self.text else left, style="dim"))
+        return Group(grid, Text(f"now: {self.text} · {left}" if self.text else left, style="dim"))
 
     def _outcome(self, standing: Standing) -> str:
         metric = self.contest.scoring.metric
         if standing.verdict is not None:
-            return f"{metric.label} {standing.verdict.score.value:{metric.format}}"
+            return f"{metric.label} {readable(standing.verdict.score.value, metric.format)}"
         if standing.error:
             return f"{standing.status}: {standing.error}"
         if standing.inner_score is not None:
-            return f"{standing.status}; {metric.label} {standing.inner_score:{metric.format}} within the training part"
+            shown = readable(standing.inner_score, metric.format)
+            return f"{standing.status}; {metric.label} {shown} within the training part"
         return standing.status
 
     def _show_table(self) -> None:
@@ -133,22 +135,23 @@ class Display:
         grid = Grid(box=None, padding=(0, 1), header_style="bold")
         titles = ["", "entrant", metric["label"], "95 % interval", "verdict", *(["certificate", "fit"] if wide else [])]
         for title in titles:
+            # A number that is cut is worse than none: words wrap, numbers never do.
+            words = title in ("entrant", "verdict", "certificate")
             right = title in ("", metric["label"], "fit")
-            grid.add_column(
-                title,
-                justify="right" if right else "left",
-                no_wrap=title != metric["label"] and (wide or title != "verdict"),
-            )
+            grid.add_column(title, justify="right" if right else "left", no_wrap=not words, overflow="fold")
+        first = next((e["score"]["value"] for e in record["entrants"] if e["score"]), None)
         for e in record["entrants"]:
             if e["score"] is None:
                 grid.add_row("", escape(e["label"]), "", "", Text(f"{e['status']}: {e['error']}", style="dim"))
                 continue
-            low, high = e["score"]["low"], e["score"]["high"]
-            interval = "" if low is None or high is None else f"{low:{form}} – {high:{form}}"
-            proof = [(e["certificate"] or {}).get("verdict", ""), f"{e['fit_seconds']:.2g} s"] if wide else []
-            value = f"{e['score']['value']:{form}}"
+            low, high, value = (e["score"][key] for key in ("low", "high", "value"))
+            numbers = [readable(v, form, beside=first) for v in (value, low, high)]
+            interval = "" if low is None or high is None else f"{numbers[1]} – {numbers[2]}"
+            proof = [(e["certificate"] or {}).get("verdict", ""), duration(e["fit_seconds"])] if wide else []
             style = "bold" if e["rank"] == 1 else ""
-            grid.add_row(str(e["rank"]), escape(e["label"]), value, interval, e["verdict"] or "", *proof, style=style)
+            grid.add_row(
+                str(e["rank"]), escape(e["label"]), numbers[0], interval, e["verdict"] or "", *proof, style=style
+            )
         self.console.print()
         self.console.print(grid)
         self.console.print()
@@ -171,9 +174,20 @@ def show_description(description: Mapping[str, Any]) -> None:
     """A model file in words."""
     console = Console(highlight=False, file=sys.stdout)
     grid = Grid.grid(padding=(0, 2))
-    for name in ("file", "class", "entrant", "task", "target", "classes", "threshold", "model", "certificate"):
+    for name in (
+        "file",
+        "class",
+        "entrant",
+        "task",
+        "target",
+        "classes",
+        "threshold",
+        "origin",
+        "model",
+        "certificate",
+    ):
         value = description.get(name)
-        if value not in (None, []):
+        if value not in (None, [], ""):
             text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
             grid.add_row(Text(name, style="bold"), Text(text))
     console.print(grid)

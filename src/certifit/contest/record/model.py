@@ -91,6 +91,8 @@ class TableModel:
         The entrant.
     threshold : float or None
         For two classes: the positive class is said from this probability on.
+    origin : str
+        Which rows it was fitted on and what can be expected of it, in a sentence.
     """
 
     schema: TableSchema
@@ -99,6 +101,7 @@ class TableModel:
     label: str
     classes: tuple[str, ...]
     threshold: float | None = None
+    origin: str = ""
 
     def predict_features(self, features: pl.DataFrame) -> Array:
         """Probabilities of `classes`, or values, of rows already in the shape of the schema."""

@@ -78,6 +78,7 @@ def inspect_model(path: Path) -> dict[str, Any]:
             "target": model.schema.target,
             "classes": list(model.classes),
             "threshold": model.threshold,
+            "origin": model.origin,
             "model": _core(model.core),
             "certificate": None if certificate is None else str(certificate),
             "columns": [{"name": c.name, "kind": c.kind} for c in model.schema.columns if c.role == "feature"],

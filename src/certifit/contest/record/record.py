@@ -41,6 +41,7 @@ def write_record(
     standings: list[Standing],
     ranking: Ranking,
     examination: Examination,
+    shipped: dict[str, Any],
     warnings: list[dict[str, Any]],
     interrupted: bool,
     seconds: float,
@@ -66,6 +67,7 @@ def write_record(
         "finalists": examination.pages,
         "ledger": examination.ledger,
         "left_out": examination.left_out,
+        "shipped": shipped,
     }
     record["summary"] = summarize(record)
     found: dict[str, Any] = plain(record)
@@ -125,6 +127,7 @@ def _options(o: Options, folds: int) -> dict[str, Any]:
         "time_column": o.time_column,
         "cost": cost,
         "test_size": o.test_size,
+        "refit": o.refit,
         "folds": folds,
     }
 
@@ -137,6 +140,7 @@ def _task(table: Table, scoring: Scoring, conditions: Conditions) -> dict[str, A
         "classes": list(conditions.classes) or None,
         "positive": task.positive,
         "why": task.why,
+        "threshold": scoring.threshold,
         "metric": {
             "name": metric.name,
             "label": metric.label,

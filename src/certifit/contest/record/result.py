@@ -24,17 +24,15 @@ class Result:
     record : dict
         Everything the report shows, as plain data; what `run.json` holds.
     models : dict of str to TableModel
-        The fitted models by entrant.
+        The models that were scored, by entrant: fitted on the training rows.
+    winner : TableModel
+        The model that is shipped: the best one, fitted anew on all rows if the contest was to do so; `winner.origin` says it.
     """
 
-    def __init__(self, record: dict[str, Any], models: dict[str, TableModel]) -> None:
+    def __init__(self, record: dict[str, Any], models: dict[str, TableModel], winner: TableModel) -> None:
         self.record = record
         self.models = models
-
-    @property
-    def winner(self) -> TableModel:
-        """The best model."""
-        return self.models[self.record["entrants"][0]["name"]]
+        self.winner = winner
 
     def score(self, name: str) -> float:
         """Score of an entrant on the sealed rows."""

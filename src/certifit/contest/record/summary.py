@@ -1,27 +1,148 @@
-"""The contest in five plain sentences."""
+"""The contest in plain sentences.
+
+Every sentence the summary can say is listed once in `SENTENCES`, with the condition under which it is true. A slot of the summary
+says the first of its sentences whose condition holds; a condition reads the record and nothing else.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["number", "summarize"]
+from certifit.contest.numbers import count, number, percent, readable
+
+__all__ = ["SENTENCES", "SLOTS", "Sentence", "summarize"]
+
+Run = Mapping[str, Any]
+
+SLOTS = ("cost", "question", "answer", "rivals", "meaning", "advice", "shipped", "time")
+"""In the order in which the summary says them; "cost", "shipped" and "time" only where they apply."""
+
+PRESSING = ("leakage", "split", "drift", "small")
+"""Kinds of warnings that the summary repeats, the most pressing first."""
 
 
-def number(value: float, form: str = ".4g") -> str:
-    """A number for a sentence."""
-    if value == int(value) and abs(value) < 1e15:
-        return f"{int(value):,}"
-    return f"{value:,{form}}"
+@dataclass(frozen=True)
+class Sentence:
+    """
+    A sentence of the summary.
+
+    Parameters
+    ----------
+    name : str
+        Its name in tests.
+    slot : str
+        Its place in the summary.
+    when : callable
+        Whether it is true of a record.
+    text : callable
+        The sentence.
+    """
+
+    name: str
+    slot: str
+    when: Callable[[Run], Any]
+    text: Callable[[Run], str]
 
 
-def summarize(run: Mapping[str, Any]) -> list[str]:
-    """Question, answer, rivals, meaning, advice: five sentences that need no statistics."""
-    best = next(e for e in run["entrants"] if e["rank"] == 1)
-    return [_question(run), _answer(run, best), _rivals(run), _meaning(run, best), _advice(run, best)]
+def summarize(run: Run) -> list[str]:
+    """What a reader without statistics should know, in the order of `SLOTS`."""
+    found = []
+    for slot in SLOTS:
+        said = next((s for s in SENTENCES if s.slot == slot and s.when(run)), None)
+        if said is not None:
+            found.append(said.text(run).replace("\u00a0%", " %"))
+    return found
 
 
-def _question(run: Mapping[str, Any]) -> str:
+# What the conditions and sentences read of a record
+
+
+def best(run: Run) -> Mapping[str, Any]:
+    """The entrant with the best score."""
+    return next(e for e in run["entrants"] if e["rank"] == 1)
+
+
+def floor(run: Run) -> Mapping[str, Any] | None:
+    """The trivial baseline, where it was scored."""
+    return next((e for e in run["entrants"] if e["baseline"] and e["score"]), None)
+
+
+def metric_of(entrant: Mapping[str, Any] | None, name: str) -> float | None:
+    """A metric of an entrant on the sealed rows."""
+    part = ((entrant or {}).get("metrics") or {}).get(name)
+    return None if part is None else float(part["value"])
+
+
+def shown(run: Run, value: float) -> str:
+    """A value of the contest's metric."""
+    return readable(value, run["task"]["metric"]["format"], beside=best(run)["score"]["value"])
+
+
+def _costs(run: Run) -> tuple[float, float] | None:
+    """Cost a row of the winner and of the trivial rule."""
+    mine, trivial = (metric_of(e, "expected_cost") for e in (best(run), floor(run)))
+    return None if mine is None or trivial is None or not run["options"]["cost"] else (mine, trivial)
+
+
+def _below_the_floor(run: Run) -> bool:
+    """Whether the winner decides fewer rows rightly than the same answer every time."""
+    mine, trivial = (metric_of(e, "accuracy") for e in (best(run), floor(run)))
+    return mine is not None and trivial is not None and mine < trivial
+
+
+def _readable_rival(run: Run) -> Mapping[str, Any] | None:
+    tied = [e for e in run["entrants"] if e["name"] in run["leaderboard"]["tied"]]
+    return next((e for e in tied[1:] if e["readable"]), None) if tied and not tied[0]["readable"] else None
+
+
+def _pressing(run: Run) -> Mapping[str, Any] | None:
+    warnings = run["data"]["warnings"]
+    return next((w for kind in PRESSING for w in warnings if w["kind"] == kind), None)
+
+
+def _page(run: Run) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = run["finalists"].get(best(run)["name"], {})
+    return found
+
+
+def _matters(run: Run) -> list[str]:
+    """Columns whose shuffling worsens the score beyond chance, the first three."""
+    items = _page(run).get("importance") or []
+    return [row["feature"] for row in items[:3] if row["low"] is not None and row["low"] > 0]
+
+
+def _reading(run: Run) -> str | None:
+    return (_page(run).get("learning_curve") or {}).get("reading")
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
+
+
+# The sentences
+
+
+def _cost(run: Run) -> str:
+    mine, trivial = _costs(run) or (0.0, 0.0)
+    cost, task = run["options"]["cost"], run["task"]
+    return (
+        f"With your costs (a false alarm {number(cost['fp'])}, a miss {number(cost['fn'])}), {best(run)['label']} costs "
+        f"{readable(mine, '.3g')} a row instead of {readable(trivial, '.3g')} for the same answer every time; it says "
+        f"“{task['positive']}” from probability {number(task['threshold'])} on."
+    )
+
+
+def _cost_lost(run: Run) -> str:
+    mine, trivial = _costs(run) or (0.0, 0.0)
+    return (
+        f"With your costs, no model here pays: {best(run)['label']} costs {readable(mine, '.3g')} a row, the same answer every "
+        f"time {readable(trivial, '.3g')}."
+    )
+
+
+def _question(run: Run) -> str:
     task, data = run["task"], run["data"]
     used = sum(column["role"] == "feature" for column in data["columns_info"])
     source = "the data frame" if data["source"] == "data frame" else data["source"]
@@ -31,81 +152,125 @@ def _question(run: Mapping[str, Any]) -> str:
         "regression": f"the number {task['target']}",
     }[task["kind"]]
     return (
-        f"The question was {asked}, from {used} column{'' if used == 1 else 's'} of {number(data['rows'])} rows of "
-        f"{source}; {number(data['test_rows'])} rows were sealed before anything was fitted, and every score below "
+        f"The question was {asked}, from {count(used)} column{'' if used == 1 else 's'} of {count(data['rows'])} rows of "
+        f"{source}; {count(data['test_rows'])} rows were sealed before anything was fitted, and every score below "
         "is from them."
     )
 
 
-def _answer(run: Mapping[str, Any], best: Mapping[str, Any]) -> str:
-    metric, score = run["task"]["metric"], best["score"]
-    form = metric["format"]
-    shown = f"{metric['label']} {score['value']:{form}}"
-    if best["baseline"]:
-        return (
-            f"No method did better than giving the same answer for every row ({shown}): these columns do not help to predict "
-            f"{run['task']['target']}."
-        )
-    text = f"{best['label']} did best: {shown}"
-    if score["low"] is not None:
-        text += f", between {score['low']:{form}} and {score['high']:{form}} with 95 % confidence"
-    baseline = next((e for e in run["entrants"] if e["baseline"] and e["score"]), None)
-    if baseline is not None:
-        text += f", against {baseline['score']['value']:{form}} for the same answer every time"
-        if best["skill"] is not None and best["skill"] > 0:
-            text += f" ({100 * best['skill']:.0f} % of the way to perfect)"
-    return text + "."
-
-
-def _rivals(run: Mapping[str, Any]) -> str:
-    text = str(run["leaderboard"]["text"]).strip()
-    if not text:
-        return "There was no rival to compare it with."
-    order = [e for e in run["entrants"] if e["name"] in run["leaderboard"]["tied"]]
-    simple = next((e for e in order[1:] if e["readable"]), None)
-    if simple is not None and not order[0]["readable"]:
-        text += f" {simple['label']} is among them and is simpler to explain."
-    return text
-
-
-def _meaning(run: Mapping[str, Any], best: Mapping[str, Any]) -> str:
-    metrics, kind = best["metrics"], run["task"]["kind"]
-    if kind == "regression":
-        mae, r2 = metrics.get("mae"), metrics.get("r2")
-        text = f"A prediction is off by {number(mae['value'])} on average" if mae else "Errors are as the report shows"
-        return text + (f", and {100 * max(0.0, r2['value']):.0f} % of the variation is explained." if r2 else ".")
-    accuracy = metrics.get("accuracy")
-    text = (
-        f"It is right for {100 * accuracy['value']:.1f} % of the sealed rows"
-        if accuracy
-        else "See the confusion matrix"
+def _nothing_helps(run: Run) -> str:
+    metric = run["task"]["metric"]
+    return (
+        f"No method did better than giving the same answer for every row ({metric['label']} "
+        f"{shown(run, best(run)['score']['value'])}): these columns do not help to predict {run['task']['target']}."
     )
-    auc = metrics.get("roc_auc")
-    if kind == "binary" and auc:
+
+
+def _answer(run: Run) -> str:
+    first, metric = best(run), run["task"]["metric"]
+    score, base = first["score"], floor(run)
+    text = f"{first['label']} did best: {metric['label']} {shown(run, score['value'])}"
+    if score["low"] is not None and score["high"] is not None and score.get("trusted", True):
+        text += f", between {shown(run, score['low'])} and {shown(run, score['high'])} with 95 % confidence"
+    if base is not None:
+        text += f", against {shown(run, base['score']['value'])} for the same answer every time"
+        if first["skill"] is not None and first["skill"] > 0:
+            text += f" ({percent(first['skill'], 0)} of the way to perfect)"
+    return text + "."
+
+
+def _rivals(run: Run) -> str:
+    return str(run["leaderboard"]["text"]).strip()
+
+
+def _rivals_readable(run: Run) -> str:
+    simple = _readable_rival(run)
+    assert simple is not None
+    return f"{_rivals(run)} {simple['label']} is among them and is simpler to explain."
+
+
+def _off_by(run: Run) -> str:
+    mae, r2 = metric_of(best(run), "mae"), metric_of(best(run), "r2")
+    text = f"A prediction is off by {number(mae)} on average"
+    if r2 is not None and r2 > 0:
+        return f"{text}, and {percent(r2, 0)} of the variation is explained."
+    return f"{text}." if r2 is None else f"{text}; nothing of the variation is explained."
+
+
+def _right_for(run: Run) -> str:
+    first = best(run)
+    text = f"It is right for {percent(metric_of(first, 'accuracy'))} of the sealed rows"
+    area = metric_of(first, "roc_auc")
+    if run["task"]["kind"] == "binary" and area is not None:
         text += (
-            f", and it ranks a random {run['task']['positive']} above a random other row {100 * auc['value']:.0f} % of the "
-            "time"
+            f", and it ranks a random {run['task']['positive']} above a random other row {percent(area, 0)} of the time"
         )
     return text + "."
 
 
-def _advice(run: Mapping[str, Any], best: Mapping[str, Any]) -> str:
-    """The most pressing warning; else what the learning curve says; else what matters most."""
-    pressing = [w for w in run["data"]["warnings"] if w["kind"] in ("leakage", "drift", "small")]
-    if pressing:
-        return f"Take care: {pressing[0]['text']}"
-    page = run["finalists"].get(best["name"], {})
-    curve = page.get("learning_curve")
-    importance = page.get("importance")
-    matters = ""
-    if importance and importance[0]["low"] > 0:
-        real = [row["feature"] for row in importance[:3] if row["low"] > 0]
-        listed = real[0] if len(real) == 1 else ", ".join(real[:-1]) + " and " + real[-1]
-        matters = f"What matters most is {listed}"
-    if curve and matters:
-        return f"{matters}; {curve['reading'][0].lower()}{curve['reading'][1:]}"
-    if curve:
-        return str(curve["reading"])
-    if matters:
-        return f"{matters}."
-    return "The report shows how the answer was reached and every number behind it."
+def _right_for_less(run: Run) -> str:
+    cost, mine, trivial = run["options"]["cost"], metric_of(best(run), "accuracy"), metric_of(floor(run), "accuracy")
+    dear, cheap = ("misses", "false alarms") if cost["fn"] >= cost["fp"] else ("false alarms", "misses")
+    return (
+        f"It is right for {percent(mine)} of the sealed rows, less often than the same answer every time ({percent(trivial)}), "
+        f"and that is meant: it accepts {cheap} to avoid {dear}, which cost more."
+    )
+
+
+def _right_for_fewer(run: Run) -> str:
+    mine, trivial = metric_of(best(run), "accuracy"), metric_of(floor(run), "accuracy")
+    return (
+        f"Its labels are right for {percent(mine)} of the sealed rows, less often than the same answer every time "
+        f"({percent(trivial)}): use its probabilities, not its labels."
+    )
+
+
+def _matters_and_reading(run: Run) -> str:
+    reading = str(_reading(run))
+    return f"What matters most is {_listed(_matters(run))}; {reading[0].lower()}{reading[1:]}"
+
+
+SENTENCES = (
+    Sentence("cost: saved", "cost", lambda r: (c := _costs(r)) is not None and c[0] < c[1], _cost),
+    Sentence("cost: lost", "cost", lambda r: (c := _costs(r)) is not None and c[0] >= c[1], _cost_lost),
+    Sentence("question", "question", lambda r: True, _question),
+    Sentence("answer: nothing helps", "answer", lambda r: best(r)["baseline"], _nothing_helps),
+    Sentence("answer", "answer", lambda r: not best(r)["baseline"], _answer),
+    Sentence("rivals: none", "rivals", lambda r: not _rivals(r), lambda r: "There was no rival to compare it with."),
+    Sentence("rivals: a readable one", "rivals", lambda r: _readable_rival(r) is not None, _rivals_readable),
+    Sentence("rivals", "rivals", lambda r: _rivals(r), _rivals),
+    Sentence("meaning: off by", "meaning", lambda r: metric_of(best(r), "mae") is not None, _off_by),
+    Sentence(
+        "meaning: fewer right, for the costs",
+        "meaning",
+        lambda r: _below_the_floor(r) and r["options"]["cost"] and not best(r)["baseline"],
+        _right_for_less,
+    ),
+    Sentence(
+        "meaning: fewer right", "meaning", lambda r: _below_the_floor(r) and not best(r)["baseline"], _right_for_fewer
+    ),
+    Sentence("meaning: right for", "meaning", lambda r: metric_of(best(r), "accuracy") is not None, _right_for),
+    Sentence(
+        "advice: a warning",
+        "advice",
+        lambda r: _pressing(r) is not None,
+        lambda r: f"Take care: {(_pressing(r) or {})['text']}",
+    ),
+    Sentence(
+        "advice: what matters, and more rows", "advice", lambda r: _matters(r) and _reading(r), _matters_and_reading
+    ),
+    Sentence("advice: more rows", "advice", _reading, lambda r: str(_reading(r))),
+    Sentence("advice: what matters", "advice", _matters, lambda r: f"What matters most is {_listed(_matters(r))}."),
+    Sentence(
+        "shipped",
+        "shipped",
+        lambda r: (r.get("shipped") or {}).get("text"),
+        lambda r: f"The model in the file: {r['shipped']['text'][0].lower()}{r['shipped']['text'][1:]}",
+    ),
+    Sentence(
+        "time: left out",
+        "time",
+        lambda r: r.get("left_out"),
+        lambda r: f"There was no time for {_listed(list(r['left_out']))}: give the contest more --time.",
+    ),
+)

@@ -41,6 +41,8 @@ def readable_run(run: Any) -> dict[str, Any]:
         raise ValueError("run: every item of 'entrants' must be a mapping")
     for part in ("data", "options", "environment", "leaderboard", "finalists", "files"):
         result[part] = result[part] if isinstance(result.get(part), dict) else {}
+    result["left_out"] = [str(part) for part in listed(result, "left_out")]
+    result["shipped"] = mapped(result, "shipped")
     result["ledger"] = result["ledger"] if isinstance(result.get("ledger"), dict) else None
     return result
 

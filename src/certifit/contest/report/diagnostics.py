@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 from statistics import median
 from typing import Any
 
+from certifit.contest.numbers import ABSENT, count, is_number, number, percent, with_format
 from certifit.contest.report.cleaning import listed, mapped, named
 from certifit.contest.report.cleaning import parts as parts_of
 from certifit.contest.report.figures import Axis, Figure, Reference, Series, bars, columns, matrix, numbers_only, xy
-from certifit.contest.report.numbers import ABSENT, count, is_number, number, percent, with_format
 
 __all__ = ["comparison_figures", "finalist_figures", "short"]
 

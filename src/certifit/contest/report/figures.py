@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from certifit.contest.report.numbers import is_number
+from certifit.contest.numbers import is_number
 
 __all__ = ["Axis", "Figure", "Reference", "Series", "bars", "columns", "matrix", "numbered", "numbers_only", "xy"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from certifit.contest.numbers import compact, count, duration, interval, is_number, number, with_format
 from certifit.contest.report.cleaning import mapped, parts
 from certifit.contest.report.diagnostics import comparison_figures, finalist_figures
 from certifit.contest.report.figures import Figure, numbered
-from certifit.contest.report.numbers import compact, count, duration, interval, is_number, number, with_format
 from certifit.contest.report.standings import name_of, slug
 
 __all__ = ["Finalist", "comparison", "finalists", "links"]

@@ -15,7 +15,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from certifit.contest.report import numbers
+from certifit.contest import numbers
 from certifit.contest.report.cleaning import embed, listed, mapped, readable_run, rounded
 from certifit.contest.report.cleaning import parts as parts_of
 from certifit.contest.report.diagnostics import short
@@ -299,6 +299,8 @@ def _command(run: Part) -> str:
         words += ["--cost", ",".join(f"{key}={value:.12g}" for key, value in cost.items() if numbers.is_number(value))]
     if numbers.is_number(size := options.get("test_size")) and size != TEST_SIZE:
         words += ["--test-size", str(size)]
+    if options.get("refit") is False:
+        words.append("--no-refit")
     for key, value in (("time", options.get("time")), ("seed", run.get("seed")), ("jobs", run.get("jobs"))):
         if numbers.is_number(value):
             words += [f"--{key}", str(int(value) if value == int(value) else value)]

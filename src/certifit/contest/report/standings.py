@@ -7,8 +7,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from certifit.contest.numbers import ABSENT, count, duration, interval, is_number, number, percent, with_format
 from certifit.contest.report.cleaning import mapped, parts
-from certifit.contest.report.numbers import ABSENT, count, duration, interval, is_number, number, percent, with_format
 
 __all__ = ["Pair", "Row", "Scale", "answer", "pair_table", "rows", "scale", "slug", "winner"]
 

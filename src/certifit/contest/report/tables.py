@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from certifit.contest.numbers import count, is_number, number, percent
 from certifit.contest.report.cleaning import listed, mapped, named, parts
-from certifit.contest.report.numbers import count, is_number, number, percent
 
 __all__ = ["COLUMNS", "ColumnRow", "column_rows", "grouped_warnings"]
 

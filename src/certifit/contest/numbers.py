@@ -1,4 +1,4 @@
-"""Numbers as a reader wants to see them: a true minus, thousands apart, as many digits as mean something."""
+"""Numbers as a reader wants to see them on the page and the terminal: thousands apart, as many digits as mean something."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ __all__ = [
     "moment",
     "number",
     "percent",
+    "readable",
     "with_format",
 ]
 
@@ -108,6 +109,18 @@ def fixed(spec: Any, value: Any) -> str | None:
         return spec if isinstance(spec, str) else None
     decimals = int(spec[1:-1]) - 1 - math.floor(math.log10(abs(value)))
     return f".{decimals}f" if 0 <= decimals <= 8 else ".0f" if decimals < 0 else spec
+
+
+def readable(value: Any, spec: Any, beside: Any = None) -> str:
+    """
+    A score in a sentence: thousands apart, no exponent for everyday sizes, as many decimals as the number `beside` it has.
+
+    Examples
+    --------
+    >>> readable(45090.4, ".4g"), readable(0.166, ".3g"), readable(50123.0, ".4g", beside=45090.4), readable(3.2e-9, ".4g")
+    ('45,090', '0.166', '50,123', '3.2e−09')
+    """
+    return aligned(value, fixed(spec, value if beside is None or not beside else beside))
 
 
 def aligned(value: Any, spec: Any) -> str:
