@@ -5,7 +5,7 @@ fitted once, and is scored once on the sealed rows by the referee.
 
 `Contest.run` is the whole walk, one file a step:
 
-    table/ (read and typed)  →  suspicions  →  search/race  →  search/blend  →  verdict/referee  →  verdict/examination  →
+    table/ (read and typed)  →  alarms/  →  search/race  →  search/blend  →  verdict/referee  →  verdict/examination  →
     record/record  →  Result, which writes the files
 """
 
@@ -20,6 +20,7 @@ import numpy as np
 from sklearn.base import clone, is_classifier, is_regressor
 
 from certifit._types import Array
+from certifit.contest.alarms import alarms
 from certifit.contest.entrants import Conditions, Encoded, Entrant, Path, entrants_for
 from certifit.contest.numbers import readable
 from certifit.contest.record.model import TableModel
@@ -36,7 +37,6 @@ from certifit.contest.table.table import Table
 from certifit.contest.verdict.examination import examine
 from certifit.contest.verdict.referee import Ranking, Referee
 from certifit.contest.verdict.scoring import Scoring, scoring_for
-from certifit.contest.verdict.suspicions import suspicions
 from certifit.data.gate import check_real
 from certifit.evaluation.decisions.thresholds import Costs, parse_costs
 from certifit.evaluation.splits.sealed import SealedSplit, folds, sealed_split
@@ -243,7 +243,7 @@ class Contest:
             table.task.kind, scoring.metric.name, self.classes, options.seed, n_threads(options.jobs)
         )
         training, referee = self._sides(split)
-        notes = suspicions(table, split)
+        warnings = alarms(table, split)
         standings = [Standing(entrant) for entrant in (*self.entrants, *self._guests)]
         watch.planned(standings)
         part = budget.part(1.0 - RESERVE)
@@ -278,7 +278,7 @@ class Contest:
             ranking=ranking,
             examination=examination,
             shipped=shipped,
-            warnings=notes,
+            warnings=warnings,
             interrupted=not whole or examination.interrupted,
             seconds=budget.spent,
         )

@@ -109,6 +109,7 @@ def test_rows_without_a_target_are_left_out_and_counted() -> None:
     assert table.features["wage"][0] == 4.0
     assert {
         "kind": "missing",
+        "code": "target missing",
         "column": "y",
         "text": "4 rows without a value of the target were left out.",
     } in table.warnings

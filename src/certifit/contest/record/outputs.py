@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from certifit.contest.alarms.registry import ring
 from certifit.contest.record.model import TableModel
 from certifit.contest.record.record import leaderboard_rows
 from certifit.contest.report import render
@@ -53,7 +54,7 @@ def write_outputs(record: dict[str, Any], winner: TableModel, folder: Path) -> d
     except TypeError as error:
         del paths["model"]
         record["files"]["model"] = None
-        note = {"kind": "other", "column": None, "text": f"The winner was not saved: {error}"}
+        note = ring("not saved", why=str(error))
         record["data"] = {**record["data"], "warnings": [*record["data"]["warnings"], note]}
     rows = leaderboard_rows(record)
     text = io.StringIO()

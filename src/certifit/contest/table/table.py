@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from certifit._types import Array
+from certifit.contest.alarms.registry import listed, ring
 from certifit.contest.record.description import describe_column
 from certifit.contest.table.kinds import Column, Task, converted, infer_columns, labels
 from certifit.contest.table.reading import RawTable, TableError, read_table
@@ -149,7 +150,7 @@ class Table:
     bad_rows : tuple of (line, why)
         Rows of the source that were left out.
     warnings : tuple of dict
-        ``{"kind", "column", "text"}`` each.
+        ``{"kind", "code", "column", "text"}`` each.
 
     Examples
     --------
@@ -321,12 +322,10 @@ def _typed(
 ) -> Table:
     """Columns as their kinds want them, on the rows whose target is known; the frame is taken from its list."""
     frame, warnings = handed_over.pop(), []
-    warnings += [{"kind": "other", "column": None, "text": f"{note[:1].upper()}{note[1:]}."} for note in raw.notes]
+    warnings += [ring("reading", note=f"{note[:1].upper()}{note[1:]}") for note in raw.notes]
     if raw.bad_rows:
         line, why = raw.bad_rows[0]
-        count = len(raw.bad_rows)
-        text = f"{count} row{'s were' if count != 1 else ' was'} left out; the first is line {line}: {why}."
-        warnings.append({"kind": "bad rows", "column": None, "text": text})
+        warnings.append(ring("bad rows", **_plural(len(raw.bad_rows)), line=line, why=why))
     unknown = frame.get_column(target).null_count()
     if frame.height - unknown < FEWEST_ROWS:
         known = f" with a known {target!r}" if unknown else ""
@@ -339,9 +338,7 @@ def _typed(
         _as_target(c, found, frame.get_column(target), raw.delimiter) if c.name == target else c for c in columns
     ]
     if unknown:
-        were = "s without a value of the target were" if unknown != 1 else " without a value of the target was"
-        text = f"{unknown} row{were} left out."
-        warnings.append({"kind": "missing", "column": target, "text": text})
+        warnings.append(ring("target missing", target, **_plural(unknown)))
         frame = frame.filter(frame.get_column(target).is_not_null())
     if not any(column.role == "feature" for column in columns):
         reasons = "; ".join(f"{c.name}: {c.why}" for c in columns if c.role == "dropped")[:200]
@@ -366,10 +363,12 @@ def _typed(
         counts = dict(series[[c.name for c in columns].index(target)].value_counts().iter_rows())
         single = [name for name, count in sorted(counts.items()) if count == 1]
         if single:
-            some = ", ".join(repr(name) for name in single[:LISTED])
-            text = f"A single row has the class {some}: it is used for training, and nothing can be said about it."
-            warnings.append({"kind": "small", "column": target, "text": text})
+            warnings.append(ring("single row", target, classes=listed(single)))
     return Table(pl.DataFrame(series), tuple(columns), found, target, raw.source, raw.bad_rows, tuple(warnings))
+
+
+def _plural(count: int) -> dict[str, Any]:
+    return {"count": count, "s": "" if count == 1 else "s", "were": "was" if count == 1 else "were"}
 
 
 def _as_target(column: Column, task: Task, values: pl.Series, delimiter: str | None) -> Column:

@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 from scipy.stats import rankdata
 
+from certifit.contest.alarms import alarms
+from certifit.contest.alarms.measures import ranks
 from certifit.contest.table.table import Table
-from certifit.contest.verdict import suspicions as module
-from certifit.contest.verdict.suspicions import suspicions
 from certifit.evaluation.splits.sealed import sealed_split
 
 N = 600
@@ -26,9 +26,9 @@ def said(data: dict[str, Any], target: str = "y", **options: Any) -> list[dict[s
     table = Table.from_source(pl.DataFrame(data), target, **options)
     codes = None if table.time is not None else table.codes
     split = sealed_split(table.y, task=table.task.kind, codes=codes, time=table.time, seed=1)
-    found = suspicions(table, split)
+    found = alarms(table, split)
     for warning in found:
-        assert set(warning) == {"kind", "column", "text"}
+        assert set(warning) == {"kind", "code", "column", "text"}
         assert warning["text"].endswith(".")
     return found
 
@@ -65,7 +65,7 @@ def test_leaks(case: str) -> None:
 
 def test_ranks_are_those_of_scipy() -> None:
     values = RNG.integers(0, 9, 50).astype(float)
-    np.testing.assert_allclose(module._ranks(values), rankdata(values))
+    np.testing.assert_allclose(ranks(values), rankdata(values))
 
 
 def test_a_category_with_many_levels_is_no_leak_by_memory() -> None:
@@ -80,7 +80,7 @@ def test_copies() -> None:
     assert kinds(found) == [("duplicates", None)]
     assert "one side" in found[0]["text"]
     table = Table.from_source(pl.DataFrame(twice), "y")
-    across = suspicions(table, sealed_split(table.y, task="binary"))
+    across = alarms(table, sealed_split(table.y, task="binary"))
     assert [w["kind"] for w in across] == ["duplicates", "duplicates"]
     assert "flatters" in across[1]["text"]
 
