@@ -235,3 +235,24 @@ def test_a_model_without_probabilities_says_so(data) -> None:  # type: ignore[no
         risk(model, X, t > 0, loss="log_loss")
     with pytest.raises(TypeError, match="fitted estimator or a function"):
         risk(3, X, t)
+
+
+def test_the_interval_of_an_error_with_a_heavy_tail_covers() -> None:
+    """Residuals of Student's t with 3 degrees of freedom: the mean of their squares has no variance. BCa covers in 89 %."""
+    rng = np.random.default_rng(5)
+    level, tries, truth = 0.995, 300, np.sqrt(3.0)
+    covered = 0
+    for _ in range(tries):
+        y = rng.standard_t(3, 100)
+        found = metric_interval("rmse", y, np.zeros(100), level=level)
+        covered += found.low <= truth <= found.high
+    assert covered >= 0.92 * tries
+
+
+def test_the_interval_of_a_light_tail_stays_narrow() -> None:
+    y = np.random.default_rng(6).normal(size=400)
+    found = metric_interval("rmse", y, np.zeros(400))
+    half = 1.96 / np.sqrt(2 * 400)  # of the standard deviation of a normal sample, relative
+    assert found.high / found.value - 1 < 1.35 * half
+    assert 1 - found.low / found.value < 1.35 * half
+    assert metric_interval("rmse", 1e150 * y, np.zeros(400)).high == pytest.approx(1e150 * found.high)

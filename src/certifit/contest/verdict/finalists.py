@@ -86,6 +86,7 @@ def _thresholds(scoring: Scoring, y: Array, p: Array) -> dict[str, Any]:
     """Counts of the sealed rows at many thresholds, the contest's own among them."""
     table = {name: np.asarray(c) for name, c in threshold_table(y, p, classes=scoring.classes).as_dict().items()}
     chosen = scoring.threshold
+    assert chosen is not None  # there are two classes
     if chosen not in table["threshold"]:
         yes, positive = p >= chosen, y == 1
         own = {

@@ -6,7 +6,8 @@
 |---|---|---|
 | 0 or 1; recall, precision, false positive rate of two classes | Clopper-Pearson | for every n |
 | of a known range | empirical Bernstein (Maurer and Pontil 2009) | for every n |
-| any other mean, or a function of means (RMSE, R², F1) | BCa bootstrap; normal above 20,000 rows | n → ∞ |
+| other means of losses ≥ 0, and their roots (RMSE) | bootstrap-t of the logarithm; normal above 20,000 rows | n → ∞ |
+| other means and functions of means (R², F1) | BCa bootstrap; normal above 20,000 rows | n → ∞ |
 | area under the ROC curve | DeLong's variance on the logit scale | n → ∞ |
 | other metrics (average precision, median error) | bias-corrected bootstrap over rows | n → ∞ |
 """
@@ -46,6 +47,7 @@ from certifit.evaluation.risk.resamples import (
     resampled_counts,
     resampled_means,
     standard_error,
+    studentized_ends,
 )
 from certifit.names import stored
 
@@ -357,14 +359,18 @@ def _ends_of_means(
 ) -> tuple[float, float]:
     """Bootstrap or normal interval of a function of means."""
     statistics, weight = merge_equal(statistics, weight)
-    total = float(weight.sum())
+    if method != "normal" and statistics.shape[1] == 1 and statistics.min() >= 0.0:
+        ends = studentized_ends(statistics[:, 0], weight, RESAMPLES, level, generator(random_state))
+        if ends is not None:
+            low, high = (float(combine(np.array([end]))) for end in ends)
+            return min(low, value), max(high, value)
     influence = influence_of_means(statistics, weight, combine)
     if method == "normal":
         error, df = standard_error(influence, weight)
         half = critical(level, df) * error if df > 0 else np.inf
         return value - half, value + half
     resampled = combine(resampled_means(statistics, weight, RESAMPLES, generator(random_state)))
-    return bca_ends(resampled, value, level, acceleration_of(influence, weight), total)
+    return bca_ends(resampled, value, level, acceleration_of(influence, weight), float(weight.sum()))
 
 
 def _ends_by_call(
