@@ -62,6 +62,8 @@ from certifit.models.reductions.multiclass import OneVsRest as OneVsRest
 from certifit.models.reductions.multiclass import OutputCode as OutputCode
 from certifit.models.sgd.model import SGDClassifier as SGDClassifier
 from certifit.models.sgd.model import SGDRegressor as SGDRegressor
+from certifit.models.structured.crf import LinearChainCRF as LinearChainCRF
+from certifit.models.structured.crf import TreeCRF as TreeCRF
 from certifit.models.tree.cv import DecisionTreeClassifierCV as DecisionTreeClassifierCV
 from certifit.models.tree.cv import DecisionTreeRegressorCV as DecisionTreeRegressorCV
 from certifit.models.tree.model import DecisionTreeClassifier as DecisionTreeClassifier

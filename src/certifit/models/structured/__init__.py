@@ -1,0 +1,1 @@
+"""Models whose outputs are sequences or trees of labels."""

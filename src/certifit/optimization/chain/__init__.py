@@ -1,0 +1,1 @@
+"""Learning and inference on chains and trees of labels."""

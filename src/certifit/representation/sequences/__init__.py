@@ -1,0 +1,1 @@
+"""How sequences of tokens become rows of features."""
