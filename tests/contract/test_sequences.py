@@ -167,7 +167,7 @@ def test_sequences_of_length_one_and_unknown_words(cls: Any) -> None:
     new = {"parents": [[-1], [-1, 0]]} if extra else {}
     found = model.predict([["unheard"], ["of", "the"]], **new)
     assert [len(labels) for labels in found] == [1, 2]
-    assert set(sum(found, [])) <= set(model.classes_.tolist())
+    assert {label for labels in found for label in labels} <= set(model.classes_.tolist())
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.native.test_boosting import make
+from tests.native.test_chain import Case
 from tests.native.test_softmax import data, run
 from tests.native.test_tree import encoded, forest, grow, options, target
 
@@ -21,6 +22,7 @@ X = RNG.normal(size=(N, D))
 Y = X[:, 0] - X[:, 1] + RNG.normal(size=N)
 P = np.full(N, 1 / N)
 BINS = RNG.integers(0, 30, size=(N, 6)).astype(np.uint8)
+LENGTHS = RNG.integers(1, 30, size=500).tolist()
 Results = list[np.ndarray]
 
 
@@ -86,6 +88,11 @@ def boosted(threads: int) -> Results:
     return grown(grower(threads))
 
 
+def chains(threads: int) -> Results:
+    case = Case(LENGTHS, labels=9)
+    return list(case.infer(threads).values())
+
+
 KERNELS: dict[str, Callable[[int], Results]] = {
     "products": passes,
     "softmax": softmax,
@@ -94,6 +101,7 @@ KERNELS: dict[str, Callable[[int], Results]] = {
     "tree": trees,
     "binning": bins,
     "boosting": boosted,
+    "chain": chains,
 }
 
 

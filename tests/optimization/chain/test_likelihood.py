@@ -101,7 +101,7 @@ def test_threads_change_nothing(kind: str, threads: int) -> None:
 @pytest.mark.parametrize(("l1", "l2"), [(0.0, 0.03), (0.02, 0.0), (0.01, 0.02)])
 def test_minimum_and_bound_against_another_solver(l1: float, l2: float) -> None:
     """The same objective in split variables, by SciPy; every bound on the way is below its optimum."""
-    one, w = make("markov")
+    one, _ = make("markov")
     dual = DualBound(one.p, l1, l2)
     bounds: list[float] = []
 

@@ -28,6 +28,7 @@ from certifit.parameters import (
     Any_,
     Declared,
     Either,
+    Fitted,
     Flag,
     Integer,
     Nothing,
@@ -74,7 +75,7 @@ class SequenceModel(Declared, CertifiedEstimator):
     n_jobs: int | None = N_JOBS
     verbose: int = VERBOSE
 
-    classes_: Array
+    classes_: Array = Fitted("array of shape (n_labels,)", "The labels, sorted.")
 
     # What a subclass has to say: the sequences as positions, the shape and the parameters of the scores.
     def _positions(self, X: Any, lengths: Any = None, parents: Any = None) -> Positions:
@@ -294,10 +295,18 @@ class FeatureModel(SequenceModel):
         True, Flag(), "Whether the first and the last label of a sequence have scores of their own."
     )
 
-    coef_: Any
-    transition_: Array
-    start_: Array
-    end_: Array
+    coef_: Any = Fitted("array or sparse array of shape (n_features, n_labels)", "Weights of the features.")
+    markov_coef_: Any = Fitted(
+        "array or sparse array of shape (n_markov_features, n_labels²), or None",
+        "Weights of pairs of labels; the pair (i, j) is column i·n_labels + j.",
+    )
+    transition_: Array = Fitted(
+        "array of shape (n_labels, n_labels)", "Score of label j after label i; −∞ where it is forbidden."
+    )
+    start_: Array = Fitted("array of shape (n_labels,)", "Scores of the first label.")
+    end_: Array = Fitted("array of shape (n_labels,)", "Scores of the last label.")
+    n_features_: int = Fitted("int", "Features of a position.")
+    encoder_: SequenceEncoder = Fitted("SequenceEncoder", "What turns sequences into features.")
 
     def _check(self) -> int:
         threads = super()._check()

@@ -21,7 +21,7 @@ from certifit.models.structured.labels import allowed_transitions, check_allowed
 from certifit.optimization.chain.likelihood import DualBound, Likelihood, constant_loss
 from certifit.optimization.chain.quasi_newton import minimize
 from certifit.optimization.chain.shape import ChainShape, native_sequences, observed_pairs
-from certifit.parameters import MAX_ITER, TOL, WARM_START, Choice, Parameter, Real
+from certifit.parameters import L1_RATIO, MAX_ITER, TOL, WARM_START, Choice, Fitted, Parameter, Real
 from certifit.progress import progress
 from certifit.representation.sequences.positions import Positions, SparseRows
 from certifit.threads import one_blas_thread
@@ -36,7 +36,7 @@ class BaseCRF(ProbabilisticMixin, FeatureModel):
 
     alpha: float = Parameter(0.001, Real(0, open_low=True), "Strength of the penalty.")
     penalty: str = Parameter("l2", Choice("l2", "l1", "elasticnet"), "Penalty of all weights.")
-    l1_ratio: float = Parameter(0.5, Real(0, 1), 'Share of the absolute value when ``penalty="elasticnet"``.')
+    l1_ratio: float = L1_RATIO
     states: str = Parameter(
         "observed",
         Choice("observed", "all"),
@@ -45,6 +45,8 @@ class BaseCRF(ProbabilisticMixin, FeatureModel):
     tol: float = TOL
     max_iter: int = MAX_ITER
     warm_start: bool = WARM_START
+
+    n_iter_: int = Fitted("int", "Iterations of the solver.")
 
     def _strengths(self) -> tuple[float, float]:
         """Strengths of ‖w‖₁ and ½‖w‖²."""
@@ -90,7 +92,8 @@ class BaseCRF(ProbabilisticMixin, FeatureModel):
             seconds = clock.seconds
         self._keep(shape, found.w)
         self.n_iter_ = max(1, found.iterations)
-        self.t_ = 0.0
+        if "learning_rate" in self.get_params():
+            self.t_ = 0.0
         self._certify(
             Certificate(
                 "strong convexity" if l1 == 0.0 else "duality gap",
@@ -140,24 +143,6 @@ class LinearChainCRF(BaseCRF):
     one seen before (or, with an L1 part, with the observed labels). Its unit is the model that gives every position the
     shares of the labels.
 
-    Attributes
-    ----------
-    classes_ : array of shape (n_labels,)
-        The labels, sorted.
-    coef_ : array or sparse array of shape (n_features, n_labels)
-        Weights of the features.
-    markov_coef_ : array or sparse array of shape (n_markov_features, n_labels²), or None
-        Weights of pairs of labels; the pair (i, j) is column i·n_labels + j.
-    transition_ : array of shape (n_labels, n_labels)
-        Score of label j after label i; −∞ where it is forbidden.
-    start_, end_ : arrays of shape (n_labels,)
-        Scores of the first and the last label.
-    encoder_ : SequenceEncoder
-        What turns sequences into features.
-    certificate_ : Certificate
-        How far the fit is from the best possible one.
-    n_iter_ : int
-
     Examples
     --------
     >>> from certifit import LinearChainCRF
@@ -174,7 +159,7 @@ class LinearChainCRF(BaseCRF):
 
     learning_rate: float = Parameter(0.1, Real(0, open_low=True), "First step of `partial_fit`.")
 
-    t_: float
+    t_: float = Fitted("float", "Sequences that `partial_fit` has visited.")
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, lengths: Any = None) -> LinearChainCRF:
         """Fit the model.
@@ -297,11 +282,6 @@ class TreeCRF(BaseCRF):
     The chain is the tree in which the parent of a position is the one before it. Inference is exact, by messages from
     the leaves to the root and back. Roots have start scores, leaves end scores; the Markov features of a position go
     with (label of its parent, its own). Objective, penalties and certificate are those of `LinearChainCRF`.
-
-    Attributes
-    ----------
-    classes_, coef_, markov_coef_, transition_, start_, end_, encoder_, certificate_, n_iter_
-        As in `LinearChainCRF`; ``transition_[i, j]`` is the score of label j below label i.
 
     Examples
     --------

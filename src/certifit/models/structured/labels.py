@@ -124,7 +124,7 @@ def _check_possible(allowed: Array, known: list[Any]) -> None:
         if key in seen:
             return
         seen.add(key)
-        alive = (alive[:, None] & allowed[:K, :K]).any(axis=0)
+        alive = np.asarray((alive[:, None] & allowed[:K, :K]).any(axis=0))
     raise ValueError(
         f"forbidden and required leave sequences of {len(seen) + 1} positions without a labelling: allow more transitions."
     )

@@ -21,12 +21,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from certifit._types import Array, is_sparse
+from certifit.names import stored
 from certifit.representation.sequences.positions import Positions, SparseRows
 from certifit.representation.sequences.templates import TAGGING, TemplateFeatures, merged
 
 __all__ = ["Bags", "Ids", "Rows", "SequenceEncoder", "read_lengths"]
 
 
+@stored("FeatureBags")
 class Bags:
     """Features with names and values, counted by a vocabulary or put into buckets."""
 
@@ -87,7 +89,7 @@ def _bag_rows(tokens: Sequence[Any], number: Callable[[str], int]) -> SparseRows
                     name, amount = f"{name}={amount}", 1.0
                 elif isinstance(amount, (bool, np.bool_)):
                     amount = float(amount)
-                elif not isinstance(amount, numbers.Real) or not np.isfinite(amount):
+                elif not isinstance(amount, numbers.Real) or not np.isfinite(float(amount)):
                     raise ValueError(
                         f"X: the feature {name!r} of position {at} must be text, a truth value or a finite number; "
                         f"got {amount!r}."
@@ -116,6 +118,7 @@ def _bag_rows(tokens: Sequence[Any], number: Callable[[str], int]) -> SparseRows
     )
 
 
+@stored("IdColumns")
 class Ids:
     """Columns of whole numbers ≥ 0, each with features of its own; numbers that `fit` has not seen are left out."""
 
@@ -156,6 +159,7 @@ class Ids:
         return SparseRows(row, numbered[there].astype(np.int32), None, self.width)
 
 
+@stored("MatrixColumns")
 class Rows:
     """A dense or sparse matrix: its columns are the features."""
 
@@ -183,6 +187,7 @@ class Rows:
         )
 
 
+@stored("SequenceEncoder")
 class SequenceEncoder:
     """Turns sequences into `Positions`, always in the way of the first ones.
 
@@ -320,7 +325,7 @@ def read_lengths(lengths: Any, total: int) -> Array:
 def _parts(X: Any, lengths: Any) -> tuple[list[Any], Array]:
     """The sequences and their offsets."""
     if lengths is not None:
-        flat = X if is_sparse(X) else np.asarray(X)
+        flat: Any = X if is_sparse(X) else np.asarray(X)
         if flat.ndim not in (1, 2) or (not is_sparse(flat) and flat.dtype.kind not in "iufb"):
             raise ValueError(
                 "lengths goes with one matrix (or one array of ids) of all positions; X is something else."

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from certifit._types import Array
+from certifit.names import stored
 from certifit.representation.sequences.positions import SparseRows
 
 __all__ = ["FUNCTIONS", "TAGGING", "Template", "TemplateFeatures", "Term"]
@@ -127,6 +128,7 @@ class Template:
         self.terms = [Term(part, text, argument) for part in text.split("|")]
 
 
+@stored("TemplateFeatures")
 class TemplateFeatures:
     """The features that templates find in sequences.
 
