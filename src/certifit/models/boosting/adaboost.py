@@ -10,6 +10,7 @@ v = ½ ln((1 − ε)/ε): this is AdaBoost (Freund and Schapire 1997; Friedman, 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
@@ -19,35 +20,23 @@ from sklearn.utils import check_random_state
 
 from certifit._types import Array
 from certifit.certificate import Certificate
-from certifit.data.gate import check_choice, like_input
-from certifit.models.boosting.additive import LEAST_ERROR, Additive
+from certifit.data.gate import like_input
+from certifit.models.boosting.additive import ESTIMATOR, LEAST_ERROR, SEED, Additive
 from certifit.models.boosting.stagewise import ForwardStagewise
 from certifit.models.tree.model import DecisionTreeClassifier
+from certifit.parameters import LEARNING_RATE, N_ESTIMATORS, Choice, Declared, Parameter
 from certifit.progress import Progress
 
 __all__ = ["AdaBoostClassifier", "ForwardStagewise"]
 
 
-class AdaBoostClassifier(ClassifierMixin, Additive):
+class AdaBoostClassifier(Declared, ClassifierMixin, Additive):
     """AdaBoost with any classifier that takes weights.
 
     ``"discrete"``: two classes, F = Σ v_m h_m with v_m = ½ ln((1 − ε_m)/ε_m).
     ``"samme"``: K classes, F_k = Σ α_m [h_m = k] with α_m = ln((1 − ε_m)/ε_m) + ln(K − 1) (Zhu et al. 2009);
     for two classes α_m = 2 v_m and the predictions are those of ``"discrete"``.
     ``"real"``: uses the probabilities p of the learner, F_k = Σ (K − 1)(ln p_k − mean ln p).
-
-    Parameters
-    ----------
-    estimator : classifier, optional
-        The learner; a stump (a tree with one split) if not given.
-    n_estimators : int, default=50
-        Most terms; fewer if a learner is perfect or no better than chance.
-    algorithm : {"samme", "discrete", "real"}, default="samme"
-        See above.
-    learning_rate : float, default=1.0
-        Factor of every coefficient.
-    random_state : int or RandomState, optional
-        Seed of the learners.
 
     Attributes
     ----------
@@ -78,20 +67,12 @@ class AdaBoostClassifier(ClassifierMixin, Additive):
     True
     """
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        n_estimators: int = 50,
-        *,
-        algorithm: str = "samme",
-        learning_rate: float = 1.0,
-        random_state: Any = None,
-    ) -> None:
-        self.estimator = estimator
-        self.n_estimators = n_estimators
-        self.algorithm = algorithm
-        self.learning_rate = learning_rate
-        self.random_state = random_state
+    estimator: Any = ESTIMATOR
+    n_estimators: int = N_ESTIMATORS.but(50, "Most terms; fewer if a learner is perfect or no better than chance.")
+    _: KW_ONLY
+    algorithm: str = Parameter("samme", Choice("samme", "discrete", "real"), "See above.")
+    learning_rate: float = LEARNING_RATE.but(text="Factor of every coefficient.")
+    random_state: Any = SEED
 
     def _inner(self) -> Any:
         return DecisionTreeClassifier(max_depth=1) if self.estimator is None else self.estimator
@@ -113,7 +94,6 @@ class AdaBoostClassifier(ClassifierMixin, Additive):
         self
         """
         clock = Progress()
-        check_choice("algorithm", self.algorithm, ("samme", "discrete", "real"))
         X, y, start = self._read_rows(X, y, sample_weight, numeric=False)
         labels = self._read_classes(y)
         K = self.classes_.shape[0]

@@ -12,10 +12,13 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from certifit._types import Array, is_sparse
 from certifit.base import CertifiedEstimator
-from certifit.data.gate import check_learner, check_real, check_x, check_xy
+from certifit.data.gate import check_x, check_xy
+from certifit.parameters import RANDOM_STATE, Either, Learner, Nothing, Parameter, check_parameters
 
-__all__ = ["LEAST_ERROR", "Additive"]
+__all__ = ["ESTIMATOR", "LEAST_ERROR", "SEED", "Additive"]
 
+ESTIMATOR = Parameter(None, Either(Learner(), Nothing()), "The learner; a stump (a tree with one split) if not given.")
+SEED = RANDOM_STATE.but(text="Seed of the learners.")
 LEAST_ERROR = 1e-10
 """A perfect learner would get an infinite coefficient; it gets the one of this error."""
 
@@ -34,9 +37,7 @@ class Additive(MetaEstimatorMixin, CertifiedEstimator):
         return tags
 
     def _read_rows(self, X: Any, y: Any, sample_weight: Any, numeric: bool) -> tuple[Any, Array, Array]:
-        check_real("n_estimators", self.n_estimators, low=1, integer=True)
-        check_real("learning_rate", self.learning_rate, low=0, open_low=True, open_high=True)
-        check_learner(self._inner())
+        check_parameters(self)
         if not has_fit_parameter(self._inner(), "sample_weight"):
             raise ValueError(
                 f"estimator must take sample_weight in fit, because boosting reweights the rows; "

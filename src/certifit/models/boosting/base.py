@@ -13,127 +13,105 @@ from sklearn.utils.validation import check_is_fitted
 from certifit._types import Array, Matrix
 from certifit.base import CertifiedEstimator
 from certifit.certificate import Certificate
-from certifit.data.gate import check_choice, check_real, check_x, check_xy
+from certifit.data.gate import check_x, check_xy
 from certifit.evaluation.losses import Loss
 from certifit.models.boosting.fit import Boosted, Plan, boost, validation_rows
 from certifit.models.boosting.parameters import plan_of
 from certifit.models.boosting.table import encode, learn_categories
 from certifit.models.boosting.trees import Tree, TreeSum
+from certifit.models.linear.parameters import LOSS
+from certifit.parameters import (
+    LEARNING_RATE,
+    N_ESTIMATORS,
+    TOL,
+    VALIDATION_FRACTION,
+    WARM_START,
+    Choice,
+    Declared,
+    Either,
+    Fitted,
+    Flag,
+    Given,
+    Integer,
+    Nothing,
+    Parameter,
+    Real,
+)
 from certifit.progress import progress
 from certifit.threads import n_threads
 
-__all__ = ["ATTRIBUTES", "PARAMETERS", "BaseBoosting"]
-
-PARAMETERS = """
-    n_estimators : int, default=100
-        Stages, each with one tree (one for each class when there are more than two).
-    learning_rate : float, default=0.1
-        Share of each tree that is added.
-    max_leaves : int or None, default=31
-        Most leaves of a tree; they are split in the order of their gain.
-    max_depth : int or None, default=None
-        Most splits between root and leaf.
-    min_samples_leaf : float, default=20
-        Least weight of the rows of a leaf (their number, without weights).
-    l2 : float, default=0.0
-        Adds ½·l2·v² for each leaf value v to the weighted total loss.
-    subsample, colsample : float in (0, 1], default=1.0
-        Share of the rows and of the columns drawn for each stage.
-    max_bins : int in 2 … 255, default=255
-        Bins of a column; missing values have one more.
-    monotone : array of {-1, 0, 1}, dict or None, default=None
-        1 makes predictions never decrease with the column, −1 never increase. A dict maps names or numbers.
-    interactions : "pairwise", "none", list of lists or None, default=None
-        Sets of columns that may meet on one path of a tree. Columns in no set form one more set.
-    categorical : "auto", None or list, default="auto"
-        Columns of categories, by number or name or as a mask. "auto" takes the text columns of a data frame.
-    category_smoothing : float, default=10.0
-        Curvature added when categories are put in order, so that rare ones move to the middle.
-    early_stopping : "auto" or bool, default="auto"
-        Set rows aside and stop when their loss no longer falls; "auto" does so if the weight exceeds 10,000.
-    validation_fraction : float, default=0.1
-        Share of the rows set aside; equal rows are on the same side.
-    n_iter_no_change : int, default=10
-        Stages without improvement after which to stop; the best stage is kept.
-    tol : float, default=1e-7
-        Least relative improvement that counts.
-    warm_start : bool, default=False
-        Whether a second `fit` on the same data keeps the trees and adds those that `n_estimators` asks for.
-    n_jobs : int or None, default=None
-        Threads. The model does not depend on it.
-    random_state : int, RandomState or None, default=None
-        Draws rows and columns.
-    verbose : int, default=0
-        1 shows a progress bar.
-"""
-
-ATTRIBUTES = """
-    trees_ : list of Tree
-        Print one to read its rules. With K > 2 classes, tree i belongs to class i mod K.
-    n_iter_ : int
-        Stages kept.
-    start_ : array
-        Score before the first tree, for each output.
-    feature_importances_ : array of shape (n_features,)
-        Share of each column in the gains of all splits.
-    validation_loss_ : array or None
-        Loss of the rows set aside after each stage, if there were any.
-    certificate_ : Certificate
-        The training loss and how steep it still is along the leaves; boosting has no bound but zero.
-    n_features_in_, feature_names_in_
-"""
+__all__ = ["L2", "BaseBoosting"]
 
 
-class BaseBoosting(CertifiedEstimator):
+L2 = Parameter(0.0, Real(0), "Adds ½·l2·v² for each leaf value v to the weighted total loss.")
+
+
+class BaseBoosting(Declared, CertifiedEstimator):
     """What regressors and classifiers share; a subclass says which loss its parameters mean."""
 
-    def __init__(
-        self,
-        loss: Any = "squared",
-        n_estimators: int = 100,
-        learning_rate: float = 0.1,
-        max_leaves: int | None = 31,
-        max_depth: int | None = None,
-        min_samples_leaf: float = 20,
-        l2: float = 0.0,
-        subsample: float = 1.0,
-        colsample: float = 1.0,
-        max_bins: int = 255,
-        monotone: Any = None,
-        interactions: Any = None,
-        categorical: Any = "auto",
-        category_smoothing: float = 10.0,
-        early_stopping: Any = "auto",
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 10,
-        tol: float = 1e-7,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.loss = loss
-        self.n_estimators = n_estimators
-        self.learning_rate = learning_rate
-        self.max_leaves = max_leaves
-        self.max_depth = max_depth
-        self.min_samples_leaf = min_samples_leaf
-        self.l2 = l2
-        self.subsample = subsample
-        self.colsample = colsample
-        self.max_bins = max_bins
-        self.monotone = monotone
-        self.interactions = interactions
-        self.categorical = categorical
-        self.category_smoothing = category_smoothing
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.tol = tol
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    loss: Any = LOSS
+    n_estimators: int = N_ESTIMATORS.but(
+        text="Stages, each with one tree (one for each class when there are more than two)."
+    )
+    learning_rate: float = LEARNING_RATE.but(0.1, "Share of each tree that is added.")
+    max_leaves: int | None = Parameter(
+        31, Either(Integer(2), Nothing()), "Most leaves of a tree; they are split in the order of their gain."
+    )
+    max_depth: int | None = Parameter(None, Either(Integer(1), Nothing()), "Most splits between root and leaf.")
+    min_samples_leaf: float = Parameter(
+        20, Real(0), "Least weight of the rows of a leaf (their number, without weights)."
+    )
+    l2: float = L2
+    subsample: float = Parameter(1.0, Real(0, 1, open_low=True), "Share of the rows drawn for each stage.")
+    colsample: float = Parameter(1.0, Real(0, 1, open_low=True), "Share of the columns drawn for each stage.")
+    max_bins: int = Parameter(255, Integer(2, 255), "Bins of a column; missing values have one more.")
+    monotone: Any = Parameter(
+        None,
+        Either(Given("array of −1, 0 and 1, dict", wrong=([1], [2, 0, 0, 0, 0], {99: 1})), Nothing()),
+        "1 makes predictions never decrease with the column, −1 never increase. A dict maps names or numbers.",
+    )
+    interactions: Any = Parameter(
+        None,
+        Either(Choice("pairwise", "none"), Given("list of lists", wrong=([[99]], [["no such column"]])), Nothing()),
+        "Sets of columns that may meet on one path of a tree. Columns in no set form one more set.",
+    )
+    categorical: Any = Parameter(
+        "auto",
+        Either(Choice("auto"), Given("list of columns", wrong=([99], ["no such column"])), Nothing()),
+        'Columns of categories, by number or name or as a mask. "auto" takes the text columns of a data frame.',
+    )
+    category_smoothing: float = Parameter(
+        10.0, Real(0), "Curvature added when categories are put in order, so that rare ones move to the middle."
+    )
+    early_stopping: Any = Parameter(
+        "auto",
+        Either(Flag(), Choice("auto")),
+        'Set rows aside and stop when their loss no longer falls; "auto" does so if the weight exceeds 10,000.',
+    )
+    validation_fraction: float = VALIDATION_FRACTION
+    n_iter_no_change: int = Parameter(
+        10, Integer(1), "Stages without improvement after which to stop; the best stage is kept."
+    )
+    tol: float = TOL.but(1e-7, "Least relative improvement that counts.", Real(0))
+    warm_start: bool = WARM_START.but(
+        text="Whether a second `fit` on the same data keeps the trees and adds those that `n_estimators` asks for."
+    )
+
+    trees_: list[Tree] = Fitted(
+        "list of Tree", "Print one to read its rules. With K > 2 classes, tree i belongs to class i mod K."
+    )
+    n_iter_: int = Fitted("int", "Stages kept.")
+    start_: Array = Fitted("array", "Score before the first tree, for each output.")
+    feature_importances_: Array = Fitted(
+        "array of shape (n_features,)", "Share of each column in the gains of all splits."
+    )
+    validation_loss_: Array | None = Fitted(
+        "array or None", "Loss of the rows set aside after each stage, if there were any."
+    )
+    certificate_: Certificate = Fitted(
+        "Certificate", "The training loss and how steep it still is along the leaves; boosting has no bound but zero."
+    )
+    n_features_in_: int = Fitted("int", "Number of columns.")
 
     def _checked_input(self, X: Any, y: Any, sample_weight: Any, numeric: bool) -> tuple[Matrix, Array, Array, Plan]:
         """Arrays of the fit, and the plan; text columns are numbered first."""
@@ -172,12 +150,8 @@ class BaseBoosting(CertifiedEstimator):
 
     def _validation(self, X: Matrix, y: Array, weight: Array) -> Array | None:
         """Rows set aside for early stopping."""
-        check_choice("early_stopping", self.early_stopping, ("auto", True, False))
-        fraction = check_real(
-            "validation_fraction", self.validation_fraction, low=0, high=1, open_low=True, open_high=True
-        )
         wanted = weight.sum() > 10_000 if self.early_stopping == "auto" else bool(self.early_stopping)
-        return validation_rows(X, y, float(fraction)) if wanted else None
+        return validation_rows(X, y, float(self.validation_fraction)) if wanted else None
 
     def _boost(
         self, X: Matrix, y: Array, weight: Array, loss: Loss, n_outputs: int, plan: Plan, unit: float = 1.0

@@ -22,24 +22,20 @@ from sklearn.utils.multiclass import check_classification_targets
 from certifit._types import Array
 from certifit.data.targets import class_weights
 from certifit.evaluation.losses import LOSSES, Logistic, Loss, Softmax, resolve_loss
-from certifit.models.boosting.base import ATTRIBUTES, PARAMETERS, BaseBoosting
+from certifit.models.boosting.base import L2, BaseBoosting
 from certifit.models.boosting.fit import PIECE
+from certifit.models.linear.parameters import LOSS
+from certifit.parameters import CLASS_WEIGHT, N_JOBS, RANDOM_STATE, VERBOSE, Any_, Fitted, Parameter
 
 __all__ = ["BoostedTrees", "GradientBoostingClassifier", "GradientBoostingRegressor"]
 
 
-class BoostedTrees(RegressorMixin, BaseBoosting):  # noqa: D101 - the text is put together below
-    __doc__ = f"""Boosted trees with any loss of ``certifit.losses``, also one of your own.
+class BoostedTrees(RegressorMixin, BaseBoosting):
+    """Boosted trees with any loss of ``certifit.losses``, also one of your own.
 
     The loss is resolved as for ``LinearModel``: a name or an object. Binary losses take targets 0 and 1, and
     predictions are those of the loss (the probability, for the logistic loss).
 
-    Parameters
-    ----------
-    loss : str or Loss, default="squared"
-        A name from ``certifit.losses.LOSSES`` or a loss object.{PARAMETERS}
-    Attributes
-    ----------{ATTRIBUTES}
     Examples
     --------
     >>> import numpy as np
@@ -52,6 +48,10 @@ class BoostedTrees(RegressorMixin, BaseBoosting):  # noqa: D101 - the text is pu
     >>> bool(0.88 < np.mean(y <= model.predict(X)) < 0.95)
     True
     """
+
+    n_jobs: int | None = N_JOBS
+    random_state: Any = RANDOM_STATE.but(text="Draws rows and columns.")
+    verbose: int = VERBOSE
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Fit the trees.
@@ -106,16 +106,9 @@ class BoostedTrees(RegressorMixin, BaseBoosting):  # noqa: D101 - the text is pu
             yield self._loss.predict(scores[:, 0])
 
 
-class GradientBoostingRegressor(BoostedTrees):  # noqa: D101 - the text is put together below
-    __doc__ = f"""Boosted trees for a number: ``BoostedTrees`` with the parameters of common losses at hand.
+class GradientBoostingRegressor(BoostedTrees):
+    """Boosted trees for a number: ``BoostedTrees`` with the parameters of common losses at hand.
 
-    Parameters
-    ----------
-    loss : str or Loss, default="squared"
-        A name from ``certifit.losses.LOSSES`` ("squared", "absolute", "huber", "quantile", "poisson", "gamma", …)
-        or a loss object, such as ``Quantile(0.9)`` or ``Huber(delta=2.0)``.{PARAMETERS}
-    Attributes
-    ----------{ATTRIBUTES}
     Examples
     --------
     >>> import numpy as np
@@ -131,6 +124,11 @@ class GradientBoostingRegressor(BoostedTrees):  # noqa: D101 - the text is put t
       else: +0.3  (weight 100)
     """
 
+    loss: Any = LOSS.but(
+        text='A name from ``certifit.losses.LOSSES`` ("squared", "absolute", "huber", "quantile", "poisson", "gamma", …) or '
+        "a loss object, such as ``Quantile(0.9)`` or ``Huber(delta=2.0)``."
+    )
+
 
 BINARY_LOSSES = {name: cls for name, cls in LOSSES.items() if cls.task == "binary"}
 
@@ -142,24 +140,13 @@ def _has_probabilities(model: Any) -> bool:
     return type(loss).predict is not Loss.predict
 
 
-# Where nearly all rows of a leaf are of one class their curvature vanishes, and Newton's step would have no bound.
-OF_CLASSES = PARAMETERS.replace("l2 : float, default=0.0", "l2 : float, default=1.0")
-
-
-class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):  # noqa: D101 - the text is put together below
-    __doc__ = f"""Boosted trees for classes: logistic loss for two, softmax for more.
-
-    Parameters
-    ----------
-    loss : str or Loss, default="logistic"
-        "logistic" for any number of classes; for two also "exponential", "squared_hinge", "hinge" or any binary
-        loss object. Only losses with a link to probabilities have `predict_proba`.{OF_CLASSES}
-    class_weight : dict, "balanced" or None, default=None
-        Weights of the classes; "balanced" makes the classes weigh the same.
+class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
+    """Boosted trees for classes: logistic loss for two, softmax for more.
 
     Attributes
     ----------
-    classes_ : array of shape (n_classes,){ATTRIBUTES}
+    classes_ : array of shape (n_classes,)
+
     Examples
     --------
     >>> import numpy as np
@@ -172,59 +159,21 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):  # noqa: D101 -
     array(['same', 'different'], dtype='<U9')
     """
 
-    classes_: Array
+    # Which losses there are for classes is judged by name, before any data is read.
+    loss: Any = Parameter(
+        "logistic",
+        Any_("str or Loss", wrong=("no such loss", 3, None)),
+        '"logistic" for any number of classes; for two also "exponential", "squared_hinge", "hinge" or any binary loss '
+        "object. Only losses with a link to probabilities have `predict_proba`.",
+    )
+    # Where nearly all rows of a leaf are of one class their curvature vanishes, and Newton's step would have no bound.
+    l2: float = L2.but(1.0)
+    class_weight: Any = CLASS_WEIGHT
+    n_jobs: int | None = N_JOBS
+    random_state: Any = RANDOM_STATE.but(text="Draws rows and columns.")
+    verbose: int = VERBOSE
 
-    def __init__(
-        self,
-        loss: Any = "logistic",
-        n_estimators: int = 100,
-        learning_rate: float = 0.1,
-        max_leaves: int | None = 31,
-        max_depth: int | None = None,
-        min_samples_leaf: float = 20,
-        l2: float = 1.0,
-        subsample: float = 1.0,
-        colsample: float = 1.0,
-        max_bins: int = 255,
-        monotone: Any = None,
-        interactions: Any = None,
-        categorical: Any = "auto",
-        category_smoothing: float = 10.0,
-        early_stopping: Any = "auto",
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 10,
-        tol: float = 1e-7,
-        warm_start: bool = False,
-        class_weight: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            loss=loss,
-            n_estimators=n_estimators,
-            learning_rate=learning_rate,
-            max_leaves=max_leaves,
-            max_depth=max_depth,
-            min_samples_leaf=min_samples_leaf,
-            l2=l2,
-            subsample=subsample,
-            colsample=colsample,
-            max_bins=max_bins,
-            monotone=monotone,
-            interactions=interactions,
-            categorical=categorical,
-            category_smoothing=category_smoothing,
-            early_stopping=early_stopping,
-            validation_fraction=validation_fraction,
-            n_iter_no_change=n_iter_no_change,
-            tol=tol,
-            warm_start=warm_start,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.class_weight = class_weight
+    classes_: Array = Fitted()
 
     def _binary_loss(self) -> Loss:
         if isinstance(self.loss, Loss) and self.loss.task == "binary":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
@@ -12,34 +13,22 @@ from sklearn.utils.metaestimators import available_if
 
 from certifit._types import Array
 from certifit.certificate import Certificate
-from certifit.data.gate import check_choice, like_input
-from certifit.models.boosting.additive import LEAST_ERROR, Additive
+from certifit.data.gate import like_input
+from certifit.models.boosting.additive import ESTIMATOR, LEAST_ERROR, SEED, Additive
 from certifit.models.tree.model import DecisionTreeClassifier, DecisionTreeRegressor
+from certifit.parameters import LEARNING_RATE, N_ESTIMATORS, Choice, Declared, Parameter
 from certifit.progress import Progress
 
 __all__ = ["ForwardStagewise"]
 
 
-class ForwardStagewise(Additive):
+class ForwardStagewise(Declared, Additive):
     """Forward stagewise additive modeling: F_m = F_{m−1} + rate · v_m h_m, the earlier terms fixed.
 
     ``loss="squared"`` (regression): h_m is fitted to the residuals r, and
     v_m = Σ w r h / Σ w h² minimizes Σ w ½ (r − v h)².
     ``loss="exponential"`` (two classes): h_m = ±1 is fitted under the weights e^(−y F), and
     v_m = ½ ln((1 − ε)/ε).
-
-    Parameters
-    ----------
-    loss : {"squared", "exponential"}, default="squared"
-        What each term decreases most.
-    estimator : estimator, optional
-        A regressor for "squared", a classifier for "exponential"; a stump if not given.
-    n_estimators : int, default=100
-        Most terms.
-    learning_rate : float, default=1.0
-        Factor of every term.
-    random_state : int or RandomState, optional
-        Seed of the learners.
 
     Attributes
     ----------
@@ -64,20 +53,14 @@ class ForwardStagewise(Additive):
     True
     """
 
-    def __init__(
-        self,
-        loss: str = "squared",
-        estimator: Any = None,
-        n_estimators: int = 100,
-        *,
-        learning_rate: float = 1.0,
-        random_state: Any = None,
-    ) -> None:
-        self.loss = loss
-        self.estimator = estimator
-        self.n_estimators = n_estimators
-        self.learning_rate = learning_rate
-        self.random_state = random_state
+    loss: str = Parameter("squared", Choice("squared", "exponential"), "What each term decreases most.")
+    estimator: Any = ESTIMATOR.but(
+        text='A regressor for "squared", a classifier for "exponential"; a stump if not given.'
+    )
+    n_estimators: int = N_ESTIMATORS.but(text="Most terms.")
+    _: KW_ONLY
+    learning_rate: float = LEARNING_RATE
+    random_state: Any = SEED
 
     def _classifies(self) -> bool:
         return bool(self.loss == "exponential")
@@ -114,7 +97,6 @@ class ForwardStagewise(Additive):
         self
         """
         clock = Progress()
-        check_choice("loss", self.loss, ("squared", "exponential"))
         X, y, weight = self._read_rows(X, y, sample_weight, numeric=not self._classifies())
         if self._classifies():
             labels = self._read_classes(y)
