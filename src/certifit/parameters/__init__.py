@@ -36,6 +36,7 @@ from certifit.parameters.common import (
     VALIDATION_FRACTION,
     VERBOSE,
     WARM_START,
+    OfColumns,
 )
 from certifit.parameters.declared import Declared, Fitted, Parameter, check_parameters, parameters_of
 from certifit.parameters.domains import (
@@ -87,6 +88,7 @@ __all__ = [
     "Learner",
     "Named",
     "Nothing",
+    "OfColumns",
     "Parameter",
     "Real",
     "Reals",

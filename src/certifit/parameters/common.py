@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from certifit.parameters.declared import Parameter
+from certifit._types import Array
+from certifit.parameters.declared import Declared, Fitted, Parameter
 from certifit.parameters.domains import Any_, Either, Flag, Folds, Integer, Nothing, Real, Reals, Seed, Threads
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "VALIDATION_FRACTION",
     "VERBOSE",
     "WARM_START",
+    "OfColumns",
 ]
 
 ALPHA = Parameter(1.0, Real(0), "Strength of the penalty.")
@@ -64,3 +66,12 @@ VALIDATION_FRACTION = Parameter(
 N_ESTIMATORS = Parameter(100, Integer(1), "Number of members.")
 LEARNING_RATE = Parameter(1.0, Real(0, open_low=True), "Factor of every term.")
 WARM_START = Parameter(False, Flag(), "Whether `fit` goes on from the last fit.")
+
+
+class OfColumns(Declared):
+    """What is known of the columns after a fit, for estimators whose only other attributes are their own."""
+
+    n_features_in_: int = Fitted("int", "Number of columns.")
+    feature_names_in_: Array = Fitted(
+        "array of shape (n_features,)", "Names of the columns, if X has names that are all strings."
+    )

@@ -230,7 +230,7 @@ def test_errors_name_argument_and_cure():
         MinMaxScaler(low=1.0, high=0.0).fit([[1.0]])
     with pytest.raises(ValueError, match="norm must be one of"):
         Normalizer(norm="l3").transform([[1.0]])
-    with pytest.raises(ValueError, match="with_mean must be one of"):
+    with pytest.raises(TypeError, match="with_mean must be True or False; got 'yes'"):
         StandardScaler(with_mean="yes").fit([[1.0]])
     with pytest.raises(ValueError, match=r"overflows float64: column 0 .*unit"):
         MinMaxScaler().fit([[-1.7e308], [1.7e308]])

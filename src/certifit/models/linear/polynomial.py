@@ -47,7 +47,7 @@ class PolynomialRegression(Declared, InferenceMixin, BaseLinear):
     (array([0.125]), ['x0', 'x0^2', 'x0^3'])
     """
 
-    degree: int = Parameter(2, Integer(0), "Highest total degree of a monomial.")
+    degree: int = Parameter(2, Integer(1), "Highest total degree of a monomial.")
     interaction_only: bool = Parameter(False, Flag(), "Whether to leave out powers of a single input.")
     alpha: float = ALPHA.but(0.0, "Strength of the L2 penalty on the coefficients of the monomials.")
     fit_intercept: bool = FIT_INTERCEPT

@@ -12,7 +12,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, Matrix
-from certifit.data.gate import check_choice, check_real, check_x
+from certifit.data.gate import check_x
+from certifit.parameters import Choice, Fitted, Flag, Integer, OfColumns, Parameter, Real
 from certifit.representation.basis.columns import input_names
 from certifit.representation.basis.scaling import (
     canonical,
@@ -21,35 +22,13 @@ from certifit.representation.basis.scaling import (
 )
 
 
-class PolynomialFeatures(TransformerMixin, BaseEstimator):
+class PolynomialFeatures(OfColumns, TransformerMixin, BaseEstimator):
     """All monomials of the columns up to a degree, in graded lexicographic order.
 
     For two columns and degree 2: x0, x1, x0², x0·x1, x1². There are C(d + p, p) − 1 of them for d columns and
     degree p, plus the constant if `include_bias`. Each monomial is an earlier one times a column, so the work
     is one multiplication for each number of the output, and the memory is the output. Sparse X gives sparse
     output, in time proportional to its stored entries.
-
-    Parameters
-    ----------
-    degree : int, default=2
-        Largest degree p.
-    interaction_only : bool, default=False
-        Only products of different columns: no powers.
-    include_bias : bool, default=False
-        Begin with a column of ones. Certifit's models fit their own intercept and need none.
-    order : {"C", "F"}, default="C"
-        Memory order of a dense result; "F" (contiguous columns) suits coordinate descent.
-    max_gib : float, default=16.0
-        Refuse to make a result of more GiB than this.
-
-    Attributes
-    ----------
-    n_output_features_ : int
-        Number of columns of the result.
-    n_features_in_ : int
-        Number of columns of X.
-    feature_names_in_ : array of shape (n_features,)
-        Names of the columns, if X has names that are all strings.
 
     Examples
     --------
@@ -61,22 +40,21 @@ class PolynomialFeatures(TransformerMixin, BaseEstimator):
     array(['x0', 'x1', 'x0^2', 'x0 x1', 'x1^2'], dtype=object)
     """
 
-    n_output_features_: int
-    n_features_in_: int
+    degree: int = Parameter(2, Integer(1), "Largest degree p.")
+    interaction_only: bool = Parameter(False, Flag(), "Only products of different columns: no powers.")
+    include_bias: bool = Parameter(
+        False, Flag(), "Begin with a column of ones. Certifit's models fit their own intercept and need none."
+    )
+    order: str = Parameter(
+        "C",
+        Choice("C", "F"),
+        'Memory order of a dense result; "F" (contiguous columns) suits coordinate descent.',
+    )
+    max_gib: float = Parameter(
+        16.0, Real(0, open_low=True, infinite=True), "Refuse to make a result of more GiB than this."
+    )
 
-    def __init__(
-        self,
-        degree: int = 2,
-        interaction_only: bool = False,
-        include_bias: bool = False,
-        order: str = "C",
-        max_gib: float = 16.0,
-    ) -> None:
-        self.degree = degree
-        self.interaction_only = interaction_only
-        self.include_bias = include_bias
-        self.order = order
-        self.max_gib = max_gib
+    n_output_features_: int = Fitted("int", "Number of columns of the result.")
 
     def fit(self, X: Matrix, y: Any = None) -> Self:
         """Count the monomials; nothing is learned from the values.
@@ -93,11 +71,6 @@ class PolynomialFeatures(TransformerMixin, BaseEstimator):
         PolynomialFeatures
             Itself.
         """
-        check_real("degree", self.degree, low=1, integer=True)
-        check_choice("interaction_only", self.interaction_only, (True, False))
-        check_choice("include_bias", self.include_bias, (True, False))
-        check_choice("order", self.order, ("C", "F"))
-        check_real("max_gib", self.max_gib, low=0.0, open_low=True)
         X = check_x(self, X, reset=True)
         self.n_output_features_ = self._size(X.shape[1])
         # A sparse row may be short however many columns there are, as long as 64 bits can number them.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import numbers
 from typing import Any, Self
 
 import numpy as np
@@ -12,42 +12,20 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, Matrix
-from certifit.data.gate import check_choice, check_real, check_x
+from certifit.data.gate import check_x
+from certifit.parameters import Choice, Either, Fitted, Flag, Given, Integer, OfColumns, Parameter
 from certifit.representation.basis.columns import input_names, weighted_quantiles
 from certifit.representation.basis.scaling import (
     weighted_rows,
 )
 
 
-class Discretizer(TransformerMixin, BaseEstimator):
+class Discretizer(OfColumns, TransformerMixin, BaseEstimator):
     """Each column cut into bins; a linear model on the indicators is a step function of the column.
 
     Inner edges e_1 < … < e_k make the bins (−∞, e_1), [e_1, e_2), …, [e_k, ∞), so new values always have one.
     Edges that would leave a bin empty of training rows for certain (repeated ones, or those at the minimum)
     are dropped.
-
-    Parameters
-    ----------
-    bins : int, sequence of numbers, or sequence of such sequences, default=5
-        Number of bins for each column; or increasing inner edges, the same for all columns; or one sequence
-        of increasing inner edges for each column.
-    strategy : {"quantile", "uniform"}, default="quantile"
-        Bins of equal weight, or of equal width. Not used when edges are given.
-    encode : {"onehot", "ordinal"}, default="onehot"
-        One indicator column for each bin, or the number of the bin.
-    sparse_output : bool, default=False
-        Give the indicators as a CSR matrix.
-
-    Attributes
-    ----------
-    edges_ : list of arrays
-        Inner edges of each column.
-    n_bins_ : array of shape (n_features,)
-        Number of bins of each column; less than asked where values are few.
-    n_features_in_ : int
-        Number of columns.
-    feature_names_in_ : array of shape (n_features,)
-        Names of the columns, if X has names that are all strings.
 
     Examples
     --------
@@ -59,17 +37,26 @@ class Discretizer(TransformerMixin, BaseEstimator):
     array([0., 1., 1.])
     """
 
-    edges_: list[Array]
-    n_bins_: Array
-    n_features_in_: int
+    bins: Any = Parameter(
+        5,
+        Either(Integer(2), Given("sequence of numbers or of such sequences", wrong=([2.0, 1.0], [np.nan]))),
+        "Number of bins for each column; or increasing inner edges, the same for all columns; or one sequence of increasing "
+        "inner edges for each column.",
+    )
+    strategy: str = Parameter(
+        "quantile",
+        Choice("quantile", "uniform"),
+        "Bins of equal weight, or of equal width. Not used when edges are given.",
+    )
+    encode: str = Parameter(
+        "onehot", Choice("onehot", "ordinal"), "One indicator column for each bin, or the number of the bin."
+    )
+    sparse_output: bool = Parameter(False, Flag(), "Give the indicators as a CSR matrix.")
 
-    def __init__(
-        self, bins: Any = 5, strategy: str = "quantile", encode: str = "onehot", sparse_output: bool = False
-    ) -> None:
-        self.bins = bins
-        self.strategy = strategy
-        self.encode = encode
-        self.sparse_output = sparse_output
+    edges_: list[Array] = Fitted("list of arrays", "Inner edges of each column.")
+    n_bins_: Array = Fitted(
+        "array of shape (n_features,)", "Number of bins of each column; less than asked where values are few."
+    )
 
     def fit(self, X: Matrix, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn the edges.
@@ -88,14 +75,10 @@ class Discretizer(TransformerMixin, BaseEstimator):
         Discretizer
             Itself.
         """
-        check_choice("strategy", self.strategy, ("quantile", "uniform"))
-        check_choice("encode", self.encode, ("onehot", "ordinal"))
-        check_choice("sparse_output", self.sparse_output, (True, False))
         X = check_x(self, X, reset=True, accept_sparse=False)
         X, weight = weighted_rows(X, sample_weight)
-        if not isinstance(self.bins, Sequence) and np.ndim(self.bins) == 0:
-            count = check_real("bins", self.bins, low=2, integer=True)
-            self.edges_ = [_inner_cuts(X[:, j], weight, int(count), self.strategy) for j in range(X.shape[1])]
+        if isinstance(self.bins, numbers.Integral):
+            self.edges_ = [_inner_cuts(X[:, j], weight, int(self.bins), self.strategy) for j in range(X.shape[1])]
         else:
             self.edges_ = _given_edges(self.bins, X.shape[1])
         self.n_bins_ = np.array([edges.size + 1 for edges in self.edges_])
@@ -138,33 +121,12 @@ class Discretizer(TransformerMixin, BaseEstimator):
         return tags
 
 
-class SplineBasis(TransformerMixin, BaseEstimator):
+class SplineBasis(OfColumns, TransformerMixin, BaseEstimator):
     """B-splines of each column: smooth bumps that sum to one, so a linear model is a smooth curve of each
     column.
 
     With k knots and degree p each column gives k + p − 1 splines, k + p − 2 without the last, which the
     intercept makes redundant. Beyond the outer knots the curve continues as a constant.
-
-    Parameters
-    ----------
-    knots : int or sequence of numbers, default=5
-        Number of knots for each column, outer ones included; or the increasing knots, the same for all
-        columns.
-    degree : int, default=3
-        Degree of the pieces: 1 for broken lines, 3 for smooth curves.
-    strategy : {"quantile", "uniform"}, default="quantile"
-        Knots at weighted quantiles, or evenly spaced.
-    include_bias : bool, default=False
-        Keep the last spline of each column.
-
-    Attributes
-    ----------
-    knots_ : list of arrays
-        Knots of each column, outer ones included.
-    n_features_in_ : int
-        Number of columns.
-    feature_names_in_ : array of shape (n_features,)
-        Names of the columns, if X has names that are all strings.
 
     Examples
     --------
@@ -174,14 +136,18 @@ class SplineBasis(TransformerMixin, BaseEstimator):
            [0.  , 0.  , 1.  ]])
     """
 
-    knots_: list[Array]
-    n_features_in_: int
+    knots: Any = Parameter(
+        5,
+        Either(Integer(2), Given("sequence of numbers", wrong=([2.0, 1.0], [np.nan]))),
+        "Number of knots for each column, outer ones included; or the increasing knots, the same for all columns.",
+    )
+    degree: int = Parameter(3, Integer(0), "Degree of the pieces: 1 for broken lines, 3 for smooth curves.")
+    strategy: str = Parameter(
+        "quantile", Choice("quantile", "uniform"), "Knots at weighted quantiles, or evenly spaced."
+    )
+    include_bias: bool = Parameter(False, Flag(), "Keep the last spline of each column.")
 
-    def __init__(self, knots: Any = 5, degree: int = 3, strategy: str = "quantile", include_bias: bool = False) -> None:
-        self.knots = knots
-        self.degree = degree
-        self.strategy = strategy
-        self.include_bias = include_bias
+    knots_: list[Array] = Fitted("list of arrays", "Knots of each column, outer ones included.")
 
     def fit(self, X: Matrix, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn the knots.
@@ -200,14 +166,10 @@ class SplineBasis(TransformerMixin, BaseEstimator):
         SplineBasis
             Itself.
         """
-        check_choice("strategy", self.strategy, ("quantile", "uniform"))
-        check_choice("include_bias", self.include_bias, (True, False))
-        check_real("degree", self.degree, low=0, integer=True)
         X = check_x(self, X, reset=True, accept_sparse=False)
         X, weight = weighted_rows(X, sample_weight)
-        if np.ndim(self.knots) == 0:
-            count = check_real("knots", self.knots, low=2, integer=True)
-            self.knots_ = [_knots(X[:, j], weight, int(count), self.strategy) for j in range(X.shape[1])]
+        if isinstance(self.knots, numbers.Integral):
+            self.knots_ = [_knots(X[:, j], weight, int(self.knots), self.strategy) for j in range(X.shape[1])]
         else:
             given = _increasing("knots", self.knots)
             if given.size < 2:

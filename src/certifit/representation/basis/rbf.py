@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import warnings
 from typing import Any, Self
 
@@ -13,7 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, Matrix
 from certifit.data.equal_rows import row_codes
-from certifit.data.gate import check_choice, check_real, check_x
+from certifit.data.gate import check_x
+from certifit.parameters import RANDOM_STATE, Choice, Either, Fitted, Flag, Given, Integer, OfColumns, Parameter, Real
 from certifit.representation.basis.columns import input_names
 from certifit.representation.basis.scaling import (
     is_sparse,
@@ -23,35 +25,11 @@ from certifit.representation.basis.scaling import (
 )
 
 
-class RBFFeatures(TransformerMixin, BaseEstimator):
+class RBFFeatures(OfColumns, TransformerMixin, BaseEstimator):
     """Gaussian bumps around centers: φ_k(x) = exp(−γ ‖x − c_k‖²).
 
     Centers are different rows of X, drawn with probability proportional to their weight, or given. Equal rows
     count as one with the sum of their weights, so a weight and a repetition give the same draw.
-
-    Parameters
-    ----------
-    centers : int or array of shape (n_centers, n_features), default=100
-        Number of rows to draw, or the centers.
-    gamma : "scale", "median" or float, default="scale"
-        "scale" is 1 / (n_features · variance of all entries of X); "median" is 1 / median ‖c − c′‖² over the
-        pairs of centers.
-    spread : bool, default=False
-        Draw each further center with probability proportional to weight times squared distance to the nearest
-        earlier one (as k-means++ does), so that they cover the rows.
-    random_state : int, RandomState or None, default=None
-        Source of the draw; an integer makes it repeatable.
-
-    Attributes
-    ----------
-    centers_ : array of shape (n_centers, n_features)
-        The centers.
-    gamma_ : float
-        The γ in use.
-    n_features_in_ : int
-        Number of columns.
-    feature_names_in_ : array of shape (n_features,)
-        Names of the columns, if X has names that are all strings.
 
     Examples
     --------
@@ -60,17 +38,26 @@ class RBFFeatures(TransformerMixin, BaseEstimator):
     array([[1.   , 0.368]])
     """
 
-    centers_: Array
-    gamma_: float
-    n_features_in_: int
+    centers: Any = Parameter(
+        100,
+        Either(Integer(1), Given("array of shape (n_centers, n_features)", wrong=([[np.nan] * 5], [[1.0, 2.0]]))),
+        "Number of rows to draw, or the centers.",
+    )
+    gamma: Any = Parameter(
+        "scale",
+        Either(Choice("scale", "median"), Real(0, open_low=True)),
+        '"scale" is 1 / (n_features · variance of all entries of X); "median" is 1 / median ‖c − c′‖² over the pairs of centers.',
+    )
+    spread: bool = Parameter(
+        False,
+        Flag(),
+        "Draw each further center with probability proportional to weight times squared distance to the nearest earlier one "
+        "(as k-means++ does), so that they cover the rows.",
+    )
+    random_state: Any = RANDOM_STATE.but(text="Source of the draw; an integer makes it repeatable.")
 
-    def __init__(
-        self, centers: Any = 100, gamma: Any = "scale", spread: bool = False, random_state: Any = None
-    ) -> None:
-        self.centers = centers
-        self.gamma = gamma
-        self.spread = spread
-        self.random_state = random_state
+    centers_: Array = Fitted("array of shape (n_centers, n_features)", "The centers.")
+    gamma_: float = Fitted("float", "The γ in use.")
 
     def fit(self, X: Matrix, y: Any = None, sample_weight: Any = None) -> Self:
         """Draw the centers and set γ.
@@ -89,16 +76,10 @@ class RBFFeatures(TransformerMixin, BaseEstimator):
         RBFFeatures
             Itself.
         """
-        check_choice("spread", self.spread, (True, False))
-        if isinstance(self.gamma, str):
-            check_choice("gamma", self.gamma, ("scale", "median"))
-        else:
-            check_real("gamma", self.gamma, low=0.0, open_low=True, open_high=True)
         X = check_x(self, X, reset=True, accept_sparse=("csr",))
         X, weight = weighted_rows(X, sample_weight)
-        if np.ndim(self.centers) == 0:
-            count = int(check_real("centers", self.centers, low=1, integer=True))
-            self.centers_ = self._draw(X, weight, count)
+        if isinstance(self.centers, numbers.Integral):
+            self.centers_ = self._draw(X, weight, int(self.centers))
         else:
             self.centers_ = _given_centers(self.centers, X.shape[1])
         self.gamma_ = self._width(X, weight)

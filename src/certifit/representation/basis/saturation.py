@@ -9,7 +9,8 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, Matrix
-from certifit.data.gate import check_choice, check_x
+from certifit.data.gate import check_x
+from certifit.parameters import Choice, Either, Fitted, Given, OfColumns, Parameter, Real, check_parameters
 from certifit.representation.basis.columns import weighted_quantiles
 from certifit.representation.basis.scaling import (
     blockwise,
@@ -24,25 +25,13 @@ from certifit.representation.basis.scaling import (
 )
 
 
-class LogTransform(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class LogTransform(OfColumns, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Logarithm of each entry, for counts, amounts and other quantities whose effect levels off.
 
         mode="positive"   log(1 + x),  x ≥ 0
         mode="signed"     sign(x) · log(1 + |x|)
 
     Zero stays zero, so sparse X stays sparse. Nothing is learned.
-
-    Parameters
-    ----------
-    mode : {"positive", "signed"}, default="positive"
-        Which of the two formulas.
-
-    Attributes
-    ----------
-    n_features_in_ : int
-        Number of columns.
-    feature_names_in_ : array of shape (n_features,)
-        Names of the columns, if X has names that are all strings.
 
     Examples
     --------
@@ -54,20 +43,16 @@ class LogTransform(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     array([[-1.]])
     """
 
-    n_features_in_: int
-
-    def __init__(self, mode: str = "positive") -> None:
-        self.mode = mode
+    mode: str = Parameter("positive", Choice("positive", "signed"), "Which of the two formulas.")
 
     def fit(self, X: Matrix, y: Any = None) -> Self:
         """Check the values and record the columns of X."""
-        check_choice("mode", self.mode, ("positive", "signed"))
         self._check_sign(check_x(self, X, reset=True))
         return self
 
     def transform(self, X: Matrix) -> Matrix:
         """Logarithms of the entries, in the float type and sparse format of X."""
-        check_choice("mode", self.mode, ("positive", "signed"))
+        check_parameters(self)
         X = check_x(self, X, reset=False)
         if is_sparse(X):
             X = canonical(X)  # the logarithm of a sum of duplicates is not the sum of the logarithms
@@ -99,28 +84,11 @@ class LogTransform(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return tags
 
 
-class Saturation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class Saturation(OfColumns, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Odd, increasing and bounded by one, with the value ½ at the half-saturation point of the column.
 
         shape="hyperbolic"   x / (|x| + half)
         shape="tanh"         tanh(artanh(½) · x / half)
-
-    Parameters
-    ----------
-    shape : {"hyperbolic", "tanh"}, default="hyperbolic"
-        Which of the two formulas; the second saturates sooner.
-    half : "median", float or array of shape (n_features,), default="median"
-        Half-saturation points. "median" learns the weighted median of |x| of each column; where that is zero,
-        the median of the |x| that are not, and 1 for a column of zeros.
-
-    Attributes
-    ----------
-    half_ : array of shape (n_features,)
-        Half-saturation points in use.
-    n_features_in_ : int
-        Number of columns.
-    feature_names_in_ : array of shape (n_features,)
-        Names of the columns, if X has names that are all strings.
 
     Examples
     --------
@@ -134,12 +102,19 @@ class Saturation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
            [-0.75]])
     """
 
-    half_: Array
-    n_features_in_: int
+    shape: str = Parameter(
+        "hyperbolic",
+        Choice("hyperbolic", "tanh"),
+        "Which of the two formulas; the second saturates sooner.",
+    )
+    half: Any = Parameter(
+        "median",
+        Either(Choice("median"), Real(0, open_low=True), Given("array of shape (n_features,)", wrong=([1.0],))),
+        'Half-saturation points. "median" learns the weighted median of |x| of each column; where that is zero, the median of '
+        "the |x| that are not, and 1 for a column of zeros.",
+    )
 
-    def __init__(self, shape: str = "hyperbolic", half: Any = "median") -> None:
-        self.shape = shape
-        self.half = half
+    half_: Array = Fitted("array of shape (n_features,)", "Half-saturation points in use.")
 
     def fit(self, X: Matrix, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn the half-saturation points.
@@ -158,11 +133,9 @@ class Saturation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Saturation
             Itself.
         """
-        check_choice("shape", self.shape, ("hyperbolic", "tanh"))
         X = check_x(self, X, reset=True)
         X, weight = weighted_rows(X, sample_weight)
         if isinstance(self.half, str):
-            check_choice("half", self.half, ("median",))
             columns = canonical(X.tocsc()) if is_sparse(X) else X
             self.half_ = np.array([_typical_size(*column_values(columns, weight, j)) for j in range(X.shape[1])])
         else:

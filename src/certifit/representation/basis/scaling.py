@@ -21,7 +21,8 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, Matrix
-from certifit.data.gate import check_choice, check_real, check_sample_weight, check_x
+from certifit.data.gate import check_sample_weight, check_x
+from certifit.parameters import Choice, Fitted, Flag, OfColumns, Parameter, Real, check_parameters
 
 __all__ = ["MinMaxScaler", "Normalizer", "StandardScaler"]
 
@@ -29,35 +30,12 @@ BLOCK_ENTRIES = 1 << 15
 """Entries of a block of rows: a quarter of a megabyte, so that the block and a copy stay in the cache."""
 
 
-class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class StandardScaler(OfColumns, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Columns with mean zero and variance one: z = (x − mean) / scale.
 
         mean_j = Σ_i s_i x_ij / Σ_i s_i,      scale_j² = Σ_i s_i (x_ij − mean_j)² / Σ_i s_i
 
     `StandardScaler(with_std=False)` only centers. A constant column has scale 1, so it becomes zero.
-
-    Parameters
-    ----------
-    with_mean : bool, default=True
-        Subtract the mean. Not possible for sparse X, whose zeros would be filled.
-    with_std : bool, default=True
-        Divide by the standard deviation.
-
-    Attributes
-    ----------
-    mean_ : array of shape (n_features,)
-        Weighted mean of each column.
-    scale_ : array of shape (n_features,)
-        Weighted population standard deviation; 1 for constant columns and everywhere if not `with_std`.
-    var_ : array of shape (n_features,)
-        Square of the standard deviation. Where the deviation exceeds 1e154 the square is not representable
-        and is infinite; `scale_` is right even there.
-    constant_ : array of shape (n_features,)
-        True for columns with a single value.
-    n_features_in_ : int
-        Number of columns.
-    feature_names_in_ : array of shape (n_features,)
-        Names of the columns, if X has names that are all strings.
 
     Examples
     --------
@@ -71,15 +49,22 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     array([[0., 0.]])
     """
 
-    mean_: Array
-    scale_: Array
-    var_: Array
-    constant_: Array
-    n_features_in_: int
+    with_mean: bool = Parameter(
+        True, Flag(), "Subtract the mean. Not possible for sparse X, whose zeros would be filled."
+    )
+    with_std: bool = Parameter(True, Flag(), "Divide by the standard deviation.")
 
-    def __init__(self, with_mean: bool = True, with_std: bool = True) -> None:
-        self.with_mean = with_mean
-        self.with_std = with_std
+    mean_: Array = Fitted("array of shape (n_features,)", "Weighted mean of each column.")
+    scale_: Array = Fitted(
+        "array of shape (n_features,)",
+        "Weighted population standard deviation; 1 for constant columns and everywhere if not `with_std`.",
+    )
+    var_: Array = Fitted(
+        "array of shape (n_features,)",
+        "Square of the standard deviation. Where the deviation exceeds 1e154 the square is not representable and is "
+        "infinite; `scale_` is right even there.",
+    )
+    constant_: Array = Fitted("array of shape (n_features,)", "True for columns with a single value.")
 
     def fit(self, X: Matrix, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn mean and standard deviation of each column.
@@ -98,8 +83,6 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         StandardScaler
             Itself.
         """
-        check_choice("with_mean", self.with_mean, (True, False))
-        check_choice("with_std", self.with_std, (True, False))
         X = self._check(X, reset=True)
         X, weight = weighted_rows(X, sample_weight)
         self.mean_, deviation = mean_and_deviation(X, weight)
@@ -149,33 +132,11 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return tags
 
 
-class MinMaxScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class MinMaxScaler(OfColumns, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Columns on the interval [low, high]: z = low + (high − low)·(x − min) / (max − min).
 
     The minimum of the training rows goes to `low` and the maximum to `high`, both exactly. A constant column
     goes to `low`. New rows may fall outside the interval unless `clip=True`.
-
-    Parameters
-    ----------
-    low : float, default=0.0
-        Image of the minimum.
-    high : float, default=1.0
-        Image of the maximum; larger than `low`.
-    clip : bool, default=False
-        Move values outside the interval to its nearest end.
-
-    Attributes
-    ----------
-    data_min_, data_max_ : arrays of shape (n_features,)
-        Extremes of each column, over the rows of positive weight.
-    data_range_ : array of shape (n_features,)
-        max − min; 1 for constant columns.
-    constant_ : array of shape (n_features,)
-        True for columns with a single value.
-    n_features_in_ : int
-        Number of columns.
-    feature_names_in_ : array of shape (n_features,)
-        Names of the columns, if X has names that are all strings.
 
     Examples
     --------
@@ -187,16 +148,18 @@ class MinMaxScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
            [ 3. ]])
     """
 
-    data_min_: Array
-    data_max_: Array
-    data_range_: Array
-    constant_: Array
-    n_features_in_: int
+    low: float = Parameter(0.0, Real(), "Image of the minimum.")
+    high: float = Parameter(1.0, Real(), "Image of the maximum; larger than `low`.")
+    clip: bool = Parameter(False, Flag(), "Move values outside the interval to its nearest end.")
 
-    def __init__(self, low: float = 0.0, high: float = 1.0, clip: bool = False) -> None:
-        self.low = low
-        self.high = high
-        self.clip = clip
+    data_min_: Array = Fitted(
+        "arrays of shape (n_features,)", "Extremes of each column, over the rows of positive weight."
+    )
+    data_max_: Array = Fitted(
+        "arrays of shape (n_features,)", "Extremes of each column, over the rows of positive weight."
+    )
+    data_range_: Array = Fitted("array of shape (n_features,)", "max − min; 1 for constant columns.")
+    constant_: Array = Fitted("array of shape (n_features,)", "True for columns with a single value.")
 
     def fit(self, X: Matrix, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn the extremes of each column.
@@ -215,13 +178,11 @@ class MinMaxScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         MinMaxScaler
             Itself.
         """
-        check_real("low", self.low, low=-np.inf, open_low=True)
-        check_real("high", self.high, open_high=True)
+        check_parameters(self)
         if not self.low < self.high:
             raise ValueError(
                 f"high must be a number in ({self.low:g}, inf), above low={self.low!r}; got {self.high!r}."
             )
-        check_choice("clip", self.clip, (True, False))
         X = check_x(self, X, reset=True, accept_sparse=False)
         X, _ = weighted_rows(X, sample_weight)
         self.data_min_, self.data_max_ = _extremes(X)
@@ -267,22 +228,10 @@ class MinMaxScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return tags
 
 
-class Normalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class Normalizer(OfColumns, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Rows of norm one: z_i = x_i / ‖x_i‖. A row of zeros stays zero.
 
     Nothing is learned: `fit` only records the columns, and `transform` works without it.
-
-    Parameters
-    ----------
-    norm : {"l2", "l1", "max"}, default="l2"
-        √Σ x², Σ |x| or max |x|.
-
-    Attributes
-    ----------
-    n_features_in_ : int
-        Number of columns.
-    feature_names_in_ : array of shape (n_features,)
-        Names of the columns, if X has names that are all strings.
 
     Examples
     --------
@@ -292,20 +241,16 @@ class Normalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
            [0. , 0. ]])
     """
 
-    n_features_in_: int
-
-    def __init__(self, norm: str = "l2") -> None:
-        self.norm = norm
+    norm: str = Parameter("l2", Choice("l2", "l1", "max"), "√Σ x², Σ |x| or max |x|.")
 
     def fit(self, X: Matrix, y: Any = None) -> Self:
         """Check the parameter and record the columns of X."""
-        check_choice("norm", self.norm, ("l2", "l1", "max"))
         check_x(self, X, reset=True)
         return self
 
     def transform(self, X: Matrix) -> Matrix:
         """Rows divided by their norm, in the float type and sparse format of X."""
-        check_choice("norm", self.norm, ("l2", "l1", "max"))
+        check_parameters(self)
         X = check_x(self, X, reset=False)
         if not is_sparse(X):
             with np.errstate(all="ignore"):  # rows that overflow here are done again

@@ -15,7 +15,7 @@ import numpy as np
 
 import certifit._native.binning as native
 from certifit._types import Array, Matrix, is_sparse
-from certifit.data.gate import check_real
+from certifit.parameters import Declared, Either, Fitted, Given, Integer, Nothing, Parameter, check_parameters
 
 __all__ = ["Binner"]
 
@@ -23,27 +23,8 @@ SPARSE_COLUMNS = 8
 """Columns of a sparse matrix that are written out at the same time."""
 
 
-class Binner:
+class Binner(Declared):
     """Bins of one byte for each value of a table.
-
-    Parameters
-    ----------
-    max_bins : int in 2 … 255, default=255
-        Most bins of a column, not counting the bin of missing values.
-    categorical : sequence of int, optional
-        Numbers of the columns that hold categories (any numbers, compared for equality). The most frequent
-        `max_bins` categories have a bin each, in order of decreasing weight; the others, and categories not
-        seen by `fit`, share the bin of missing values.
-
-    Attributes
-    ----------
-    edges_ : list of arrays
-        Increasing edges of each column; empty for categorical columns. x ≤ edges[k] means bin ≤ k.
-    categories_ : list of arrays or None
-        For categorical columns the category of each bin, most frequent first.
-    n_bins_ : array of int, shape (n_features,)
-        Bins for values. Missing values have the bin ``n_bins_[j]``, one more than the last.
-    is_categorical_ : array of bool, shape (n_features,)
 
     Examples
     --------
@@ -60,9 +41,26 @@ class Binner:
            [3, 0]], dtype=uint8)
     """
 
-    def __init__(self, max_bins: int = 255, categorical: Sequence[int] | None = None) -> None:
-        self.max_bins = max_bins
-        self.categorical = categorical
+    max_bins: int = Parameter(255, Integer(2, 255), "Most bins of a column, not counting the bin of missing values.")
+    categorical: Sequence[int] | None = Parameter(
+        None,
+        Either(Given("sequence of int"), Nothing()),
+        "Numbers of the columns that hold categories (any numbers, compared for equality). The most frequent `max_bins` "
+        "categories have a bin each, in order of decreasing weight; the others, and categories not seen by `fit`, share the bin "
+        "of missing values.",
+    )
+
+    edges_: list[Array] = Fitted(
+        "list of arrays", "Increasing edges of each column; empty for categorical columns. x ≤ edges[k] means bin ≤ k."
+    )
+    categories_: list[Array | None] = Fitted(
+        "list of arrays or None", "For categorical columns the category of each bin, most frequent first."
+    )
+    n_bins_: Array = Fitted(
+        "array of int, shape (n_features,)",
+        "Bins for values. Missing values have the bin ``n_bins_[j]``, one more than the last.",
+    )
+    is_categorical_: Array = Fitted("array of bool, shape (n_features,)", "Which columns hold categories.")
 
     def fit(self, X: Matrix, weight: Array | None = None, *, n_threads: int = 1) -> Binner:
         """Place the edges.
@@ -80,7 +78,8 @@ class Binner:
         -------
         self
         """
-        max_bins = int(check_real("max_bins", self.max_bins, low=2, high=255, integer=True))
+        check_parameters(self)
+        max_bins = int(self.max_bins)
         d = X.shape[1]
         weight = _useful_weight(weight)
         self.is_categorical_ = np.zeros(d, dtype=bool)

@@ -19,7 +19,19 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, Matrix, is_sparse
-from certifit.data.gate import check_choice, check_real, check_sample_weight
+from certifit.data.gate import check_choice, check_sample_weight
+from certifit.parameters import (
+    Any_,
+    Choice,
+    Either,
+    Fitted,
+    Flag,
+    Integer,
+    OfColumns,
+    Parameter,
+    Real,
+    check_parameters,
+)
 from certifit.representation.basis.columns import input_names, weighted_quantiles
 from certifit.representation.basis.scaling import mean_and_deviation
 from certifit.representation.table.frames import Columns
@@ -35,46 +47,11 @@ SPARSE_WIDTH = 200
 SPARSE_SHARE = 0.1
 
 
-class TableEncoder(TransformerMixin, BaseEstimator):
+class TableEncoder(OfColumns, TransformerMixin, BaseEstimator):
     """A table of numbers, categories, dates and text as a matrix of numbers.
 
     Frames of pandas, polars and Arrow are taken by the types of their columns, arrays column by column. Learning and
     encoding depend on the content of the rows alone: weight 2 is the row twice.
-
-    Parameters
-    ----------
-    numeric : {"standard", "raw"}, default="standard"
-        Numbers with mean zero and variance one, or as they are.
-    categories : {"onehot", "ordinal"}, default="onehot"
-        One column of 0 and 1 for each level, or one column of codes (for trees: see `categorical_features_`).
-    missing : {"indicator", "keep"}, default="indicator"
-        Missing numbers become the median, and a further column says where they were, if any were missing in training;
-        or they stay NaN, as trees like it. A missing category has its own column or code, or stays NaN. A level that
-        was not seen in training counts as "(other)" if there is one, otherwise as missing.
-    min_frequency : float in [0, 1), default=0.005
-        Levels and words in a smaller share of the rows are pooled as "(other)" (levels) or left out (words).
-    max_levels : int, default=50
-        At most so many levels of a category; the rarest beyond that are pooled.
-    text_features : int, default=200
-        At most so many words of a text.
-    kinds : mapping of column to kind, default=None
-        "numeric", "boolean", "category", "date" or "text" for columns (by name, or by number in an array) whose type
-        does not say it.
-    sparse_output : bool or "auto", default=False
-        A CSR matrix; "auto" if the matrix is wide and nearly empty.
-
-    Attributes
-    ----------
-    columns_ : list of dict
-        What was learned of each column: plain strings, numbers and lists.
-    categorical_features_ : array of bool of shape (n_features_out,)
-        Which output columns are codes of categories, for ``categorical_features=`` of the trees.
-    sparse_ : bool
-        Whether the output is sparse.
-    n_features_in_ : int
-        Number of columns.
-    feature_names_in_ : array of shape (n_features,)
-        Names of the columns, if X has names that are all strings.
 
     Examples
     --------
@@ -89,30 +66,48 @@ class TableEncoder(TransformerMixin, BaseEstimator):
            [50.,  0.,  1.,  0.,  0.]])
     """
 
-    columns_: list[dict[str, Any]]
-    categorical_features_: Array
-    sparse_: bool
-    n_features_in_: int
+    numeric: str = Parameter(
+        "standard", Choice("standard", "raw"), "Numbers with mean zero and variance one, or as they are."
+    )
+    categories: str = Parameter(
+        "onehot",
+        Choice("onehot", "ordinal"),
+        "One column of 0 and 1 for each level, or one column of codes (for trees: see `categorical_features_`).",
+    )
+    missing: str = Parameter(
+        "indicator",
+        Choice("indicator", "keep"),
+        "Missing numbers become the median, and a further column says where they were, if any were missing in training; or "
+        "they stay NaN, as trees like it. A missing category has its own column or code, or stays NaN. A level that was not "
+        'seen in training counts as "(other)" if there is one, otherwise as missing.',
+    )
+    min_frequency: float = Parameter(
+        0.005,
+        Real(0, 1, open_high=True),
+        'Levels and words in a smaller share of the rows are pooled as "(other)" (levels) or left out (words).',
+    )
+    max_levels: int = Parameter(
+        50, Integer(1), "At most so many levels of a category; the rarest beyond that are pooled."
+    )
+    text_features: int = Parameter(200, Integer(1), "At most so many words of a text.")
+    kinds: Mapping[Any, str] | None = Parameter(
+        None,
+        Any_("mapping of column to kind or None", wrong=("text", 3, {"no such column": "numeric"})),
+        '"numeric", "boolean", "category", "date" or "text" for columns (by name, or by number in an array) whose type does not '
+        "say it.",
+    )
+    sparse_output: bool | str = Parameter(
+        False, Either(Flag(), Choice("auto")), 'A CSR matrix; "auto" if the matrix is wide and nearly empty.'
+    )
 
-    def __init__(
-        self,
-        numeric: str = "standard",
-        categories: str = "onehot",
-        missing: str = "indicator",
-        min_frequency: float = 0.005,
-        max_levels: int = 50,
-        text_features: int = 200,
-        kinds: Mapping[Any, str] | None = None,
-        sparse_output: bool | str = False,
-    ) -> None:
-        self.numeric = numeric
-        self.categories = categories
-        self.missing = missing
-        self.min_frequency = min_frequency
-        self.max_levels = max_levels
-        self.text_features = text_features
-        self.kinds = kinds
-        self.sparse_output = sparse_output
+    columns_: list[dict[str, Any]] = Fitted(
+        "list of dict", "What was learned of each column: plain strings, numbers and lists."
+    )
+    categorical_features_: Array = Fitted(
+        "array of bool of shape (n_features_out,)",
+        "Which output columns are codes of categories, for ``categorical_features=`` of the trees.",
+    )
+    sparse_: bool = Fitted("bool", "Whether the output is sparse.")
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn medians, moments, levels and words.
@@ -204,13 +199,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     # Checks
 
     def _check_parameters(self) -> None:
-        check_choice("numeric", self.numeric, ("standard", "raw"))
-        check_choice("categories", self.categories, ("onehot", "ordinal"))
-        check_choice("missing", self.missing, ("indicator", "keep"))
-        check_real("min_frequency", self.min_frequency, low=0, high=1, open_high=True)
-        check_real("max_levels", self.max_levels, low=1, integer=True)
-        check_real("text_features", self.text_features, low=1, integer=True)
-        check_choice("sparse_output", self.sparse_output, (True, False, "auto"))
+        check_parameters(self)
         if self.kinds is not None and not isinstance(self.kinds, Mapping):
             raise TypeError(f"kinds must map columns to kinds; got {self.kinds!r}.")
 
