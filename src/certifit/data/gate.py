@@ -7,11 +7,10 @@ and is finite. Native code is entered with nothing else.
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import column_or_1d, validate_data
 
 import certifit._native.products as _products
@@ -19,9 +18,8 @@ import certifit._native.threads as _threads
 from certifit._types import Array, Matrix, is_sparse
 from certifit.parameters import check_parameters
 
-__all__ = ["check_choice", "check_flag", "check_real", "check_sample_weight", "check_x", "check_xy"]
+__all__ = ["check_choice", "check_real", "check_sample_weight", "check_x", "check_xy"]
 
-FLAGS = ("bootstrap", "fit_intercept", "keep_targets", "one_standard_error", "oob_score", "positive", "warm_start")
 MISSING_CURE = "fill them in (certifit.TableEncoder does) or drop these rows or columns"
 
 
@@ -37,7 +35,7 @@ def check_x(
 ) -> Matrix:
     """Feature matrix as float64 or float32 (as given), finite, two-dimensional, with feature names recorded."""
     if reset:
-        check_common(estimator)
+        check_parameters(estimator)
     X = _from_arrow(X)
     try:
         checked = validate_data(
@@ -161,70 +159,9 @@ def check_real(
     return value
 
 
-def check_flag(name: str, value: Any) -> bool:
-    """True or False, or an error that names the argument."""
-    if not isinstance(value, (bool, np.bool_)):
-        raise TypeError(f"{name} must be True or False; got {value!r} of type {type(value).__name__}.")
-    return bool(value)
-
-
 def like_input(X: Any, values: Array) -> Array:
     """Predictions in single precision for rows in single precision."""
     return values.astype(np.float32) if getattr(X, "dtype", None) == np.float32 else values
-
-
-def check_common(estimator: Any) -> None:
-    """The declared parameters, and those that mean the same on every estimator that has them."""
-    check_parameters(estimator)
-    for name in FLAGS:
-        if hasattr(estimator, name):
-            check_flag(name, getattr(estimator, name))
-    _check_seed(getattr(estimator, "random_state", None))
-    _check_cv(getattr(estimator, "cv", None))
-    if getattr(estimator, "n_jobs", None) is not None:
-        check_real("n_jobs", estimator.n_jobs, integer=True)
-        if estimator.n_jobs == 0:
-            raise ValueError("n_jobs must not be 0: give a number of threads, -1 for all, or None.")
-    verbose = getattr(estimator, "verbose", 0)
-    if verbose is not True and verbose is not False:
-        check_real("verbose", verbose, low=0, integer=True)
-    ratio = getattr(estimator, "l1_ratio", None)
-    if ratio is not None and np.ndim(ratio) == 0:
-        check_real("l1_ratio", ratio, low=0, high=1)
-    alphas = getattr(estimator, "alphas", None)
-    if alphas is not None and np.asarray(alphas).dtype.kind not in "iuf":
-        raise ValueError(f"alphas must be a sequence of numbers >= 0; got {alphas!r}.")
-
-
-def _check_seed(random_state: Any) -> None:
-    try:
-        check_random_state(random_state)
-    except ValueError as error:
-        raise ValueError(
-            f"random_state must be None, an integer in [0, {2**32 - 1}] or a RandomState; got {random_state!r}."
-        ) from error
-
-
-def _check_cv(cv: Any) -> None:
-    """Folds are asked for by number, by a splitter, or row by row."""
-    if cv is None or (hasattr(cv, "split") and not isinstance(cv, str)):
-        return
-    if isinstance(cv, numbers.Real):
-        check_real("cv", cv, low=2, integer=True)
-    elif isinstance(cv, str) or not isinstance(cv, Iterable):
-        raise ValueError(
-            f"cv must be an integer >= 2, a splitter, an iterable of pairs (train, test) or None; got {cv!r}."
-        )
-
-
-def check_learner(estimator: Any) -> Any:
-    """The argument `estimator` of a method that trains copies of it."""
-    if isinstance(estimator, type) or not all(hasattr(estimator, name) for name in ("fit", "predict", "get_params")):
-        raise TypeError(
-            f"estimator must be an object with fit, predict and get_params, such as DecisionTreeClassifier(); "
-            f"got {estimator!r}."
-        )
-    return estimator
 
 
 def check_choice(name: str, value: Any, choices: Sequence[Any]) -> Any:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import validate_data
 
 import certifit._native.tree as native
 from certifit._types import Array, Matrix, is_sparse
-from certifit.data.gate import check_common, check_x
+from certifit.data.gate import check_x
 from certifit.models.tree.columns import (
     absent,
     categorical_columns,
@@ -23,6 +23,7 @@ from certifit.models.tree.columns import (
     sort_key,
 )
 from certifit.names import stored
+from certifit.parameters import check_parameters
 
 __all__ = ["Categories", "TreeArrays", "feature_labels", "importances"]
 
@@ -192,7 +193,7 @@ class Categories:
             levels = {j: [float(v) for v in np.unique(table[:, j][~np.isnan(table[:, j])])] for j in columns}
             found = cls(columns, levels)
             return found, found._coded_numbers(table, training=True) if columns else table
-        check_common(estimator)
+        check_parameters(estimator)
         lists = column_lists(X)
         levels = {j: sorted({v for v in lists[j] if not absent(v)}, key=sort_key) for j in columns}
         found = cls(columns, levels)
