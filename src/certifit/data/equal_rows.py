@@ -9,9 +9,10 @@ import numpy as np
 import certifit._native.products as _products
 from certifit._types import Array, Matrix, is_sparse
 
-__all__ = ["content_order", "merge_rows", "row_codes"]
+__all__ = ["content_order", "merge_rows", "repetitions", "row_codes"]
 
 CONTENT_LIMIT = 1 << 20  # entries of X up to which the order of rows follows from their content
+MOST_REPETITIONS = 100  # of a row, on average: whole weights beyond that are taken for relative ones
 MIX = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
 
@@ -48,6 +49,18 @@ def merge_rows(X: Matrix, y: Array, weight: Array) -> tuple[Matrix, Array, Array
         if differs or (y[copies] != y[twins]).any():
             return X, y, weight
     return X[first], y[first], np.bincount(which, weights=weight)
+
+
+def repetitions(weight: Array) -> int:
+    """How many rows the weights stand for, for methods that draw as many.
+
+    Whole weights count repetitions: their sum, so that a weight of 2 is the row given twice. Weights that are not whole, or that
+    count more than 100 repetitions a row on average, are relative: as many as there are rows, so that what a fit costs does not
+    grow with the unit of the weights.
+    """
+    total, n = float(weight.sum()), weight.shape[0]
+    whole = total <= MOST_REPETITIONS * n and not np.mod(weight, 1.0).any()
+    return round(total) if whole else n
 
 
 def row_codes(X: Matrix, y: Array) -> Array:

@@ -173,3 +173,12 @@ class TestForwardStagewise:
             ForwardStagewise("hinge").fit([[0.0], [1.0]], [0, 1])
         with pytest.raises(ValueError, match="binary"):
             ForwardStagewise("exponential").fit([[0.0], [1.0], [2.0]], [0, 1, 2])
+
+
+@pytest.mark.parametrize("algorithm", ["samme", "discrete", "real"])
+def test_one_class_left_by_the_weights(algorithm):
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    y = (X[:, 0] > 0).astype(int)
+    model = AdaBoostClassifier(algorithm=algorithm).fit(X, y, sample_weight=(y == 0).astype(float))
+    np.testing.assert_array_equal(model.predict_proba(X), np.ones((40, 1)))
+    np.testing.assert_array_equal(model.predict(X), 0)

@@ -270,6 +270,17 @@ def test_ten_thousand_categories():
     assert np.isfinite(model.predict([[-7.0], [1e9], [np.nan]])).all()
 
 
+@pytest.mark.parametrize("loss", ["squared", "absolute", "huber"])
+@pytest.mark.parametrize("unit", [1e-170, 1e-300, 1e150])
+def test_targets_whose_squares_are_no_numbers(loss, unit):
+    X, y = data(100)
+    plain = BoostedTrees(loss=loss, l2=1.0, **FAST).fit(X, y)
+    model = BoostedTrees(loss=loss, l2=1.0, **FAST).fit(X, unit * y)
+    assert np.isfinite(model.predict(X)).all()
+    if loss == "squared":  # the price of a leaf is in the same unit
+        np.testing.assert_allclose(model.predict(X) / unit, plain.predict(X), rtol=1e-6)
+
+
 def test_hard_cases():
     X, y = data(100)
     constant = BoostedTrees().fit(X, np.full(100, 3.5))

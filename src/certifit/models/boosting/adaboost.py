@@ -193,7 +193,8 @@ class AdaBoostClassifier(Declared, ClassifierMixin, Additive):
         if self.classes_.shape[0] == 2:
             positive = expit(2 * self._decision(votes))
             return np.column_stack([1 - positive, positive])
-        return np.asarray(softmax(votes / (self.classes_.shape[0] - 1) if self.algorithm == "real" else votes, axis=1))
+        rivals = max(self.classes_.shape[0] - 1, 1) if self.algorithm == "real" else 1
+        return np.asarray(softmax(votes / rivals, axis=1))
 
     def decision_function(self, X: Any) -> Array:
         """F for two classes (positive: the second one), F_k for more.

@@ -74,8 +74,11 @@ class BoostedTrees(RegressorMixin, BaseBoosting):
         loss.check_target(y)
         inner, unit, factor = _in_units(loss, y)
         if unit != 1.0:
-            # ½ l2 v² in units of the score: v = unit · v', loss = factor · loss'.
-            plan = plan.replace(l2=plan.l2 * unit * unit / factor)
+            # ½ l2 v² in units of the score: v = unit · v', loss = unit^p · loss', which may be too small for a double.
+            _, factor_of_two = loss.rescaled(2.0) or (loss, 1.0)
+            with np.errstate(over="ignore", under="ignore"):
+                ratio = float(np.exp2((2.0 - np.log2(factor_of_two)) * np.log2(unit)))
+            plan = plan.replace(l2=plan.l2 * ratio if plan.l2 > 0 else 0.0)
         result = self._boost(X, y / unit if unit != 1.0 else y, weight, inner, 1, plan, unit)
         if unit != 1.0:
             result = result.rescaled(unit, factor)

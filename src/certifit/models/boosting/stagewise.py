@@ -146,8 +146,9 @@ class ForwardStagewise(Declared, Additive):
             r = y - F
             model = self._fresh(rng).fit(X, r, sample_weight=weight)
             h = np.asarray(model.predict(X), dtype=np.float64)
-            squares = float(weight @ (h * h))
-            return model, h, float(weight @ (r * h)) / squares if squares > 0 else 0.0
+            p = weight / weight.sum()
+            squares = float(p @ (h * h))
+            return model, h, float(p @ (r * h)) / squares if squares > 0 else 0.0
         w = weight * np.exp(np.min(y * F) - y * F)  # only ratios matter: the largest weight is kept from overflowing
         w *= weight.sum() / w.sum()
         kept = w > 0

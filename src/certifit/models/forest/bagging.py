@@ -6,7 +6,6 @@ bag, OOB) test it.
 
 from __future__ import annotations
 
-import numbers
 from dataclasses import KW_ONLY
 from typing import Any
 
@@ -20,9 +19,10 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from certifit._types import Array
 from certifit.base import CertifiedEstimator
 from certifit.certificate import Certificate
+from certifit.data.equal_rows import repetitions
 from certifit.data.gate import check_x, check_xy, like_input
 from certifit.evaluation.risk.risk import clopper_pearson
-from certifit.models.forest.base import content_order
+from certifit.models.forest.base import amount, content_order
 from certifit.models.forest.parameters import BOOTSTRAP, DRAWS, OOB_SCORE, SHARE
 from certifit.models.tree.model import DecisionTreeClassifier, DecisionTreeRegressor
 from certifit.parameters import N_ESTIMATORS, N_JOBS, Declared, Either, Learner, Nothing, Parameter
@@ -53,7 +53,10 @@ class BaseBagging(Declared, MetaEstimatorMixin, CertifiedEstimator):
     n_estimators: int = N_ESTIMATORS.but(10, "Number of copies.")
     _: KW_ONLY
     max_samples: Any = Parameter(
-        1.0, SHARE, "Draws of each copy, as a number or as a share of the rows (counted by integer weights)."
+        1.0,
+        SHARE,
+        "Draws of each copy, as a number or as a share of the rows. Whole weights of up to 100 on average count rows; other "
+        "weights are relative, and say nothing about their number.",
     )
     max_features: Any = Parameter(1.0, SHARE, "Features of each copy, drawn without replacement.")
     bootstrap: bool = BOOTSTRAP
@@ -76,10 +79,8 @@ class BaseBagging(Declared, MetaEstimatorMixin, CertifiedEstimator):
         if self.oob_score and not self.bootstrap:
             raise ValueError("oob_score=True needs bootstrap=True: without it no row is out of bag.")
         n, d = X.shape
-        whole = not np.mod(weight, 1.0).any()
-        rows = float(weight.sum()) if whole else float(n)
-        draws = _amount(self.max_samples, round(rows) if self.bootstrap else n)
-        width = min(_amount(self.max_features, d), d)
+        draws = amount(self.max_samples, repetitions(weight) if self.bootstrap else n)
+        width = min(amount(self.max_features, d), d)
         rng = check_random_state(self.random_state)
         # Rows in the order of their content: draws depend neither on the order they are given in nor on how
         # copies are written.
@@ -135,27 +136,19 @@ class BaseBagging(Declared, MetaEstimatorMixin, CertifiedEstimator):
         X = check_x(self, X, reset=False, allow_nan=True)
         return X.tocsr() if is_sparse(X) else X
 
-    def _out_of_bag(self, X: Any) -> tuple[Array, Array]:
-        """Mean of the estimators that did not draw a row, and their number."""
-        total: Any = 0.0
-        seen = np.zeros(X.shape[0])
+    def _out_of_bag(self, X: Any, *width: int) -> tuple[Array, Array]:
+        """Mean of the estimators that did not draw a row (`width` numbers), and how many there are."""
+        n = X.shape[0]
+        total, seen = np.zeros((n, *width)), np.zeros(n)
         for model, counts, columns in zip(self.estimators_, self._counts, self.estimators_features_, strict=True):
             out = np.flatnonzero(counts == 0)
             if out.size == 0:
                 continue
             part = X[out][:, columns] if columns.shape[0] < X.shape[1] else X[out]
-            predicted = self._predict_one(model, part)
-            if np.ndim(total) == 0:
-                total = np.zeros((X.shape[0], *predicted.shape[1:]))
-            total[out] += predicted
+            total[out] += self._predict_one(model, part)
             seen[out] += 1
         with np.errstate(invalid="ignore", divide="ignore"):
-            share = seen.reshape(-1, *[1] * (np.ndim(total) - 1)) if np.ndim(total) else seen
-            return np.asarray(total / share), seen
-
-
-def _amount(value: Any, whole: int) -> int:
-    return int(value) if isinstance(value, numbers.Integral) else max(1, int(value * whole + 0.5))
+            return total / seen.reshape(n, *[1] * len(width)), seen
 
 
 class BaggingClassifier(ClassifierMixin, BaseBagging):
@@ -214,7 +207,7 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
         self.classes_, labels = np.unique(y, return_inverse=True)
         self._fit(X, labels, weight)
         if self.oob_score:
-            probability, seen = self._out_of_bag(X)
+            probability, seen = self._out_of_bag(X, self.classes_.shape[0])
             tested = seen > 0
             wrong = np.argmax(probability[tested], axis=1) != labels[tested]
             error = float(weight[tested] @ wrong / weight[tested].sum()) if tested.any() else float("nan")
@@ -225,7 +218,7 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
         return self
 
     def _training_loss(self, X: Any, y: Array, weight: Array) -> float:
-        return float(weight @ (np.argmax(self._mean(X), axis=1) != y) / weight.sum())
+        return float(weight / weight.sum() @ (np.argmax(self._mean(X), axis=1) != y))
 
     def _predict_one(self, model: Any, X: Any) -> Array:
         found = np.zeros((X.shape[0], self.classes_.shape[0]))
@@ -322,7 +315,7 @@ class BaggingRegressor(RegressorMixin, BaseBagging):
         return self
 
     def _training_loss(self, X: Any, y: Array, weight: Array) -> float:
-        return float(weight @ (0.5 * (self._mean(X) - y) ** 2) / weight.sum())
+        return float(weight / weight.sum() @ (0.5 * (self._mean(X) - y) ** 2))
 
     def _predict_one(self, model: Any, X: Any) -> Array:
         return np.asarray(model.predict(X), dtype=np.float64)

@@ -14,6 +14,7 @@ import certifit._native.tree as native
 from certifit._types import Array, Matrix, is_sparse
 from certifit.base import CertifiedEstimator
 from certifit.certificate import Certificate
+from certifit.data.equal_rows import repetitions
 from certifit.models.forest.parameters import BOOTSTRAP, SHARE
 from certifit.models.tree.growing import Categories, TreeArrays, importances
 from certifit.models.tree.rows import Rows
@@ -22,7 +23,7 @@ from certifit.parameters import WARM_START, Choice, Declared, Either, Fitted, In
 from certifit.progress import Progress
 from certifit.threads import n_threads
 
-__all__ = ["ADDING", "DRAWN", "MAX_BINS", "MAX_SAMPLES", "SPLITTER", "BaseForest", "content_order"]
+__all__ = ["ADDING", "DRAWN", "MAX_BINS", "MAX_SAMPLES", "SPLITTER", "BaseForest", "amount", "content_order"]
 
 HISTOGRAM_ROWS = 2_000
 """From this many rows on, splitter="auto" groups the values of a feature into bins."""
@@ -34,7 +35,8 @@ DRAWN = BOOTSTRAP.but(
 MAX_SAMPLES = Parameter(
     None,
     Either(*SHARE.parts, Nothing()),
-    "Draws of each tree; as many as rows (counted by integer weights) if not given.",
+    "Draws of each tree, as a number or as a share; as many as rows if not given. Whole weights of up to 100 on average count "
+    "rows; other weights are relative, and say nothing about their number.",
 )
 SPLITTER = Parameter(
     "auto",
@@ -127,19 +129,15 @@ class BaseForest(Declared, CertifiedEstimator):
         )
 
     def _draws(self, weight: Array) -> int:
-        """Size of a bootstrap sample: as many rows as there are, counted by integer weights; 0 for no bootstrap."""
+        """Size of a bootstrap sample: as many rows as the weights stand for; 0 for no bootstrap."""
         if not self.bootstrap:
             if self.oob_score:
                 raise ValueError("oob_score=True needs bootstrap=True: without it no row is out of bag.")
             if self.max_samples is not None:
                 raise ValueError("max_samples needs bootstrap=True.")
             return 0
-        rows = float(weight.sum()) if not np.mod(weight, 1.0).any() else float(weight.shape[0])
-        if self.max_samples is None:
-            return max(1, round(rows))
-        if isinstance(self.max_samples, numbers.Integral):
-            return int(self.max_samples)
-        return max(1, int(self.max_samples * rows + 0.5))
+        rows = repetitions(weight)
+        return rows if self.max_samples is None else amount(self.max_samples, rows)
 
     def _out_of_bag(self, rows: Rows) -> tuple[Array, Array]:
         """Mean OOB prediction of each row (NaN where every tree drew it) and its number of trees."""
@@ -252,6 +250,11 @@ class BaseForest(Declared, CertifiedEstimator):
     def _read_again(self, X: Any, y: Any, sample_weight: Any) -> Rows:
         """The training rows once more, for estimates after the fit."""
         raise TypeError(f"{type(self).__name__} must say what its targets are.")
+
+
+def amount(value: Any, whole: int) -> int:
+    """A number of rows or columns, or a share of them, at least one."""
+    return int(value) if isinstance(value, numbers.Integral) else max(1, int(value * whole + 0.5))
 
 
 def content_order(X: Any, y: Array) -> Array:

@@ -11,7 +11,6 @@ from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
-from scipy.special import xlogy
 from sklearn.base import clone
 
 from certifit._types import Array
@@ -25,6 +24,15 @@ from certifit.models.tree.rows import Rows, read_classes, read_numbers
 from certifit.parameters import CV, Fitted, parameters_of
 
 __all__ = ["DecisionTreeClassifierCV", "DecisionTreeRegressorCV"]
+
+
+def _poisson_deviance(y: Array, rate: Array) -> Array:
+    """y ln(y / rate) − y + rate; in terms of t = rate / y − 1 where the parts would cancel."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        t = (rate - y) / y
+        close = y * (t - np.log1p(t))
+        apart = y * (np.log(y) - np.log(rate)) - (y - rate)
+    return np.where(y == 0, rate, np.where(np.abs(t) < 0.5, close, apart))
 
 
 def _with_folds(tree: type) -> tuple[str, ...]:
@@ -126,7 +134,7 @@ class _PrunedByFolds(BaseTree):
             np.add.at(total, last[n], -value)
             node = above[node]
             row, node = row[node >= 0], node[node >= 0]
-        return np.asarray(np.cumsum(total)[:-1])
+        return np.maximum(np.cumsum(total)[:-1], 0.0)  # differences may leave a rounding below zero
 
 
 class DecisionTreeClassifierCV(_PrunedByFolds, DecisionTreeClassifier):
@@ -221,6 +229,5 @@ class DecisionTreeRegressorCV(_PrunedByFolds, DecisionTreeRegressor):
         if self.criterion == "absolute":
             return lambda node, row: np.abs(value[node] - y[row])
         if self.criterion == "poisson":
-            rate = np.maximum(value, 1e-300)
-            return lambda node, row: xlogy(y[row], y[row] / rate[node]) - y[row] + rate[node]
+            return lambda node, row: _poisson_deviance(y[row], np.maximum(value[node], 1e-300))
         return lambda node, row: (value[node] - y[row]) ** 2

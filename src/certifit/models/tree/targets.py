@@ -73,28 +73,52 @@ class Growth:
 
 @dataclass
 class FixedTarget:
-    """A native target; its values and impurities are measured in these powers of two."""
+    """A native target; its values, impurities and weights are measured in these powers of two."""
 
     native: Any
     value_exponent: int = 0
     loss_exponent: int = 0
-    weight_unit: float = 1.0
+    weight_exponent: int = 0
 
 
-def fixed_point(weight: Array) -> tuple[Array, float]:
-    """Weights as integers with an exact sum, and the power of two they were multiplied by."""
-    total = math.fsum(weight)
-    if total <= 2.0**52 and not np.mod(weight, 1.0).any():
-        return weight, 1.0
-    scale = 2.0 ** (51 - math.ceil(math.log2(total)))
-    return np.rint(weight * scale), scale
+def fixed_point(*factors: Array, most: float = 2.0**52) -> tuple[Array, int]:
+    """The product of the factors, times a power of two, as integers with an exact sum; and the exponent.
+
+    Whole numbers stay as they are, up to a sum of `most`. A weight below 2^-52 of all of them becomes zero.
+    """
+    with np.errstate(over="ignore", under="ignore"):
+        product = np.multiply.reduce(factors)
+    if product.sum() <= most and not np.mod(product, 1.0).any():
+        return product, 0
+    largest = [math.frexp(float(factor.max()))[1] for factor in factors]
+    near_one = np.multiply.reduce([np.ldexp(f, -e) for f, e in zip(factors, largest, strict=True)])
+    bits = 51 - math.ceil(math.log2(math.fsum(near_one)))
+    return np.rint(np.ldexp(near_one, bits)), bits - sum(largest)
+
+
+def few_digits(weight: Array, times: int) -> tuple[Array, int]:
+    """Weights times a power of two, each rounded to so many bits that `times` of it is exact; and the exponent."""
+    if not np.mod(weight, 1.0).any() and times * weight.max() <= 2.0**52:
+        return weight, 0
+    up, kept = 52 - math.frexp(float(weight.max()))[1], 52 - math.ceil(math.log2(times))
+    mantissa, exponent = np.frexp(np.ldexp(weight, up))
+    rounded = np.ldexp(np.rint(np.ldexp(mantissa, kept)), exponent - kept)
+    # Squares of weights must stay numbers: what is 1e100 times lighter than the heaviest may as well be heavier.
+    return np.where(weight > 0, np.maximum(rounded, 1e-100), 0.0), up
 
 
 def target_of_classes(criterion: str, labels: Array, class_weight: Array, weight: Array, draws: int) -> FixedTarget:
-    """Classes 0, 1, …; each draw of row i weighs weight[i] · class_weight[labels[i]]."""
-    weights, scale = fixed_point(weight * class_weight[labels])
-    total = float(weights.sum()) if draws == 0 else draws * float(weights.max())
-    size_of = np.divide(1.0, class_weight * scale, out=np.zeros_like(class_weight), where=class_weight > 0)
+    """Classes 0, 1, …; each draw of row i weighs class_weight[labels[i]]; without draws, times weight[i]."""
+    if draws:
+        # A sample may hold only the lightest of all classes: weights of any size must leave something of every row.
+        by_class, exponent = few_digits(class_weight, draws)
+        weights = by_class[labels]
+        total = draws * float(weights.max())
+    else:
+        weights, exponent = fixed_point(weight, class_weight[labels])
+        total = float(weights.sum())
+    with np.errstate(divide="ignore", over="ignore", under="ignore"):
+        size_of = np.where(class_weight > 0, np.ldexp(1.0 / class_weight, -exponent), 0.0)
     made = native.Target(
         criterion,
         labels.astype(np.uint16),
@@ -103,14 +127,14 @@ def target_of_classes(criterion: str, labels: Array, class_weight: Array, weight
         EMPTY,
         np.ascontiguousarray(weights),
         size_of,
-        total <= 2.0**26,
+        exponent == 0 and total <= 2.0**26,
         1.0,
     )
-    return FixedTarget(made, weight_unit=1.0 / scale)
+    return FixedTarget(made, weight_exponent=-exponent)
 
 
 def target_of_numbers(criterion: str, y: Array, weight: Array, draws: int) -> FixedTarget:
-    """Real targets, scaled by a power of two to about [−1, 1]."""
+    """Real targets, scaled by a power of two to about [−1, 1]; each draw of a row weighs 1, without draws its weight."""
     least, most = float(y.min()), float(y.max())
     if criterion == "poisson" and least < 0:
         row = int(np.argmin(y))
@@ -118,33 +142,36 @@ def target_of_numbers(criterion: str, y: Array, weight: Array, draws: int) -> Fi
     center = 0.0 if criterion == "poisson" else 0.5 * least + 0.5 * most
     # Two exponents: one brings the targets near 1, one their distances from the center, so that neither
     # overflows nor loses bits.
-    exponent = math.frexp(max(abs(least), abs(most)))[1]
+    value_exponent = math.frexp(max(abs(least), abs(most)))[1]
     spread = math.frexp(max(most - center, center - least))[1]
     offset = np.ldexp(y - center, -spread)
-    weights, scale = fixed_point(weight)
-    total = float(weights.sum()) if draws == 0 else float(draws) * float(weights.max())
-    integral = scale == 1.0
-    bits = 2.0 ** (51 - math.ceil(math.log2(max(total / scale, 1.0))))
+    # Whole weights leave 25 bits or more for the targets that they multiply.
+    weights, exponent = (np.ones_like(y), 0) if draws else fixed_point(weight, most=2.0**26)
+    total = float(draws) if draws else float(weights.sum())
+    whole = exponent == 0
+    # Bits of a target: as many as sums of exact integers leave beside those of the weights.
+    bits = 51 - math.ceil(math.log2(max(total, 1.0))) if whole else 0
     if criterion == "absolute":
-        bits = bits if integral else 2.0**40
-        fixed, unit = np.rint(offset * bits), math.ldexp(1.0 / bits, spread - exponent)
+        bits = bits if whole else 40
+        fixed = np.rint(np.ldexp(offset, bits))
+    elif whole:
+        fixed = weights * np.rint(np.ldexp(offset, bits))  # a weight is exactly a repetition
     else:
-        # Integer weights multiply the rounded target, so that a weight is exactly a repetition.
-        fixed = weights * np.rint(offset * bits) if integral else np.rint(weight * offset * bits)
-        unit = math.ldexp(scale / bits, spread - exponent)
-        unit = unit if criterion == "poisson" else unit * unit
+        fixed = np.rint(np.ldexp(weight, exponent) * offset)
+    unit = math.ldexp(1.0, spread - value_exponent - bits)
     made = native.Target(
         criterion,
         np.empty(0, dtype=np.uint16),
         1,
-        np.ldexp(y, -exponent),
+        np.ldexp(y, -value_exponent),
         np.ascontiguousarray(fixed),
         np.ascontiguousarray(weights),
-        np.array([1.0 / scale]),
-        integral and total <= 2.0**26,
-        max(unit, 1e-300),
+        np.ldexp(np.ones(1), -exponent),
+        whole and total <= 2.0**26,
+        max(unit * unit if criterion == "squared" else unit, 1e-300),
     )
-    return FixedTarget(made, exponent, 2 * exponent if criterion == "squared" else exponent, 1.0 / scale)
+    loss_exponent = 2 * value_exponent if criterion == "squared" else value_exponent
+    return FixedTarget(made, value_exponent, loss_exponent, -exponent)
 
 
 def encode(
@@ -176,8 +203,8 @@ def grow(
     counts[categories.columns] = categories.counts
     with np.errstate(over="ignore", under="ignore"):  # the square of a huge or tiny target has no better value
         values = np.ldexp(values, target.value_exponent) if target.value_exponent else values
-        loss = np.ldexp(loss * target.weight_unit, target.loss_exponent)
-    weight *= target.weight_unit
+        loss = np.ldexp(loss, target.loss_exponent + target.weight_exponent)
+        weight = np.ldexp(weight, target.weight_exponent)
     return TreeArrays(nodes, bits, start, bits_start, values, loss, weight, depth, counts), bags
 
 
