@@ -134,6 +134,7 @@ def test_the_same_random_state_gives_the_same_result(case: Case) -> None:
     ("bad", "match"),
     [
         (-np.ones(N), "(?i)negative.*sample_weight|sample_weight.*negative"),
+        (np.full(N, 1e308), "sample_weight adds up"),
         (np.full(N, np.nan), "sample_weight.*NaN"),
         (np.full(N, np.inf), "sample_weight.*infinity"),
         (np.zeros(N), "sample_weight.*zero"),
@@ -141,7 +142,7 @@ def test_the_same_random_state_gives_the_same_result(case: Case) -> None:
         (np.ones(N - 1), "sample_weight"),
         (np.array(["a"] * N), "sample_weight"),
     ],
-    ids=["negative", "nan", "inf", "zero", "2-D", "short", "text"],
+    ids=["negative", "huge", "nan", "inf", "zero", "2-D", "short", "text"],
 )
 def test_bad_weights_are_named(case: Case, bad: Any, match: str) -> None:
     X, y = make(case)

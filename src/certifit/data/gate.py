@@ -134,6 +134,11 @@ def check_sample_weight(sample_weight: Any, n: int) -> Array:
         )
     if not (weight > 0).any():
         raise ValueError("sample_weight is zero everywhere: at least one row must have a positive weight.")
+    with np.errstate(over="ignore"):
+        if not np.isfinite(weight.sum()):
+            raise ValueError(
+                "sample_weight adds up to more than a double can hold: divide all weights by the largest of them."
+            )
     return weight
 
 
