@@ -11,6 +11,7 @@ from certifit.losses import Loss
 class LogCosh(Loss):
     """ℓ(y, f) = ln cosh(f − y)."""
 
+    convex = True
     smoothness = 1.0
 
     def value(self, y: Array, f: Array) -> Array:
@@ -26,6 +27,8 @@ class LogCosh(Loss):
 
 class Tweedie(Loss):
     """Half the Tweedie deviance of the mean e^f at power 1.5: 2(y·e^(−f/2) + e^(f/2) − 2√y); y ≥ 0."""
+
+    convex = True
 
     def value(self, y: Array, f: Array) -> Array:
         # As a square there is no cancellation: 2(√y e^(−f/4) − e^(f/4))².

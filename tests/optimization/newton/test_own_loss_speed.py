@@ -16,6 +16,8 @@ from certifit.losses import Loss, Poisson
 class OwnPoisson(Loss):
     """The Poisson deviance as a user would write it: no conjugate, no domain, no closed forms."""
 
+    convex = True
+
     def value(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
         return np.exp(f) - y * f - y + y * np.log(np.where(y > 0, y, 1.0))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from certifit.evaluation.losses.base import Loss
+from certifit.evaluation.losses.examine import LossReport, check, check_loss
 from certifit.evaluation.losses.gamma import Gamma
 from certifit.evaluation.losses.huber import Huber
 from certifit.evaluation.losses.margin import Exponential, Hinge, Logistic, PerceptronLoss, SquaredHinge
@@ -27,6 +28,9 @@ __all__ = [
     "LOSSES",
     "MULTICLASS",
     "Loss",
+    "LossReport",
+    "check",
+    "check_loss",
     "resolve_loss",
     *sorted(loss.__name__ for loss in (*LOSSES.values(), *MULTICLASS.values())),
 ]

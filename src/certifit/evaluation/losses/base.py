@@ -49,7 +49,8 @@ class Loss(ABC):
     """Base class of all losses.
 
     A smooth loss needs `value`, `derivative` and `second_derivative`; everything else has a numerical default that
-    a subclass may replace by a closed form. A piecewise linear loss gives `hinge_terms` instead of a curvature.
+    a subclass may replace by a closed form. A piecewise linear loss gives `hinge_terms` instead of a curvature. Fits are
+    certified if the class also says ``convex = True``.
 
     All methods work elementwise on arrays `y` and `f` of the same shape; on K targets, of shape (n, K), the loss of a row is
     the sum of its K losses. A loss whose K scores meet (`coupled`, such as the softmax) takes f of shape (n, K), one target
@@ -62,6 +63,10 @@ class Loss(ABC):
 
     task: ClassVar[str] = "regression"
     """``"regression"``; ``"binary"`` when y is 0 or 1 (the positive class); ``"multiclass"`` when it is a class number."""
+
+    convex: bool = False
+    """Whether the loss is convex in f, for every target: the ground that certificates stand on. A class says it by itself; one
+    that changes the formula of a convex loss has to say it again."""
 
     coupled: ClassVar[bool] = False
     """Whether the K scores of a row meet in one loss."""
@@ -86,7 +91,9 @@ class Loss(ABC):
 
     def slopes(self, y: Array, f: Array) -> tuple[Array, Any]:
         """`derivative` and `second_derivative`; a loss may share the work of the two."""
-        return self.derivative(y, f), self.second_derivative(y, f)
+        bend = self.second_derivative(y, f)
+        # A loss that does not say that it is convex may bend down; its size still leads downhill.
+        return self.derivative(y, f), bend if self.convex else np.abs(bend)
 
     def n_scores(self, y: Array) -> int:
         """K: how many scores the targets ask of a row."""

@@ -34,6 +34,7 @@ class Huber(Loss):
     """
 
     name = "huber"
+    convex = True
 
     def __init__(self, delta: float = 1.0, curvature: float = 1.0) -> None:
         self.delta = float(check_real("delta", delta, low=0, open_low=True, high=np.inf, open_high=True))

@@ -33,6 +33,7 @@ class Logistic(Loss):
     """
 
     name = "logistic"
+    convex = True
     task = "binary"
     smoothness = 0.25
 
@@ -72,6 +73,8 @@ class Logistic(Loss):
 
 class HardLogistic(Logistic):
     """The logistic loss for targets that are exactly 0 or 1: fewer operations, and slopes that never round to zero."""
+
+    convex = True
 
     def value(self, y: Array, f: Array) -> Array:
         """ln(1 + e^(−m)) of the margin m."""
@@ -116,6 +119,7 @@ class Hinge(PiecewiseLinear):
     """
 
     name = "hinge"
+    convex = True
     task = "binary"
     threshold = 1.0
 
@@ -144,6 +148,7 @@ class PerceptronLoss(Hinge):
     """
 
     name = "perceptron"
+    convex = True
     threshold = 0.0
 
 
@@ -159,6 +164,7 @@ class SquaredHinge(Loss):
     """
 
     name = "squared_hinge"
+    convex = True
     task = "binary"
     smoothness = 1.0
 
@@ -196,6 +202,7 @@ class Exponential(Loss):
     """
 
     name = "exponential"
+    convex = True
     task = "binary"
 
     def value(self, y: Array, f: Array) -> Array:

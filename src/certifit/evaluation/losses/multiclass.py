@@ -36,6 +36,7 @@ class MulticlassHinge(Loss):
     """
 
     name = "multiclass_hinge"
+    convex = True
     task = "multiclass"
     coupled = True
     shift_invariant = True
@@ -109,6 +110,7 @@ class MulticlassPerceptron(MulticlassHinge):
     """
 
     name = "multiclass_perceptron"
+    convex = True
 
     def __init__(self, n_classes: int | None = None) -> None:
         super().__init__(None, n_classes)

@@ -21,6 +21,7 @@ class Poisson(Loss):
     """
 
     name = "poisson"
+    convex = True
 
     def value(self, y: Array, f: Array) -> Array:
         return np.maximum(np.exp(f) - y * f - y + xlogy(y, y), 0.0)

@@ -73,6 +73,7 @@ class Quantile(PiecewiseLinear):
     """
 
     name = "quantile"
+    convex = True
 
     def __init__(self, quantile: float = 0.5) -> None:
         self.quantile = float(check_real("quantile", quantile, low=0, high=1, open_low=True, open_high=True))
@@ -96,6 +97,7 @@ class Absolute(PiecewiseLinear):
     """
 
     name = "absolute"
+    convex = True
 
     def hinge_terms(self, y: Array) -> TwoSidedHinge:
         return two_sided(y, y, 1.0, 1.0)
@@ -121,6 +123,7 @@ class EpsilonInsensitive(PiecewiseLinear):
     """
 
     name = "epsilon_insensitive"
+    convex = True
 
     def __init__(self, epsilon: float = 0.1) -> None:
         self.epsilon = float(check_real("epsilon", epsilon, low=0, high=np.inf, open_high=True))
@@ -144,6 +147,7 @@ class RelativeError(PiecewiseLinear):
     """
 
     name = "relative"
+    convex = True
 
     def hinge_terms(self, y: Array) -> TwoSidedHinge:
         slope = 1.0 / np.abs(y)

@@ -37,6 +37,7 @@ class Softmax(Loss):
     """
 
     name = "softmax"
+    convex = True
     task = "multiclass"
     coupled = True
     shift_invariant = True

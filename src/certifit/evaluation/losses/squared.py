@@ -20,6 +20,7 @@ class Squared(Loss):
     """
 
     name = "squared"
+    convex = True
     smoothness = 1.0
 
     def value(self, y: Array, f: Array) -> Array:

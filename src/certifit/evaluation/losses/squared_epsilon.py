@@ -29,6 +29,7 @@ class SquaredEpsilonInsensitive(Loss):
     """
 
     name = "squared_epsilon_insensitive"
+    convex = True
     smoothness = 1.0
 
     def __init__(self, epsilon: float = 0.1) -> None:

@@ -21,7 +21,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from certifit._types import Array
 from certifit.data.targets import class_weights
-from certifit.evaluation.losses import LOSSES, Logistic, Loss, Softmax, resolve_loss
+from certifit.evaluation.losses import LOSSES, Logistic, Loss, Softmax, check_loss, resolve_loss
 from certifit.models.boosting.base import L2, BaseBoosting
 from certifit.models.boosting.fit import PIECE
 from certifit.models.linear.parameters import LOSS
@@ -71,7 +71,7 @@ class BoostedTrees(RegressorMixin, BaseBoosting):
         """
         loss = self._resolved_loss()
         X, y, weight, plan = self._checked_input(X, y, sample_weight, numeric=True)
-        loss.check_target(y)
+        check_loss(loss, y)
         inner, unit, factor = _in_units(loss, y)
         if unit != 1.0:
             # ½ l2 v² in units of the score: v = unit · v', loss = unit^p · loss', which may be too small for a double.

@@ -15,7 +15,7 @@ from certifit._types import Array, Matrix
 from certifit.base import CertifiedEstimator
 from certifit.data.equal_rows import merge_rows
 from certifit.data.gate import check_x, check_xy
-from certifit.evaluation.losses import Loss, resolve_loss
+from certifit.evaluation.losses import Loss, check_loss, resolve_loss
 from certifit.evaluation.penalties import Constraint, Penalty, resolve_constraint, resolve_penalty
 from certifit.models.linear.parameters import LOSS, PENALTY, SOLVER
 from certifit.optimization.objective.dispatch import check_solver, minimize
@@ -85,7 +85,7 @@ class BaseLinear(RegressorMixin, CertifiedEstimator):
         """Fit validated data."""
         loss, penalty, alpha, constraint = self._objective()
         solver, tol, max_iter = self._solver_options()
-        loss.check_target(y)
+        check_loss(loss, y)
         regularizer = Regularizer.of(penalty, alpha, constraint, X.shape[1])
         if not (loss.smooth or regularizer.strictly_convex):  # the optimum need not be unique
             expect_temporaries(8 * X.shape[0] * (3 * X.shape[1] + 50))

@@ -19,6 +19,7 @@ from certifit.evaluation.splits.folds import content_folds
 from certifit.models.linear.parameters import LOSS, PENALTY
 from certifit.optimization.objective.problem import Problem, Solution
 from certifit.optimization.objective.regularizer import Regularizer
+from certifit.optimization.objective.trust import admitted
 from certifit.optimization.objective.units import condition, is_extreme
 from certifit.optimization.stochastic.descent import SCHEDULES, Descent, Steps, Visits, descend, step_schedule
 from certifit.optimization.stochastic.engines import (
@@ -201,9 +202,9 @@ class BaseSGD(Declared, CertifiedEstimator):
             held_out,
             int(self.n_iter_no_change),
         )
-        certificate = self._certificate(result, engine.scale, clock)
+        solution = Solution(result.coef, result.intercept, result.epochs, "sgd")
+        certificate = admitted(problem, solution, self._certificate(result, engine.scale, clock))
         if units is not None:
-            solution = Solution(result.coef, result.intercept, result.epochs, "sgd")
             solution, certificate = units.restore(solution, certificate)
             values = {**vars(result), "coef": solution.coef, "intercept": solution.intercept}
             result = Descent(**values)

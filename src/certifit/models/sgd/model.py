@@ -22,7 +22,7 @@ from certifit._types import Array, Matrix
 from certifit.certificate import Certificate
 from certifit.data.gate import check_x, check_xy
 from certifit.data.targets import class_weights, encode_labels
-from certifit.evaluation.losses import Loss, Softmax, resolve_loss
+from certifit.evaluation.losses import Loss, Softmax, check_loss, resolve_loss
 from certifit.models.linear.classifier import LinearClassifier
 from certifit.models.linear.parameters import LOSS
 from certifit.models.sgd.base import (
@@ -101,7 +101,7 @@ class SGDRegressor(RegressorMixin, BaseSGD):
         loss = self._options()[0]
         with quiet_blas(X):
             X, y, weight = check_xy(self, X, y, sample_weight=sample_weight)
-        loss.check_target(y)
+        check_loss(loss, y)
         X, y, weight = self._ordered(X, y, weight)
         with progress(self.verbose, type(self).__name__) as clock:
             result, certificate = self._descend(X, y, weight, self._split(X, y), self._rng(), clock)
@@ -138,7 +138,7 @@ class SGDRegressor(RegressorMixin, BaseSGD):
         names = {} if first else names_of(self)
         X, y, weight = check_xy(self, X, y, sample_weight=sample_weight)
         same_columns(self, names)
-        loss.check_target(y)
+        check_loss(loss, y)
         problem = self._partial_problem(canonical(X), y, weight)
         with progress(0, type(self).__name__) as clock:
             if getattr(self, "_state", None) is None:
@@ -272,7 +272,7 @@ class SGDClassifier(BaseSGD, LinearClassifier):
         def one(k: int, seed: int) -> tuple[Descent, Certificate]:
             target = _binary_target(loss, codes, k)
             if loss.task != "binary":  # 0 and 1 are what every binary loss takes
-                loss.check_target(target)
+                check_loss(loss, target)
             return self._descend(X, target, weight, aside, np.random.default_rng(seed), clock)
 
         threads = 1 if self.n_jobs is None else min(n_threads(self.n_jobs), len(positive))
@@ -369,7 +369,7 @@ class SGDClassifier(BaseSGD, LinearClassifier):
         else:
             targets = [_binary_target(loss, codes, k) for k in ([1] if K == 2 else range(K))]
             for target in targets:
-                loss.check_target(target)
+                check_loss(loss, target)
             problems = [self._partial_problem(X, target, weight) for target in targets]
         with progress(0, type(self).__name__) as clock:
             if getattr(self, "_state", None) is None:

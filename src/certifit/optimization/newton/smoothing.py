@@ -25,6 +25,8 @@ Solve = Callable[[Problem, tuple[Array, float], float, int, Progress], Solution]
 class Smoothed(Loss):
     """Moreau envelope of a piecewise linear loss: quadratic over a width μ·slope beside each kink."""
 
+    convex = True
+
     def __init__(self, loss: Loss, width: float) -> None:
         self.loss, self.width = loss, width
         self.smoothness = 1.0 / width

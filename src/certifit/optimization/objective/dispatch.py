@@ -44,6 +44,7 @@ from certifit.optimization.objective.piecewise import (
 )
 from certifit.optimization.objective.problem import Problem, Solution, dual_bound
 from certifit.optimization.objective.regularizer import kernel_penalty
+from certifit.optimization.objective.trust import admitted, is_trusted
 from certifit.optimization.objective.units import condition, is_extreme
 from certifit.optimization.stochastic.pegasos import Pegasos
 from certifit.progress import Progress
@@ -276,19 +277,21 @@ def minimize(
     if _constant_is_perfect(problem):
         solution = Solution(np.zeros(problem.shape[1]), problem.constant, 1, "constant", kind="closed form")
         value = problem.risk(np.full(problem.y.shape, problem.constant))  # zero up to rounding
-        return solution, Certificate("closed form", objective=value, bound=value, scale=1.0, tol=tol, iterations=1,
-                                     seconds=clock.seconds, note="A constant fits the target perfectly.")  # fmt: skip
+        certificate = Certificate("closed form", objective=value, bound=value, scale=1.0, tol=tol, iterations=1,
+                                  seconds=clock.seconds, note="A constant fits the target perfectly.")  # fmt: skip
+        return solution, admitted(problem, solution, certificate)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
         if not is_extreme(problem):
             run = _run(problem, solver, seed)
             solution = run(problem, start or problem.start(), tol * problem.scale, max_iter, clock)
             if np.isfinite(solution.coef).all() and np.isfinite(solution.intercept):
-                return certify(problem, solution, tol, clock)
+                solution, certificate = certify(problem, solution, tol, clock)
+                return solution, admitted(problem, solution, certificate)
         conditioned, units = condition(problem)
         run = _run(conditioned, solver, seed)
         solution = run(conditioned, conditioned.start(), tol * conditioned.scale, max_iter, clock)
-        solution, certificate = certify(conditioned, solution, tol, clock)
-        return units.restore(solution, certificate)
+        solution, certificate = units.restore(*certify(conditioned, solution, tol, clock))
+        return solution, admitted(problem, solution, certificate)
 
 
 def _constant_is_perfect(problem: Problem) -> bool:
@@ -296,7 +299,7 @@ def _constant_is_perfect(problem: Problem) -> bool:
     y = problem.y
     exact = bool((y == y[0]).all()) if problem.fit_intercept else problem.scale == 0.0
     inside = not problem.regularizer.project(np.zeros(problem.shape[1])).any()
-    return exact and inside
+    return exact and inside and (is_trusted(problem) or problem.scale == 0.0)
 
 
 def certify(problem: Problem, solution: Solution, tol: float, clock: Progress) -> tuple[Solution, Certificate]:
