@@ -11,109 +11,23 @@ import os
 import platform
 import warnings
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy
-from sklearn.base import BaseEstimator
 
 import certifit
-from certifit.certificate import Certificate
-from certifit.persistence.classes import known_name, qualified_name, shown_name
-from certifit.persistence.container import STATE, read_archive, write_archive
+from certifit.data.gate import check_real
+from certifit.persistence.classes import qualified_name, shown_name
+from certifit.persistence.container import MOST_BYTES, STATE, parsed, read_archive, write_archive
 from certifit.persistence.decoding import Decoder
-from certifit.persistence.encoding import Encoder, is_plain
+from certifit.persistence.encoding import Encoder
 from certifit.persistence.errors import ModelFileError
+from certifit.persistence.manifest import FIELDS, ModelFile, description, manifest_problem
 
 __all__ = ["ModelFile", "ModelFileError", "inspect_file", "load", "save"]
-
-
-@dataclass(frozen=True)
-class ModelFile:
-    """What a model file says about itself.
-
-    Parameters
-    ----------
-    path : str
-        Where it lies.
-    bytes : int
-        Its size.
-    format : int
-        Version of the file format.
-    certifit : str
-        Version of Certifit that wrote it.
-    versions : dict
-        Versions of Python, NumPy, SciPy and scikit-learn at that time.
-    model : str
-        Class of the model, by its public name.
-    parameters : dict
-        Its constructor arguments, as numbers and text; of what is no estimator, the plain attributes.
-    fitted : bool
-        Whether it was fitted.
-    n_features : int or None
-        Columns it was fitted on.
-    features : list of str or None
-        Their names, if they had some.
-    classes : list or None
-        Labels of a classifier.
-    certificate : dict or None
-        The fields of its certificate.
-    note : str
-        What the author added.
-    trusted : list of str
-        Classes and functions that are not Certifit's; `load` has to be given them.
-
-    Examples
-    --------
-    >>> import os, tempfile
-    >>> from certifit import Ridge
-    >>> from certifit.persistence import inspect_file, save
-    >>> path = save(Ridge(alpha=0.5), os.path.join(tempfile.mkdtemp(), "ridge.cfit"), note="a first try")
-    >>> found = inspect_file(path)
-    >>> found.model, found.parameters["alpha"], found.fitted, found.note
-    ('Ridge', 0.5, False, 'a first try')
-    """
-
-    path: str
-    bytes: int
-    format: int
-    certifit: str
-    versions: dict[str, str]
-    model: str
-    parameters: dict[str, Any]
-    fitted: bool
-    n_features: int | None
-    features: list[str] | None
-    classes: list[Any] | None
-    certificate: dict[str, Any] | None
-    note: str
-    trusted: list[str]
-
-    def as_dict(self) -> dict[str, Any]:
-        """The fields as a plain dictionary, for JSON."""
-        return asdict(self)
-
-    def __str__(self) -> str:
-        parameters = ", ".join(f"{name}={value!r}" for name, value in self.parameters.items())
-        lines = [f"{self.model.rpartition('.')[2]}({parameters})"]
-        lines.append(f"{'fitted' if self.fitted else 'not fitted'}, format {self.format}, certifit {self.certifit}")
-        if self.n_features is not None:
-            names = f": {', '.join(self.features[:8])}" if self.features else ""
-            lines.append(
-                f"{self.n_features} features{names}{', …' if self.features and len(self.features) > 8 else ''}"
-            )
-        if self.classes is not None:
-            lines.append(f"classes: {', '.join(str(label) for label in self.classes)}")
-        if self.certificate is not None:
-            kind, gap = self.certificate["kind"], self.certificate["relative_gap"]
-            verdict = "certified" if self.certificate["certified"] else "not certified"
-            lines.append(verdict if kind == "none" else f"{verdict} ({kind}), relative gap {float(gap):.1e}")
-        if self.trusted:
-            lines.append(f"needs trusted=[{', '.join(self.trusted)}]")
-        return "\n".join([*lines, *([self.note] if self.note else [])])
 
 
 def save(model: Any, path: str | os.PathLike[str], *, note: str = "", trusted: Iterable[Any] = ()) -> Path:
@@ -158,7 +72,7 @@ def save(model: Any, path: str | os.PathLike[str], *, note: str = "", trusted: I
     root = encoder.encode(model)
     state = json.dumps({"root": root, "objects": encoder.entries}, separators=(",", ":"), allow_nan=False)
     manifest = {
-        **_description(model),
+        **description(model),
         "certifit": certifit.__version__,
         "versions": _versions(),
         "note": note,
@@ -169,7 +83,7 @@ def save(model: Any, path: str | os.PathLike[str], *, note: str = "", trusted: I
     return path
 
 
-def load(path: str | os.PathLike[str], *, trusted: Iterable[Any] = ()) -> Any:
+def load(path: str | os.PathLike[str], *, trusted: Iterable[Any] = (), max_bytes: int = MOST_BYTES) -> Any:
     """Open a model that `save` has written. Nothing in the file is executed.
 
     Parameters
@@ -179,6 +93,9 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[Any] = ()) -> Any:
     trusted : iterable of classes and functions, optional
         Classes and functions that are not Certifit's and may occur in the file. Their instances get their
         attributes directly; what their methods do with them is up to you.
+    max_bytes : int, default=4 GiB
+        Files that would take more memory are refused before anything of them is read: a small file can claim to be
+        large. Raise it for a model of yours that is.
 
     Returns
     -------
@@ -188,8 +105,8 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[Any] = ()) -> Any:
     Raises
     ------
     ModelFileError
-        If the file is damaged, was altered, is of a newer format or no model file, or needs a class that is not
-        trusted.
+        If the file is damaged, was altered, is of a newer format, too large or no model file, or needs a class that
+        is not trusted. Whatever a file holds, no other error comes of it.
 
     Examples
     --------
@@ -202,7 +119,7 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[Any] = ()) -> Any:
     """
     path = _checked_path(path)
     allowed = _checked_trusted(trusted)
-    manifest, members = read_archive(path)
+    manifest, members = read_archive(path, _checked_bytes(max_bytes))
     missing = sorted(set(_list_of_text(manifest, "trusted")) - {qualified_name(thing) for thing in allowed})
     if missing:
         raise ModelFileError(
@@ -211,24 +128,26 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[Any] = ()) -> Any:
         )
     _warn_of_other_scikit_learn(manifest, path)
     try:
-        table = json.loads(members[STATE])
+        table = parsed(members[STATE], max_bytes)
         return Decoder(table["objects"], members, allowed, manifest["format"]).decode(table["root"])
     except ModelFileError as error:
         raise ModelFileError(f"{str(path)!r}: {error}") from error
-    except (ArithmeticError, AttributeError, ImportError, LookupError, RecursionError, TypeError, ValueError) as error:
+    except Exception as error:  # the digests are right, so that somebody wrote the file so
         raise ModelFileError(
-            f"{str(path)!r} is not as certifit.save writes files: {error}. It may come from another version or have been "
-            "altered; save the model anew."
+            f"{str(path)!r} is not as certifit.save writes files: {str(error) or type(error).__name__:.300}. It may come "
+            "from another version or have been altered; save the model anew."
         ) from error
 
 
-def inspect_file(path: str | os.PathLike[str]) -> ModelFile:
+def inspect_file(path: str | os.PathLike[str], *, max_bytes: int = MOST_BYTES) -> ModelFile:
     """What a model file says about itself, without building the model; its digests are checked.
 
     Parameters
     ----------
     path : str or path
         The file.
+    max_bytes : int, default=4 GiB
+        As in `load`.
 
     Returns
     -------
@@ -245,54 +164,12 @@ def inspect_file(path: str | os.PathLike[str]) -> ModelFile:
     not fitted, format 2, certifit ...
     """
     path = _checked_path(path)
-    manifest, _ = read_archive(path)
-    names = [name for name in ModelFile.__dataclass_fields__ if name not in ("path", "bytes")]
-    absent = [name for name in names if name not in manifest]
-    if absent:
-        raise ModelFileError(f"{str(path)!r} is not as certifit.save writes files: its manifest has no {absent[0]!r}.")
-    manifest["model"] = shown_name(str(manifest["model"]), manifest["format"])
-    return ModelFile(path=str(path), bytes=path.stat().st_size, **{name: manifest[name] for name in names})
-
-
-def _description(model: Any) -> dict[str, Any]:
-    """What the manifest tells about a model."""
-    attributes = getattr(model, "__dict__", {})
-    certificate = getattr(model, "certificate_", None)
-    names, width = attributes.get("feature_names_in_"), attributes.get("n_features_in_")
-    classes = attributes.get("classes_", attributes.get("classes"))
-    if isinstance(model, BaseEstimator):
-        parameters = {name: _shown(value) for name, value in model.get_params(deep=False).items()}
-        fitted = any(name.endswith("_") and not name.startswith("_") for name in attributes)
-    else:
-        parameters, fitted = {name: value for name, value in attributes.items() if is_plain(value)}, bool(attributes)
-    return {
-        "model": known_name(type(model)) or qualified_name(type(model)),
-        "parameters": parameters,
-        "fitted": fitted,
-        "n_features": int(width) if isinstance(width, (int, np.integer)) else None,
-        "features": [str(name) for name in names] if isinstance(names, np.ndarray) else None,
-        "classes": (
-            [_shown(label) for label in np.asarray(classes).tolist()]
-            if isinstance(classes, (np.ndarray, list, tuple)) and len(classes)
-            else None
-        ),
-        "certificate": (
-            {name: _shown(value) for name, value in certificate.as_dict().items()}
-            if isinstance(certificate, Certificate)
-            else None
-        ),
-    }
-
-
-def _shown(value: Any) -> Any:
-    """A value for people: itself if JSON has it, else a short text that is the same in every run."""
-    if is_plain(value):
-        return value
-    if isinstance(value, np.ndarray):
-        return f"array of shape {value.shape}, {value.dtype}"
-    if (vars(type(value)).get("__repr__") is None and " at 0x" in repr(value)) or callable(value):
-        return qualified_name(value if callable(value) and hasattr(value, "__qualname__") else type(value))
-    return f"{value!r:.200}"
+    manifest, _ = read_archive(path, _checked_bytes(max_bytes))
+    wrong = manifest_problem(manifest)
+    if wrong is not None:
+        raise ModelFileError(f"{str(path)!r} is not as certifit.save writes files: {wrong}.")
+    manifest["model"] = shown_name(manifest["model"], manifest["format"])
+    return ModelFile(path=str(path), bytes=path.stat().st_size, **{name: manifest[name] for name in FIELDS})
 
 
 def _versions() -> dict[str, str]:
@@ -327,6 +204,10 @@ def _checked_path(path: Any) -> Path:
     if not isinstance(path, (str, os.PathLike)):
         raise TypeError(f"path must be text or a path; got {path!r:.60} of type {type(path).__name__}.")
     return Path(path)
+
+
+def _checked_bytes(most: Any) -> int:
+    return int(check_real("max_bytes", most, low=1, integer=True))
 
 
 def _checked_trusted(trusted: Iterable[Any]) -> list[Any]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import datetime
 import enum
-import io
 import math
 import struct
 import types
@@ -24,10 +23,11 @@ from certifit._types import Array
 from certifit.persistence.classes import attribute_problem, known_class, qualified_name
 from certifit.persistence.encoding import BITS, MOST_LISTS, PLAIN_TYPES, is_plain
 from certifit.persistence.errors import ModelFileError
+from certifit.persistence.limits import MOST_BITS, MOST_DIMENSIONS, MOST_KEY, MOST_KEY_INT, check_seed, weights
+from certifit.persistence.npy import read_npy
 
 __all__ = ["Decoder"]
 
-MOST_DIMENSIONS = 32
 MOST_POOL = 1024
 """Words of the pool of a seed."""
 _TIMES: dict[str, Any] = {"datetime": datetime.datetime, "date": datetime.date, "time": datetime.time}
@@ -57,9 +57,11 @@ class Decoder:
         self._built: dict[int, Any] = {}
         self._open: set[int] = set()
         self._later: list[Callable[[], None]] = []
+        self._weights: dict[int, int] = {}
 
     def decode(self, root: Any) -> Any:
         """The root with all that hangs on it."""
+        self._weights = weights(self._entries, root)
         value = self._value(root)
         while self._later:
             self._later.pop()()
@@ -69,7 +71,7 @@ class Decoder:
         if is_plain(value):
             return value
         if not isinstance(value, dict) or set(value) != {"ref"} or type(value["ref"]) is not int:
-            raise ValueError(f"{value!r:.60} is not a value")
+            raise ValueError(f"a {type(value).__name__} stands where a value should")
         number = value["ref"]
         if number in self._built:
             return self._built[number]
@@ -92,6 +94,8 @@ class Decoder:
     # Numbers, text, times
 
     def _build_int(self, entry: dict[str, Any]) -> int:
+        if len(entry["hex"]) > MOST_BITS // 4 + 3:
+            raise ValueError(f"an integer has {len(entry['hex'])} digits")
         return int(entry["hex"], 16)
 
     def _build_float(self, entry: dict[str, Any]) -> float:
@@ -121,13 +125,19 @@ class Decoder:
 
         def fill() -> None:
             for key, value in entry["pairs"]:
-                made[_checked_key(self._value(key))] = self._value(value)
+                made[self._key(key)] = self._value(value)
 
         self._later.append(fill)
         return made
 
     def _build_set(self, entry: dict[str, Any]) -> set[Any]:
-        return {_checked_key(item) for item in self._values(entry)}
+        return {self._key(item) for item in entry["items"]}
+
+    def _key(self, value: Any) -> Any:
+        """A key or a member of a set: light, and made of what hashes by itself."""
+        if isinstance(value, dict) and self._weights.get(value.get("ref", -1), 0) > MOST_KEY:
+            raise ValueError(f"a key has more than {MOST_KEY} parts")
+        return _checked_key(self._value(value))
 
     def _build_frozenset(self, entry: dict[str, Any]) -> frozenset[Any]:
         return frozenset(self._build_set(entry))
@@ -147,7 +157,7 @@ class Decoder:
 
     def _build_array(self, entry: dict[str, Any]) -> Array:
         if "member" in entry:
-            return _read_npy(self._members[entry["member"]])
+            return _filled(*read_npy(self._members[entry["member"]]))
         return _array(base64.b64decode(entry["data"], validate=True), entry["dtype"], entry["shape"], entry["order"])
 
     def _build_objects(self, entry: dict[str, Any]) -> Array:
@@ -179,8 +189,9 @@ class Decoder:
         parts = {name: self._value(part) for name, part in entry["parts"].items()}
         while self._later:  # the entropy may be a list: it has to be full before it is read
             self._later.pop()()
-        if not 4 <= parts["pool_size"] <= MOST_POOL:
-            raise ValueError(f"a seed has a pool of {parts['pool_size']}")
+        if type(parts["pool_size"]) is not int or not 4 <= parts["pool_size"] <= MOST_POOL:
+            raise ValueError(f"a seed has a pool of {parts['pool_size']!r:.60}")
+        check_seed(parts["entropy"], parts["spawn_key"])
         return np.random.SeedSequence(**parts)
 
     def _build_bit_generator(self, entry: dict[str, Any]) -> Any:
@@ -190,6 +201,8 @@ class Decoder:
         while self._later:
             self._later.pop()()
         _check_bits(state, entry["name"])
+        if seed is not None and not isinstance(seed, np.random.SeedSequence):
+            raise ValueError(f"a bit generator has a {type(seed).__name__} as its seed")
         made = getattr(np.random, entry["name"])(0 if seed is None else seed)
         made.state = state
         return made
@@ -305,19 +318,21 @@ def _checked_key(key: Any) -> Any:
             _checked_key(part)
         elif not isinstance(part, _KEYS):
             raise ValueError(f"a key is of type {type(part).__name__}")
+        elif type(part) is int and abs(part) > MOST_KEY_INT:
+            raise ValueError("a key is an integer beyond 64 bits")  # any number of those have the same hash
     return key
 
 
 def _shape(shape: Any) -> tuple[int, ...]:
     if not isinstance(shape, list) or len(shape) > MOST_DIMENSIONS or not all(type(n) is int and n >= 0 for n in shape):
-        raise ValueError(f"{shape!r:.60} is not a shape")
+        raise ValueError("a shape is not one")
     return tuple(shape)
 
 
 def _dtype(name: Any, kinds: str) -> Any:
     dtype = np.dtype(name) if isinstance(name, str) and len(name) < 40 else None
     if dtype is None or dtype.str != name or dtype.kind not in kinds or dtype.names is not None:
-        raise ValueError(f"{name!r:.60} is not a dtype of numbers or text")
+        raise ValueError(f"{name!s:.60} is not a dtype of numbers or text")
     return dtype
 
 
@@ -334,18 +349,3 @@ def _filled(data: bytes | memoryview, dtype: Any, shape: tuple[int, ...], order:
         flat = made.reshape(-1, order=order)
         flat[:] = np.frombuffer(data, dtype=dtype)
     return made
-
-
-def _read_npy(data: bytes) -> Array:
-    buffer = io.BytesIO(data)
-    version = np.lib.format.read_magic(buffer)
-    readers: dict[tuple[int, int], Callable[[Any], Any]] = {
-        (1, 0): np.lib.format.read_array_header_1_0,
-        (2, 0): np.lib.format.read_array_header_2_0,
-    }
-    if version not in readers:
-        raise ValueError(f"an array has version {version} of the npy format")
-    shape, fortran, dtype = readers[version](buffer)
-    if dtype.hasobject or dtype.kind not in "biufcSUVMm":
-        raise ValueError(f"an array has dtype {dtype}")
-    return _filled(memoryview(data)[buffer.tell() :], dtype, _shape(list(shape)), "F" if fortran else "C")

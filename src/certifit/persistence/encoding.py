@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import datetime
 import enum
-import io
 import math
 import struct
 import types
@@ -23,6 +22,8 @@ import scipy.sparse as sp
 from certifit._types import Array
 from certifit.persistence.classes import attribute_problem, known_name, qualified_name, state_of
 from certifit.persistence.container import ARRAY
+from certifit.persistence.limits import MOST_BITS, MOST_KEY, MOST_KEY_INT, check_seed, weights
+from certifit.persistence.npy import can_write, write_npy
 
 __all__ = ["BITS", "MOST_LISTS", "PLAIN_TYPES", "SMALL", "Encoder", "is_plain"]
 
@@ -66,7 +67,7 @@ class Encoder:
         self._alive: list[Any] = []  # an object that is gone could lend its id to another one
         self._queue: deque[tuple[int, Any, str]] = deque()
         self._kinds: dict[type, Callable[[Any, str], dict[str, Any]]] = {
-            int: lambda x, _: {"kind": "int", "hex": hex(x)},
+            int: self._int,
             float: lambda x, _: {"kind": "float", "bits": struct.pack(">d", x).hex()},
             bytes: lambda x, _: {"kind": "bytes", "data": _text(x)},
             list: self._items("list"),
@@ -97,6 +98,10 @@ class Encoder:
         while self._queue:
             number, thing, path = self._queue.popleft()
             self.entries[number] = self._entry(thing, path)
+        try:
+            weights(self.entries, value)
+        except ValueError as error:
+            raise TypeError(f"{type(root).__name__} cannot be saved: {error}.") from error
         return value
 
     def _value(self, thing: Any, path: str) -> Any:
@@ -132,15 +137,20 @@ class Encoder:
             return self._sparse(thing, path)
         return self._instance(thing, path)
 
+    def _int(self, thing: int, path: str) -> dict[str, Any]:
+        if thing.bit_length() > MOST_BITS:
+            raise TypeError(f"{path} cannot be saved: it is an integer of more than {MOST_BITS} bits.")
+        return {"kind": "int", "hex": hex(thing)}
+
     def _items(self, kind: str) -> Callable[[Any, str], dict[str, Any]]:
         return lambda things, path: {"kind": kind, "items": self._values(things, path)}
 
     def _unordered(self, kind: str) -> Callable[[Any, str], dict[str, Any]]:
         def encode(things: Any, path: str) -> dict[str, Any]:
             # The order of a set differs from run to run; the bytes of a file must not.
-            ordered = sorted(things, key=lambda item: (type(item).__name__, repr(item)))
-            for item in ordered:
+            for item in things:
                 _check_key(item, path)
+            ordered = sorted(things, key=lambda item: (type(item).__name__, repr(item)))
             return {"kind": kind, "items": self._values(ordered, path)}
 
         return encode
@@ -161,7 +171,7 @@ class Encoder:
     def _array(self, thing: Array, path: str) -> dict[str, Any]:
         if thing.dtype.kind == "O":
             return {"kind": "objects", "shape": list(thing.shape), "items": self._values(thing.ravel().tolist(), path)}
-        if thing.dtype.hasobject or thing.dtype.str[0] not in "<>|" or thing.dtype.kind not in "biufcSUVMm":
+        if not can_write(thing.dtype):
             raise _unknown(thing, path, f"convert the array of dtype {thing.dtype} to numbers or text")
         array = np.asarray(thing)
         order: Any = "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
@@ -174,9 +184,7 @@ class Encoder:
                 "data": _text(array.tobytes(order=order)),
             }
         name = ARRAY.format(len(self.members))
-        buffer = io.BytesIO()
-        np.lib.format.write_array(buffer, array, allow_pickle=False)
-        self.members[name] = buffer.getvalue()
+        self.members[name] = write_npy(array)
         return {"kind": "array", "member": name}
 
     def _scalar(self, thing: Any, path: str) -> dict[str, Any]:
@@ -211,6 +219,10 @@ class Encoder:
 
     def _seed(self, thing: Any, path: str) -> dict[str, Any]:
         parts = {name: getattr(thing, name) for name in ("entropy", "spawn_key", "pool_size", "n_children_spawned")}
+        try:
+            check_seed(parts["entropy"], parts["spawn_key"])
+        except ValueError as error:
+            raise TypeError(f"{path} cannot be saved: {error}. Use a shorter one.") from error
         return {"kind": "seed", "parts": {name: self._value(part, path) for name, part in parts.items()}}
 
     def _sparse(self, thing: Any, path: str) -> dict[str, Any]:
@@ -263,10 +275,15 @@ def _text(data: bytes) -> str:
 
 def _check_key(key: Any, path: str) -> None:
     """Keys and members of sets are rebuilt before their container, and their hash must not be user code."""
-    parts = key if type(key) in (tuple, frozenset) else (key,)
-    for part in parts:
+    parts, met = [key], 0
+    while parts:
+        part, met = parts.pop(), met + 1
+        if met > MOST_KEY // 3:  # an entry of the table has about three values besides what it refers to
+            raise TypeError(f"{path} cannot be saved: it has a key of more than {MOST_KEY // 3} parts.")
         if type(part) in (tuple, frozenset):
-            _check_key(part, path)
+            parts.extend(part)
+        elif type(part) is int and abs(part) > MOST_KEY_INT:
+            raise TypeError(f"{path} cannot be saved: it has a key that is an integer beyond 64 bits.")
         elif not (is_plain(part) or type(part) in (int, float, bytes, *_TIMES) or isinstance(part, np.generic)):
             raise TypeError(
                 f"{path} cannot be saved: it has a key of type {qualified_name(type(part))}. Keys of dictionaries and "

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from certifit.printable import printable
+
 __all__ = ["ModelFileError"]
 
 
@@ -21,3 +23,6 @@ class ModelFileError(ValueError):
     ...     print("not a Certifit model file" in str(error))
     True
     """
+
+    def __init__(self, message: object) -> None:
+        super().__init__(printable(message))  # it may cite what the file holds

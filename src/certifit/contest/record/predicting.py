@@ -12,6 +12,7 @@ from typing import Any
 from certifit.contest.record import RUN_FORMAT
 from certifit.contest.record.model import Blend, Chain, TableModel
 from certifit.persistence import ModelFileError, inspect_file, load
+from certifit.printable import brief
 
 __all__ = ["Predictions", "export_onnx", "inspect_model", "load_table_model", "predict_file", "read_run"]
 
@@ -69,10 +70,16 @@ def inspect_model(path: Path) -> dict[str, Any]:
     """What is in a model file, as plain data."""
     manifest = asdict(inspect_file(path))
     model = load(path)
-    found: dict[str, Any] = {"file": str(path), "class": type(model).__name__, "manifest": manifest}
+    try:
+        return {"file": str(path), "class": type(model).__name__, "manifest": manifest, **_described(model)}
+    except Exception as error:  # every part was fit to be loaded, and yet they do not make a model
+        raise ModelFileError(f"{path} holds parts that do not fit together ({error}): save the model anew.") from error
+
+
+def _described(model: Any) -> dict[str, Any]:
     if isinstance(model, TableModel):
         certificate = model.certificate_
-        found |= {
+        return {
             "entrant": model.label,
             "task": model.schema.task.kind,
             "target": model.schema.target,
@@ -83,18 +90,13 @@ def inspect_model(path: Path) -> dict[str, Any]:
             "certificate": None if certificate is None else str(certificate),
             "columns": [{"name": c.name, "kind": c.kind} for c in model.schema.columns if c.role == "feature"],
         }
-    else:
-        certificate = getattr(model, "certificate_", None)
-        found |= {
-            "model": " ".join(repr(model).split()),
-            "certificate": None if certificate is None else str(certificate),
-        }
-    return found
+    certificate = getattr(model, "certificate_", None)
+    return {"model": brief(model), "certificate": None if certificate is None else str(certificate)}
 
 
 def _core(core: Chain | Blend) -> str:
     if isinstance(core, Chain):
-        return " ".join(repr(core.estimator).split())
+        return brief(core.estimator)
     return " + ".join(f"{weight:.2f} × {_core(core.members[name])}" for name, weight in core.weights.items())
 
 
