@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "chain/online.hpp"
+#include "chain/margin.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -284,41 +284,48 @@ nb::tuple run_descent(const PySequences& data, const PyShape& shape, Ints y, Vec
     return nb::make_tuple(loss, state.scale, state.t);
 }
 
+// Keeps the arrays it points into.
 struct PyMargin {
     Margin view;
     nb::object owners;
 };
 
-PyMargin margin_of(const PySequences& data, const PyShape& shape, Vector<double> w, Table<double> mu, Table<double> pairs,
-                   std::optional<Table<double>> edge_pairs, Reals p, Table<const double> cost, Vector<const std::uint8_t> fixed, double alpha) {
+PyMargin margin_of(const PySequences& data, const PyShape& shape, Ints y, Vector<double> w, Reals p, Table<const double> cost,
+                   Vector<const std::uint8_t> fixed, double alpha) {
     expect_match(data, shape, 1);
     expect_rows(data);
+    expect_labels(y, data, shape);
     const Index K = shape.view.labels;
     if (shape.view.unary.first || shape.view.edge.first) refuse("the margin needs a weight for every label");
     expect_length(w, shape.view.size(), "w");
     expect_weights(p, data.view.n);
     expect_fixed(fixed, shape.view);
-    const auto expect = [](const auto& table, Index rows, Index columns, const char* name) {
-        if (static_cast<Index>(table.shape(0)) != rows || static_cast<Index>(table.shape(1)) != columns) refuse(std::string(name) + " has the wrong shape");
-    };
-    expect(mu, data.positions, K, "mu"), expect(pairs, data.view.n, K * K, "pairs"), expect(cost, K, K, "cost");
-    if (data.view.edge && !edge_pairs) refuse("edge features need edge_pairs");
-    if (edge_pairs) expect(*edge_pairs, data.positions, K * K, "edge_pairs");
+    if (static_cast<Index>(cost.shape(0)) != K || static_cast<Index>(cost.shape(1)) != K) refuse("cost has the wrong shape");
     if (!(alpha > 0.0)) refuse("alpha must be positive");
-    return {{w.data(), mu.data(), pairs.data(), edge_pairs ? edge_pairs->data() : nullptr, p.data(), cost.data(), fixed.data(), alpha},
-            nb::make_tuple(w, mu, pairs, edge_pairs, p, cost, fixed)};
+    return {Margin(w.data(), p.data(), cost.data(), fixed.data(), alpha, data.view, y.data()), nb::make_tuple(w, p, cost, fixed)};
+}
+
+void expect_same(const PySequences& data, const PyShape& shape, const Ints& y, const PyMargin& state) {
+    expect_match(data, shape, 1);
+    expect_labels(y, data, shape);
+    if (static_cast<Index>(state.view.mixtures.size()) != data.view.n) refuse("the margin was made for other sequences");
 }
 
 void run_frank_wolfe(const PySequences& data, const PyShape& shape, Ints y, Vector<const std::uint32_t> order, PyMargin& state) {
-    expect_labels(y, data, shape);
+    expect_same(data, shape, y, state);
     expect_order(order, data);
     guarded([&] { frank_wolfe_epoch(data.view, shape.view, y.data(), order.data(), static_cast<Index>(order.size()), state.view); });
 }
 
-double run_margin_loss(const PySequences& data, const PyShape& shape, Ints y, const PyMargin& state, int threads) {
-    expect_match(data, shape, threads);
-    expect_labels(y, data, shape);
-    return guarded([&] { return margin_loss(data.view, shape.view, y.data(), state.view, threads); });
+// Rebuilds w from the mixtures; the mean loss there and the mean cost of the mixtures.
+nb::tuple run_margin_values(const PySequences& data, const PyShape& shape, Ints y, PyMargin& state, int threads) {
+    expect_same(data, shape, y, state);
+    if (threads < 1) refuse("threads must be at least 1");
+    const double loss = guarded([&] {
+        rebuild(data.view, shape.view, y.data(), state.view);
+        return margin_loss(data.view, shape.view, y.data(), state.view, threads);
+    });
+    return nb::make_tuple(loss, state.view.mean_cost());
 }
 
 }  // namespace
@@ -347,8 +354,8 @@ NB_MODULE(chain, m) {
           "fixed"_a.noconvert(), "visits"_a);
     m.def("descent", &run_descent, "data"_a, "shape"_a, "y"_a.noconvert(), "order"_a.noconvert(), "v"_a.noconvert(), "fixed"_a.noconvert(),
           "scale"_a, "alpha"_a, "t0"_a, "t"_a);
-    m.def("margin", &margin_of, "data"_a, "shape"_a, "w"_a.noconvert(), "mu"_a.noconvert(), "pairs"_a.noconvert(), "edge_pairs"_a.noconvert(),
-          "p"_a.noconvert(), "cost"_a.noconvert(), "fixed"_a.noconvert(), "alpha"_a);
+    m.def("margin", &margin_of, "data"_a, "shape"_a, "y"_a.noconvert(), "w"_a.noconvert(), "p"_a.noconvert(), "cost"_a.noconvert(),
+          "fixed"_a.noconvert(), "alpha"_a);
     m.def("frank_wolfe", &run_frank_wolfe, "data"_a, "shape"_a, "y"_a.noconvert(), "order"_a.noconvert(), "state"_a);
-    m.def("margin_loss", &run_margin_loss, "data"_a, "shape"_a, "y"_a.noconvert(), "state"_a, "threads"_a);
+    m.def("margin_values", &run_margin_values, "data"_a, "shape"_a, "y"_a.noconvert(), "state"_a, "threads"_a);
 }

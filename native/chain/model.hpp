@@ -172,6 +172,19 @@ CERTIFIT_CLONES [[maybe_unused]] static void gather_rows(const Rows& rows, const
             gather(at, w, rows.feature[e], rows.value ? scale * rows.value[e] : scale, u);
 }
 
+// Which positions of sequence i have a child.
+inline void mark_children(const Sequences& data, Index i, Work& work) {
+    const Index T = data.length(i);
+    const std::int64_t from = data.offset[i];
+    work.has_child.assign(T, data.parent ? 0 : 1);
+    if (!data.parent) {
+        work.has_child[T - 1] = 0;
+        return;
+    }
+    for (Index t = 0; t < T; ++t)
+        if (data.parent[from + t] >= 0) work.has_child[data.parent[from + t]] = 1;
+}
+
 // Unary and own transition scores of sequence i.
 inline void score_sequence(const Sequences& data, const Shape& shape, const double* w, double scale, const Transitions& trans, Index i,
                            Work& work) {
@@ -183,11 +196,7 @@ inline void score_sequence(const Sequences& data, const Shape& shape, const doub
         for (Index t = 0; t < T; ++t) std::copy_n(data.given + (from + t) * K, K, work.u(t));
     else
         gather_rows(data.unary, shape.unary, part.unary, scale, from, T, width, work.unary.data());
-    work.has_child.assign(T, data.parent ? 0 : 1);
-    if (data.parent)
-        for (Index t = 0; t < T; ++t)
-            if (data.parent[from + t] >= 0) work.has_child[data.parent[from + t]] = 1;
-    if (!data.parent) work.has_child[T - 1] = 0;
+    mark_children(data, i, work);
     for (Index t = 0; t < T; ++t) {
         const bool root = data.parent ? data.parent[from + t] < 0 : t == 0;
         double* u = work.u(t);

@@ -64,6 +64,9 @@ from certifit.models.sgd.model import SGDClassifier as SGDClassifier
 from certifit.models.sgd.model import SGDRegressor as SGDRegressor
 from certifit.models.structured.crf import LinearChainCRF as LinearChainCRF
 from certifit.models.structured.crf import TreeCRF as TreeCRF
+from certifit.models.structured.hmm import HMM as HMM
+from certifit.models.structured.perceptron import StructuredPerceptron as StructuredPerceptron
+from certifit.models.structured.svm import StructuredSVM as StructuredSVM
 from certifit.models.tree.cv import DecisionTreeClassifierCV as DecisionTreeClassifierCV
 from certifit.models.tree.cv import DecisionTreeRegressorCV as DecisionTreeRegressorCV
 from certifit.models.tree.model import DecisionTreeClassifier as DecisionTreeClassifier

@@ -33,7 +33,7 @@ from certifit.parameters import (
 )
 from certifit.progress import progress
 
-__all__ = ["MulticlassSVC"]
+__all__ = ["MulticlassSVC", "check_delta", "constant_objective"]
 
 SMALL = 1 << 13  # n·d·K up to which the passes run until nothing moves any more
 
@@ -105,9 +105,9 @@ class MulticlassSVC(Declared, LinearClassifier):
         alpha, tol, max_iter = float(self.alpha), float(self.tol), int(self.max_iter)
         seed = draw_seed(self.random_state)
         X, codes, weight, self.classes_ = check_labels(self, X, y, sample_weight, self.class_weight)
-        delta = _check_delta(self.delta, self.classes_)
+        delta = check_delta(self.delta, self.classes_)
         p = weight / weight.sum()
-        scale = _constant_objective(codes, p, delta, bool(self.fit_intercept))
+        scale = constant_objective(codes, p, delta, bool(self.fit_intercept))
         # One power of two for all columns keeps the shape of the penalty: alpha changes by its square.
         size = float(abs(X).max())
         unit = 2.0 ** np.round(np.log2(size)) if size > 0 and not 1e-20 < size < 1e20 else 1.0
@@ -179,7 +179,7 @@ class MulticlassSVC(Declared, LinearClassifier):
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
 
-def _check_delta(delta: Any, classes: Array) -> Array:
+def check_delta(delta: Any, classes: Array) -> Array:
     """The table of costs, checked."""
     K = classes.shape[0]
     if delta is None:
@@ -211,7 +211,7 @@ def _objective(X: Any, codes: Array, p: Array, delta: Array, alpha: float, coef:
     return float(p @ loss) + 0.5 * alpha * float(np.sum(coef * coef))
 
 
-def _constant_objective(codes: Array, p: Array, delta: Array, fit_intercept: bool) -> float:
+def constant_objective(codes: Array, p: Array, delta: Array, fit_intercept: bool) -> float:
     """The least mean loss of a constant model, the unit of relative gaps: a linear program in the K intercepts."""
     K = delta.shape[0]
     share = np.bincount(codes, weights=p, minlength=K)

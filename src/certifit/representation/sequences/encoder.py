@@ -25,7 +25,7 @@ from certifit.names import stored
 from certifit.representation.sequences.positions import Positions, SparseRows
 from certifit.representation.sequences.templates import TAGGING, TemplateFeatures, merged
 
-__all__ = ["Bags", "Ids", "Rows", "SequenceEncoder", "read_lengths"]
+__all__ = ["Bags", "Ids", "Rows", "SequenceEncoder", "read_lengths", "sequence_parts"]
 
 
 @stored("FeatureBags")
@@ -219,7 +219,7 @@ class SequenceEncoder:
 
     def fit(self, X: Any, lengths: Any = None) -> Positions:
         """Learn the features and encode the sequences."""
-        sequences, offset = _parts(X, lengths)
+        sequences, offset = sequence_parts(X, lengths)
         self.kind = _kind(sequences, self.features)
         if self.kind in ("ids", "matrix") and self.features is not None:
             raise ValueError(
@@ -232,7 +232,7 @@ class SequenceEncoder:
 
     def transform(self, X: Any, lengths: Any = None) -> Positions:
         """Encode sequences of the same kind."""
-        sequences, offset = _parts(X, lengths)
+        sequences, offset = sequence_parts(X, lengths)
         kind = _kind(sequences, self.features)
         if kind != self.kind:
             raise ValueError(f"X holds {_WORDS[kind]}, but the model was fitted on {_WORDS[self.kind]}.")
@@ -322,7 +322,7 @@ def read_lengths(lengths: Any, total: int) -> Array:
     return np.concatenate([[0], np.cumsum(whole)]).astype(np.int64)
 
 
-def _parts(X: Any, lengths: Any) -> tuple[list[Any], Array]:
+def sequence_parts(X: Any, lengths: Any) -> tuple[list[Any], Array]:
     """The sequences and their offsets."""
     if lengths is not None:
         flat: Any = X if is_sparse(X) else np.asarray(X)
