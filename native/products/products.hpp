@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 #include <vector>
 
@@ -342,8 +343,9 @@ class WeightedGram {
 template <class T>
 [[gnu::always_inline]] inline std::uint64_t code_of(T x, Index j) {
     const double value = static_cast<double>(x);
-    // Zeros of both signs count nothing, as they do in a sparse matrix.
-    return value == 0.0 ? 0 : mixed(std::bit_cast<std::uint64_t>(value), static_cast<std::uint64_t>(j) + 1);
+    // Zeros of both signs count nothing, as they do in a sparse matrix, and missing values are alike whatever their bits.
+    const double known = value == value ? value : std::numeric_limits<double>::quiet_NaN();
+    return value == 0.0 ? 0 : mixed(std::bit_cast<std::uint64_t>(known), static_cast<std::uint64_t>(j) + 1);
 }
 
 #define CERTIFIT_CODES(T)                                                                                              \

@@ -162,13 +162,6 @@ Table encode(Fortran<T> X, Vector<double> weight, Vector<std::uint8_t> categoric
     return out;
 }
 
-template <class T>
-nb::object order_by_content(Fortran<T> X, Vector<double> y) {
-    expect(y.size(), X.shape(0), "y");
-    if (X.shape(0) > 0x7fffffffu) refuse("X has too many rows");
-    return array(without_gil([&] { return content_order(X.data(), y.data(), static_cast<Row>(X.shape(0)), X.shape(1)); }));
-}
-
 // ---- growing ------------------------------------------------------------------------------------------------------------
 
 Criterion criterion_named(const std::string& name) {
@@ -568,7 +561,6 @@ template <class T>
 void define(nb::module_& m) {
     m.def("encode", &encode<T>, "X"_a.noconvert(), "weight"_a.noconvert(), "categorical"_a.noconvert(), "max_bins"_a, "presort"_a,
           "threads"_a);
-    m.def("content_order", &order_by_content<T>, "X"_a.noconvert(), "y"_a.noconvert());
     m.def("predict", &forest_predict<T>, "forest"_a, "values"_a.noconvert(), "X"_a.noconvert(), "threads"_a);
     m.def("apply", &forest_apply<T>, "forest"_a, "X"_a.noconvert(), "threads"_a);
     m.def("out_of_bag", &forest_out_of_bag<T>, "forest"_a, "values"_a.noconvert(), "X"_a.noconvert(), "bags"_a.noconvert(),

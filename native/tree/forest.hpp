@@ -17,24 +17,6 @@
 
 namespace certifit::tree {
 
-// Rows ordered by what they contain (a hash of their values and their target), so that draws do not depend on the order in which the rows
-// are given, and the copies of a row lie side by side: drawing a row of weight 2 and drawing one of two copies is the same draw.
-template <class T>
-std::vector<Row> content_order(const T* X, const double* y, Row n, std::size_t d) {
-    auto bits = [](double x) { return std::isnan(x) ? ~std::uint64_t{0} : std::bit_cast<std::uint64_t>(x + 0.0); };
-    std::vector<Keyed<std::uint64_t>> items(n), scratch(n);
-    for (Row i = 0; i < n; ++i) items[i] = {mixed(bits(y[i])), i};
-    for (std::size_t f = 0; f < d; ++f) {
-        const T* x = X + f * n;
-        const std::uint64_t salt = mixed(f + 1);
-        for (Row i = 0; i < n; ++i) items[i].key += mixed(bits(static_cast<double>(x[i])) ^ salt);
-    }
-    radix_sort(items, scratch);
-    std::vector<Row> order(n);
-    for (Row k = 0; k < n; ++k) order[k] = items[k].row;
-    return order;
-}
-
 // Draws rows with probabilities proportional to their weights: a uniform point falls into the stretch of one row.
 class Urn {
   public:

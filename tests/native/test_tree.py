@@ -132,19 +132,6 @@ def test_codes_group_neighbors_evenly() -> None:
         assert abs(np.mean(X[:, 0] <= cut) - 0.5) < 1 / bins + 0.01
 
 
-def test_content_order_ignores_the_order_of_rows() -> None:
-    rng = np.random.default_rng(4)
-    X, y = rng.integers(0, 3, size=(200, 2)).astype(float), rng.integers(0, 2, 200).astype(float)
-    X[0, 0] = -0.0
-    X[1, 1] = np.nan
-    shuffled = rng.permutation(200)
-    a = native.content_order(np.asfortranarray(X), y)
-    b = native.content_order(np.asfortranarray(X[shuffled]), y[shuffled])
-    np.testing.assert_array_equal(X[a], X[shuffled][b])
-    big = rng.normal(size=(4000, 3))
-    assert sorted(native.content_order(np.asfortranarray(big), big[:, 0].copy()).tolist()) == list(range(4000))
-
-
 def test_weakest_links_of_a_chain() -> None:
     left = np.array([1, 1, 3, 3, 4], dtype=np.int32)
     risk = np.array([1.0, 0.1, 0.6, 0.1, 0.2])

@@ -78,8 +78,9 @@ def row_codes(X: Matrix, y: Array) -> Array:
 
 
 def _bits(values: Array) -> Array:
-    # Adding 0.0 turns −0.0 into 0.0, so that equal numbers have equal bits.
-    return np.ascontiguousarray(np.asarray(values, dtype=np.float64) + 0.0).view(np.uint64)
+    # Adding 0.0 turns −0.0 into 0.0, so that equal numbers have equal bits; so have missing values.
+    numbers = np.asarray(values, dtype=np.float64) + 0.0
+    return np.ascontiguousarray(np.where(np.isnan(numbers), np.nan, numbers)).view(np.uint64)
 
 
 def _mixed(bits: Array, salt: Any) -> Array:

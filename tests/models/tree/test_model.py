@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -484,3 +485,27 @@ def test_class_weight_is_a_weight() -> None:
     # Leaves are measured in rows, not in class weights.
     small = DecisionTreeClassifier(class_weight={0: 0.1, 1: 0.1, 2: 10.0}, min_samples_leaf=10).fit(X, y)
     assert np.bincount(small.apply(X))[small._tree.is_leaf].min() >= 10
+
+
+def test_rules_in_the_words_of_the_reader():
+    X = pd.DataFrame({"color": ["red", "blue", "green", "red"] * 10, "size": np.arange(40.0)})
+    y = (X["color"] == "red").to_numpy().astype(int)
+    tree = DecisionTreeClassifier(categorical_features=["color"]).fit(X, y)
+    assert tree.categories_ == {0: ["blue", "green", "red"]}
+    assert "color in {blue, green}: 0" in tree.rules()
+    words = {"feature_names": ["Farbe", "Länge"], "class_names": ["nein", "ja"]}
+    text = tree.rules(**words, category_names={0: ["blau", "grün", "rot"]})
+    assert "Farbe in {blau, grün}: nein (20 rows, 100%)" in text
+    assert tree.rules(category_names={"color": ["b", "g", "r"]}) == tree.rules().replace("blue, green", "b, g").replace(
+        "red", "r"
+    )
+    for wrong, said in (
+        ({"feature_names": ["one"]}, "all 2 features"),
+        ({"class_names": ["a", "b", "c"]}, "all 2 classes"),
+        ({"category_names": {1: ["a"]}}, "not a categorical feature"),
+        ({"category_names": {0: ["a"]}}, "all 3 categories"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            tree.rules(**wrong)
+    with pytest.raises(ValueError, match="predicts numbers"):
+        DecisionTreeRegressor().fit(X[["size"]], y).rules(class_names=["a"])

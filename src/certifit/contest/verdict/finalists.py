@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -137,17 +136,16 @@ def _inside(standing: Standing, classes: tuple[str, ...]) -> dict[str, Any]:
 
 def rules_of(chain: Chain, classes: tuple[str, ...]) -> str:
     """The rules of a tree in the words of the table: names of columns, categories and classes instead of numbers."""
-    tree = copy.copy(chain.estimator)
-    if classes:
-        tree.classes_ = np.asarray(classes, dtype=object)[tree.classes_]
-    tree.feature_names_in_ = np.asarray(chain.names, dtype=object)
-    tree._categories = copy.copy(tree._categories)
-    labels = chain.encoder.code_labels()
-    tree._categories.levels = {
-        j: [labels[j][int(code)] for code in codes] if j in labels else codes
-        for j, codes in tree._categories.levels.items()
-    }
-    return str(tree.rules())
+    tree, labels = chain.estimator, chain.encoder.code_labels()
+    return str(
+        tree.rules(
+            feature_names=chain.names,
+            class_names=[classes[int(code)] for code in tree.classes_] if classes else None,
+            category_names={
+                j: [labels[j][int(code)] for code in codes] for j, codes in tree.categories_.items() if j in labels
+            },
+        )
+    )
 
 
 def importance(evidence: Evidence, predict: Callable[[Any], Array]) -> list[dict[str, Any]]:

@@ -133,9 +133,6 @@ class GradientBoostingRegressor(BoostedTrees):
     )
 
 
-BINARY_LOSSES = {name: cls for name, cls in LOSSES.items() if cls.task == "binary"}
-
-
 def _has_probabilities(model: Any) -> bool:
     loss = getattr(model, "_loss", None)
     if loss is None:
@@ -181,9 +178,10 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
     def _binary_loss(self) -> Loss:
         if isinstance(self.loss, Loss) and self.loss.task == "binary":
             return self.loss
-        if isinstance(self.loss, str) and self.loss in BINARY_LOSSES:
-            return BINARY_LOSSES[self.loss]()
-        names = ", ".join(repr(name) for name in BINARY_LOSSES)
+        binary = {name: cls for name, cls in LOSSES.items() if cls.task == "binary"}
+        if isinstance(self.loss, str) and self.loss in binary:
+            return binary[self.loss]()
+        names = ", ".join(map(repr, binary))
         raise ValueError(f"loss must be one of {names}, or a binary loss of certifit.losses; got {self.loss!r}.")
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:

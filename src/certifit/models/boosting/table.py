@@ -8,7 +8,7 @@ import numpy as np
 
 from certifit._types import Array
 from certifit.data.gate import _from_arrow as from_arrow
-from certifit.models.tree.columns import absent
+from certifit.data.missing import is_absent
 
 __all__ = ["encode", "learn_categories"]
 
@@ -39,7 +39,7 @@ def _is_text(series: Any) -> bool:
 def _values(series: Any) -> tuple[list[Any], dict[Any, str]]:
     """Values as given, and the label of each of the different ones that is not missing."""
     values = series.to_list()
-    return values, {value: str(value) for value in set(values) if not absent(value)}
+    return values, {value: str(value) for value in set(values) if not is_absent(value)}
 
 
 def learn_categories(X: Any) -> tuple[Any, dict[int, Array]]:

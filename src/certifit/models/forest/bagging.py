@@ -22,7 +22,7 @@ from certifit.certificate import Certificate
 from certifit.data.equal_rows import repetitions
 from certifit.data.gate import check_x, check_xy, like_input
 from certifit.evaluation.risk.risk import clopper_pearson
-from certifit.models.forest.base import amount, content_order
+from certifit.models.forest.base import amount, drawing_order
 from certifit.models.forest.parameters import BOOTSTRAP, DRAWS, OOB_SCORE, SHARE
 from certifit.models.tree.model import DecisionTreeClassifier, DecisionTreeRegressor
 from certifit.parameters import N_ESTIMATORS, N_JOBS, Declared, Either, Learner, Nothing, Parameter
@@ -84,7 +84,7 @@ class BaseBagging(Declared, MetaEstimatorMixin, CertifiedEstimator):
         rng = check_random_state(self.random_state)
         # Rows in the order of their content: draws depend neither on the order they are given in nor on how
         # copies are written.
-        order = content_order(X, y)
+        order = drawing_order(X, y)
         ends = np.cumsum(weight[order])
         self._counts, self.estimators_features_, fresh = [], [], []
         for _ in range(self.n_estimators):

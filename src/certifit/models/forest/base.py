@@ -11,10 +11,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 import certifit._native.tree as native
-from certifit._types import Array, Matrix, is_sparse
+from certifit._types import Array, Matrix
 from certifit.base import CertifiedEstimator
 from certifit.certificate import Certificate
-from certifit.data.equal_rows import repetitions
+from certifit.data.equal_rows import repetitions, row_codes
 from certifit.models.forest.parameters import BOOTSTRAP, SHARE
 from certifit.models.tree.growing import Categories, TreeArrays, importances
 from certifit.models.tree.rows import Rows
@@ -23,7 +23,7 @@ from certifit.parameters import WARM_START, Choice, Declared, Either, Fitted, In
 from certifit.progress import Progress
 from certifit.threads import n_threads
 
-__all__ = ["ADDING", "DRAWN", "MAX_BINS", "MAX_SAMPLES", "SPLITTER", "BaseForest", "amount", "content_order"]
+__all__ = ["ADDING", "DRAWN", "MAX_BINS", "MAX_SAMPLES", "SPLITTER", "BaseForest", "amount", "drawing_order"]
 
 HISTOGRAM_ROWS = 2_000
 """From this many rows on, splitter="auto" groups the values of a feature into bins."""
@@ -101,7 +101,7 @@ class BaseForest(Declared, CertifiedEstimator):
                 rows.weight,
             )
             chances = rows.weight if draws and np.ptp(rows.weight) > 0 else np.empty(0)
-            order = content_order(X, rows.y) if draws else np.empty(0, dtype=np.uint32)
+            order = drawing_order(X, rows.y) if draws else np.empty(0, dtype=np.uint32)
             trees, bags = grow(table, target, growth, self._categories, d, seeds, threads, draws, chances, order)
             self._trees = self._trees.joined(trees) if done else trees
             self._bags = np.concatenate([self._bags, bags]) if done else bags
@@ -257,7 +257,9 @@ def amount(value: Any, whole: int) -> int:
     return int(value) if isinstance(value, numbers.Integral) else max(1, int(value * whole + 0.5))
 
 
-def content_order(X: Any, y: Array) -> Array:
-    """Rows sorted by a hash of what they contain."""
-    dense = X.toarray() if is_sparse(X) else X
-    return np.asarray(native.content_order(np.asfortranarray(dense), np.asarray(y, dtype=np.float64)))
+def drawing_order(X: Matrix, y: Array) -> Array:
+    """Rows in the order of what they contain, copies side by side.
+
+    Draws from it depend neither on the order in which the rows are given, nor on whether a row is written twice or has weight 2.
+    """
+    return np.argsort(row_codes(X, y), kind="stable").astype(np.uint32)

@@ -16,10 +16,10 @@ from certifit.certificate import Certificate
 from certifit.data.gate import check_real, check_sample_weight
 from certifit.models.tree.columns import dense
 from certifit.models.tree.drawing import draw_tree
-from certifit.models.tree.growing import Categories, TreeArrays, importances
+from certifit.models.tree.growing import Categories, TreeArrays, feature_labels, importances
 from certifit.models.tree.pruning import PruningPath, collapse_alphas, cut, parents, pruning_path
 from certifit.models.tree.rows import Rows
-from certifit.models.tree.rules import LeafInterval, leaf_intervals, rule_text
+from certifit.models.tree.rules import LeafInterval, Words, leaf_intervals, renamed, rule_text
 from certifit.models.tree.targets import SERIAL, SERIAL_WALKS, Growth, encode, grow
 from certifit.parameters import Declared, Fitted
 from certifit.progress import Progress
@@ -87,8 +87,20 @@ class BaseTree(Declared, CertifiedEstimator):
         self.depth_ = int(self._tree.depth[0])
         self.feature_importances_ = self._tree.importance()
 
-    def _missing_seen(self, feature: int) -> bool:
-        return bool(self._missing[feature])
+    @property
+    def categories_(self) -> dict[int, list[Any]]:
+        """The categories of each categorical feature, by its number, sorted."""
+        check_is_fitted(self)
+        return {j: list(levels) for j, levels in self._categories.levels.items()}
+
+    def _words(self) -> Words:
+        """What the features, classes and categories are called."""
+        return Words(
+            feature_labels(self),
+            getattr(self, "classes_", None),
+            self._categories.levels,
+            frozenset(np.flatnonzero(self._missing).tolist()),
+        )
 
     def _risk(self) -> float:
         """Weighted mean impurity of the training rows."""
@@ -259,7 +271,15 @@ class BaseTree(Declared, CertifiedEstimator):
         """Targets as the error of a leaf counts them: numbers, or numbers of classes."""
         raise TypeError(f"{type(self).__name__} must say how its targets are counted.")
 
-    def rules(self, precision: int = 4, max_depth: int | None = None) -> str:
+    def rules(
+        self,
+        precision: int = 4,
+        max_depth: int | None = None,
+        *,
+        feature_names: Any = None,
+        class_names: Any = None,
+        category_names: Any = None,
+    ) -> str:
         """The tree as indented text.
 
         Parameters
@@ -268,13 +288,20 @@ class BaseTree(Declared, CertifiedEstimator):
             Significant digits of thresholds and values.
         max_depth : int, optional
             Deepest level shown.
+        feature_names : sequence of str, optional
+            What to call the features, in their order; as in training if not given.
+        class_names : sequence of str, optional
+            What to call the classes, in the order of `classes_`.
+        category_names : dict, optional
+            For categorical features, by number or name, what to call their categories, in their sorted order.
 
         Returns
         -------
         str
         """
         check_is_fitted(self)
-        return rule_text(self, precision, max_depth)
+        words = renamed(self._words(), feature_names, class_names, category_names)
+        return rule_text(self._tree, words, precision, max_depth)
 
     def leaf_intervals(self, level: float = 0.95) -> list[LeafInterval]:
         """Every leaf with its rows, its value and a confidence interval.

@@ -8,7 +8,7 @@ import numpy as np
 
 from certifit._types import Array, Matrix, is_sparse
 
-__all__ = ["absent", "categorical_columns", "column_lists", "column_name", "dense", "is_mixed", "sort_key"]
+__all__ = ["categorical_columns", "column_lists", "column_name", "dense", "is_mixed", "sort_key"]
 
 MOST_ENTRIES = 100_000_000
 """Entries of a sparse matrix that are written out for trees and forests: 0.8 GB."""
@@ -49,13 +49,6 @@ def column_name(X: Any, j: int) -> str:
     """Name of a column of a frame, in quotes; its number where it has none."""
     names = getattr(X, "column_names", None) or getattr(X, "columns", None)
     return str(j) if names is None else repr(str(list(names)[j]))
-
-
-def absent(value: Any) -> bool:
-    """Whether a value of a data frame is missing."""
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    return isinstance(value, (float, np.floating)) and value != value
 
 
 def sort_key(value: Any) -> tuple[str, Any]:

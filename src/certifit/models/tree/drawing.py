@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from certifit._types import Array
-from certifit.models.tree.rules import leaf_text, questions
 
 __all__ = ["draw_tree"]
 
@@ -115,13 +114,13 @@ def _layout(model: Any, max_depth: int | None) -> tuple[dict[int, tuple[float, i
 
 
 def _label(model: Any, node: int, ends: set[int], precision: int) -> str:
-    said = leaf_text(model, node, precision)
+    said = model._words().prediction(model._tree, node, precision)
     if node in ends:
         head, _, rows = said.partition(" (")
         more = "" if model._tree.is_leaf[node] else "\n…"
         return "\n".join(textwrap.wrap(head, 22)[:2]) + f"\n{rows.rstrip(')')}{more}"
     # The sign and its number stay together.
-    question = questions(model, node, precision)[0].replace(" <= ", " ≤\u00a0")
+    question = model._words().questions(model._tree, node, precision)[0].replace(" <= ", " ≤\u00a0")
     lines = textwrap.wrap(question, 22)
     shown = lines if len(lines) <= 2 else [lines[0], lines[1][:20] + "…"]
     return "\n".join([*shown, f"{float(model._tree.weight[node]):.6g} rows"])

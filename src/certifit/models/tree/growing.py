@@ -13,8 +13,8 @@ from sklearn.utils.validation import validate_data
 import certifit._native.tree as native
 from certifit._types import Array, Matrix, is_sparse
 from certifit.data.gate import check_x
+from certifit.data.missing import is_absent
 from certifit.models.tree.columns import (
-    absent,
     categorical_columns,
     column_lists,
     column_name,
@@ -195,7 +195,7 @@ class Categories:
             return found, found._coded_numbers(table, training=True) if columns else table
         check_parameters(estimator)
         lists = column_lists(X)
-        levels = {j: sorted({v for v in lists[j] if not absent(v)}, key=sort_key) for j in columns}
+        levels = {j: sorted({v for v in lists[j] if not is_absent(v)}, key=sort_key) for j in columns}
         found = cls(columns, levels)
         return found, found._coded_mixed(estimator, X, reset=True)
 
@@ -235,10 +235,10 @@ class Categories:
             if j in self.levels:
                 code = {level: k for k, level in enumerate(self.levels[j])}
                 missing = np.nan if reset else float(len(code))
-                table[:, j] = [missing if absent(v) else code.get(v, -1) for v in values]
+                table[:, j] = [missing if is_absent(v) else code.get(v, -1) for v in values]
                 continue
             try:
-                table[:, j] = [np.nan if absent(v) else float(v) for v in values]
+                table[:, j] = [np.nan if is_absent(v) else float(v) for v in values]
             except (TypeError, ValueError) as error:
                 raise ValueError(
                     f"column {column_name(X, j)} of X is not numeric: list it in categorical_features, or "

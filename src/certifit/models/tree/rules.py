@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from scipy import stats
 
-from certifit.models.tree.growing import feature_labels
+from certifit.models.tree.growing import TreeArrays
 from certifit.names import stored
 
-__all__ = ["LeafInterval", "leaf_intervals", "leaf_text", "questions", "rule_text"]
+__all__ = ["LeafInterval", "Words", "leaf_intervals", "renamed", "rule_text"]
 
 SHOWN = 6
 """Categories listed before the rest are counted."""
@@ -44,23 +45,67 @@ class LeafInterval:
     high: float
 
 
-def questions(model: Any, node: int, precision: int) -> tuple[str, str]:
-    """What holds on the left and on the right of an inner node."""
-    tree = model._tree
-    j = int(tree.feature[node])
-    name = feature_labels(model)[j]
-    missing = " or missing" if model._missing_seen(j) else ""
-    to_left, to_right = (missing, "") if tree.missing_left[node] else ("", missing)
-    if tree.is_categorical[node]:
-        goes = tree.left_categories(node)
-        levels = model._categories.levels[j]
-        sides = ([v for v, g in zip(levels, goes, strict=False) if g == side] for side in (True, False))
-        left, right = (_listed(side) for side in sides)
-        return f"{name} in {left}{to_left}", f"{name} in {right}{to_right}"
-    threshold = float(tree.threshold[node])
-    if np.isinf(threshold):
-        return f"{name} known", f"{name} missing"
-    return f"{name} <= {threshold:.{precision}g}{to_left}", f"{name} > {threshold:.{precision}g}{to_right}"
+@dataclass(frozen=True)
+class Words:
+    """What features, classes and categories are called."""
+
+    features: Sequence[str]
+    classes: Sequence[Any] | None = None
+    categories: dict[int, Sequence[Any]] = field(default_factory=dict)
+    missing: Collection[int] = ()
+    """Features in which values were missing in training."""
+
+    def questions(self, tree: TreeArrays, node: int, precision: int) -> tuple[str, str]:
+        """What holds on the left and on the right of an inner node of the first tree."""
+        j = int(tree.feature[node])
+        name = self.features[j]
+        missing = " or missing" if j in self.missing else ""
+        to_left, to_right = (missing, "") if tree.missing_left[node] else ("", missing)
+        if tree.is_categorical[node]:
+            goes = tree.left_categories(node)
+            sides = ([v for v, g in zip(self.categories[j], goes, strict=False) if g == side] for side in (True, False))
+            left, right = (_listed(side) for side in sides)
+            return f"{name} in {left}{to_left}", f"{name} in {right}{to_right}"
+        threshold = float(tree.threshold[node])
+        if np.isinf(threshold):
+            return f"{name} known", f"{name} missing"
+        return f"{name} <= {threshold:.{precision}g}{to_left}", f"{name} > {threshold:.{precision}g}{to_right}"
+
+    def prediction(self, tree: TreeArrays, node: int, precision: int) -> str:
+        """What a node of the first tree predicts, and its rows."""
+        weight = float(tree.weight[node])
+        count = f"{weight:.{max(precision, 6)}g} row{'' if weight == 1 else 's'}"
+        values = tree.values[node]
+        if self.classes is None:
+            return f"{values[0]:.{precision}g} ({count})"
+        best = int(np.argmax(values))
+        return f"{self.classes[best]} ({count}, {100 * values[best]:.0f}%)"
+
+
+def renamed(words: Words, feature_names: Any, class_names: Any, category_names: Any) -> Words:
+    """The words of a model, with those a user gives in their place."""
+    if feature_names is not None:
+        words = replace(words, features=_as_many(feature_names, len(words.features), "feature_names", "features"))
+    if class_names is not None:
+        if words.classes is None:
+            raise ValueError("class_names are for classes: this tree predicts numbers.")
+        words = replace(words, classes=_as_many(class_names, len(words.classes), "class_names", "classes"))
+    if category_names is not None:
+        names = dict(words.categories)
+        for key, given in dict(category_names).items():
+            j = words.features.index(key) if key in words.features else key
+            if j not in names:
+                raise ValueError(f"category_names has {key!r}, which is not a categorical feature of this tree.")
+            names[j] = _as_many(given, len(names[j]), f"category_names[{key!r}]", "categories")
+        words = replace(words, categories=names)
+    return words
+
+
+def _as_many(given: Any, count: int, name: str, of: str) -> list[str]:
+    names = [str(each) for each in given]
+    if len(names) != count:
+        raise ValueError(f"{name} must name all {count} {of}, in their order; got {len(names)} names.")
+    return names
 
 
 def _listed(values: list[Any]) -> str:
@@ -68,24 +113,11 @@ def _listed(values: list[Any]) -> str:
     return "{" + shown + (f", … {len(values) - SHOWN} more" if len(values) > SHOWN else "") + "}"
 
 
-def leaf_text(model: Any, node: int, precision: int) -> str:
-    """Prediction and rows of a node."""
-    tree = model._tree
-    weight = float(tree.weight[node])
-    count = f"{weight:.{max(precision, 6)}g} row{'' if weight == 1 else 's'}"
-    values = tree.values[node]
-    if hasattr(model, "classes_"):
-        best = int(np.argmax(values))
-        return f"{model.classes_[best]} ({count}, {100 * values[best]:.0f}%)"
-    return f"{values[0]:.{precision}g} ({count})"
-
-
-def rule_text(model: Any, precision: int, max_depth: int | None) -> str:
-    """The tree, one line a branch, indented by depth."""
-    tree = model._tree
+def rule_text(tree: TreeArrays, words: Words, precision: int, max_depth: int | None) -> str:
+    """The first tree, one line a branch, indented by depth."""
     leaf, left = tree.is_leaf, tree.left
     if leaf[0]:
-        return f"always: {leaf_text(model, 0, precision)}"
+        return f"always: {words.prediction(tree, 0, precision)}"
     lines: list[str] = []
     stack = [(0, 0, "")]
     while stack:
@@ -94,11 +126,11 @@ def rule_text(model: Any, precision: int, max_depth: int | None) -> str:
         hidden = max_depth is not None and depth >= max_depth
         if leaf[node] or hidden:
             more = "" if leaf[node] else " …"
-            lines.append(f"{indent}{text}: {leaf_text(model, node, precision)}{more}")
+            lines.append(f"{indent}{text}: {words.prediction(tree, node, precision)}{more}")
             continue
         if text:
             lines.append(f"{indent}{text}")
-        yes, no = questions(model, node, precision)
+        yes, no = words.questions(tree, node, precision)
         stack.append((int(left[node]) + 1, depth + 1, no))
         stack.append((int(left[node]), depth + 1, yes))
     return "\n".join(lines)

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_array, validate_data
 from certifit._types import Array, is_sparse
 from certifit.data.gate import _from_arrow as from_arrow
 from certifit.data.gate import check_x
+from certifit.data.missing import is_absent
 
 __all__ = ["Columns"]
 
@@ -87,11 +88,11 @@ class Columns:
     def strings(self, j: int) -> list[str | None]:
         """The column as strings, None where missing; whole numbers without a decimal point."""
         if self.frame is None:
-            return [None if _absent(v) else _label(v) for v in self.array[:, j]]
+            return [None if is_absent(v) else _label(v) for v in self.array[:, j]]
         values = self.frame[j].to_list()
         if all(type(v) is str or v is None for v in values):
             return list(values)
-        return [None if _absent(v) else _label(v) for v in values]
+        return [None if is_absent(v) else _label(v) for v in values]
 
     def moments(self, j: int) -> Array:
         """The column as microseconds since 1970, float64, NaN where missing."""
@@ -108,7 +109,9 @@ class Columns:
         else:
             values = self.array[:, j]
         try:
-            stamps = np.array([None if _absent(v) else np.datetime64(v, "us") for v in values], dtype="datetime64[us]")
+            stamps = np.array(
+                [None if is_absent(v) else np.datetime64(v, "us") for v in values], dtype="datetime64[us]"
+            )
         except (TypeError, ValueError) as error:
             raise ValueError(f"X: column {self.names[j]!r} holds {error}, where dates are expected.") from None
         return np.where(np.isnat(stamps), np.nan, stamps.astype(np.int64).astype(np.float64))
@@ -117,7 +120,7 @@ class Columns:
         out = np.empty(len(values))
         for i, value in enumerate(values):
             try:
-                out[i] = np.nan if _absent(value) else float(value)
+                out[i] = np.nan if is_absent(value) else float(value)
             except (TypeError, ValueError):
                 raise ValueError(
                     f"X: column {self.names[j]!r} holds {value!r} where numbers are expected: clean the column, or "
@@ -156,10 +159,6 @@ def _all_numbers(values: Array) -> bool:
     except (TypeError, ValueError):
         return False
     return True
-
-
-def _absent(value: Any) -> bool:
-    return value is None or value != value or str(value) in ("<NA>", "NaT")
 
 
 def _label(value: Any) -> str:
