@@ -17,14 +17,16 @@ from certifit.contest.search.blend import blend_weights
 from certifit.contest.search.calibrated import Calibrated
 from certifit.contest.search.limits import OutOfTime
 from certifit.contest.search.search import fit_setting, search
-from certifit.contest.table.encoded import Training
+from certifit.contest.table.encoded import ENCODINGS, Training
 from certifit.contest.table.table import Table
-from certifit.contest.verdict.finalists import _candidates
+from certifit.contest.verdict.finalists import _candidates, rules_of
 from certifit.contest.verdict.referee import Referee
 from certifit.contest.verdict.scoring import scoring_for
 from certifit.evaluation.splits.sealed import folds
 from certifit.models.logistic.model import LogisticRegression
 from certifit.models.margin.svm import LinearSVC
+from certifit.models.tree.model import DecisionTreeClassifier
+from certifit.representation.table.encoder import TableEncoder
 
 
 def encoded(frame: Any, target: str) -> tuple[Training, Conditions, Any]:
@@ -255,3 +257,15 @@ def test_a_setting_that_was_dropped_is_never_chosen_when_time_runs_out() -> None
     assert found.best.setting["value"] == mean
     rows, predicted = found.left_out()
     assert rows.shape[0] == predicted.shape[0] == training.folds[0][1].shape[0]
+
+
+def test_the_rules_of_a_tree_are_in_the_words_of_the_table() -> None:
+    frame = pl.DataFrame({"color": ["red", "blue", "green", "red"] * 20, "size": np.arange(80.0)})
+    encoder = TableEncoder(**ENCODINGS["codes"]).fit(frame)
+    kinds = list(encoder.code_labels())
+    tree = DecisionTreeClassifier(categorical_features=kinds)
+    tree.fit(encoder.transform(frame), (frame["color"] == "red").to_numpy().astype(int))
+    text = rules_of(Chain(encoder, [], tree, 2), ("no", "yes"))
+    assert "color in {blue, green}: no (40 rows, 100%)" in text
+    assert "color in {red}: yes (40 rows, 100%)" in text
+    assert tree.classes_.tolist() == [0, 1]  # the tree itself is as it was

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -51,7 +51,7 @@ class Words:
 
     features: Sequence[str]
     classes: Sequence[Any] | None = None
-    categories: dict[int, Sequence[Any]] = field(default_factory=dict)
+    categories: Mapping[int, Sequence[Any]] = field(default_factory=dict)
     missing: Collection[int] = ()
     """Features in which values were missing in training."""
 
