@@ -75,17 +75,44 @@ def test_softmax_optimum(penalty: str | None) -> None:
         np.testing.assert_allclose(model.coef_.sum(axis=0), 0.0, atol=1e-10)
 
 
+@pytest.mark.parametrize("options", [{"penalty": Lq(1.5)}, {"solver": "gradient"}, {"solver": "proximal"}], ids=str)
+def test_more_than_two_classes_take_any_penalty_and_solver(options: dict[str, Any]) -> None:
+    X, y, s = data(k=3)
+    model = LogisticRegression(ALPHA, tol=1e-5, max_iter=5000, **options).fit(X, y, s)
+    penalty = options.get("penalty", L2())
+    W, b = cp.Variable((3, 4)), cp.Variable((1, 3))
+    f = X @ W.T + np.ones((len(y), 1)) @ b
+    loss = (s / s.sum()) @ (cp.log_sum_exp(f, axis=1) - cp.sum(cp.multiply(f, np.eye(3)[y]), axis=1))
+    total = ALPHA * sum(cp.sum(convex.penalty_terms(penalty, W[j])) for j in range(3))
+    best = convex.solve(cp.Problem(cp.Minimize(loss + total), [cp.sum(b) == 0]))
+    assert model.certificate_.certified, str(model.certificate_)
+    assert model.certificate_.bound <= best + 1e-7
+    assert model.certificate_.objective == pytest.approx(best, abs=2e-5)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_a_penalty_that_selects_nothing(intercept: bool) -> None:
+    X, y, _ = data(k=3)
+    model = LogisticRegression(100.0, "l1", fit_intercept=intercept).fit(X, y)
+    chosen = LogisticRegressionCV([100.0], penalty="l1", fit_intercept=intercept, cv=3).fit(X, y)
+    for one in (model, chosen):
+        assert one.certificate_.certified
+        assert not one.coef_.any()
+
+
 def test_two_classes_by_softmax_and_logistic_agree() -> None:
     """The softmax of two classes has half the coefficients in each row: alpha·½‖w‖² becomes alpha·¼‖w‖²."""
-    from certifit.optimization.newton.softmax import SoftmaxProblem, minimize_softmax
+    from certifit.losses import Softmax
+    from certifit.optimization.objective.dispatch import minimize
+    from certifit.optimization.objective.problem import Problem
     from certifit.optimization.objective.regularizer import Regularizer
     from certifit.progress import Progress
 
     X, y, s = data()
-    softmax = SoftmaxProblem(X, y, s / s.sum(), 2, Regularizer.of(L2(), 0.1, None, 4), True)
-    two, _ = minimize_softmax(softmax, 1e-12, 100, Progress())
+    softmax = Problem(X, y, s / s.sum(), Softmax(), Regularizer.of(L2(), 0.1, None, 4), True)
+    two, _ = minimize(softmax, "auto", 1e-12, 100, Progress())
     one = LogisticRegression(0.05, tol=1e-12).fit(X, y, s)
-    np.testing.assert_allclose(two.W[1] - two.W[0], one.coef_[0], atol=1e-6)
+    np.testing.assert_allclose(two.coef[1] - two.coef[0], one.coef_[0], atol=1e-6)
 
 
 def test_scale_of_alpha_is_that_of_other_libraries() -> None:
@@ -292,8 +319,8 @@ def test_class_weight() -> None:
         ({"alpha": -1.0}, [0, 0, 1, 1], None, "alpha"),
         ({"penalty": "l3"}, [0, 0, 1, 1], None, "penalty"),
         ({"penalty": "l1", "solver": "newton"}, [0, 0, 1, 1], None, "Solvers that can"),
-        ({"penalty": Lq(1.5)}, [0, 1, 2, 1], None, "two classes"),
-        ({"solver": "gradient"}, [0, 1, 2, 1], None, "two classes"),
+        ({"penalty": "l1", "solver": "newton"}, [0, 1, 2, 1], None, "Solvers that can"),
+        ({"solver": "closed_form"}, [0, 1, 2, 1], None, "Solvers that can"),
         ({"class_weight": {5: 1.0}}, [0, 0, 1, 1], None, "class_weight"),
         ({"max_iter": 0}, [0, 0, 1, 1], None, "max_iter"),
     ],

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from certifit.optimization.interior_point import reduce as interior_point_reduce
 from certifit.optimization.interior_point.solve import TwoSidedHinge, chebyshev, solve_polyhedral
-from certifit.optimization.interior_point.solve import reduce as interior_point_reduce
 from certifit.optimization.programs.highs import lad_lp
 
 LOSSES = ("absolute", "quantile", "epsilon", "hinge", "asymmetric")

@@ -86,13 +86,13 @@ class Box(Constraint):
         return np.broadcast_to(self.lower, d).copy(), np.broadcast_to(self.upper, d).copy()
 
     def project(self, w: Array) -> Array:
-        return np.clip(w, *self.bounds(w.shape[0]))
+        return np.clip(w, *self.bounds(w.shape[-1]))
 
     def prox(self, penalty: Penalty, z: Array, step: float | Array) -> Array:
         return self.project(penalty.prox(z, step))  # exact: one-dimensional convex functions
 
     def conjugate(self, penalty: Penalty, alpha: float, v: Array) -> float:
-        low, high = self.bounds(v.shape[0])
+        low, high = self.bounds(v.shape[-1])
         best = np.clip(
             penalty.argmax(v / alpha) if alpha > 0 else np.where(v == 0, 0.0, np.copysign(np.inf, v)), low, high
         )

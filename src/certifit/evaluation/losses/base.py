@@ -16,7 +16,7 @@ import numpy as np
 from certifit._types import Array, Matrix
 from certifit.evaluation.losses.terms import TwoSidedHinge
 
-__all__ = ["Fused", "FusedDual", "Loss"]
+__all__ = ["Fused", "FusedDual", "Loss", "constant_by_slopes"]
 
 FAR = 1e200  # a score far beyond all data; slopes are read off there
 
@@ -143,7 +143,14 @@ class Loss(ABC):
 
     def optimal_constant(self, y: Array, weight: Array) -> Any:
         """The constant score with the least weighted mean loss; K of them for a coupled loss."""
-        return _optimal_constant(self, y, weight / weight.sum())
+        p = weight / weight.sum()
+
+        def bend(c: float) -> float:
+            return float(p @ self.second_derivative(y, np.full(y.shape, c)))
+
+        return constant_by_slopes(
+            lambda c: float(p @ self.derivative(y, np.full(y.shape, c))), bend if self.smooth else None
+        )
 
     def predict(self, f: Array) -> Array:
         """From raw scores to predictions of y (the inverse link)."""
@@ -277,21 +284,22 @@ def _limit(loss: Loss, y: Array, u: Array, side: Array) -> Array:
     return np.where(settled, best, np.inf)
 
 
-def _optimal_constant(loss: Loss, y: Array, p: Array) -> float:
-    """Bisection on the mean derivative, which is non-decreasing in the constant."""
+def constant_by_slopes(slope: Callable[[float], float], bend: Callable[[float], float] | None) -> float:
+    """The best constant score from its mean derivative, which is non-decreasing, and its mean curvature, if there is one."""
 
     def rises(c: float) -> bool:
         with np.errstate(all="ignore"):
-            slope = float(p @ loss.derivative(y, np.full(y.shape, c)))
+            at = slope(c)
         # Overflows of both signs cancel to NaN: come back towards zero.
-        return c > 0 if np.isnan(slope) else slope > 0
+        return c > 0 if np.isnan(at) else at > 0
 
-    if loss.smooth:  # a few Newton steps find it, if they settle between two neighbours with slopes of opposite sign
+    if (
+        bend is not None
+    ):  # a few Newton steps find it, if they settle between two neighbours with slopes of opposite sign
         c = 0.0
         for _ in range(25):
-            f = np.full(y.shape, c)
             with np.errstate(all="ignore"):
-                step = float(np.divide(p @ loss.derivative(y, f), p @ loss.second_derivative(y, f)))
+                step = float(np.divide(slope(c), bend(c)))
             if not np.isfinite(step):
                 break
             c -= step

@@ -18,21 +18,21 @@ class ElasticFamily(Penalty):
         raise TypeError(f"{type(self).__name__} must define elastic.")
 
     def each(self, w: Array) -> Array:
-        l1, l2 = self.elastic(w.shape[0])
+        l1, l2 = self.elastic(w.shape[-1])
         return l1 * np.abs(w) + 0.5 * l2 * w * w
 
     def prox(self, z: Array, step: float | Array) -> Array:
-        l1, l2 = self.elastic(z.shape[0])
+        l1, l2 = self.elastic(z.shape[-1])
         return soft_threshold(z, step * l1) / (1.0 + step * l2)
 
     def argmax(self, v: Array) -> Array:
-        l1, l2 = self.elastic(v.shape[0])
+        l1, l2 = self.elastic(v.shape[-1])
         excess = soft_threshold(v, l1)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(excess == 0.0, 0.0, excess / l2)
 
     def subdifferential(self, w: Array) -> tuple[Array, Array]:
-        l1, l2 = self.elastic(w.shape[0])
+        l1, l2 = self.elastic(w.shape[-1])
         sign = np.sign(w)
         return np.where(sign > 0, l1, -l1) + l2 * w, np.where(sign < 0, -l1, l1) + l2 * w
 

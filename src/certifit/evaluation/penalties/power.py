@@ -36,12 +36,12 @@ class Lq(Penalty):
         self.q = float(check_real("q", q, low=1, high=2, open_low=True))
 
     def each(self, w: Array) -> Array:
-        return self.strength(w.shape[0]) * np.abs(w) ** self.q / self.q
+        return self.strength(w.shape[-1]) * np.abs(w) ** self.q / self.q
 
     def prox(self, z: Array, step: float | Array) -> Array:
         # |w| = t solves t + c·t^(q−1) = |z|. In s = t^(q−1) the equation s^p + c·s = |z|, p = 1/(q−1) ≥ 1, is
         # convex and increasing: Newton's method falls monotonically from above the root, however small t is.
-        size, c, p = np.abs(z), step * self.strength(z.shape[0]), 1.0 / (self.q - 1.0)
+        size, c, p = np.abs(z), step * self.strength(z.shape[-1]), 1.0 / (self.q - 1.0)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
             s = np.fmin(size ** (self.q - 1.0), size / c)
             for _ in range(100):
@@ -56,7 +56,7 @@ class Lq(Penalty):
 
     def argmax(self, v: Array) -> Array:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            size = (np.abs(v) / self.strength(v.shape[0])) ** (1.0 / (self.q - 1.0))
+            size = (np.abs(v) / self.strength(v.shape[-1])) ** (1.0 / (self.q - 1.0))
         return np.where(v == 0.0, 0.0, np.sign(v) * size)
 
     def conjugate(self, v: Array) -> Array:
@@ -64,7 +64,7 @@ class Lq(Penalty):
             return np.abs(v) * np.abs(self.argmax(v)) * (1.0 - 1.0 / self.q)
 
     def subdifferential(self, w: Array) -> tuple[Array, Array]:
-        slope = self.strength(w.shape[0]) * np.sign(w) * np.abs(w) ** (self.q - 1.0)
+        slope = self.strength(w.shape[-1]) * np.sign(w) * np.abs(w) ** (self.q - 1.0)
         return slope, slope
 
     def power(self, d: int) -> tuple[float, Array]:

@@ -18,7 +18,7 @@ from certifit.data.gate import check_sample_weight
 from certifit.evaluation.splits.folds import content_folds
 from certifit.models.linear.parameters import EPS, N_ALPHAS, PENALTY
 from certifit.models.logistic.fit import LogisticData, solve_logistic
-from certifit.models.logistic.model import BaseLogistic, check_multiclass
+from certifit.models.logistic.model import BaseLogistic
 from certifit.models.logistic.path import alpha_grid, fold_path
 from certifit.parameters import (
     ALPHAS,
@@ -97,7 +97,6 @@ class LogisticRegressionCV(Declared, BaseLogistic):
         """
         penalty, free, tol, max_iter, threads = self._parameters()
         data = self._data(X, y, sample_weight)
-        check_multiclass(data.n_classes, penalty, "auto")
         self.alphas_ = alpha_grid(data, penalty, self.n_alphas, self.eps, self.alphas, free)
         folds = list(self._folds(data, y, sample_weight))
         self.log_loss_path_ = np.zeros((self.alphas_.shape[0], len(folds)))

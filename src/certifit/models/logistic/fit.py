@@ -10,12 +10,13 @@ from scipy.special import expit
 
 from certifit._types import Array, Matrix
 from certifit.certificate import Certificate
-from certifit.evaluation.losses.margin import HardLogistic, Logistic
-from certifit.evaluation.penalties import Penalty
+from certifit.evaluation.losses import Logistic, Loss, Softmax
+from certifit.evaluation.losses.margin import HardLogistic
+from certifit.evaluation.penalties import NoPenalty, Penalty
 from certifit.models.margin.separability import Separability, is_balanced, overlap_weights, separability
-from certifit.optimization.newton.softmax import SoftmaxProblem, evaluate, minimize_softmax, orthogonalize, slopes
+from certifit.optimization.objective.bounds import orthogonal_to
 from certifit.optimization.objective.dispatch import minimize
-from certifit.optimization.objective.problem import Problem, Solution
+from certifit.optimization.objective.problem import Problem
 from certifit.optimization.objective.regularizer import Regularizer
 from certifit.progress import Progress
 
@@ -44,9 +45,17 @@ class LogisticData:
         return np.asarray(self.weight / self.weight.sum())
 
     @property
-    def loss(self) -> Logistic:
-        """The loss of the binary case."""
+    def loss(self) -> Loss:
+        """Logistic for two classes, softmax for more."""
+        if self.n_classes > 2:
+            return Softmax(self.n_classes)
         return Logistic() if self.soft else HardLogistic()
+
+    def problem(self, penalty: Penalty, alpha: float, fit_intercept: bool, threads: int = 1) -> Problem:
+        """Mean loss + alpha·penalty."""
+        y = self.y.astype(np.float64) if self.n_classes == 2 else self.y
+        regularizer = Regularizer.of(penalty, alpha, None, self.X.shape[1])
+        return Problem(self.X, y, self.p, self.loss, regularizer, fit_intercept, threads)
 
 
 @dataclass(frozen=True)
@@ -58,8 +67,7 @@ class LogisticFit:
     certificate: Certificate
     iterations: int
     solver: str
-    problem: Problem | SoftmaxProblem
-    solution: Solution | None = None
+    problem: Problem
     separability: Separability | None = None
 
     @property
@@ -83,18 +91,11 @@ def solve_logistic(
     names: Any = None,
 ) -> LogisticFit:
     """Minimize mean loss + alpha·penalty; without any penalty, also say whether a finite optimum exists."""
-    regularizer = Regularizer.of(penalty, alpha, None, data.X.shape[1])
-    if data.n_classes == 2:
-        y = data.y.astype(np.float64)
-        problem = Problem(data.X, y, data.p, data.loss, regularizer, fit_intercept, threads)
-        solution, certificate = minimize(problem, solver, tol, max_iter, clock, start)
-        coef, intercept = solution.coef[None, :], np.array([solution.intercept])
-        fit = LogisticFit(coef, intercept, certificate, solution.iterations, solution.solver, problem, solution)
-    else:
-        wide = SoftmaxProblem(data.X, data.y, data.p, data.n_classes, regularizer, fit_intercept, threads)
-        found, certificate = minimize_softmax(wide, tol, max_iter, clock, start)
-        fit = LogisticFit(found.W, found.b, certificate, found.iterations, found.solver, wide)
-    parts = regularizer.elastic()
+    problem = data.problem(penalty, alpha, fit_intercept, threads)
+    solution, certificate = minimize(problem, solver, tol, max_iter, clock, start)
+    coef, intercept = np.atleast_2d(solution.coef), np.atleast_1d(solution.intercept)
+    fit = LogisticFit(coef, intercept, certificate, solution.iterations, solution.solver, problem)
+    parts = problem.regularizer.elastic()
     free = parts is not None and bool(((parts[0] == 0.0) & (parts[1] == 0.0)).all())
     return _finite_optimum(data, fit, fit_intercept, names) if free else fit
 
@@ -140,14 +141,11 @@ def _overlaps(data: LogisticData, fit: LogisticFit, fit_intercept: bool) -> bool
 
 def _multiclass_overlap(data: LogisticData, fit: LogisticFit) -> bool:
     """Whether weights p_i·π_ik, repaired by a Newton step in the dual, are positive and balance."""
-    assert isinstance(fit.problem, SoftmaxProblem)
-    state = evaluate(fit.problem, fit.coef.astype(np.float64), fit.intercept)
-    if not np.isfinite(state.f).all():
+    state = fit.problem.at(fit.coef.astype(np.float64), fit.intercept)
+    if not state.is_finite():
         return False
-    every = np.arange(data.X.shape[1])
-    with np.errstate(all="ignore"):
-        theta, ok = orthogonalize(fit.problem, slopes(fit.problem, state.probability), state.probability, every)
-    weights = np.where(np.arange(data.n_classes) == data.y[:, None], 0.0, (data.p * theta).T)
+    (theta,), ok = orthogonal_to(state, np.arange(data.X.shape[1]))
+    weights = np.where(np.arange(data.n_classes) == data.y[:, None], 0.0, data.p[:, None] * theta)
     return ok and is_balanced(data.X, data.y, weights, fit.problem.fit_intercept)
 
 
@@ -162,17 +160,6 @@ def _doubled(data: LogisticData) -> LogisticData:
 
 def alpha_max(data: LogisticData, l1_ratio: float, fit_intercept: bool) -> float:
     """The smallest alpha at which an L1 share of `l1_ratio` keeps all coefficients at zero."""
-    p = data.p
-    if data.n_classes == 2:
-        mean = float(p @ data.y) if fit_intercept else 0.5
-        slope = np.asarray(data.X.T @ (p * (mean - data.y)))[None, :]
-    else:
-        share = (
-            np.bincount(data.y, weights=p, minlength=data.n_classes)
-            if fit_intercept
-            else np.full(data.n_classes, 1.0 / data.n_classes)
-        )
-        theta = np.repeat(share[:, None], p.shape[0], axis=1)
-        theta[data.y, np.arange(p.shape[0])] -= 1.0
-        slope = np.asarray(data.X.T @ (p * theta).T).T
+    problem = data.problem(NoPenalty(), 0.0, fit_intercept)
+    slope = problem.at(*problem.start()).slope.columns
     return float(np.abs(slope).max(initial=0.0)) / l1_ratio

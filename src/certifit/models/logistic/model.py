@@ -235,7 +235,7 @@ class LogisticRegression(Declared, BaseLogistic):
             self.solver, LogisticData(None, np.empty(0), np.empty(0), 2).loss, penalty, float(self.alpha), None
         )
         data = self._data(X, y, sample_weight)
-        check_multiclass(data.n_classes, penalty, self.solver)
+        check_solver(self.solver, data.loss, penalty, float(self.alpha), None)
         with progress(int(self.verbose), type(self).__name__) as clock:
             fit = solve_logistic(
                 data,
@@ -256,18 +256,3 @@ class LogisticRegression(Declared, BaseLogistic):
     def path(X: Any, y: Any, **options: Any) -> RegularizationPath:
         """Solutions for a sequence of alphas; see `certifit.models.logistic.path.logistic_path` for the options."""
         return logistic_path(X, y, **options)
-
-
-def check_multiclass(n_classes: int, penalty: Penalty, solver: Any) -> None:
-    """More than two classes have fewer penalties and solvers."""
-    if n_classes == 2:
-        return
-    width = 1 if penalty.weights is None else int(penalty.weights.shape[0])
-    parts = penalty.elastic(width)
-    if parts is None:
-        raise ValueError(
-            f"penalty={penalty!r} is for two classes; for {n_classes} classes use None, 'l1', 'l2' or 'elasticnet'."
-        )
-    fitting = "prox_newton" if parts[0].any() else "newton"
-    if solver not in ("auto", fitting):
-        raise ValueError(f"solver={solver!r} is for two classes; for {n_classes} classes use 'auto' or {fitting!r}.")

@@ -24,7 +24,7 @@ from sklearn.base import BaseEstimator
 
 from certifit._types import Array, Matrix, is_sparse
 from certifit.data.targets import check_labels
-from certifit.optimization.newton.smooth import solve_semidefinite
+from certifit.optimization.newton.systems import solve_semidefinite
 from certifit.representation.design.products import weighted_gram
 
 __all__ = ["Separability", "is_balanced", "is_separable", "overlap_weights", "separability", "strictly_separable"]

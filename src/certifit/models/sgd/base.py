@@ -23,8 +23,6 @@ from certifit.optimization.objective.trust import admitted
 from certifit.optimization.objective.units import condition, is_extreme
 from certifit.optimization.stochastic.descent import SCHEDULES, Descent, Steps, Visits, descend, step_schedule
 from certifit.optimization.stochastic.engines import (
-    SoftmaxEngine,
-    SoftmaxProblem,
     Stream,
     engine_for,
     held_out_loss,
@@ -171,17 +169,25 @@ class BaseSGD(Declared, CertifiedEstimator):
         return np.asarray(aside)
 
     def _descend(
-        self, X: Matrix, y: Array, weight: Array, aside: Array | None, rng: np.random.Generator, clock: Progress
+        self,
+        X: Matrix,
+        y: Array,
+        weight: Array,
+        aside: Array | None,
+        rng: np.random.Generator,
+        clock: Progress,
+        loss: Loss | None = None,
     ) -> tuple[Descent, Certificate]:
-        """One vector of coefficients: the descent and its certificate."""
-        loss, penalty, alpha, steps = self._options()
+        """One descent, by default with the loss of the parameters, and its certificate."""
+        given, penalty, alpha, steps = self._options()
+        loss = given if loss is None else loss
         held_out = None
         if aside is not None:
             share = weight[aside] / weight[aside].sum()
             held_out = held_out_loss(X[aside], y[aside], share, loss)
             X, y, weight = X[~aside], y[~aside], weight[~aside]
         regularizer = Regularizer.of(penalty, alpha, None, X.shape[1])
-        p = np.full(y.shape, 1.0 / y.shape[0]) if (weight == weight[0]).all() else weight / weight.sum()
+        p = np.full(y.shape[0], 1.0 / y.shape[0]) if (weight == weight[0]).all() else weight / weight.sum()
         problem: Problem = Stream(X, y, p, loss, regularizer, self.fit_intercept, n_threads(self.n_jobs))
         units = None
         if is_extreme(problem):
@@ -208,7 +214,7 @@ class BaseSGD(Declared, CertifiedEstimator):
             solution, certificate = units.restore(solution, certificate)
             values = {**vars(result), "coef": solution.coef, "intercept": solution.intercept}
             result = Descent(**values)
-        if not (np.isfinite(result.coef).all() and np.isfinite(result.intercept)):
+        if not (np.isfinite(result.coef).all() and np.isfinite(result.intercept).all()):
             raise ValueError("X has columns of a magnitude that leaves no finite coefficients: scale X.")
         self._steps_taken = engine.t
         return result, certificate
@@ -237,7 +243,7 @@ class BaseSGD(Declared, CertifiedEstimator):
     ) -> tuple[Any, Array, Any]:
         """One epoch, for `partial_fit`: the new state and its point. `start` is a fitted model to go on from."""
         steps = self._options()[3]
-        engine = SoftmaxEngine(problem, steps) if isinstance(problem, SoftmaxProblem) else engine_for(problem, steps)
+        engine = engine_for(problem, steps)
         if saved is None:
             if start is not None:
                 engine.move(*start)
@@ -263,9 +269,7 @@ class BaseSGD(Declared, CertifiedEstimator):
         if of_extreme_size(X) or of_extreme_size(y):
             raise ValueError("X or y is of extreme magnitude (beyond 1e±50): scale it before partial_fit.")
         regularizer, p = Regularizer.of(penalty, alpha, None, X.shape[1]), weight / weight.sum()
-        if n_classes:
-            return SoftmaxProblem(X, y, p, n_classes, regularizer, self.fit_intercept)
-        return Stream(X, y, p, loss, regularizer, self.fit_intercept)
+        return Stream(X, y, p, Softmax(n_classes) if n_classes else loss, regularizer, self.fit_intercept)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -275,9 +279,9 @@ class BaseSGD(Declared, CertifiedEstimator):
 
 def curvature_of(problem: Any) -> tuple[float, float]:
     """What the default step size is made of."""
-    loss = Softmax() if isinstance(problem, SoftmaxProblem) else problem.loss
-    constant = getattr(problem, "constant", 0.0)
-    steep = typical_curvature(problem.X, problem.y, problem.p, loss, constant, problem.scale, problem.fit_intercept)
+    steep = typical_curvature(
+        problem.X, problem.y, problem.p, problem.loss, problem.constant, problem.scale, problem.fit_intercept
+    )
     parts = problem.regularizer.elastic()
     return steep, 0.0 if parts is None else float(parts[1].min(initial=np.inf))
 

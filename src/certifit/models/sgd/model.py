@@ -28,22 +28,13 @@ from certifit.models.linear.parameters import LOSS
 from certifit.models.sgd.base import (
     BaseSGD,
     canonical,
-    curvature_of,
     names_of,
-    of_extreme_size,
     partial_certificate,
     quiet_blas,
     same_columns,
 )
-from certifit.optimization.objective.regularizer import Regularizer
 from certifit.optimization.stochastic.descent import (
     Descent,
-    Visits,
-    descend,
-)
-from certifit.optimization.stochastic.engines import (
-    SoftmaxEngine,
-    SoftmaxProblem,
 )
 from certifit.parameters import CLASS_WEIGHT, N_JOBS, RANDOM_STATE, VERBOSE, Choice, Fitted, Parameter
 from certifit.progress import Progress, progress
@@ -252,7 +243,7 @@ class SGDClassifier(BaseSGD, LinearClassifier):
         self.classes_ = classes
         with progress(self.verbose, type(self).__name__) as clock:
             if classes.shape[0] > 2 and self.multi_class == "softmax":
-                parts = [self._softmax(X, codes, weight, aside, self._rng(), clock)]
+                parts = [self._descend(X, codes, weight, aside, self._rng(), clock, Softmax(classes.shape[0]))]
             else:
                 parts = self._one_against_rest(loss, X, codes, weight, aside, clock)
         results = [part[0] for part in parts]
@@ -280,38 +271,6 @@ class SGDClassifier(BaseSGD, LinearClassifier):
             return [one(k, int(seed)) for k, seed in zip(positive, seeds, strict=True)]
         jobs = (delayed(one)(k, int(seed)) for k, seed in zip(positive, seeds, strict=True))
         return list(Parallel(n_jobs=threads, prefer="threads")(jobs))
-
-    def _softmax(
-        self, X: Matrix, codes: Array, weight: Array, aside: Array | None, rng: np.random.Generator, clock: Progress
-    ) -> tuple[Descent, Certificate]:
-        _, penalty, alpha, steps = self._options()
-        if of_extreme_size(X):
-            raise ValueError("X is of extreme magnitude (beyond 1e±50): scale it before fitting with softmax.")
-        held_out = None
-        if aside is not None:
-            part, label, share = X[aside], codes[aside], weight[aside] / weight[aside].sum()
-
-            def held_out(w: Array, b: Array) -> float:
-                return float(share @ Softmax().value(label, np.asarray(part @ w.T, dtype=np.float64) + b))
-
-            X, codes, weight = X[~aside], codes[~aside], weight[~aside]
-        regularizer = Regularizer.of(penalty, alpha, None, X.shape[1])
-        K = self.classes_.shape[0]
-        problem = SoftmaxProblem(X, codes, weight / weight.sum(), K, regularizer, self.fit_intercept)
-        engine = SoftmaxEngine(problem, steps)
-        result = descend(
-            engine,
-            Visits(weight, steps.shuffle, rng),
-            steps,
-            curvature_of(problem),
-            float(self.tol),
-            int(self.max_epochs),
-            clock,
-            held_out,
-            int(self.n_iter_no_change),
-        )
-        self._steps_taken = engine.t
-        return result, self._certificate(result, engine.scale, clock)
 
     def _keep_results(self, results: list[Descent], dtype: Any) -> None:
         self._keep([result.coef for result in results], [result.intercept for result in results], dtype)

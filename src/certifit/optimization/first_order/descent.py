@@ -14,9 +14,11 @@ import numpy as np
 
 from certifit._types import Array
 from certifit.data.gate import check_choice, check_real
-from certifit.optimization.objective.problem import Problem, Solution, dual_bound
+from certifit.optimization.first_order.proximal import curvature
+from certifit.optimization.objective.bounds import dual_bound
+from certifit.optimization.objective.fold import State
+from certifit.optimization.objective.problem import Point, Problem, Solution
 from certifit.progress import Progress
-from certifit.representation.design.products import rmatvec
 
 __all__ = ["GradientDescent"]
 
@@ -63,84 +65,61 @@ class GradientDescent:
         if self.size is not None:
             check_real("size", self.size, low=0, open_low=True)
 
-    def __call__(
-        self, problem: Problem, start: tuple[Array, float], tol: float, max_iter: int, clock: Progress
-    ) -> Solution:
+    def __call__(self, problem: Problem, start: Point, tol: float, max_iter: int, clock: Progress) -> Solution:
         """Descend until the convergence test holds."""
-        (w, b), bound, note = start, 0.0, ""
-        f = problem.scores(w, b)
-        objective = first = self._value(problem, w, f)
-        size = self.size if self.size is not None else 1.0 / self._curvature(problem, f)
+        state, bound, note = problem.at(*start), 0.0, ""
+        first = state.objective
+        parts = problem.regularizer.elastic()
+        bend = curvature(state) + (float(parts[1].max(initial=0.0)) if parts else 0.0)
+        size = self.size if self.size is not None else 1.0 / bend
         iteration, done = 0, False
         for iteration in range(1, max_iter + 1):
-            g_w, g_b = self._gradient(problem, w, f)
-            new_w, new_b, new_f, reached, size = self._step(problem, w, b, f, g_w, g_b, objective, size, iteration)
-            if not np.isfinite(reached) or reached > 1e6 * (1.0 + first):
+            g = self._gradient(state)
+            new, size = self._step(state, g, size, iteration)
+            if not np.isfinite(new.objective) or new.objective > 1e6 * (1.0 + first):
                 note = f"Gradient descent diverged at iteration {iteration}: use a smaller size, or backtracking."
                 break
-            done = self._small(g_w, g_b, objective, reached, np.append(new_w - w, new_b - b), np.append(new_w, new_b))
-            w, b, f, objective = new_w, new_b, new_f, reached
+            done = self._small(g, state, new)
+            state = new
             if done or iteration % 10 == 0 or iteration == max_iter:
-                bound = max(bound, dual_bound(problem, w, f))
-                clock.update(iteration, max_iter, (objective - bound) / max(problem.scale, 1e-300))
-                done = done or (self.stop == "gap" and objective - bound <= tol)
+                bound = max(bound, dual_bound(state))
+                clock.update(iteration, max_iter, (state.objective - bound) / max(problem.scale, 1e-300))
+                done = done or (self.stop == "gap" and state.objective - bound <= tol)
             if done:
                 break
-        return Solution(w, b, iteration, "gradient", bound, note=note)
+        return Solution(state.w, state.b, iteration, "gradient", bound, note=note)
 
-    def _step(
-        self,
-        problem: Problem,
-        w: Array,
-        b: float,
-        f: Array,
-        g_w: Array,
-        g_b: float,
-        objective: float,
-        size: float,
-        t: int,
-    ) -> tuple[Array, float, Array, float, float]:
-        """One step; returns the new point, its scores and value, and the base of the next step size."""
-        decay = {"1/t": 1.0 / t, "1/sqrt(t)": t**-0.5}.get(self.step, 1.0)
+    def _step(self, state: State, g: Array, size: float, t: int) -> tuple[State, float]:
+        """One step; returns the new point and the base of the next step size."""
+        problem, decay = state.problem, {"1/t": 1.0 / t, "1/sqrt(t)": t**-0.5}.get(self.step, 1.0)
+        old = problem.join(state.w, state.b)
         for _ in range(60):
             length = size * decay
-            new_w = problem.regularizer.project(w - length * g_w)
-            new_b = b - length * g_b
-            new_f = problem.scores(new_w, new_b)
-            reached = self._value(problem, new_w, new_f)
-            moved = float(np.sum((new_w - w) ** 2)) + (new_b - b) ** 2
+            w, b = problem.split(old - length * g)
+            new = problem.at(problem.regularizer.project(w), b)
             if self.step != "backtracking":
                 break
-            if reached <= objective - 0.5 * moved / length + 1e-15 * abs(objective):
+            moved = float(np.sum((problem.join(new.w, new.b) - old) ** 2))
+            if new.objective <= state.objective - 0.5 * moved / length + 1e-15 * abs(state.objective):
                 size *= 1.5  # try a longer step next time
                 break
             size *= 0.5
-        return new_w, new_b, new_f, reached, size
+        return new, size
 
-    def _small(self, g_w: Array, g_b: float, old: float, new: float, moved: Array, point: Array) -> bool:
+    def _small(self, g: Array, old: State, new: State) -> bool:
         if self.stop == "gradient":
-            return float(np.hypot(np.linalg.norm(g_w), g_b)) <= self.precision
+            return float(np.linalg.norm(g)) <= self.precision
         if self.stop == "objective":
-            return abs(old - new) <= self.precision * max(abs(new), 1e-300)
+            return abs(old.objective - new.objective) <= self.precision * max(abs(new.objective), 1e-300)
         if self.stop == "parameters":
-            return float(np.linalg.norm(moved)) <= self.precision * max(float(np.linalg.norm(point)), 1e-300)
+            before, after = (state.problem.join(state.w, state.b) for state in (old, new))
+            return float(np.linalg.norm(after - before)) <= self.precision * max(float(np.linalg.norm(after)), 1e-300)
         return False
 
     @staticmethod
-    def _value(problem: Problem, w: Array, f: Array) -> float:
-        return problem.risk(f) + problem.regularizer.value(w)
-
-    @staticmethod
-    def _gradient(problem: Problem, w: Array, f: Array) -> tuple[Array, float]:
-        theta = problem.loss.derivative(problem.y, f)
+    def _gradient(state: State) -> Array:
+        problem = state.problem
         # At a kink of the penalty the middle of the subdifferential is the smallest choice for a symmetric one.
-        low, high = problem.regularizer.penalty.subdifferential(w)
-        g_w = rmatvec(problem.X, problem.p * theta) + 0.5 * problem.regularizer.alpha * (low + high)
-        return g_w, float(problem.p @ theta) if problem.fit_intercept else 0.0
-
-    @staticmethod
-    def _curvature(problem: Problem, f: Array) -> float:
-        from certifit.optimization.first_order.proximal import curvature
-
-        parts = problem.regularizer.elastic()
-        return curvature(problem, f) + (float(parts[1].max(initial=0.0)) if parts else 0.0)
+        low, high = problem.regularizer.penalty.subdifferential(state.w)
+        columns = state.slope.columns + 0.5 * problem.regularizer.alpha * (low + high)
+        return problem.join(columns, state.slope.level)

@@ -9,71 +9,66 @@ from __future__ import annotations
 
 import numpy as np
 
-from certifit._types import Array
-from certifit.optimization.objective.problem import Problem, Solution, dual_bound
+from certifit.optimization.objective.bounds import dual_bound
+from certifit.optimization.objective.fold import Part, State, Step
+from certifit.optimization.objective.problem import Point, Problem, Solution
 from certifit.progress import Progress
-from certifit.representation.design.products import matvec, rmatvec
 
 __all__ = ["curvature", "proximal_gradient"]
 
 CHECK_EVERY = 10  # iterations between two evaluations of the gap
 
 
-def proximal_gradient(
-    problem: Problem, start: tuple[Array, float], tol: float, max_iter: int, clock: Progress
-) -> Solution:
+def proximal_gradient(problem: Problem, start: Point, tol: float, max_iter: int, clock: Progress) -> Solution:
     """Minimize P to the absolute gap `tol`; the intercept is minimized out exactly at every check."""
-    y, p, loss, regularizer = problem.y, problem.p, problem.loss, problem.regularizer
-    w, b = start
-    f = problem.scores(w, b)
-    z_w, z_b, z_f = w, b, f
-    lipschitz, momentum, bound = curvature(problem, f), 1.0, 0.0
-    best = (w, b, problem.risk(f) + regularizer.value(w))
+    regularizer = problem.regularizer
+    state = ahead = best = problem.at(*start)
+    lipschitz, momentum, bound = curvature(state), 1.0, 0.0
     iteration = 0
     for iteration in range(1, max_iter + 1):
-        theta = loss.derivative(y, z_f)
-        g = rmatvec(problem.X, p * theta)
-        g_b = float(p @ theta) if problem.fit_intercept else 0.0
-        risk_z = problem.risk(z_f)
+        slope = ahead.slope
+        level = slope.level if problem.fit_intercept else 0.0 * slope.level
         for _ in range(100):
-            new_w = regularizer.prox(z_w - g / lipschitz, 1.0 / lipschitz)
-            dw, db = new_w - z_w, -g_b / lipschitz
-            new_f = z_f + matvec(problem.X, dw) + db
-            model = float(g @ dw) + g_b * db + 0.5 * lipschitz * (float(dw @ dw) + db * db)
-            if problem.risk(new_f) <= risk_z + model + 1e-14 * abs(risk_z):
+            dw = regularizer.prox(ahead.w - slope.columns / lipschitz, 1.0 / lipschitz) - ahead.w
+            db = -level / lipschitz
+            new = Step(ahead, dw, db).ahead()
+            model = float((slope.columns * dw).sum() + np.sum(level * db))
+            model += 0.5 * lipschitz * float((dw * dw).sum() + np.sum(db * db))
+            if new.risk <= ahead.risk + model + 1e-14 * abs(ahead.risk):
                 break
             lipschitz *= 2.0
-        new_b = z_b + db
         # Restart when the step turns against the last direction of travel.
-        if float((z_w - new_w) @ (new_w - w)) + (z_b - new_b) * (new_b - b) > 0:
+        turned = float(((ahead.w - new.w) * (new.w - state.w)).sum() + np.sum((ahead.b - new.b) * (new.b - state.b)))
+        if turned > 0:
             momentum = 1.0
         following = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum * momentum))
-        push = (momentum - 1.0) / following
-        z_w, z_b = new_w + push * (new_w - w), new_b + push * (new_b - b)
-        z_f = new_f + push * (new_f - f)
-        w, b, f, momentum = new_w, new_b, new_f, following
+        ahead = _beyond(state, new, (momentum - 1.0) / following)
+        state, momentum = new, following
         lipschitz *= 0.98  # let a step that was too careful grow again
         if iteration % CHECK_EVERY == 0 or iteration == max_iter:
-            f = problem.scores(w, b)  # undo the drift of the running sums
-            f_check, b_check = problem.refit_intercept(f, b) if problem.fit_intercept else (f, b)
-            value = problem.risk(f_check) + regularizer.value(w)
-            if value < best[2]:
-                best = (w, b_check, value)
-            bound = max(bound, dual_bound(problem, w, f_check))
-            clock.update(iteration, max_iter, (best[2] - bound) / max(problem.scale, 1e-300))
-            if best[2] - bound <= tol:
+            state = problem.at(state.w, state.b)  # undo the drift of the running sums
+            check = state.refitted() if problem.fit_intercept else state
+            best = check if check.objective < best.objective else best
+            bound = max(bound, dual_bound(check))
+            clock.update(iteration, max_iter, (best.objective - bound) / max(problem.scale, 1e-300))
+            if best.objective - bound <= tol:
                 break
-    return Solution(best[0], best[1], iteration, "proximal", bound)
+    return Solution(best.w, best.b, iteration, "proximal", bound)
 
 
-def curvature(problem: Problem, f: Array) -> float:
+def _beyond(old: State, new: State, push: float) -> State:
+    """The point a share `push` beyond the way from old to new."""
+    parts = [Part(a.block, a.f + push * (a.f - z.f)) for z, a in zip(old.parts, new.parts, strict=True)]
+    return State(new.problem, new.w + push * (new.w - old.w), new.b + push * (new.b - old.b), parts)
+
+
+def curvature(state: State) -> float:
     """An estimate of the largest curvature of the risk, by power iteration; from below, so steps are checked."""
-    h = problem.p * problem.loss.second_derivative(problem.y, f)
-    direction = np.random.default_rng(0).normal(size=problem.shape[1])
+    direction, none = np.random.default_rng(0).normal(size=state.w.shape), 0.0 * np.asarray(state.b)
     for _ in range(5):
-        image = rmatvec(problem.X, h * matvec(problem.X, direction))
+        image = state.curved(state.h, direction, none)[1].columns
         size = float(np.linalg.norm(image))
         if not (size > 0 and np.isfinite(size)):
             return 1.0
         direction = image / size
-    return max(size, float(h.sum()), 1e-300)
+    return max(size, float(np.trace(np.atleast_2d(state.bend()))), 1e-300)

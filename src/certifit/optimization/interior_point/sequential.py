@@ -14,7 +14,8 @@ import numpy as np
 from certifit._types import Array
 from certifit.evaluation.penalties import L1Ball
 from certifit.optimization.interior_point.solve import InteriorPointResult, solve_polyhedral
-from certifit.optimization.objective.problem import Problem, Solution, dual_bound
+from certifit.optimization.objective.bounds import dual_bound
+from certifit.optimization.objective.problem import Problem, Solution
 from certifit.progress import Progress
 
 __all__ = ["sequential"]
@@ -34,7 +35,7 @@ def sequential(problem: Problem, start: tuple[Array, float], tol: float, max_ite
         curvature = np.minimum(share * strength * size ** (q - 2.0), 1e12 * max(float(strength.max()), 1e-300))
         linear = strength * np.sign(w) * np.abs(w) ** (q - 1.0) - curvature * w
         result = _model(problem, linear, curvature, 0.1 * tol)
-        bound = max(bound, dual_bound(problem, w, f, theta=result.theta))
+        bound = max(bound, dual_bound(problem.known(w, f), [result.theta]))
         new_w, new_b, new_f = _point(problem, result)
         step = 1.0
         while step > 1e-4:  # the objective is convex along the segment, and the segment stays in the constraint

@@ -6,114 +6,136 @@ Each step minimizes the quadratic model of the loss plus R: a penalized weighted
 (L1, elastic net, Lq, box) it is solved over a working set of columns by the coordinate-descent kernel, on the Gram matrix
 of the working set when that is small beside n, on the columns otherwise. For any other R (balls, penalties of your own)
 accelerated proximal gradient runs on the Gram matrix. A line search on P makes it global.     Lee, Sun & Saunders 2014
+
+K scores are coupled in one model while K times the working set is small; beyond that they take turns (see by_score.py).
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from certifit._types import Array, is_sparse
+from certifit._types import Array
 from certifit.optimization.coordinate import descent as coordinate
-from certifit.optimization.newton.smooth import Damping, armijo, solve_semidefinite, subsample_start
-from certifit.optimization.objective.problem import Problem, Solution, dual_bound
+from certifit.optimization.newton.by_score import one_round
+from certifit.optimization.newton.smooth import Damping, part_of_the_rows, threading
+from certifit.optimization.newton.systems import solve_semidefinite
+from certifit.optimization.objective.bounds import dual_bound
+from certifit.optimization.objective.fold import State, Step
+from certifit.optimization.objective.problem import Point, Problem, Solution
 from certifit.optimization.objective.regularizer import kernel_penalty
 from certifit.progress import Progress
-from certifit.representation.design.products import ColumnCache, matvec, rmatvec, weighted_gram
 
 __all__ = ["prox_newton"]
 
+SUBSAMPLE_FROM = 2500  # rows of a part from which a start on it pays
 GRAM_LIMIT = 2000  # a larger working set is solved on its columns
+JOINT_LIMIT = 1500  # K·(columns of the working set) up to which K scores are solved together
 NEAR = 30.0  # a bound is worth its pass over X once the model promises less than this many tolerances
 ALMOST = 0.97  # share of the l1 strength from which a slope counts as near to it
 ROUGH, FINE = 0.1, 1e-3  # precision of a model step, as a share of the present violation
 LAST = 1e-4  # promise, as a share of the scale, after which the next step is likely to be the last
 
 
-def prox_newton(problem: Problem, start: tuple[Array, float], tol: float, max_iter: int, clock: Progress) -> Solution:
+def prox_newton(problem: Problem, start: Point, tol: float, max_iter: int, clock: Progress) -> Solution:
     """Minimize P to the absolute gap `tol`."""
-    start = subsample_start(problem, start, tol, max_iter, prox_newton)
-    if is_sparse(problem.X) and problem.X.format != "csc":
-        problem = replace(problem, X=problem.X.tocsc())  # working sets are columns: convert once, not at every step
-    y, p, loss, regularizer = problem.y, problem.p, problem.loss, problem.regularizer
-    d = problem.shape[1]
+    if not problem.dense:  # working sets are columns: convert once, not at every step
+        problem = problem.with_designs(lambda block: block.design.by_column().X)
+    with threading(problem):
+        return _prox_newton(problem, _subsample_start(problem, start, tol, max_iter), tol, max_iter, clock)
+
+
+def _prox_newton(problem: Problem, start: Point, tol: float, max_iter: int, clock: Progress) -> Solution:
+    regularizer, K, d = problem.regularizer, problem.n_scores, problem.shape[1]
     separable = regularizer.ball is None and not (regularizer.elastic() is None and regularizer.power() is None)
-    (w, b), bound, note = start, 0.0, ""
-    f = problem.scores(w, b)
-    penalty = regularizer.value(w)
-    objective = problem.risk(f) + penalty
+    state, bound, note = problem.at(*start), 0.0, ""
     # Sparse columns are cheap to sweep, so that a generous first working set saves whole steps.
-    size = max(d // 16 if is_sparse(problem.X) else 10, 2 * int(np.count_nonzero(w)))
-    damping, model = Damping(loss), _Model(problem)
+    size = max(10 if problem.dense else d // 16, 2 * int(np.count_nonzero(_any(state.w != 0))))
+    damping, model = Damping(problem.loss), _Model(problem)
     l1 = (regularizer.elastic() or (np.full(d, np.inf),))[0]
     iteration, inner = 0, ROUGH
     for iteration in range(1, max_iter + 1):
-        theta, h = damping.slopes(y, f)
-        g = rmatvec(problem.X, p * theta)
+        slope, h = state.slope, damping.curvatures(state)
+        promised = np.inf
         if separable:
-            violation = regularizer.violation(w, g)
-            near = np.abs(g) > ALMOST * l1  # columns that the step may wake, and that would then spoil the bound
-            chosen = _working_set(w, violation, near, size if d > 200 else d)
+            violation = regularizer.violation(state.w, slope.columns)
+            near = np.abs(slope.columns) > ALMOST * l1  # columns that the step may wake, and that would spoil the bound
+            everything = d <= 200 if K == 1 else K * d <= JOINT_LIMIT
+            chosen = _working_set(_any(state.w != 0), _most(violation), _any(near), d if everything else size)
             size = min(d, 2 * size)
-            dw, db, df = _model_step(model, chosen, w, g, theta, h, inner * float(violation.max()))
+            wanted = inner * float(violation.max(initial=0.0))
+            turns = K > 1 and K * (chosen.shape[0] + 1) > JOINT_LIMIT
+            step = None if turns else model.step(state, h, chosen, wanted)
         else:
-            size, chosen = d, np.arange(d)
-            dw, db = _generic_step(problem, w, g, theta, h)
-            df = matvec(problem.X, dw) + db
-        full = np.zeros(d)
-        full[chosen] = dw
-        promised = float(g[chosen] @ dw) + float(p @ theta) * db + regularizer.value(w + full) - penalty
-        step, f_new, reached = armijo(
-            lambda t, f=f, df=df, w=w, full=full: (f + t * df, regularizer.value(w + t * full)),  # type: ignore[misc]
-            problem.risk,
-            objective,
-            promised,
-        )
-        # Near the optimum the model is exact, and solving it well proves the gap sooner than another step.
-        inner = FINE if -promised < LAST * problem.scale else ROUGH
-        stuck = step == 0.0 or objective - reached <= 1e-16 * abs(objective)
-        # The slopes that the model predicts are a dual point accurate to second order.
-        if -promised <= NEAR * tol or iteration == max_iter:
-            bound = max(bound, dual_bound(problem, w + full, f + df, theta=theta + h * df))
-        if step > 0.0:
-            w, b, f, objective = w + step * full, b + step * db, f_new, reached
-            penalty = regularizer.value(w)
-        clock.update(iteration, max_iter, (objective - bound) / max(problem.scale, 1e-300))
-        if objective - bound <= tol:
+            size, wanted, step = d, 0.0, _generic_step(state, h)
+        if step is None:
+            before = state.objective
+            state = one_round(state, chosen, wanted)
+            length, stuck = 1.0, before - state.objective <= 1e-16 * abs(before)
+        else:
+            promised = float((slope.columns * step.dw).sum()) + float(np.sum(slope.level * step.db))
+            promised += regularizer.value(state.w + step.dw) - (state.objective - state.risk)
+            length, reached = step.search(promised)
+            # Near the optimum the model is exact, and solving it well proves the gap sooner than another step.
+            inner = FINE if -promised < LAST * problem.scale else ROUGH
+            stuck = length == 0.0 or state.objective - reached <= 1e-16 * abs(state.objective)
+            # The slopes that the model predicts are a dual point accurate to second order.
+            if -promised <= NEAR * tol or iteration == max_iter:
+                bound = max(bound, dual_bound(step.ahead(), step.dual(h), h if K > 1 else None))
+            if length > 0.0:
+                state = step.reach(length)
+        clock.update(iteration, max_iter, (state.objective - bound) / max(problem.scale, 1e-300))
+        if state.objective - bound <= tol:
             break
-        if stuck or step < 1.0:
-            if problem.fit_intercept:
-                f, b = problem.refit_intercept(f, b)
-                objective = problem.risk(f) + regularizer.value(w)
-            bound = max(bound, dual_bound(problem, w, f))
-            if objective - bound <= tol:
+        if stuck or length < 1.0 or step is None:
+            if problem.fit_intercept and step is not None:
+                state = state.refitted()
+            bound = max(bound, dual_bound(state))
+            if state.objective - bound <= tol:
                 break
         if stuck and damping.level >= 1.0 and size >= d:
             note = "The line search found no lower value: rounding limits the fit."
             break
-        damping.learn(0.0 if stuck else step)  # a better model, or more columns, may still help
-    return Solution(w, b, iteration, "prox_newton", bound, objective, note=note)
+        damping.learn(0.0 if stuck else length)  # a better model, or more columns, may still help
+    return Solution(state.w, state.b, iteration, "prox_newton", bound, state.objective, note=note)
 
 
-def _working_set(w: Array, violation: Array, near: Array, size: int) -> Array:
+def _subsample_start(problem: Problem, start: Point, tol: float, max_iter: int) -> Point:
+    """A starting point from a part of the rows, itself started from a smaller part."""
+    n, d = problem.shape
+    part = n // 8
+    if not problem.dense or part < max(SUBSAMPLE_FROM, 20 * d):
+        return start
+    rough = max(tol, 0.1 * d / part * problem.scale)  # no better than the statistical error of the part
+    solution = prox_newton(part_of_the_rows(problem, part), start, rough, max_iter, Progress())
+    return solution.coef, solution.intercept
+
+
+def _working_set(used: Array, violation: Array, near: Array, size: int) -> Array:
     """The support, the columns that violate the optimality conditions most, and as there is room those near to it."""
-    wanted = (w != 0) | (violation > 0) | near
-    count = int(wanted.sum())
-    if count <= size:
+    wanted = used | (violation > 0) | near
+    if int(wanted.sum()) <= size:
         return np.flatnonzero(wanted)
-    priority = np.where(w != 0, np.inf, violation)
-    keep = max(size, int(np.count_nonzero(w)))
-    return np.sort(np.argpartition(-priority, keep - 1)[:keep])
+    keep = max(size, int(used.sum()))
+    return np.sort(np.argpartition(-np.where(used, np.inf, violation), keep - 1)[:keep])
+
+
+def _any(where: Array) -> Array:
+    return np.asarray(where if where.ndim == 1 else where.any(axis=0))
+
+
+def _most(values: Array) -> Array:
+    return np.asarray(values if values.ndim == 1 else values.max(axis=0))
 
 
 class _Model:
-    """What the quadratic models of all steps share."""
+    """The quadratic models of all steps, and what they share."""
 
     def __init__(self, problem: Problem) -> None:
-        self.problem, self.columns = problem, ColumnCache(problem.X)
+        self.problem = problem
+        self.columns = [block.design.column_cache() for block in problem.blocks]
 
     @cached_property
     def shape(self) -> dict[str, Any]:
@@ -125,33 +147,57 @@ class _Model:
         """The kernel that works on the columns themselves."""
         return coordinate.QuadraticModel(self.problem.X, **self.shape)
 
+    def step(self, state: State, h: list[Any], chosen: Array, tol: float) -> Step:
+        """To the minimizer of the quadratic model over the working set."""
+        problem, k = self.problem, chosen.shape[0]
+        sparse = problem.in_memory and not problem.dense
+        if (
+            problem.in_memory
+            and problem.n_scores == 1
+            and (k > min(GRAM_LIMIT, problem.shape[0]) or (sparse and k > 500))
+        ):
+            return self._swept(state, h[0], chosen, tol)
+        designs = [cache(chosen) for cache in self.columns]
+        hessian = state.hessian(h, designs)
+        if problem.loss.shift_invariant:
+            # The direction that all scores share has no curvature; a trace of it keeps the intercepts finite.
+            own = np.diag(hessian)
+            hessian[np.diag_indices(hessian.shape[0])] += 1e-10 * np.where(own > 0, own, 1.0)
+        slope = problem.join(state.slope.columns[..., chosen], state.slope.level)
+        old = problem.join(state.w[..., chosen], 0.0 * state.slope.level)
+        # The intercept is a column like the others, without penalty or bounds.
+        outside = {"lower": -np.inf, "upper": np.inf}
+        part = {
+            key: None
+            if value is None
+            else np.tile(problem.join(value[chosen], outside.get(key, 0.0)), problem.n_scores)
+            for key, value in self.shape.items()
+            if key != "q"
+        }
+        new = old.ravel()
+        if new.size:
+            new = _solve_model(hessian, -slope.ravel(), new, self.shape["q"], tol, part)
+        dw, db = problem.split(new.reshape(old.shape) - old)
+        moved = [design.scores(dw, db) for design in designs]
+        full = np.zeros(state.w.shape)
+        full[..., chosen] = dw
+        return Step(state, full, db, moved)
 
-def _model_step(
-    model: _Model, chosen: Array, w: Array, g: Array, theta: Array, h: Array, tol: float
-) -> tuple[Array, float, Array]:
-    """Minimizer of the quadratic model over the working set, as a step from w, and the change of the scores."""
-    problem, shape = model.problem, dict(model.shape)
-    X, p, with_b = problem.X, problem.p, problem.fit_intercept
-    k = chosen.shape[0]
-    if k > min(GRAM_LIMIT, X.shape[0]) or (is_sparse(X) and k > 500):
-        result = model.sweeps.solve(
-            -p * theta, p * h, coef=w, columns=chosen, fit_intercept=with_b, tol=tol, n_threads=problem.threads
+    def _swept(self, state: State, h: Array, chosen: Array, tol: float) -> Step:
+        """The same by sweeps over the columns."""
+        p, problem = self.problem.p, self.problem
+        result = self.sweeps.solve(
+            -p * state.theta[0],
+            p * h,
+            coef=state.w,
+            columns=chosen,
+            fit_intercept=problem.fit_intercept,
+            tol=tol,
+            n_threads=problem.threads,
         )
-        return result.coef[chosen] - w[chosen], result.intercept_change, result.scores_change
-    columns = model.columns(chosen)
-    gram = weighted_gram(columns, p * h, threads=problem.threads)
-    q = shape.pop("q")
-    # The intercept is a column like the others, without penalty or bounds.
-    part = {
-        key: None if value is None else np.append({"lower": -np.inf, "upper": np.inf}.get(key, 0.0), value[chosen])
-        for key, value in shape.items()
-    }
-    first = 0 if with_b else 1
-    negative, old = np.append(-(p @ theta), -g[chosen])[first:], np.append(0.0, w[chosen])[first:]
-    part = {key: None if value is None else value[first:] for key, value in part.items()}
-    delta = _solve_model(gram[first:, first:], negative, old, q, tol, part) - old
-    dw, db = (delta[1:], float(delta[0])) if with_b else (delta, 0.0)
-    return dw, db, matvec(columns, dw) + db
+        full = np.zeros(state.w.shape)
+        full[chosen] = result.coef[chosen] - state.w[chosen]
+        return Step(state, full, result.intercept_change, [result.scores_change])
 
 
 def _solve_model(gram: Array, negative: Array, old: Array, q: float | None, tol: float, part: dict[str, Any]) -> Array:
@@ -193,21 +239,22 @@ def _support_step(gram: Array, gradient: Array, coef: Array, part: dict[str, Any
     return step
 
 
-def _generic_step(problem: Problem, w: Array, g: Array, theta: Array, h: Array) -> tuple[Array, float]:
+def _generic_step(state: State, h: list[Any]) -> Step:
     """Minimizer of the quadratic model by accelerated proximal gradient; the intercept is eliminated exactly."""
-    regularizer = problem.regularizer
-    gram = weighted_gram(problem.X, problem.p * h)
-    right, mean = -g, np.zeros_like(g)
-    hessian = gram[1:, 1:]
-    slope = float(problem.p @ theta)
-    if problem.fit_intercept and gram[0, 0] > 0:
-        mean = gram[0, 1:] / gram[0, 0]
-        right = right + slope * mean
-        hessian = hessian - np.outer(mean, gram[0, 1:])
+    problem, w = state.problem, state.w
+    regularizer, right, mean = problem.regularizer, -state.slope.columns, np.zeros_like(w)
+    hessian = state.hessian(h)
+    slope, weight = float(state.slope.level), 0.0
+    if problem.fit_intercept:
+        first, weight, hessian = hessian[0, 1:], float(hessian[0, 0]), hessian[1:, 1:]
+        if weight > 0:
+            mean = first / weight
+            right = right + slope * mean
+            hessian = hessian - np.outer(mean, first)
     lipschitz = float(np.linalg.eigvalsh(hessian)[-1]) * (1 + 1e-10)
     if not lipschitz > 0:
-        return np.zeros_like(w), 0.0
-    u, z, momentum, first = w, w, 1.0, np.inf
+        return Step(state, np.zeros_like(w), 0.0)
+    u, z, momentum, first_size = w, w, 1.0, np.inf
     for k in range(5000):
         new = regularizer.prox(z - (hessian @ (z - w) - right) / lipschitz, 1.0 / lipschitz)
         moved = new - u
@@ -215,10 +262,9 @@ def _generic_step(problem: Problem, w: Array, g: Array, theta: Array, h: Array) 
             momentum = 1.0
         following = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum * momentum))
         size = float(np.linalg.norm(new - z))
-        first = size if k == 0 else first
+        first_size = size if k == 0 else first_size
         u, z, momentum = new, new + (momentum - 1.0) / following * moved, following
-        if size <= 1e-5 * first:
+        if size <= 1e-5 * first_size:
             break
     dw = u - w
-    db = -slope / gram[0, 0] - float(mean @ dw) if problem.fit_intercept and gram[0, 0] > 0 else 0.0
-    return dw, db
+    return Step(state, dw, -slope / weight - float(mean @ dw) if weight > 0 else 0.0)

@@ -8,22 +8,52 @@ d × d matrix of all rows is ever formed.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
 from certifit._types import Array
-from certifit.optimization.objective.problem import Problem
-from certifit.representation.design.products import NARROW, in_one_piece, pullback, row_scores, weighted_gram
-from certifit.representation.design.rows import over_rows
+from certifit.optimization.newton.systems import Inverse, provable, strengths
+from certifit.optimization.objective.fold import State
+from certifit.optimization.objective.problem import Point, Problem
 
-__all__ = ["descend", "gram", "quasi_newton"]
+__all__ = ["descend", "gradient", "quasi_newton"]
 
-Gradient = Callable[[Array], Array]
+
+def gradient(state: State) -> Array:
+    """∇P by (b, w) for an L2 penalty, joined."""
+    problem = state.problem
+    slope = state.slope
+    return np.asarray(problem.centered(problem.join(slope.columns + strengths(problem) * state.w, slope.level)))
+
+
+def descend(problem: Problem, start: Point, solve: Inverse, tol: float, max_iter: int) -> tuple[State, int]:
+    """Quasi-Newton steps until the gradient proves the gap, or until a Newton step is the better way to prove it."""
+    last = problem.at(*start)
+    known = 1e-5 if (strengths(problem) > 0.0).all() else 0.01
+
+    def at(x: Array) -> Array:
+        nonlocal last
+        last = problem.at(*problem.split(x.reshape(shape)))
+        return gradient(last).ravel()
+
+    def flat(g: Array) -> Array:
+        return solve(g.reshape(shape)).ravel()
+
+    def enough(x: Array, g: Array) -> bool:
+        # With a penalty the gradient itself becomes the proof; without one, a Newton step proves the rest.
+        return provable(g.reshape(shape), problem) <= 0.3 * tol or float(g @ flat(g)) <= known * tol
+
+    x = problem.join(*start)
+    shape = x.shape
+    end, _, iterations = quasi_newton(at, flat, x.ravel(), gradient(last).ravel(), enough, max_iter)
+    w, b = problem.split(end.reshape(shape))
+    if not (np.array_equal(w, last.w) and np.array_equal(b, last.b)):  # the last trial was refused
+        last = problem.at(w, b)
+    return last, iterations
 
 
 def quasi_newton(
-    gradient: Gradient,
+    gradient: Callable[[Array], Array],
     precondition: Callable[[Array], Array],
     x: Array,
     g: Array,
@@ -78,90 +108,3 @@ def _two_loop(pairs: list[tuple[Array, Array, float]], g: Array, precondition: C
     for (s, y, curvature), a in zip(pairs, reversed(used), strict=True):
         r = r + (a - float(y @ r) / curvature) * s
     return r
-
-
-class Pass(NamedTuple):
-    """What one reading of X tells about a point."""
-
-    f: Array
-    theta: Array
-    h: Array
-    gradient: Array
-    """Of P by (b, w)."""
-
-
-def read(problem: Problem, w: Array, b: float, l2: Array) -> Pass:
-    """Scores, slopes, curvatures and the gradient."""
-    f = row_scores(problem.X, w, b, problem.threads)
-    theta, h = problem.loss.slopes(problem.y, f)
-    first = float(problem.p @ theta) if problem.fit_intercept else 0.0
-    slope = pullback(problem.X, problem.p * theta, problem.threads)
-    return Pass(f, theta, h, np.append(first, slope + l2 * w))
-
-
-def gram(problem: Problem, h: Array) -> Array:
-    """[1 X]ᵀ·diag(p h)·[1 X]."""
-    n, d = problem.shape
-    ph = problem.p * h
-    if d <= NARROW and in_one_piece(problem.X):
-        return weighted_gram(problem.X, ph, threads=problem.threads)
-    return np.asarray(sum(over_rows(lambda rows: weighted_gram(problem.X[rows], ph[rows]), n, d, problem.threads)))
-
-
-def descend(
-    problem: Problem, start: tuple[Array, float], precondition: Callable[[Array], Array], tol: float, max_iter: int
-) -> tuple[Array, float, int, float, float]:
-    """Quasi-Newton steps on all rows, until the gradient proves the gap or a Newton step is the better way to prove it.
-
-    Returns
-    -------
-    w, b, iterations, objective, bound
-        The objective is NaN where no proof was tried.
-    """
-    l2 = problem.regularizer.smooth()
-    assert l2 is not None  # the dispatcher sends nothing else here
-    last = read(problem, *start, l2)
-    known: dict[bytes, Pass] = {}
-
-    def gradient(x: Array) -> Array:
-        known.clear()
-        known[x.tobytes()] = found = read(problem, x[1:], float(x[0]), l2)
-        return found.gradient
-
-    def enough(x: Array, g: Array) -> bool:
-        return _provable(g, l2) <= 0.3 * tol or float(g @ precondition(g)) <= 1e-3 * tol
-
-    x = np.append(start[1], start[0])
-    known[x.tobytes()] = last
-    x, g, iterations = quasi_newton(gradient, precondition, x, last.gradient, enough, max_iter)
-    w, b, found = x[1:], float(x[0]), known.get(x.tobytes())
-    if found is None or not _provable(g, l2) <= tol:
-        return w, b, iterations, np.nan, 0.0
-    objective = problem.risk(found.f) + 0.5 * float(l2 @ (w * w))
-    return w, b, iterations, objective, _bound(problem, found, w, l2)
-
-
-def _provable(g: Array, l2: Array) -> float:
-    """The gap ‖∇‖²/(2 l2) that a gradient proves, once the intercept is refitted."""
-    return 0.5 * float((g[1:] * g[1:] / l2).sum()) if (l2 > 0.0).all() else np.inf
-
-
-def _bound(problem: Problem, found: Pass, w: Array, l2: Array) -> float:
-    """D at the slopes, moved along the curvature to be orthogonal to the intercept."""
-    theta, v = found.theta, l2 * w - found.gradient[1:]
-    total = float(problem.p @ found.h)
-    if problem.fit_intercept:
-        if not total > 0.0:
-            return 0.0
-        shift, theta = 0.0, theta.copy()
-        for _ in range(2):
-            step = float(problem.p @ theta) / total
-            theta -= step * found.h
-            shift += step
-        # Xᵀ(p ℓ'') tells how the slopes of the columns move with the intercept.
-        v = v + shift * pullback(problem.X, problem.p * found.h, problem.threads)
-    with np.errstate(all="ignore"):
-        bound = -float(
-            problem.p @ problem.loss.conjugate(problem.y, theta, start=found.f)
-        ) - problem.regularizer.conjugate(v)
-    return bound if np.isfinite(bound) else 0.0

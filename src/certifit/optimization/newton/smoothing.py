@@ -14,7 +14,8 @@ import numpy as np
 
 from certifit._types import Array
 from certifit.evaluation.losses import Loss
-from certifit.optimization.objective.problem import Problem, Solution, dual_bound
+from certifit.optimization.objective.bounds import dual_bound
+from certifit.optimization.objective.problem import Problem, Solution
 from certifit.progress import Progress
 
 __all__ = ["Smoothed", "solve_smoothed"]
@@ -66,8 +67,8 @@ def solve_smoothed(
     problem: Problem, start: tuple[Array, float], tol: float, max_iter: int, clock: Progress, solve: Solve
 ) -> Solution:
     """Solve a sequence of smoothed problems, each started from the last."""
-    low, high = problem.loss.dual_domain(problem.y)
-    slopes = float(problem.p @ np.maximum(low * low, high * high))
+    domains = [(block.p, *problem.loss.dual_domain(block.y)) for block in problem.blocks]
+    slopes = sum(float(p @ np.maximum(low * low, high * high)) for p, low, high in domains)
     width = 0.2 * problem.scale / max(slopes, 1e-300)
     point, bound, iterations = start, 0.0, 0
     best = (start[0], start[1], problem.objective(*start))
@@ -76,13 +77,12 @@ def solve_smoothed(
         solution = solve(smooth, point, max(0.1 * width * slopes, 0.1 * tol), max_iter - iterations, Progress())
         iterations += max(1, solution.iterations)
         point = (solution.coef, solution.intercept)
-        f = problem.scores(*point)
-        theta = smooth.loss.derivative(problem.y, f)
-        value = problem.risk(f) + problem.regularizer.value(point[0])
-        if value < best[2]:
-            best = (*point, value)
+        state = problem.at(*point)
+        theta = [smooth.loss.derivative(part.block.y, part.f) for part in state.parts]
+        if state.objective < best[2]:
+            best = (*point, state.objective)
         # The bound of the smoothed problem is one of the original: the envelope lies below the loss.
-        bound = max(bound, solution.bound, dual_bound(problem, point[0], f, theta=theta))
+        bound = max(bound, solution.bound, dual_bound(state, theta))
         clock.update(iterations, max_iter, (best[2] - bound) / max(problem.scale, 1e-300))
         if best[2] - bound <= tol or width * slopes < 1e-3 * tol:
             break

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from certifit._types import Array, is_sparse
+from certifit._types import is_sparse
 from certifit.certificate import Certificate
 from certifit.evaluation.constraints.convex import Ball
 from certifit.evaluation.losses import Hinge, Loss, Squared
@@ -34,6 +34,7 @@ from certifit.optimization.first_order.proximal import proximal_gradient
 from certifit.optimization.newton.proximal import prox_newton
 from certifit.optimization.newton.smooth import newton, newton_cg
 from certifit.optimization.newton.smoothing import solve_smoothed
+from certifit.optimization.objective.certify import certify
 from certifit.optimization.objective.ivanov import solve_on_ball
 from certifit.optimization.objective.piecewise import (
     DualDescent,
@@ -42,7 +43,7 @@ from certifit.optimization.objective.piecewise import (
     kinked_newton,
     sequence,
 )
-from certifit.optimization.objective.problem import Problem, Solution, dual_bound
+from certifit.optimization.objective.problem import Point, Problem, Solution
 from certifit.optimization.objective.regularizer import kernel_penalty
 from certifit.optimization.objective.trust import admitted, is_trusted
 from certifit.optimization.objective.units import condition, is_extreme
@@ -51,7 +52,6 @@ from certifit.progress import Progress
 
 __all__ = ["SOLVERS", "Solver", "check_solver", "minimize"]
 
-Point = tuple[Array, float]
 Run = Callable[[Problem, Point, float, int, Progress], Solution]
 INFERENCE_LIMIT = 2000  # columns up to which a fit keeps the covariance of its estimates
 NEWTON_LIMIT = 5000  # columns; beyond, a d × d Hessian costs more than conjugate gradients
@@ -65,6 +65,8 @@ class Solver:
     run: Run
     refuses: Callable[[Loss, Penalty, Constraint | None], str]
     """Why the solver cannot take this objective; empty when it can."""
+    in_memory: bool = True
+    """Whether it looks at single rows or columns; others ask for sums over rows, which may lie in several parts."""
 
 
 def _needs(*conditions: tuple[Callable[[Loss, Penalty, Constraint | None], bool], str]) -> Any:
@@ -121,6 +123,11 @@ POWER = (
     "it needs an Lq penalty",
 )
 FREE = (lambda loss, penalty, constraint: constraint is None, "it takes no constraint")
+ONE_SCORE = (lambda loss, penalty, constraint: not loss.coupled, "it needs a loss of one score")
+BY_COLUMN = (
+    lambda loss, penalty, constraint: not loss.coupled or SEPARABLE[0](loss, penalty, constraint),
+    "with several scores it needs an L1, L2, elastic-net or Lq penalty",
+)
 ON_BALL = (lambda loss, penalty, constraint: isinstance(constraint, Ball), "it needs an L1Ball or L2Ball constraint")
 
 
@@ -185,15 +192,15 @@ SOLVERS: dict[str, Solver] = {
     for solver in (
         Solver("closed_form", _closed_form, _needs(SQUARED, RIDGE_ONLY, FREE)),
         Solver("coordinate", _coordinate, _needs(SQUARED, SEPARABLE)),
-        Solver("newton", _newton, _needs(CURVED, RIDGE_ONLY, FREE)),
-        Solver("newton_cg", newton_cg, _needs(SMOOTH, RIDGE_ONLY, FREE)),
-        Solver("prox_newton", prox_newton, _needs(SMOOTH)),
-        Solver("proximal", proximal_gradient, _needs(SMOOTH)),
-        Solver("gradient", GradientDescent(), _needs(SMOOTH)),
+        Solver("newton", _newton, _needs(CURVED, RIDGE_ONLY, FREE), False),
+        Solver("newton_cg", newton_cg, _needs(SMOOTH, RIDGE_ONLY, FREE), False),
+        Solver("prox_newton", prox_newton, _needs(SMOOTH, BY_COLUMN), False),
+        Solver("proximal", proximal_gradient, _needs(SMOOTH), False),
+        Solver("gradient", GradientDescent(), _needs(SMOOTH), False),
         Solver("interior_point", interior_point, _needs(KINKED, ELASTIC)),
         Solver("dual", DualDescent(), _needs(KINKED, STRONG, FREE)),
         Solver("pegasos", Pegasos(), _needs(HINGE, STRONG, EVEN, FREE)),
-        Solver("multiplier", _multiplier, _needs(SMOOTH, ELASTIC, ON_BALL)),
+        Solver("multiplier", _multiplier, _needs(SMOOTH, ONE_SCORE, ELASTIC, ON_BALL)),
         Solver("sequential", sequence, _needs(KINKED, POWER)),
         Solver("smoothing", _smoothing, _needs(KINKED)),
     )
@@ -238,14 +245,16 @@ def choose(problem: Problem) -> str:
     if regularizer.ball is not None and elastic:
         return "multiplier"
     if regularizer.smooth() is not None:
-        if isinstance(loss, Squared):
+        if isinstance(loss, Squared) and problem.in_memory:
             return "closed_form"
         d = problem.shape[1]
         wide = d > NEWTON_LIMIT or (is_sparse(problem.X) and d > 500)
-        return "newton_cg" if wide else "newton"
-    if isinstance(loss, Squared) and regularizer.ball is None and (elastic or regularizer.power() is not None):
+        return "newton_cg" if wide and not loss.coupled else "newton"
+    separable = regularizer.ball is None and (elastic or regularizer.power() is not None)
+    if isinstance(loss, Squared) and separable and problem.in_memory:
         return "coordinate"
-    return "prox_newton" if elastic or problem.shape[1] <= NEWTON_LIMIT else "proximal"
+    small = problem.shape[1] <= NEWTON_LIMIT and not loss.coupled
+    return "prox_newton" if elastic or separable or small else "proximal"
 
 
 def _auto(problem: Problem, start: Point, tol: float, max_iter: int, clock: Progress) -> Solution:
@@ -256,7 +265,11 @@ def _run(problem: Problem, solver: Any, seed: int) -> Run:
     """The solver by its name, by itself, or as the problem wants it; with the seed where it draws."""
     if not isinstance(solver, str):
         return solver  # type: ignore[no-any-return]
-    run = SOLVERS[choose(problem) if solver == "auto" else solver].run
+    chosen = SOLVERS[choose(problem) if solver == "auto" else solver]
+    if chosen.in_memory and not problem.in_memory:
+        listed = ", ".join(repr(name) for name, other in SOLVERS.items() if not other.in_memory)
+        raise ValueError(f"solver={chosen.name!r} needs all rows in memory; on rows in parts use one of {listed}.")
+    run = chosen.run
     return replace(run, seed=seed) if isinstance(run, (DualDescent, Pegasos)) else run
 
 
@@ -275,8 +288,9 @@ def minimize(
     Data of extreme magnitude is brought to ordinary units first. The seed is for solvers that draw.
     """
     if _constant_is_perfect(problem):
-        solution = Solution(np.zeros(problem.shape[1]), problem.constant, 1, "constant", kind="closed form")
-        value = problem.risk(np.full(problem.y.shape, problem.constant))  # zero up to rounding
+        start = problem.start()
+        solution = Solution(*start, 1, "constant", kind="closed form")
+        value = problem.at(*start).risk  # zero up to rounding
         certificate = Certificate("closed form", objective=value, bound=value, scale=1.0, tol=tol, iterations=1,
                                   seconds=clock.seconds, note="A constant fits the target perfectly.")  # fmt: skip
         return solution, admitted(problem, solution, certificate)
@@ -284,7 +298,7 @@ def minimize(
         if not is_extreme(problem):
             run = _run(problem, solver, seed)
             solution = run(problem, start or problem.start(), tol * problem.scale, max_iter, clock)
-            if np.isfinite(solution.coef).all() and np.isfinite(solution.intercept):
+            if np.isfinite(solution.coef).all() and np.isfinite(solution.intercept).all():
                 solution, certificate = certify(problem, solution, tol, clock)
                 return solution, admitted(problem, solution, certificate)
         conditioned, units = condition(problem)
@@ -296,32 +310,8 @@ def minimize(
 
 def _constant_is_perfect(problem: Problem) -> bool:
     """Whether the zero coefficients are optimal because a constant score has no loss at all."""
-    y = problem.y
-    exact = bool((y == y[0]).all()) if problem.fit_intercept else problem.scale == 0.0
-    inside = not problem.regularizer.project(np.zeros(problem.shape[1])).any()
-    return exact and inside and (is_trusted(problem) or problem.scale == 0.0)
-
-
-def certify(problem: Problem, solution: Solution, tol: float, clock: Progress) -> tuple[Solution, Certificate]:
-    """The certificate of a solution, in double precision, at the coefficients that the user gets."""
-    coef, f = solution.coef, None
-    objective = solution.objective
-    if not np.isfinite(objective) or problem.X.dtype != np.float64:
-        coef = problem.regularizer.project(coef).astype(problem.X.dtype).astype(np.float64)
-        f = problem.scores(coef, solution.intercept, exact=True)
-        objective = problem.risk(f) + problem.regularizer.value(coef)
-    bound = solution.bound
-    if objective - bound > tol * problem.scale:
-        f = problem.scores(coef, solution.intercept, exact=True) if f is None else f
-        bound = max(bound, dual_bound(problem, coef, f, exact=True))
-    certificate = Certificate(
-        solution.kind,
-        objective=objective,
-        bound=bound,
-        scale=problem.scale,
-        tol=tol,
-        iterations=solution.iterations,
-        seconds=clock.seconds,
-        note=solution.note,
-    )
-    return replace(solution, coef=coef), certificate
+    first = problem.blocks[0].y[0]
+    exact = problem.scale == 0.0
+    if problem.fit_intercept:
+        exact = all(bool((block.y == first).all()) for block in problem.blocks)
+    return exact and not problem.start()[0].any() and (is_trusted(problem) or problem.scale == 0.0)

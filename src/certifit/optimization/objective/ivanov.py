@@ -16,10 +16,10 @@ import numpy as np
 from certifit._types import Array
 from certifit.evaluation.constraints.convex import L1Ball
 from certifit.evaluation.penalties.elastic import Strengths
-from certifit.optimization.objective.problem import Problem, Solution, dual_bound
+from certifit.optimization.objective.bounds import dual_bound
+from certifit.optimization.objective.problem import Problem, Solution
 from certifit.optimization.objective.regularizer import Regularizer
 from certifit.progress import Progress
-from certifit.representation.design.products import rmatvec
 
 __all__ = ["solve_on_ball"]
 
@@ -46,27 +46,24 @@ def solve_on_ball(
         iterations += max(1, solution.iterations)
         point = (solution.coef, solution.intercept)
         w = problem.regularizer.project(solution.coef)
-        f, b = problem.scores(w, solution.intercept), solution.intercept
-        if problem.fit_intercept:
-            f, b = problem.refit_intercept(f, b)
-        value = problem.risk(f) + problem.regularizer.value(w)
-        if value < best[2]:
-            best = (w, b, value)
+        state = problem.at(w, solution.intercept)
+        state = state.refitted() if problem.fit_intercept else state
+        if state.objective < best[2]:
+            best = (w, state.b, state.objective)
         # On the ball the multiplier's share of the norm is at most that of the radius (weak duality).
         share = ball.radius if isinstance(ball, L1Ball) else 0.5 * ball.radius**2
-        bound = max(bound, solution.bound - multiplier * share, dual_bound(problem, w, f))
+        bound = max(bound, solution.bound - multiplier * share, dual_bound(state))
         clock.update(iterations, max_iter, (best[2] - bound) / max(problem.scale, 1e-300))
         return ball.norm(solution.coef) - ball.radius
 
     if attempt(0.0) > 0 and ball.radius > 0:
         # At w = 0 the multiplier that keeps it there is the dual norm of the gradient (L1), or anything huge (L2).
-        f0 = problem.scores(np.zeros_like(l1), problem.constant)
-        g = rmatvec(problem.X, problem.p * problem.loss.derivative(problem.y, f0))
+        g = problem.at(np.zeros_like(l1), problem.constant).slope.columns
         high = float(np.abs(g).max()) if isinstance(ball, L1Ball) else float(np.linalg.norm(g)) / ball.radius
         _bracketed_root(attempt, high, lambda: best[2] - bound <= tol or iterations > 100 * max_iter)
     elif ball.radius == 0:
-        f = problem.scores(best[0], problem.constant)
-        best, bound = (best[0], problem.constant, problem.risk(f)), problem.risk(f)
+        bound = problem.at(best[0], problem.constant).risk
+        best = (best[0], problem.constant, bound)
     return Solution(best[0], best[1], iterations, "multiplier", bound)
 
 

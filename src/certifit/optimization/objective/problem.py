@@ -1,93 +1,163 @@
-"""The one objective, as solvers see it, and the proof of how well it was minimized.
+"""The one objective, as solvers see it.
 
-    minimize over w, b    P(w, b) = Σ p_i ℓ(y_i, x_i·w + b) + R(w),        p_i = s_i / Σs
+minimize over w, b    P(w, b) = Σ p_i ℓ(y_i, x_i·w + b) + R(w),        p_i = s_i / Σs
 
-Fenchel's dual: for every θ with Σ p_i θ_i = 0 (when there is an intercept),
-
-    D(θ) = −Σ p_i ℓ*(y_i, θ_i) − R*(−Xᵀ(pθ))  ≤  min P.
-
-At the optimum θ_i = ℓ'(y_i, f_i). `dual_bound` makes any θ near that feasible and evaluates D.
+A loss of K scores has w of shape (K, d), b of shape (K,) and R(w) = Σ_k R(w_k); with one score they are (d,) and a number.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 
 from certifit._types import Array, Matrix, is_sparse
 from certifit.evaluation.losses import Loss
+from certifit.evaluation.losses.base import constant_by_slopes
+from certifit.optimization.objective.fold import Block, Part, State, finite_sum, total
 from certifit.optimization.objective.regularizer import Regularizer
-from certifit.representation.design.products import columns, matvec, rmatvec, weighted_gram
+from certifit.representation.design.design import Partitioned, as_design
 
-__all__ = ["Problem", "Solution", "dual_bound", "into_domain"]
+__all__ = ["Point", "Problem", "Solution"]
+
+Point = tuple[Array, Any]
+"""Coefficients and intercept."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Data, loss and regularizer of one fit; p sums to one and is positive."""
+    """Data, loss and regularizer of one fit; p sums to one and is positive.
+
+    X is a matrix, or `Partitioned`: then y and p are sequences with one array for each part.
+    """
 
     X: Matrix
-    y: Array
-    p: Array
+    y: Any
+    p: Any
     loss: Loss
     regularizer: Regularizer
     fit_intercept: bool
     threads: int = 1
-    constant: float = field(init=False)
+    constant: Any = field(init=False)
     scale: float = field(init=False)
 
     def __post_init__(self) -> None:
-        constant = self.loss.optimal_constant(self.y, self.p) if self.fit_intercept else 0.0
-        constant = max(constant, -800.0)  # a log link with nothing but zeros wants −∞; e^−800 is zero too
-        with np.errstate(over="ignore", invalid="ignore"):
-            at_constant = float(self.p @ self.loss.value(self.y, np.full(self.y.shape, constant)))
-            at_zero = float(self.p @ self.loss.value(self.y, np.zeros(self.y.shape)))
+        zero = 0.0 if self.n_scores == 1 else np.zeros(self.n_scores)
+        constant = self._optimal_constant() if self.fit_intercept else zero
+        # A log link with nothing but zeros wants −∞; e^−800 is zero too.
+        constant = max(constant, -800.0) if self.n_scores == 1 else constant
+        at_constant, at_zero = (self._constant_risk(level) for level in (constant, zero))
         object.__setattr__(self, "constant", constant)
         # Rounding of y itself is no gap: a constant target would otherwise never be certified.
         object.__setattr__(self, "scale", max(at_constant, 1e-15 * at_zero if np.isfinite(at_zero) else 0.0))
+
+    @cached_property
+    def blocks(self) -> tuple[Block, ...]:
+        """The rows, in the blocks where they are kept; empty ones are left out."""
+        if not isinstance(self.X, Partitioned):
+            return (Block(as_design(self.X, self.threads), self.y, self.p, self.loss),)
+        parts = zip(self.X.parts, self.y, self.p, strict=True)
+        return tuple(Block(as_design(X, self.threads), y, p, self.loss) for X, y, p in parts if X.shape[0])
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether X, y and p are arrays, as solvers that look at single rows or columns want them."""
+        return not isinstance(self.X, Partitioned)
+
+    @cached_property
+    def dense(self) -> bool:
+        """Whether X is a NumPy array."""
+        return self.in_memory and not is_sparse(self.X)
+
+    @cached_property
+    def n_scores(self) -> int:
+        """K, the scores of each row."""
+        return max(self.loss.n_scores(block.y) for block in self.blocks)
 
     @property
     def shape(self) -> tuple[int, int]:
         """Rows and columns of X."""
         return int(self.X.shape[0]), int(self.X.shape[1])
 
-    def start(self) -> tuple[Array, float]:
-        """The best constant model, moved into the constraint."""
-        return self.regularizer.project(np.zeros(self.shape[1])), self.constant
+    def _optimal_constant(self) -> Any:
+        if len(self.blocks) == 1:
+            return self.loss.optimal_constant(self.blocks[0].y, self.blocks[0].p)
+        if self.n_scores > 1:  # the shares of the classes are all that counts
+            K = self.n_scores
+            share = total(block.p @ (block.y if block.y.ndim == 2 else np.eye(K)[block.y]) for block in self.blocks)
+            return self.loss.optimal_constant(share[None, :] / share.sum(), np.ones(1))
+        with np.errstate(all="ignore"):
+            return constant_by_slopes(
+                lambda c: self._constant_sum(self.loss.derivative, c),
+                (lambda c: self._constant_sum(self.loss.second_derivative, c)) if self.loss.smooth else None,
+            )
 
-    def scores(self, w: Array, b: float, *, exact: bool = False) -> Array:
-        """f = X·w + b."""
-        return matvec(self.X, w, exact=exact) + b
+    def _constant_sum(self, of: Callable[[Array, Array], Array], constant: float) -> float:
+        """Σ p of what the loss says about a constant score."""
+        return float(total(block.p @ of(block.y, np.full(block.y.shape, constant)) for block in self.blocks))
+
+    def _constant_risk(self, constant: Any) -> float:
+        if self.n_scores == 1:
+            return self._finite(lambda block: np.full(block.y.shape, constant))
+        return self._finite(lambda block: np.tile(constant[:, None], block.p.shape).T)
+
+    def _finite(self, scores: Callable[[Block], Array]) -> float:
+        return finite_sum(block.risk(scores(block)) for block in self.blocks)
+
+    def start(self) -> Point:
+        """The best constant model, moved into the constraint."""
+        K, d = self.n_scores, self.shape[1]
+        return self.regularizer.project(np.zeros(d if K == 1 else (K, d))), self.constant
+
+    def at(self, w: Array, b: Any, *, exact: bool = False) -> State:
+        """The objective at a point; `exact` is for single precision data."""
+        return State(self, w, b, [Part.of(block, w, b, exact=exact) for block in self.blocks])
+
+    def known(self, w: Array, f: Array, b: Any = 0.0) -> State:
+        """The objective at a point whose scores are known; rows in memory."""
+        return State(self, w, b, [Part(self.blocks[0], f)])
+
+    def scores(self, w: Array, b: Any, *, exact: bool = False) -> Array:
+        """f = X·w + b; rows in memory."""
+        return self.blocks[0].design.scores(w, b, exact=exact)
 
     def risk(self, f: Array) -> float:
-        """Weighted mean loss of scores; infinite where a loss overflows."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            value = float(self.p @ self.loss.value(self.y, f))
-        return value if np.isfinite(value) else np.inf
+        """Weighted mean loss of scores, infinite where a loss overflows; rows in memory."""
+        return finite_sum([self.blocks[0].risk(f)])
 
-    def objective(self, w: Array, b: float) -> float:
+    def objective(self, w: Array, b: Any) -> float:
         """P(w, b), in double precision whatever the precision of X."""
-        return self.risk(self.scores(w, b, exact=True)) + self.regularizer.value(w)
+        return self.at(w, b, exact=True).objective
 
-    def refit_intercept(self, f: Array, b: float) -> tuple[Array, float]:
-        """Shift the scores so that the mean derivative is zero; a few scalar Newton steps."""
-        slope = float(self.p @ self.loss.derivative(self.y, f))
-        for _ in range(20):
-            curvature = float(self.p @ self.loss.second_derivative(self.y, f))
-            if not (curvature > 0 and np.isfinite(slope / curvature)):
-                break
-            step = -slope / curvature
-            if abs(step) <= 1e-12 * (1 + abs(b)):
-                break
-            trial = f + step
-            new = float(self.p @ self.loss.derivative(self.y, trial))
-            if not abs(new) < abs(slope):
-                break
-            f, b, slope = trial, b + step, new
-        return f, b
+    def centered(self, z: Any) -> Any:
+        """Without what all K scores share, where that changes nothing: the optimum is there, and so are all gradients."""
+        return z - z.mean(axis=0) if self.loss.shift_invariant else z
+
+    def join(self, w: Array, b: Any) -> Array:
+        """Intercepts first, if there are any: shape (D,) or (K, D)."""
+        return np.concatenate([np.asarray(b)[..., None], w], axis=-1) if self.fit_intercept else w
+
+    def split(self, z: Array) -> Point:
+        """The reverse of `join`."""
+        if not self.fit_intercept:
+            return z, 0.0 if z.ndim == 1 else np.zeros(z.shape[0])
+        return z[..., 1:], float(z[0]) if z.ndim == 1 else z[:, 0]
+
+    def some(self, chosen: Array) -> Problem:
+        """The problem of some rows; rows in memory."""
+        p = self.p[chosen]
+        return replace(self, X=self.X[chosen], y=self.y[chosen], p=p / p.sum())
+
+    def with_designs(self, matrix: Callable[[Block], Matrix], **changes: Any) -> Problem:
+        """The problem with another matrix for each block of rows."""
+        made = [matrix(block) for block in self.blocks]
+        y, p = [block.y for block in self.blocks], [block.p for block in self.blocks]
+        if self.in_memory:
+            return replace(self, X=made[0], **changes)
+        return replace(self, **{"X": Partitioned(made), "y": y, "p": p, **changes})
 
 
 @dataclass(frozen=True)
@@ -95,7 +165,7 @@ class Solution:
     """What a solver returns: the point, the best proven bound, and how it went."""
 
     coef: Array
-    intercept: float
+    intercept: Any
     iterations: int
     solver: str
     bound: float = -np.inf
@@ -106,119 +176,3 @@ class Solution:
     dual: Array | None = None
     """θ, the slope of each row's loss at the dual point behind the bound, from solvers that keep one."""
     extra: dict[str, Any] = field(default_factory=dict)
-
-
-def dual_bound(problem: Problem, w: Array, f: Array, *, theta: Array | None = None, exact: bool = False) -> float:
-    """A lower bound of the optimal value from a dual candidate, −loss' at the scores f by default.
-
-    The candidate is made orthogonal to the intercept and to unpenalized columns by one Newton step in the dual
-    (which multiplies the curvature, and so stays inside the domain of the conjugate), then scaled towards zero
-    until it satisfies the remaining conditions. Zero is always a bound, since losses and penalties are not negative.
-    """
-    y, p, loss, regularizer = problem.y, problem.p, problem.loss, problem.regularizer
-    if not (loss.smooth or theta is not None) or not np.isfinite(f).all():
-        return 0.0
-    with np.errstate(all="ignore"):
-        theta = loss.derivative(y, f) if theta is None else theta
-        h = loss.second_derivative(y, f) if loss.smooth else np.ones_like(f)
-        low, high = regularizer.conjugate_domain()
-        free = (low == 0.0) & (high == 0.0)
-        # One-sided conditions (non-negative, unpenalized): equality where the coefficient is off its bound.
-        one_sided = ~free & ((low == 0.0) | (high == 0.0))
-        lower, upper = regularizer.bounds()
-        tight = free | (one_sided & (w > lower) & (w < upper))
-        v = np.zeros(w.shape)
-        for _ in range(5):
-            theta, ok = _orthogonalize(problem, theta, h, np.flatnonzero(tight))
-            if not ok:
-                return 0.0
-            v = -rmatvec(problem.X, p * theta, exact=exact)
-            slack = float(np.abs(v[tight]) @ np.abs(w[tight]))  # what rounding left of exact orthogonality
-            v[tight] = 0.0
-            new = one_sided & ~tight & ((v < low) | (v > high))
-            if not new.any():
-                break
-            tight |= new
-        inside, moved = into_domain(problem, theta, f)
-        if moved <= 1e-9 * problem.scale:  # rounding at the edge of the domain, not a direction that leads out of it
-            theta, slack = inside, slack + moved
-        scale = min(_largest_scale(v, low, high), _largest_scale(theta, *loss.dual_domain(y)))
-        if scale <= 0.0 or not np.isfinite(theta).all():
-            return 0.0
-        conjugate = loss.conjugate(y, scale * theta, start=f)
-        bound = -float(p @ conjugate) - regularizer.conjugate(scale * v) - slack
-    return max(bound, 0.0) if np.isfinite(bound) else 0.0
-
-
-def into_domain(problem: Problem, theta: Array, f: Array) -> tuple[Array, float]:
-    """θ moved to the nearest slopes that the loss can have, and what the move may cost the dual equations.
-
-    A saturated row (a probability of 1 − 1e-50) has its slope on the edge of the domain, and rounding puts it outside.
-    A move that is more than rounding costs infinitely much: the scores f tell its price only where they are the best ones.
-    """
-    low, high = problem.loss.dual_domain(problem.y)
-    inside = np.clip(theta, low, high)
-    move = np.abs(inside - theta)
-    if not float(problem.p @ move) <= 1e-9 * float(problem.p @ np.abs(theta)):
-        return inside, np.inf
-    return inside, float(problem.p @ (move * np.abs(f)))
-
-
-def _orthogonalize(problem: Problem, theta: Array, h: Array, tight: Array) -> tuple[Array, bool]:
-    """θ + h·(A z) with Aᵀ(p·) = 0 for A = [1 X_tight] (the ones only with an intercept)."""
-    X, p = problem.X, problem.p
-    k = tight.shape[0]
-    if k == 0 and not problem.fit_intercept:
-        return theta, True
-    if k >= X.shape[0]:
-        return theta, False
-    if k == 0:
-        total = float(p @ h)
-        if not total > 0:
-            return theta, abs(float(p @ theta)) <= 1e-14 * float(p @ np.abs(theta))
-        for _ in range(2):
-            theta = theta - h * (float(p @ theta) / total)
-        return theta, True
-    part = columns(X, tight)
-    gram = weighted_gram(X, p * h, tight if k < X.shape[1] else None)
-    if not problem.fit_intercept:
-        gram = gram[1:, 1:]
-    diagonal = np.diag(gram)
-    if not (diagonal > 1e-300).all():  # no curvature in some direction (all rows on a linear part of the loss)
-        return theta, False
-    unit = 1.0 / np.sqrt(diagonal)
-    scaled = unit[:, None] * gram * unit
-    try:
-        factor = scipy.linalg.cho_factor(scaled + 1e-14 * np.eye(gram.shape[0]), check_finite=False)
-    except scipy.linalg.LinAlgError:
-        return theta, False
-    for _ in range(3):
-        rest = rmatvec(part, p * theta, exact=True)
-        if problem.fit_intercept:
-            rest = np.concatenate([[p @ theta], rest])
-        z = unit * scipy.linalg.cho_solve(factor, unit * rest, check_finite=False)
-        shift = matvec(part, z[1:], exact=True) + z[0] if problem.fit_intercept else matvec(part, z, exact=True)
-        theta = theta - h * shift
-    return theta, _is_orthogonal(problem, part, theta)
-
-
-def _is_orthogonal(problem: Problem, part: Matrix, theta: Array) -> bool:
-    """Whether Aᵀ(pθ) is zero up to rounding.
-
-    Rows without curvature cannot be moved: where the others do not span all columns, no move makes θ orthogonal, and the
-    regularized equations do not say so by themselves.
-    """
-    p = problem.p
-    size = np.sqrt(float(p @ (theta * theta)))
-    squares = part.multiply(part).T @ p if is_sparse(part) else np.einsum("ij,ij,i->j", part, part, p)
-    left = np.abs(rmatvec(part, p * theta, exact=True))
-    if problem.fit_intercept and abs(float(p @ theta)) > 1e-9 * size:
-        return False
-    return bool((left <= 1e-9 * size * np.sqrt(np.asarray(squares, dtype=np.float64))).all())
-
-
-def _largest_scale(v: Array, low: Array, high: Array) -> float:
-    """Largest t in [0, 1] with low ≤ t·v ≤ high, where low ≤ 0 ≤ high."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        limits = np.where(v > high, high / v, np.where(v < low, low / v, 1.0))
-    return float(limits.min(initial=1.0))

@@ -30,8 +30,8 @@ def admitted(problem: Problem, solution: Solution, certificate: Certificate) -> 
     reason = _infeasible(problem, solution)
     if not (reason or is_trusted(problem)):
         with np.errstate(all="ignore"):
-            f = problem.scores(solution.coef, solution.intercept, exact=True)
-        reason = doubt(problem.loss, problem.y, f)
+            parts = problem.at(solution.coef, solution.intercept, exact=True).parts
+        reason = next((found for part in parts if (found := doubt(problem.loss, part.block.y, part.f))), "")
         excess = certificate.bound - certificate.objective
         if not reason and excess > 1e-6 * abs(certificate.objective):
             reason = (

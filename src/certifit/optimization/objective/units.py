@@ -8,15 +8,18 @@ digit; the means m are taken off only where a column is far from zero beside its
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from certifit._types import Array, is_sparse
+from certifit._types import Array
 from certifit.certificate import Certificate
+from certifit.optimization.objective.fold import total
 from certifit.optimization.objective.problem import Problem, Solution
+from certifit.representation.design.design import Dense, as_design
 
-__all__ = ["Units", "condition"]
+__all__ = ["Units", "condition", "is_extreme"]
 
 LARGE, SMALL = 1e50, 1e-50  # beyond these, fourth powers leave the range of double precision
 OFFSET = 1e4  # mean over deviation of a column from which it is centered
@@ -38,7 +41,7 @@ class Units:
             coef = solution.coef / self.column * self.target
             intercept = solution.intercept * self.target
             if self.center.any():
-                intercept -= float(self.center @ coef)
+                intercept = intercept - coef @ self.center
             # A slope is a loss over a score.
             dual = None if solution.dual is None else solution.dual * (self.factor / self.target)
         return (
@@ -47,53 +50,83 @@ class Units:
         )
 
 
+@dataclass(frozen=True)
+class Moments:
+    """Count, mean and sum of squared deviations of each column: a sum over rows (Chan, Golub and LeVeque 1983)."""
+
+    count: int
+    mean: Array
+    squares: Array
+
+    @staticmethod
+    def of(rows: Array) -> Moments:
+        """Of the rows of one block."""
+        n, spread = rows.shape[0], rows.std(axis=0, dtype=np.float64)
+        return Moments(n, rows.mean(axis=0, dtype=np.float64), n * spread * spread)
+
+    def __add__(self, other: Moments) -> Moments:
+        n, apart = self.count + other.count, other.mean - self.mean
+        mean = self.mean + apart * (other.count / n)
+        return Moments(n, mean, self.squares + other.squares + apart * apart * (self.count * other.count / n))
+
+    def far(self) -> Array:
+        """Columns whose mean is so large beside their spread that squares of the two cannot share a sum."""
+        spread = np.sqrt(self.squares / self.count)
+        return np.asarray((np.abs(self.mean) > OFFSET * spread) & (spread > 0))
+
+
 def is_extreme(problem: Problem) -> bool:
     """Whether a sample of the rows, or the target, is of extreme magnitude or far from zero."""
-    X = problem.X
-    values = X.data if is_sparse(X) else X[:: max(1, X.size // SAMPLE)]
-    if any(_outside(part) for part in (values, problem.y)):
-        return True
-    return not is_sparse(X) and problem.fit_intercept and bool(_far(values).any())
-
-
-def _far(values: Array) -> Array:
-    """Columns whose mean is so large beside their spread that squares of the two cannot share a sum."""
+    samples = [block.design.sample(SAMPLE) for block in problem.blocks]
     with np.errstate(over="ignore", invalid="ignore"):
-        mean, spread = values.mean(axis=0, dtype=np.float64), values.std(axis=0, dtype=np.float64)
-        return np.asarray((np.abs(mean) > OFFSET * spread) & (spread > 0))
+        if _outside(samples) or (problem.n_scores == 1 and _outside([block.y for block in problem.blocks])):
+            return True
+        if not problem.fit_intercept or not _dense(problem):
+            return False
+        return bool(total(Moments.of(sample) for sample in samples).far().any())
 
 
-def _outside(values: Array) -> bool:
-    largest = float(max(values.max(initial=0.0), -values.min(initial=0.0)))
+def _dense(problem: Problem) -> bool:
+    return all(isinstance(block.design, Dense) for block in problem.blocks)
+
+
+def _outside(parts: list[Array]) -> bool:
+    largest = max(float(max(part.max(initial=0.0), -part.min(initial=0.0))) for part in parts)
     return not (largest == 0.0 or SMALL < largest < LARGE)
 
 
 def condition(problem: Problem) -> tuple[Problem, Units]:
     """The same problem in ordinary units."""
-    X, d = problem.X, problem.shape[1]
-    largest = np.asarray(abs(X).max(axis=0).toarray() if is_sparse(X) else np.abs(X).max(axis=0)).ravel()
-    center = np.zeros(d)
-    if not is_sparse(X) and problem.fit_intercept:
-        far = _far(X)
-        if far.any():
-            center = np.where(far, X.mean(axis=0, dtype=np.float64), 0.0)
-            X = X - center
-            largest = np.where(far, np.abs(X).max(axis=0), largest)
-    column = _power_of_two(largest.astype(np.float64))
+    d, center = problem.shape[1], np.zeros(problem.shape[1])
+    if _dense(problem) and problem.fit_intercept:
+        with np.errstate(over="ignore", invalid="ignore"):
+            moments = total(Moments.of(block.design.X) for block in problem.blocks)
+            center = np.where(moments.far(), moments.mean, 0.0)
+    largest = _largest(
+        block.design.rescaled(center, np.ones(d)) if center.any() else block.design.X for block in problem.blocks
+    )
+    column = _power_of_two(largest)
     if problem.regularizer.ball is not None:  # a ball keeps its shape only under one unit for all columns
         column = np.full(d, column.max(initial=1.0))
-    unit = float(_power_of_two(np.array([np.abs(problem.y).max(initial=0.0)]))[0])
-    rescaled = problem.loss.rescaled(unit)
-    loss, factor, target = (problem.loss, 1.0, 1.0) if rescaled is None else (*rescaled, unit)
-    # Double precision throughout: the units are outside the range of single precision.
-    scaled = X.astype(np.float64) @ sp.diags(1.0 / column) if is_sparse(X) else X / column
+    changes: dict[str, Any] = {}
+    factor, target = 1.0, 1.0
+    if problem.n_scores == 1:
+        unit = float(_power_of_two(_largest(block.y[:, None] for block in problem.blocks))[0])
+        rescaled = problem.loss.rescaled(unit)
+        if rescaled is not None:
+            (changes["loss"], factor), target = rescaled, unit
+            changes["y"] = problem.y / unit if problem.in_memory else [block.y / unit for block in problem.blocks]
     shape = np.clip(column / target, 1e-140, 1e140)
     regularizer = problem.regularizer.rescaled(shape)
-    regularizer = replace(regularizer, alpha=regularizer.alpha / factor)
-    conditioned = replace(
-        problem, X=scaled.tocsc() if is_sparse(X) else scaled, y=problem.y / target, loss=loss, regularizer=regularizer
-    )
+    changes["regularizer"] = replace(regularizer, alpha=regularizer.alpha / factor)
+    # Double precision throughout: the units are outside the range of single precision.
+    conditioned = problem.with_designs(lambda block: block.design.rescaled(center, column), **changes)
     return conditioned, Units(column, center, target, factor)
+
+
+def _largest(parts: Any) -> Array:
+    """The largest magnitude in each column of matrices."""
+    return reduce(np.maximum, (as_design(part).largest() for part in parts))
 
 
 def _power_of_two(values: Array) -> Array:

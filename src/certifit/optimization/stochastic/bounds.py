@@ -8,11 +8,11 @@ from __future__ import annotations
 import numpy as np
 
 from certifit._types import Array
+from certifit.optimization.objective.bounds import largest_scale
 from certifit.optimization.objective.problem import Problem
-from certifit.optimization.objective.regularizer import Regularizer
 from certifit.representation.design.products import matvec, rmatvec, weighted_gram
 
-__all__ = ["averaged_bound", "largest_scale", "newton_bound", "softmax_bound"]
+__all__ = ["averaged_bound", "newton_bound"]
 
 NEWTON_SAMPLE = 20_000  # rows that the Hessian of that system is taken from
 NEWTON_STEPS = 3  # each at the cost of three passes over X
@@ -82,40 +82,9 @@ def averaged_bound(problem: Problem, theta: Array) -> float:
     return max(bound, 0.0) if np.isfinite(bound) else 0.0
 
 
-def softmax_bound(X: Array, y: Array, p: Array, q: Array, regularizer: Regularizer, fit_intercept: bool) -> float:
-    """The dual value at probabilities q minus the indicator of y, moved so that every class gets its share."""
-    rows, K = np.arange(y.shape[0]), q.shape[1]
-    if fit_intercept:
-        share = np.bincount(y, weights=p, minlength=K)
-        for _ in range(3):
-            # q_k(1 − c_k + Σ q_j c_j) keeps each row a distribution while |c| is small.
-            curvature = np.diag(p @ q) - q.T @ (p[:, None] * q)
-            c = np.linalg.lstsq(curvature, p @ q - share, rcond=None)[0]
-            q = q * (1.0 - c + (q @ c)[:, None])
-        if not ((q >= 0).all() and np.abs(p @ q - share).max() <= 1e-12):
-            return 0.0
-    theta = q.copy()
-    theta[rows, y] -= 1.0
-    v = -np.asarray(X.T @ (p[:, None] * theta), dtype=np.float64).T
-    scale = min(largest_scale(row, *regularizer.conjugate_domain()) for row in v)
-    q = scale * theta
-    q[rows, y] += 1.0
-    with np.errstate(all="ignore"):
-        entropy = float(p @ np.where(q > 0, q * np.log(np.maximum(q, 1e-300)), 0.0).sum(axis=1))
-        bound = -entropy - sum(regularizer.conjugate(scale * row) for row in v)
-    return max(bound, 0.0) if np.isfinite(bound) else 0.0
-
-
 def _balanced(theta: Array, p: Array) -> Array:
     """Σ p·θ = 0 by shrinking the heavier sign: a dual point stays in its domain, which contains zero."""
     up, down = float(p @ np.maximum(theta, 0.0)), float(p @ np.maximum(-theta, 0.0))
     if up == 0.0 or down == 0.0:
         return np.zeros_like(theta)
     return np.where(theta > 0, theta * min(1.0, down / up), theta * min(1.0, up / down))
-
-
-def largest_scale(v: Array, low: Array, high: Array) -> float:
-    """Largest t in [0, 1] with low ≤ t·v ≤ high, where low ≤ 0 ≤ high."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        limits = np.where(v > high, high / v, np.where(v < low, low / v, 1.0))
-    return float(limits.min(initial=1.0))

@@ -1,12 +1,11 @@
 """Engines of stochastic gradient descent: what takes the steps, and what evaluates a point.
 
 The native one serves the losses of `NATIVE` with no, an L1, L2 or elastic-net penalty; one in NumPy every other loss and
-penalty; one in NumPy the softmax over K classes.
+penalty; one in NumPy the losses of K scores.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -27,22 +26,20 @@ from certifit.evaluation.losses import (
     PerceptronLoss,
     Poisson,
     Quantile,
-    Softmax,
     Squared,
     SquaredHinge,
 )
-from certifit.optimization.objective.problem import Problem, dual_bound
-from certifit.optimization.objective.regularizer import Regularizer
-from certifit.optimization.stochastic.bounds import averaged_bound, largest_scale, newton_bound, softmax_bound
+from certifit.optimization.objective.bounds import dual_bound, largest_scale
+from certifit.optimization.objective.problem import Problem
+from certifit.optimization.stochastic.bounds import averaged_bound, newton_bound
 from certifit.optimization.stochastic.descent import Steps, step_at
-from certifit.representation.design.products import matvec
+from certifit.representation.design.design import as_design
 
 __all__ = [
     "NATIVE",
     "NativeEngine",
     "NumpyEngine",
-    "SoftmaxEngine",
-    "SoftmaxProblem",
+    "ScoresEngine",
     "Stream",
     "engine_for",
     "held_out_loss",
@@ -91,25 +88,6 @@ class Stream(Problem):
             object.__setattr__(self, "scale", small.scale)
         else:
             super().__post_init__()
-
-
-@dataclass(frozen=True)
-class SoftmaxProblem:
-    """Σ p_i softmax loss(y_i, W x_i + b) + Σ_k R(w_k) over K classes; y holds class numbers."""
-
-    X: Matrix
-    y: Array
-    p: Array
-    n_classes: int
-    regularizer: Regularizer
-    fit_intercept: bool
-    scale: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        share = np.bincount(self.y, weights=self.p, minlength=self.n_classes)
-        share = share if self.fit_intercept else np.full(self.n_classes, 1.0 / self.n_classes)
-        at_constant = -float(self.p @ np.log(np.maximum(share, 1e-300))[self.y])
-        object.__setattr__(self, "scale", at_constant)
 
 
 def native_rows(X: Matrix) -> Any:
@@ -179,7 +157,7 @@ class _VectorEngine:
         objective = problem.risk(f) + problem.regularizer.value(w)
         if not problem.loss.smooth:
             return objective, averaged_bound(problem, self.dual / np.maximum(self.visits, 1.0))
-        bound = dual_bound(problem, w, f, exact=True)
+        bound = dual_bound(problem.known(w, f, b), exact=True)
         return objective, self._sharpened(objective, bound, w, f)
 
     def _sharpened(self, objective: float, bound: float, w: Array, f: Array) -> float:
@@ -253,7 +231,7 @@ class NativeEngine(_VectorEngine):
         objective = risk + problem.regularizer.value(w)
         if self.l1 == 0.0 and self.l2 == 0.0:
             # Every column must be made orthogonal, which takes a Gram matrix.
-            return objective, dual_bound(problem, w, f, exact=True)
+            return objective, dual_bound(problem.known(w, f, b), exact=True)
         if problem.fit_intercept and not curvature > 0:
             return objective, 0.0
         shift = slope / curvature if problem.fit_intercept else 0.0
@@ -303,17 +281,14 @@ class NumpyEngine(_VectorEngine):
         return total / max(order.shape[0], 1), not finite
 
 
-class SoftmaxEngine:
-    """K scores for each row, one softmax loss."""
+class ScoresEngine:
+    """K scores for each row, which meet in one loss."""
 
-    def __init__(self, problem: SoftmaxProblem, steps: Steps) -> None:
+    def __init__(self, problem: Problem, steps: Steps) -> None:
         self.problem, self.steps, self.scale = problem, steps, problem.scale
         self.X = problem.X.tocsr() if is_sparse(problem.X) else problem.X
-        K, d = problem.n_classes, problem.X.shape[1]
-        self.w, self.w_sum = np.zeros((K, d)), np.zeros((K, d))
-        self.b, self.b_sum = np.zeros(K), np.zeros(K)
-        if problem.fit_intercept:
-            self.b = Softmax(K).optimal_constant(problem.y, problem.p)
+        self.w, self.b = problem.start()
+        self.w_sum, self.b_sum = np.zeros_like(self.w), np.zeros_like(self.b)
         self.averaged, self.batches, self.goal = 0.0, 0.0, 0.0
 
     @property
@@ -335,11 +310,8 @@ class SoftmaxEngine:
         w, b, w_sum, b_sum, self.averaged, self.batches = saved
         self.w, self.b, self.w_sum, self.b_sum = w.copy(), b.copy(), w_sum.copy(), b_sum.copy()
 
-    def _prox(self, W: Array, eta: float) -> Array:
-        return np.stack([self.problem.regularizer.prox(w, eta) for w in W])
-
     def epoch(self, order: Array, schedule: tuple[float, float, float, float], average_from: int) -> tuple[float, bool]:
-        loss, total = Softmax(), 0.0
+        loss, total = self.problem.loss, 0.0
         with np.errstate(all="ignore"):
             for k, start in enumerate(range(0, order.shape[0], self.steps.batch)):
                 rows = order[start : start + self.steps.batch]
@@ -352,7 +324,9 @@ class SoftmaxEngine:
                 self.batches += 1.0
                 m = rows.shape[0]
                 eta = step_at(schedule, self.batches) * m / min(self.steps.batch, order.shape[0])
-                self.w = self._prox(self.w - (eta / m) * np.asarray((X.T @ g).T, dtype=np.float64), eta)
+                self.w = self.problem.regularizer.prox(
+                    self.w - (eta / m) * np.asarray((X.T @ g).T, dtype=np.float64), eta
+                )
                 if self.problem.fit_intercept:
                     self.b = self.b - eta * g.sum(axis=0) / m
                 if self.steps.average and k >= average_from:
@@ -367,24 +341,19 @@ class SoftmaxEngine:
         return w.astype(self.problem.X.dtype).astype(np.float64), b.copy()
 
     def evaluate(self, w: Array, b: Array) -> tuple[float, float]:
-        problem = self.problem
-        f = np.asarray(problem.X @ w.T, dtype=np.float64) + b
-        values = sum(problem.regularizer.value(row) for row in w)
-        objective = float(problem.p @ Softmax().value(problem.y, f)) + values
-        if not np.isfinite(objective):
-            return np.inf, 0.0
-        q = np.asarray(Softmax().predict(f))
-        bound = softmax_bound(problem.X, problem.y, problem.p, q, problem.regularizer, problem.fit_intercept)
-        return objective, bound
+        state = self.problem.at(w, b, exact=True)
+        return state.objective, dual_bound(state, exact=True) if np.isfinite(state.objective) else 0.0
 
 
-def engine_for(problem: Problem, steps: Steps) -> NativeEngine | NumpyEngine:
+def engine_for(problem: Problem, steps: Steps) -> NativeEngine | NumpyEngine | ScoresEngine:
     """The fastest engine that takes the problem."""
+    if problem.loss.coupled:
+        return ScoresEngine(problem, steps)
     return NativeEngine(problem, steps) if NativeEngine.takes(problem) else NumpyEngine(problem, steps)
 
 
 def typical_curvature(
-    X: Matrix, y: Array, p: Array, loss: Loss | Softmax, constant: float, scale: float, intercept: bool
+    X: Matrix, y: Array, p: Array, loss: Loss, constant: float, scale: float, intercept: bool
 ) -> float:
     """How far a gradient step of size one overshoots on a typical row: curvature of the loss times ‖x‖²."""
     # A sample only where all rows would be felt: on small data weights must stand for repetitions exactly.
@@ -395,9 +364,7 @@ def typical_curvature(
         part = part.astype(np.float64)
         squares = part.multiply(part).sum(axis=1) if is_sparse(part) else np.einsum("ij,ij->i", part, part)
         norm = float(share @ np.asarray(squares).ravel()) + float(intercept)
-        if isinstance(loss, Softmax):
-            bend = 0.5
-        elif np.isfinite(loss.smoothness):
+        if np.isfinite(loss.smoothness):
             bend = float(loss.smoothness)
         elif loss.smooth:
             target = np.asarray(y[rows], dtype=np.float64)
@@ -414,10 +381,11 @@ def typical_curvature(
 
 def held_out_loss(X: Matrix, y: Array, p: Array, loss: Loss) -> Any:
     """Weighted mean loss of a point on rows set aside."""
+    design = as_design(X)
 
-    def value(w: Array, b: float) -> float:
+    def value(w: Array, b: Any) -> float:
         with np.errstate(all="ignore"):
-            risk = float(p @ loss.value(y, matvec(X, w, exact=True) + b))
+            risk = float(p @ loss.value(y, design.scores(w, b, exact=True)))
         return risk if np.isfinite(risk) else np.inf
 
     return value

@@ -1,0 +1,186 @@
+"""Newton's equations (H + L)δ = −∇P, with H the Hessian of the risk by (b, w) and L the strengths of an L2 penalty.
+
+By Cholesky where the matrix is small and one score has a row; else by conjugate gradients, preconditioned by H as exactly as
+its size allows: whole, one block for each score, or its diagonal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.linalg
+
+from certifit._types import Array
+from certifit.optimization.objective.bounds import factored
+from certifit.optimization.objective.fold import State, Step, total
+from certifit.optimization.objective.problem import Problem
+
+__all__ = ["Direction", "Inverse", "cholesky", "conjugate_gradients", "diagonal", "kronecker", "preconditioner", "provable",
+           "small_hessian", "solve_semidefinite"]  # fmt: skip
+
+Inverse = Callable[[Array], Array]
+"""An approximate inverse of H + L, on arrays of the shape of `Problem.join`."""
+
+EXACT_LIMIT = 2500  # K·(d + 1) up to which the whole Hessian of K scores is factored
+BLOCK_LIMIT = 1500  # columns up to which the Hessian of each score is factored
+
+
+class Direction(NamedTuple):
+    """A step, and what it leaves of the equations: None when that is rounding."""
+
+    step: Step
+    residual: Array | None
+
+
+def strengths(problem: Problem) -> Array:
+    """l2 of each column."""
+    l2 = problem.regularizer.smooth()
+    assert l2 is not None  # the dispatcher sends nothing else here
+    return l2
+
+
+def provable(g: Array, problem: Problem) -> float:
+    """The gap ‖∇‖²/(2 l2) that a gradient proves, once the intercept is refitted; g is joined."""
+    l2 = strengths(problem)
+    if not (l2 > 0.0).all():
+        return np.inf
+    slope = g[..., int(problem.fit_intercept) :]
+    return 0.5 * float((slope * slope / l2).sum())
+
+
+def cholesky(state: State, h: list[Any], g: Array, tol: float) -> Direction:
+    """The step of one score, by an equilibrated Cholesky factorization."""
+    problem = state.problem
+    gram = with_penalty(state.hessian(h), problem)
+    dw, db = problem.split(solve_semidefinite(gram, -g))
+    low, high = min(float(c.min()) for c in h), max(float(c.max()) for c in h)
+    # With curvature on all rows a factorization solves the equations up to rounding; otherwise nobody knows.
+    return Direction(Step(state, dw, db), None if low > 1e-9 * high else np.full_like(g, np.nan))
+
+
+def with_penalty(hessian: Array, problem: Problem) -> Array:
+    """H + L."""
+    l2 = problem.join(strengths(problem), 0.0)
+    hessian[np.diag_indices(hessian.shape[0])] += np.tile(l2, problem.n_scores)
+    return hessian
+
+
+def solve_semidefinite(gram: Array, right: Array) -> Array:
+    """gram⁻¹·right for a positive semidefinite matrix: equilibrated Cholesky, or the pseudo-inverse if singular."""
+    unit = 1.0 / np.sqrt(np.where(np.diag(gram) > 0, np.diag(gram), 1.0))
+    scaled = gram * unit[:, None] * unit
+    right = unit * right
+    try:
+        factor = scipy.linalg.cho_factor(scaled, check_finite=False)
+    except scipy.linalg.LinAlgError:
+        pass
+    else:
+        pivots = np.diag(factor[0])
+        if pivots.min() > 1e-6 * pivots.max():  # a condition above 1e12 leaves nothing to trust
+            x = scipy.linalg.cho_solve(factor, right, check_finite=False)
+            x += scipy.linalg.cho_solve(factor, right - scaled @ x, check_finite=False)  # one refinement step
+            return np.asarray(unit * x)
+    if not np.isfinite(scaled).all():
+        return np.zeros_like(right)
+    # Singular: the step of least norm, which does not depend on how rounding split the null space.
+    values, vectors = scipy.linalg.eigh(scaled, check_finite=False)
+    kept = values > 1e-11 * max(values[-1], 1e-300)
+    return np.asarray(unit * (vectors[:, kept] @ ((vectors[:, kept].T @ right) / values[kept])))
+
+
+def conjugate_gradients(state: State, h: list[Any], g: Array, tol: float, solve: Inverse) -> Direction:
+    """δ by products with H; the residual is ∇ + (H + L)δ."""
+    problem, l2 = state.problem, strengths(state.problem)
+    delta, residual = np.zeros_like(g), g.copy()
+    moved = [np.zeros_like(part.f, order="K") for part in state.parts]
+    q = problem.centered(solve(residual))
+    direction, rho = -q, float((residual * q).sum())
+    first, smallest, rising = rho, np.inf, 0
+    # Far from the optimum a rough step is enough; near it, the residual must be small enough for the proof.
+    wanted = min(0.01, first / max(problem.scale, 1e-300)) ** 2 * first if first > 100.0 * tol else 0.0
+    for _ in range(20 + 2 * g.size if rho > 0.0 else 0):
+        dw, db = problem.split(direction)
+        z, product = state.curved(h, dw, db)
+        image = problem.centered(problem.join(product.columns + l2 * dw, product.level))
+        curvature = float((direction * image).sum())
+        if not curvature > 0.0:
+            break
+        length = rho / curvature
+        delta += length * direction
+        residual += length * image
+        for one, change in zip(moved, z, strict=True):
+            one += length * change
+        q = problem.centered(solve(residual))
+        rho, previous = float((residual * q).sum()), rho
+        proven = provable(residual, problem) <= 0.1 * tol and rho <= 0.01 * tol
+        if rho <= max(wanted, 1e-26 * first) or proven:
+            break
+        rising = 0 if rho < 0.9 * smallest else rising + 1
+        smallest = min(smallest, rho)
+        if rising > 20 or not rho > 0.0:  # rounding: no further progress
+            break
+        direction = -q + (rho / previous) * direction
+    return Direction(Step(state, *problem.split(delta), moved), residual)
+
+
+def preconditioner(state: State, h: list[Any]) -> Inverse:
+    """The Hessian of K scores as exactly as its size allows."""
+    problem, K = state.problem, state.problem.n_scores
+    width = problem.shape[1] + problem.fit_intercept
+    if K * width <= EXACT_LIMIT:
+        solve = factored(with_penalty(state.hessian(h), problem), K, problem.loss.shift_invariant)
+        if solve is not None:
+            return solve
+    return _by_score(state, h) if width <= BLOCK_LIMIT and problem.dense else diagonal(state, h)
+
+
+def small_hessian(state: State) -> Inverse | None:
+    """The Hessian of a part of the rows: of K scores in single precision, which is enough for a preconditioner."""
+    problem, K = state.problem, state.problem.n_scores
+    hessian = state.hessian(single=K > 1)
+    if K > 1 and not (np.isfinite(hessian).all() and np.diag(hessian).min() > 1e-30):  # squares left that range
+        hessian = state.hessian()
+    return factored(with_penalty(hessian, problem), K, problem.loss.shift_invariant)
+
+
+def kronecker(problem: Problem) -> Inverse:
+    """The Hessian of constant scores, bend ⊗ X̃ᵀ(p X̃): one inverse for each eigenvalue of the first."""
+    K = problem.n_scores
+    constant = problem.at(np.zeros((K, problem.shape[1])), problem.constant)
+    values, vectors = np.linalg.eigh(constant.bend())
+    gram = total(
+        block.design.hessian(block.p, np.ones(block.p.shape), ones=problem.fit_intercept) for block in problem.blocks
+    )
+    strength = problem.join(strengths(problem), 0.0)
+    ridge = 1e-10 * np.diag(gram).max(initial=0.0) + 1e-300
+    blocks = np.maximum(values, 1e-3 / K)[:, None, None] * gram + np.diag(strength + ridge)
+    inverse = np.linalg.inv(blocks)  # applied dozens of times to one vector each: cheaper than as many solves
+    return lambda right: problem.centered(vectors @ (inverse @ (vectors.T @ right)[:, :, None])[:, :, 0])
+
+
+def _by_score(state: State, h: list[Any]) -> Inverse:
+    """Cholesky of the Hessian of each score, coupling between them ignored."""
+    problem, factors = state.problem, []
+    strength = problem.join(strengths(problem), 0.0)
+    curvatures = [c.diagonal() for c in h]
+    for k in range(problem.n_scores):
+        gram = state.hessian([np.ascontiguousarray(c[:, k]) for c in curvatures])
+        ridge = 1e-10 * float(np.trace(gram)) / gram.shape[0] + 1e-300
+        factors.append(scipy.linalg.cho_factor(gram + np.diag(strength + ridge), check_finite=False))
+    return lambda right: np.stack(
+        [scipy.linalg.cho_solve(f, r, check_finite=False) for f, r in zip(factors, right, strict=True)]
+    )
+
+
+def diagonal(state: State, h: list[Any]) -> Inverse:
+    """The diagonal of H + L."""
+    problem = state.problem
+    rows = [
+        (part.block, c if isinstance(c, np.ndarray) else c.diagonal()) for part, c in zip(state.parts, h, strict=True)
+    ]
+    columns = total(block.design.squares((block.p * c.T).T) for block, c in rows) + strengths(problem)
+    whole = problem.join(columns, total(block.p @ c for block, c in rows))
+    inverse = 1.0 / np.where(whole > 0.0, whole, 1.0)
+    return lambda right: np.asarray(inverse * right)

@@ -1,0 +1,37 @@
+"""The certificate of a solution, at the coefficients that the user gets."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from certifit.certificate import Certificate
+from certifit.optimization.objective.bounds import dual_bound
+from certifit.optimization.objective.problem import Problem, Solution
+from certifit.progress import Progress
+
+__all__ = ["certify"]
+
+
+def certify(problem: Problem, solution: Solution, tol: float, clock: Progress) -> tuple[Solution, Certificate]:
+    """Objective and bound in double precision; the solver's own where it knows them."""
+    coef, objective, bound, state = solution.coef, solution.objective, solution.bound, None
+    if not np.isfinite(objective) or problem.X.dtype != np.float64:
+        coef = problem.regularizer.project(coef).astype(problem.X.dtype).astype(np.float64)
+        state = problem.at(coef, solution.intercept, exact=True)
+        objective = state.objective
+    if objective - bound > tol * problem.scale:
+        state = problem.at(coef, solution.intercept, exact=True) if state is None else state
+        bound = max(bound, dual_bound(state, exact=True))
+    certificate = Certificate(
+        solution.kind,
+        objective=objective,
+        bound=bound,
+        scale=problem.scale,
+        tol=tol,
+        iterations=solution.iterations,
+        seconds=clock.seconds,
+        note=solution.note,
+    )
+    return replace(solution, coef=coef), certificate

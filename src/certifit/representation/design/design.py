@@ -1,0 +1,303 @@
+"""A design: all that a solver may ask of the features, whatever they are stored as.
+
+Scores are f = X·w + b. With K scores a row, w is K × d, b has K entries, f is n × K, and n × K arrays are kept with the
+rows of one score side by side (Fortran order): sums over the K scores then run along contiguous vectors.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+from scipy.linalg import blas
+
+from certifit._types import Array, Matrix, is_sparse
+from certifit.evaluation.losses.softmax import Simplex
+from certifit.representation.design.products import (
+    NARROW,
+    ColumnCache,
+    in_one_piece,
+    matvec,
+    pullback,
+    rmatvec,
+    row_scores,
+    weighted_gram,
+)
+from certifit.representation.design.rows import over_rows, row_blocks
+
+__all__ = ["Dense", "Design", "Partitioned", "Sparse", "as_design"]
+
+T = TypeVar("T")
+
+
+class Design(ABC):
+    """Rows of features in memory."""
+
+    def __init__(self, X: Matrix, threads: int = 1) -> None:
+        self.X, self.threads = X, threads
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return int(self.X.shape[0]), int(self.X.shape[1])
+
+    @property
+    def by_row(self) -> bool:
+        """Whether the rows are a NumPy array, one after the other, as the native passes of some losses want them."""
+        return False
+
+    @abstractmethod
+    def scores(self, w: Array, b: Any = 0.0, *, exact: bool = False) -> Array:
+        """X·w + b in float64; with `exact`, single precision data is also multiplied in double precision."""
+
+    @abstractmethod
+    def pull(self, u: Array, *, exact: bool = False) -> Array:
+        """Xᵀ·u, of the shape of coefficients, for numbers u of the shape of scores."""
+
+    @abstractmethod
+    def squares(self, u: Array) -> Array:
+        """Σ_i u_i x_i², of the shape of coefficients."""
+
+    @abstractmethod
+    def largest(self) -> Array:
+        """The largest magnitude in each column."""
+
+    @abstractmethod
+    def sample(self, entries: int) -> Array:
+        """Some entries: a few whole rows, or all that are stored."""
+
+    @abstractmethod
+    def rescaled(self, center: Array, unit: Array) -> Matrix:
+        """(X − center) / unit in double precision; only a dense X has a center."""
+
+    @abstractmethod
+    def dense_rows(self, rows: slice) -> Array:
+        """Some rows as a NumPy array."""
+
+    def curved(self, p: Array, h: Any, w: Array, b: Any) -> tuple[Array, Any, Array]:
+        """z = X·w + b, and the sums Σ p (h z) and Σ p (h z) x: one product with the curvature h."""
+        z = self.scores(w, b)
+        bent = weighted(p, h * z)
+        return z, bent.sum(axis=0), self.pull(bent)
+
+    def hessian(self, p: Array, h: Any, *, ones: bool, single: bool = False) -> Array:
+        """Σ p_i h_i ⊗ x̃_i x̃_iᵀ, with x̃ = (1, x) or x: square, of size K times the columns.
+
+        With `single` K > 1 products are in single precision, which is enough for a preconditioner.
+        """
+        if isinstance(h, np.ndarray):
+            gram = self._gram(p * h)
+            return gram if ones else gram[1:, 1:]
+        return self._block_hessian(p, h, int(ones), np.float32 if single else np.float64)
+
+    def _gram(self, h: Array) -> Array:
+        return weighted_gram(self.X, h, threads=self.threads)
+
+    def _block_hessian(self, p: Array, h: Simplex, first: int, dtype: Any) -> Array:
+        """From products of blocks of rows: the part −(π ⊗ x̃)(π ⊗ x̃)ᵀ, and the blocks π_k x̃x̃ᵀ on the diagonal."""
+        (n, d), K = self.shape, h.probability.shape[1]
+        D, syrk = d + first, blas.ssyrk if dtype == np.float32 else blas.dsyrk
+        if D == 0:
+            return np.zeros((0, 0))
+        typical = float(p.max())  # p is about 1/n: in units of its own it is in range of single precision
+
+        def work(chunk: slice) -> Array:
+            total = np.zeros((K * D, K * D), order="F", dtype=dtype)
+            diagonal = np.zeros((D, K * D), dtype=dtype)
+            for rows in row_blocks(chunk, K * D):
+                part = self.dense_rows(rows)
+                m = part.shape[0]
+                tilde = np.empty((m, D), dtype=dtype)
+                tilde[:, :first], tilde[:, first:] = 1.0, part
+                tilde *= np.sqrt(p[rows] / typical).astype(dtype)[:, None]
+                Z = np.empty((m, K, D), dtype=dtype)
+                np.multiply(tilde[:, None, :], h.probability[rows].astype(dtype)[:, :, None], out=Z)
+                side_by_side = Z.reshape(m, K * D)
+                total = syrk(-1.0, side_by_side.T, beta=1.0, c=total, lower=1, overwrite_c=1)
+                diagonal += tilde.T @ side_by_side
+                if h.extra:
+                    diagonal += np.tile(h.extra * (tilde.T @ tilde), K)
+            for k in range(K):
+                own = slice(k * D, (k + 1) * D)
+                total[own, own] += diagonal[:, own]
+            return total
+
+        # Every chunk holds a matrix of its own: few chunks when the matrix is large beside the rows.
+        parts = over_rows(work, n, K * D, self.threads) if n > 8 * K * D else [work(slice(0, n))]
+        total = parts[0].astype(np.float64)
+        for part in parts[1:]:
+            total += part
+        total *= typical
+        return np.asarray(np.tril(total) + np.tril(total, -1).T)
+
+    def rows(self, chosen: Array) -> Design:
+        """Some rows."""
+        return type(self)(self.X[chosen], self.threads)
+
+    def columns(self, chosen: Array) -> Design:
+        """Some columns; the design itself when they are all."""
+        return self if chosen.shape[0] == self.shape[1] else type(self)(self.X[:, chosen], self.threads)
+
+    def column_cache(self) -> Callable[[Array], Design]:
+        """`columns` for a method that keeps asking for the same ones: each is gathered once."""
+        cache = ColumnCache(self.X)
+        return lambda chosen: type(self)(cache(chosen), self.threads)
+
+    def by_column(self) -> Design:
+        """The same design, quick to take columns from."""
+        return self
+
+
+class Dense(Design):
+    """A NumPy array."""
+
+    @property
+    def by_row(self) -> bool:
+        return bool(self.X.flags.c_contiguous)
+
+    @property
+    def _thin(self) -> bool:
+        """Whether our own passes serve it: many rows of few columns."""
+        n, d = self.shape
+        return 0 < d <= min(NARROW, n) and in_one_piece(self.X)
+
+    def scores(self, w: Array, b: Any = 0.0, *, exact: bool = False) -> Array:
+        if w.ndim == 1:
+            if self._thin:
+                return row_scores(self.X, w, b, self.threads)
+            return matvec(self.X, w, exact=exact) + b
+        f = np.empty((w.shape[0], self.shape[0]))
+
+        def work(chunk: slice) -> None:
+            for rows, part in self._blocks(chunk, w.shape[0]):
+                np.add(_forward(part, w), b[:, None], out=f[:, rows])
+
+        over_rows(work, self.shape[0], sum(w.shape), self.threads)
+        return f.T
+
+    def pull(self, u: Array, *, exact: bool = False) -> Array:
+        if u.ndim == 1:
+            return pullback(self.X, u, self.threads) if self._thin else rmatvec(self.X, u, exact=exact)
+        K = u.shape[1]
+
+        def work(chunk: slice) -> Array:
+            total = np.zeros((K, self.shape[1]))
+            for rows, part in self._blocks(chunk, K):
+                total += u[rows].T @ part
+            return total
+
+        return np.asarray(sum(over_rows(work, self.shape[0], self.shape[1] + K, self.threads)))
+
+    def curved(self, p: Array, h: Any, w: Array, b: Any) -> tuple[Array, Any, Array]:
+        if w.ndim == 1:
+            return super().curved(p, h, w, b)
+        z = np.empty((w.shape[0], self.shape[0]))
+
+        def work(chunk: slice) -> tuple[Array, Array]:
+            total, level = np.zeros(w.shape), np.zeros(w.shape[0])
+            for rows, part in self._blocks(chunk, w.shape[0]):
+                score = _forward(part, w)
+                score += b[:, None]
+                z[:, rows] = score
+                bent = h[rows] * score.T
+                bent *= p[rows, None]
+                total += bent.T @ part
+                level += bent.sum(axis=0)
+            return total, level
+
+        found = over_rows(work, self.shape[0], sum(w.shape), self.threads)
+        return z.T, np.asarray(sum(part[1] for part in found)), np.asarray(sum(part[0] for part in found))
+
+    def _blocks(self, chunk: slice, K: int) -> Iterator[tuple[slice, Array]]:
+        """Blocks of rows of a chunk in double precision, of a size that stays in the cache."""
+        for rows in row_blocks(chunk, 2 * (self.shape[1] + 4 * K)):
+            yield rows, self.X[rows].astype(np.float64, copy=False)
+
+    def _gram(self, h: Array) -> Array:
+        n, d = self.shape
+        if self._thin or n <= 8 * d:
+            return super()._gram(h)
+        return np.asarray(sum(over_rows(lambda rows: weighted_gram(self.X[rows], h[rows]), n, d, self.threads)))
+
+    def squares(self, u: Array) -> Array:
+        total = np.zeros((self.shape[1], *u.shape[1:]))
+        for rows in row_blocks(slice(0, self.shape[0]), self.shape[1]):
+            part = self.X[rows].astype(np.float64, copy=False)
+            total += (part * part).T @ u[rows]
+        return total.T
+
+    def largest(self) -> Array:
+        return np.abs(self.X).max(axis=0, initial=0.0).astype(np.float64)
+
+    def sample(self, entries: int) -> Array:
+        return np.asarray(self.X[:: max(1, self.X.size // entries)])
+
+    def rescaled(self, center: Array, unit: Array) -> Matrix:
+        return (self.X - center if center.any() else self.X.astype(np.float64, copy=False)) / unit
+
+    def dense_rows(self, rows: slice) -> Array:
+        return np.asarray(self.X[rows])
+
+
+class Sparse(Design):
+    """A SciPy sparse matrix."""
+
+    def scores(self, w: Array, b: Any = 0.0, *, exact: bool = False) -> Array:
+        f = self.X @ w.T
+        return np.asarray(f if w.ndim == 1 else np.asfortranarray(f)) + b
+
+    def pull(self, u: Array, *, exact: bool = False) -> Array:
+        return np.asarray((self.X.T @ u).T)
+
+    def squares(self, u: Array) -> Array:
+        return np.asarray((self.X.multiply(self.X).T @ u).T)
+
+    def largest(self) -> Array:
+        return np.asarray(abs(self.X).max(axis=0).toarray(), dtype=np.float64).ravel()
+
+    def sample(self, entries: int) -> Array:
+        return np.asarray(self.X.data)
+
+    def rescaled(self, center: Array, unit: Array) -> Matrix:
+        scaled = self.X.tocsc().astype(np.float64)
+        scaled.data /= np.repeat(unit, np.diff(scaled.indptr))
+        return scaled
+
+    def dense_rows(self, rows: slice) -> Array:
+        return np.asarray(self.X[rows].toarray())
+
+    def by_column(self) -> Design:
+        return self if self.X.format == "csc" else Sparse(self.X.tocsc(), self.threads)
+
+
+class Partitioned:
+    """Rows in several parts, each a matrix of its own: what is summed over rows is summed over the parts."""
+
+    def __init__(self, parts: Sequence[Matrix]) -> None:
+        if len({part.shape[1] for part in parts}) != 1:
+            raise ValueError(f"The parts must have the same columns; got {[part.shape for part in parts]}.")
+        self.parts = tuple(parts)
+        self.dtype = np.result_type(*(part.dtype for part in parts))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows of all parts, and columns."""
+        return sum(int(part.shape[0]) for part in self.parts), int(self.parts[0].shape[1])
+
+
+def as_design(X: Matrix, threads: int = 1) -> Design:
+    """The design of a matrix."""
+    return Sparse(X, threads) if is_sparse(X) else Dense(X, threads)
+
+
+def weighted(p: Array, u: Array) -> Array:
+    """p_i u_i of each row."""
+    return p * u if u.ndim == 1 else p[:, None] * u
+
+
+def _forward(part: Array, w: Array) -> Array:
+    """w·Xᵀ for a block of rows, shape (K, m)."""
+    # The tall product and a small transpose take half the time of the product in the wanted order.
+    return np.ascontiguousarray((part @ np.ascontiguousarray(w.T)).T)
