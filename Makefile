@@ -7,9 +7,9 @@ JOBS   ?= 2
 
 NATIVE := CMakeLists.txt pyproject.toml $(wildcard native/*/*.hpp native/*/*.cpp)
 
-.PHONY: help build browser test lint sanitize bench demo clean
+.PHONY: help build browser test test-all lint sanitize bench demo clean
 help:           ## this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/'
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/'
 
 # The stamps hang on what they install, so a second call does nothing.
 $(VENV)/.tools: pyproject.toml
@@ -39,8 +39,11 @@ browser:        ## Chromium and its driver (Debian packages), for the tests that
 	  DEBIAN_FRONTEND=noninteractive $$as apt-get install -y -qq chromium chromium-driver >/dev/null; } || \
 	  echo "Chromium cannot be installed here: the tests that open the report in a browser will be skipped."
 
-test: $(VENV)/.test browser  ## build everything and run all tests
-	$(BIN)/python -m pytest -n $(JOBS)
+test: $(VENV)/.test browser  ## build everything and run the tests
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+
+test-all: $(VENV)/.test browser  ## the same, with the full products of grids that the default run meets pairwise
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m ""
 
 lint: $(VENV)/.lint  ## ruff and mypy
 	$(BIN)/ruff check .

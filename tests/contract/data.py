@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,8 @@ from tests.contract.discovery import Case
 
 Array = NDArray[Any]
 N, D = 61, 5
+# Enough work to see what a fit does to its data, where what it learns does not matter.
+FEW = {"max_iter": 20, "max_epochs": 5, "n_estimators": 2, "n_alphas": 2, "cv": 2}
 
 
 def features(case: Case, n: int = N, d: int = D, seed: int = 0) -> Array:
@@ -58,6 +62,30 @@ def unbothered() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         yield
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A fitted model, the data it saw, and what it says about its own rows. Tests read it; none may change it."""
+
+    model: Any
+    X: Array
+    y: Array | None
+    weight: Array | None
+    output: Array
+
+
+@functools.cache
+def reference(case: Case, *, precise: bool = False, weighted: bool = False) -> Reference:
+    """The fit that all tests of a case share."""
+    X, y = make(case)
+    weight = weights() if weighted and case.takes_weights else None
+    for array in (X, y, weight):
+        if array is not None:
+            array.flags.writeable = False
+    with unbothered():
+        model = fit((case.precise if precise else case.build)(random_state=0), X, y, weight)
+    return Reference(model, X, y, weight, output(model, X))
 
 
 def output(estimator: Any, X: Any) -> Array:

@@ -1,17 +1,25 @@
-"""Finds every public estimator by itself, so that a new one is under contract the moment it is exported."""
+"""Finds every public estimator by itself, so that a new one is under contract the moment it is exported.
+
+The full contract is a product: every test, with every value of its grid, on every setting of every class. The default run is
+pairwise: every class with every value of the grid, and at least two settings of the class, which differ from test to test.
+The rest of the product is marked `exhaustive`, and `make test-all` runs it.
+"""
 
 from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+import itertools
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
 from sklearn.utils import get_tags
+from tests.grids import exhaustive
 
 import certifit
 from certifit import losses, penalties
@@ -54,7 +62,11 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
 }
 
 
-@dataclass(frozen=True)
+# Sizes that cost time and change no answer of the contract: the largest that it asks for.
+SMALL = {"n_estimators": 8, "n_alphas": 6, "cv": 3, "max_epochs": 400}
+
+
+@dataclass(frozen=True, eq=False)
 class Case:
     """One way to build one estimator, and the number of classes it is tried on if it is a classifier."""
 
@@ -177,21 +189,55 @@ ESTIMATORS = [cls for cls in _FOUND if cls not in SEQUENCE_MODELS]
 
 def variants(cls: type[BaseEstimator]) -> list[dict[str, Any]]:
     """The constructor arguments to test a class with."""
+    known = inspect.signature(cls).parameters
+    default = {name: parameter.default for name, parameter in known.items()}
+    small = {name: most for name, most in SMALL.items() if isinstance(default.get(name), int) and default[name] > most}
     if cls.__name__ in VARIANTS:
-        return VARIANTS[cls.__name__]
-    alpha = inspect.signature(cls).parameters.get("alpha")
-    strong = alpha is not None and isinstance(alpha.default, float) and alpha.default > 0.1
-    return [{"alpha": 0.05}] if strong else [{}]
+        return [{**small, **variant} for variant in VARIANTS[cls.__name__]]
+    strong = isinstance(default.get("alpha"), float) and default["alpha"] > 0.1
+    return [{**small, "alpha": 0.05} if strong else small]
 
 
-CASES = [Case(cls, params) for cls in ESTIMATORS for params in variants(cls)]
-CASES += [replace(case, classes=3) for case in CASES if is_classifier(case.build())]
-ONE_EACH = [Case(cls, variants(cls)[0]) for cls in ESTIMATORS]
+def cases(cls: type[BaseEstimator]) -> list[Case]:
+    """Every setting of a class; a classifier on two and, next to it, on three classes."""
+    counts = (2, 3) if is_classifier(Case(cls).build()) else (2,)
+    return [Case(cls, params, classes) for params in variants(cls) for classes in counts]
+
+
+SETTINGS = {cls: cases(cls) for cls in ESTIMATORS}
+CASES = list(itertools.chain(*SETTINGS.values()))
+ONE_EACH = [settings[0] for settings in SETTINGS.values()]
+
+
+def pairwise(settings: Sequence[Case], values: int, salt: int) -> set[tuple[int, int]]:
+    """Which settings of a class meet which values in the default run, by their numbers.
+
+    Each value once, and two settings at least. The salt, which is the test's own, sets where in the list it starts, so that
+    all settings are met by some test.
+    """
+    return {((salt + k) % len(settings), k % values) for k in range(max(values, min(len(settings), 2)))}
 
 
 def parametrize(
-    condition: Callable[[Case], bool] = lambda case: True, *, one_each: bool = False
-) -> pytest.MarkDecorator:
-    """Run a test on every case for which it is applicable."""
-    chosen = [case for case in (ONE_EACH if one_each else CASES) if condition(case)]
-    return pytest.mark.parametrize("case", chosen, ids=str)
+    condition: Callable[[Case], bool] = lambda case: True, *, one_each: bool = False, **grid: Sequence[Any]
+) -> Callable[[Any], Any]:
+    """Run a test on every case for which it is applicable, with every value of a grid."""
+    points = list(itertools.product(*grid.values()))
+
+    def decorate(test: Any) -> Any:
+        salt = zlib.crc32(test.__name__.encode())
+        params = []
+        for settings in SETTINGS.values():
+            chosen = [case for case in (settings[:1] if one_each else settings) if condition(case)]
+            default = pairwise(chosen, len(points), salt) if chosen else set()
+            for (i, case), (k, point) in itertools.product(enumerate(chosen), enumerate(points)):
+                marks = () if (i, k) in default else (exhaustive,)
+                params.append(pytest.param(case, *point, marks=marks, id="-".join(map(named, (case, *point)))))
+        return pytest.mark.parametrize(("case", *grid), params)(test)
+
+    return decorate
+
+
+def named(value: Any) -> str:
+    """How a value is called in the name of a test."""
+    return value.__name__ if isinstance(value, type) else str(value)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import copy
 import io
 import pickle
+from collections.abc import Callable
 from typing import Any
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -16,7 +18,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
-from tests.contract.data import D, assert_same, fit, make, output, unbothered
+from tests.contract.data import D, assert_same, fit, make, output, reference, unbothered
 from tests.contract.discovery import Case, parametrize
 
 EVERY = parametrize()
@@ -84,42 +86,39 @@ def test_cross_val_score_in_two_processes(case: Case) -> None:
 
 @EVERY
 def test_clone(case: Case) -> None:
-    X, y = make(case)
-    estimator = case.build(random_state=0)
+    one = reference(case)
+    twin = clone(one.model)
+    assert not [name for name in vars(twin) if name.endswith("_") and not name.startswith("__")]
+    assert repr(twin) == repr(one.model)
     with unbothered():
-        fit(estimator, X, y)
-        twin = clone(estimator)
-        assert not [name for name in vars(twin) if name.endswith("_") and not name.startswith("__")]
-        np.testing.assert_array_equal(output(fit(twin, X, y), X), output(estimator, X))
-    assert repr(twin) == repr(estimator)
+        np.testing.assert_array_equal(output(fit(twin, one.X, one.y), one.X), one.output)
 
 
-@EVERY
-@pytest.mark.parametrize("protocol", [2, pickle.HIGHEST_PROTOCOL])
-def test_pickle_and_copy(case: Case, protocol: int) -> None:
-    X, y = make(case)
-    with unbothered():
-        estimator = fit(case.build(random_state=0), X, y)
-    wanted = output(estimator, X)
-    for twin in (pickle.loads(pickle.dumps(estimator, protocol)), copy.deepcopy(estimator)):
-        np.testing.assert_array_equal(output(twin, X), wanted)
-        if hasattr(estimator, "certificate_"):
-            assert twin.certificate_ == estimator.certificate_
-            assert str(twin.certificate_) == str(estimator.certificate_)
-    unfitted = pickle.loads(pickle.dumps(case.build(), protocol))
-    assert repr(unfitted) == repr(case.build())
-
-
-@EVERY
-def test_joblib_persistence(case: Case) -> None:
-    joblib = pytest.importorskip("joblib")
-    X, y = make(case)
-    with unbothered():
-        estimator = fit(case.build(random_state=0), X, y)
+def through_joblib(estimator: Any) -> Any:
     buffer = io.BytesIO()
     joblib.dump(estimator, buffer)
     buffer.seek(0)
-    np.testing.assert_array_equal(output(joblib.load(buffer), X), output(estimator, X))
+    return joblib.load(buffer)
+
+
+COPIES: dict[str, Callable[[Any], Any]] = {
+    "pickle 2": lambda estimator: pickle.loads(pickle.dumps(estimator, 2)),
+    "pickle": lambda estimator: pickle.loads(pickle.dumps(estimator, pickle.HIGHEST_PROTOCOL)),
+    "deepcopy": copy.deepcopy,
+    "joblib": through_joblib,
+}
+
+
+@EVERY
+def test_pickle_and_copy(case: Case) -> None:
+    one = reference(case)
+    for name, copied in COPIES.items():
+        twin = copied(one.model)
+        np.testing.assert_array_equal(output(twin, one.X), one.output, err_msg=name)
+        if hasattr(one.model, "certificate_"):
+            assert twin.certificate_ == one.model.certificate_
+            assert str(twin.certificate_) == str(one.model.certificate_)
+        assert repr(copied(case.build())) == repr(case.build())
 
 
 @EVERY
@@ -153,13 +152,10 @@ def test_before_fit_there_is_nothing_to_apply(case: Case) -> None:
 
 @EVERY
 def test_representations(case: Case) -> None:
-    X, y = make(case)
     estimator = case.build()
     assert case.cls.__name__ in repr(estimator)
-    assert case.cls.__name__ in estimator._repr_html_()
-    with unbothered():
-        fit(estimator, X, y)
-    assert case.cls.__name__ in estimator._repr_html_()
+    for shown in (estimator, reference(case).model):
+        assert case.cls.__name__ in shown._repr_html_()
 
 
 @parametrize(one_each=True)

@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from tests.contract.data import N, assert_same, features, fit, make, output, targets, unbothered, weights
+from tests.contract.data import (
+    Array,
+    N,
+    assert_same,
+    features,
+    fit,
+    make,
+    output,
+    reference,
+    targets,
+    unbothered,
+    weights,
+)
 from tests.contract.discovery import Case, parametrize
 from threadpoolctl import threadpool_limits
 
@@ -18,65 +31,62 @@ LEARNED = ("coef_", "intercept_", "mean_", "scale_", "components_")
 
 @parametrize(lambda case: not case.draws)
 def test_order_of_rows(case: Case) -> None:
-    X, y = make(case)
+    one = reference(case, precise=True)
     order = np.random.default_rng(5).permutation(N)
     with unbothered():
-        one = fit(case.precise(), X, y)
-        other = fit(case.precise(), X[order], None if y is None else y[order])
-    assert_same(output(other, X), output(one, X))
+        other = fit(case.precise(), one.X[order], None if one.y is None else one.y[order])
+    assert_same(output(other, one.X), one.output)
 
 
 @EVERY
 def test_fit_twice_is_identical(case: Case) -> None:
-    X, y = make(case)
+    one = reference(case)
+    X, y = one.X, one.y
     estimator = case.build(random_state=0)
     with unbothered():
-        first = output(fit(estimator, X, y), X)
-        again = output(fit(estimator, X, y), X)
-        fresh = output(fit(case.build(random_state=0), X, y), X)
+        fresh = output(fit(estimator, X, y), X)
         fit(estimator, features(case, 40, 3), targets(case, features(case, 40, 3)))  # something else in between
         after = output(fit(estimator, X, y), X)
-    for result in (again, fresh, after):
-        np.testing.assert_array_equal(result, first)
+    for result in (fresh, after):
+        np.testing.assert_array_equal(result, one.output)
+
+
+def assert_threads_agree(case: Case, n: int, d: int, **options: Any) -> None:
+    """One thread and two learn the same to the last bit."""
+    X, y = make(case, n, d)
+    with unbothered():
+        one, two = (fit(case.build(n_jobs=jobs, random_state=0, **options), X, y) for jobs in (1, 2))
+    for name in LEARNED:
+        if hasattr(one, name):
+            np.testing.assert_array_equal(getattr(one, name), getattr(two, name))
+    np.testing.assert_array_equal(output(one, X), output(two, X))
 
 
 @parametrize(lambda case: case.has("n_jobs"))
 def test_n_jobs_does_not_change_the_result(case: Case) -> None:
-    X, y = make(case, n=400, d=30)
-    with unbothered():
-        one, two = (fit(case.build(n_jobs=jobs, random_state=0), X, y) for jobs in (1, 2))
-    for name in LEARNED:
-        if hasattr(one, name):
-            np.testing.assert_array_equal(getattr(one, name), getattr(two, name))
-    np.testing.assert_array_equal(output(one, X), output(two, X))
+    assert_threads_agree(case, 400, 30)
 
 
 @parametrize(lambda case: case.has("n_jobs"), one_each=True)
 def test_n_jobs_does_not_change_the_result_where_threads_share_the_rows(case: Case) -> None:
-    X, y = make(case, n=20_000, d=8)
-    options = {"random_state": 0, "n_estimators": 4, "max_epochs": 3}
-    with unbothered():
-        one, two = (fit(case.build(n_jobs=jobs, **options), X, y) for jobs in (1, 2))
-    for name in LEARNED:
-        if hasattr(one, name):
-            np.testing.assert_array_equal(getattr(one, name), getattr(two, name))
-    np.testing.assert_array_equal(output(one, X), output(two, X))
+    assert_threads_agree(case, 20_000, 8, n_estimators=3, max_epochs=3, max_iter=20, n_alphas=2, cv=2)
 
 
 @parametrize(lambda case: case.has("verbose"))
 def test_a_progress_bar_changes_nothing(case: Case, capsys: pytest.CaptureFixture[str]) -> None:
-    X, y = make(case)
+    silent = reference(case)
+    capsys.readouterr()
     with unbothered():
-        silent = fit(case.build(random_state=0), X, y)
+        fit(case.build(random_state=0), silent.X, silent.y)
         assert capsys.readouterr().out == ""
-        loud = fit(case.build(random_state=0, verbose=1), X, y)
+        loud = fit(case.build(random_state=0, verbose=1), silent.X, silent.y)
     assert capsys.readouterr().out.strip(), "verbose=1 should show something"
-    np.testing.assert_array_equal(output(loud, X), output(silent, X))
+    np.testing.assert_array_equal(output(loud, silent.X), silent.output)
 
 
 @EVERY
 def test_threads_of_libraries_change_rounding_only(case: Case) -> None:
-    X, y = make(case, n=400, d=30)
+    X, y = make(case, n=300, d=20)
     results = []
     for limit in (1, 2):
         with threadpool_limits(limit), unbothered():
@@ -84,57 +94,62 @@ def test_threads_of_libraries_change_rounding_only(case: Case) -> None:
     assert_same(results[1], results[0], 1e-6)
 
 
-def layouts(X: np.ndarray, tmp_path: Path) -> dict[str, np.ndarray]:
-    """The same matrix in many kinds of memory."""
+def every_second(X: Array, folder: Path) -> Array:
     wide = np.zeros((X.shape[0] * 2, X.shape[1] * 2))
     wide[::2, ::2] = X
-    frozen = X.copy()
-    frozen.flags.writeable = False
-    mapped = np.memmap(tmp_path / "X.bin", dtype=X.dtype, mode="w+", shape=X.shape)
-    mapped[:] = X
-    mapped.flush()
-    unaligned = np.frombuffer(b"\0" + X.tobytes(), dtype=np.uint8)[1:].view(X.dtype).reshape(X.shape)
-    return {
-        "F": np.asfortranarray(X),
-        "every second": wide[::2, ::2],
-        "reversed": X[::-1, ::-1].copy()[::-1, ::-1],
-        "read-only": frozen,
-        "read-only F": np.asfortranarray(frozen),
-        "memmap": np.memmap(tmp_path / "X.bin", dtype=X.dtype, mode="r", shape=X.shape),
-        "unaligned": unaligned,
-        "big-endian": X.astype(">f8"),
-    }
+    return wide[::2, ::2]
 
 
-@EVERY
-def test_memory_layout(case: Case, tmp_path: Path) -> None:
-    X, y = make(case)
+def frozen(X: Array, folder: Path) -> Array:
+    X = X.copy(order="K")
+    X.flags.writeable = False
+    return X
+
+
+def mapped(X: Array, folder: Path) -> Array:
+    X.tofile(folder / "X.bin")
+    return np.memmap(folder / "X.bin", dtype=X.dtype, mode="r", shape=X.shape)
+
+
+# The same matrix in many kinds of memory.
+LAYOUTS: dict[str, Callable[[Array, Path], Array]] = {
+    "F": lambda X, folder: np.asfortranarray(X),
+    "every second": every_second,
+    "reversed": lambda X, folder: X[::-1, ::-1].copy()[::-1, ::-1],
+    "read-only": frozen,
+    "read-only F": lambda X, folder: frozen(np.asfortranarray(X), folder),
+    "memmap": mapped,
+    "unaligned": lambda X, folder: (
+        np.frombuffer(b"\0" + X.tobytes(), dtype=np.uint8)[1:].view(X.dtype).reshape(X.shape)
+    ),
+    "big-endian": lambda X, folder: X.astype(">f8"),
+}
+
+
+@parametrize(layout=list(LAYOUTS))
+def test_memory_layout(case: Case, layout: str, tmp_path: Path) -> None:
+    wanted = reference(case, precise=True)
+    other = LAYOUTS[layout](np.array(wanted.X), tmp_path)
     with unbothered():
-        wanted = output(fit(case.precise(random_state=0), X, y), X)
-        for name, other in layouts(X, tmp_path).items():
-            model = fit(case.precise(random_state=0), other, y)
-            assert_same(output(model, other), wanted, 1e-6), name
+        model = fit(case.precise(random_state=0), other, wanted.y)
+        assert_same(output(model, other), wanted.output, 1e-6)
 
 
 @EVERY
 def test_layout_of_target_and_weights(case: Case) -> None:
-    X, y = make(case)
-    if y is None or not case.takes_weights:
+    """Where the memory is read-only is the reference itself."""
+    wanted = reference(case, precise=True, weighted=True)
+    if wanted.y is None or wanted.weight is None:
         return
-    weight = weights()
+    strided = np.repeat(wanted.y, 2)[::2], np.repeat(wanted.weight, 2)[::2]
+    lists = list(wanted.y), list(wanted.weight)
     with unbothered():
-        wanted = output(fit(case.precise(random_state=0), X, y, weight), X)
-        strided = np.repeat(y, 2)[::2], np.repeat(weight, 2)[::2]
-        frozen = y.copy(), weight.copy()
-        for array in frozen:
-            array.flags.writeable = False
-        lists = list(y), list(weight)
-        for target, given in (strided, frozen, lists):
-            assert_same(output(fit(case.precise(random_state=0), X, target, given), X), wanted, 1e-12)
+        for target, given in (strided, lists):
+            model = fit(case.precise(random_state=0), wanted.X, target, given)
+            assert_same(output(model, wanted.X), wanted.output, 1e-12)
 
 
-@EVERY
-@pytest.mark.parametrize("dtype", [np.int64, np.int32, np.uint8, bool])
+@parametrize(dtype=[np.int64, np.int32, np.uint8, bool])
 def test_whole_numbers_are_numbers(case: Case, dtype: Any) -> None:
     X = (np.abs(np.round(3 * features(case))) + (1 if case.positive_features else 0)).astype(dtype)
     y = targets(case, X)
@@ -190,28 +205,20 @@ def test_single_precision_target_changes_nothing_else(case: Case) -> None:
 
 
 @EVERY
-def test_fit_and_predict_leave_their_inputs_alone(case: Case) -> None:
+def test_fit_and_predict_leave_inputs_and_constructor_arguments_alone(case: Case) -> None:
     X, y = make(case)
     weight = weights() if case.takes_weights else None
     given = [a for a in (X, y, weight) if a is not None]
     before = [a.copy() for a in given]
+    estimator = case.build(random_state=0)
+    arguments = estimator.get_params(deep=False)
+    copies = copy.deepcopy(arguments)
     with unbothered():
-        model = fit(case.build(random_state=0), X, y, weight)
-    output(model, X)
+        fit(estimator, X, y, weight)
+    output(estimator, X)
     for now, then in zip(given, before, strict=True):
         np.testing.assert_array_equal(now, then)
-
-
-@EVERY
-def test_fit_leaves_the_constructor_arguments_alone(case: Case) -> None:
-    X, y = make(case)
-    estimator = case.build()
-    before = estimator.get_params(deep=False)
-    copies = copy.deepcopy(before)
-    with unbothered():
-        fit(estimator, X, y)
     after = estimator.get_params(deep=False)
-    assert after.keys() == before.keys()
-    for name, value in before.items():
+    for name, value in arguments.items():
         assert after[name] is value
         assert repr(value) == repr(copies[name])

@@ -1,23 +1,71 @@
-"""scikit-learn's own checks, without expected failures."""
+"""scikit-learn's own checks, without expected failures: one setting a class by default, every setting in the exhaustive run."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from sklearn.utils.estimator_checks import parametrize_with_checks
-from tests.contract.discovery import BROKEN, ESTIMATORS, Case
+import pytest
+from sklearn.base import BaseEstimator
+from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
+from tests.contract.discovery import BROKEN, CASES, ESTIMATORS, ONE_EACH, Case
+from tests.grids import exhaustive
 
-import certifit
+import certifit as cf
 
-INSTANCES = [Case(cls).build() for cls in ESTIMATORS]
-if any(cls.__name__ == "LinearModel" for cls in ESTIMATORS):
-    INSTANCES += [certifit.LinearModel(loss="absolute"), certifit.LinearModel(loss="huber", penalty="l1")]
+# Settings of the families beyond those of the contract: other branches of fit, and small sizes.
+FURTHER: list[BaseEstimator] = [
+    cf.AdaBoostClassifier(n_estimators=5, algorithm="real"),
+    cf.DecisionTreeClassifier(criterion="entropy", max_leaves=8),
+    cf.DecisionTreeRegressor(criterion="absolute", max_depth=3),
+    cf.Discretizer(bins=4, strategy="uniform", encode="ordinal"),
+    cf.Discretizer(bins=[-1.0, 0.5]),
+    cf.ForwardStagewise("exponential", n_estimators=5),
+    cf.GradientBoostingClassifier(n_estimators=15, colsample=0.7, l2=1.0, max_leaves=None, max_depth=3),
+    cf.GradientBoostingRegressor(n_estimators=15, loss="absolute"),
+    cf.LinearModel(loss="absolute"),
+    cf.LinearModel(loss="huber", penalty="l1"),
+    cf.LinearSVC(solver="dual", tol=1e-12, max_iter=100_000),
+    cf.LogTransform(mode="signed"),
+    cf.MinMaxScaler(low=-2.0, high=3.0, clip=True),
+    cf.MulticlassPerceptron(averaged=True),
+    cf.Normalizer(norm="l1"),
+    cf.Normalizer(norm="max"),
+    cf.OutputCode(code="exhaustive", decoding="hamming"),
+    cf.Perceptron(mode="batch", max_epochs=50),
+    cf.PocketPerceptron(start="regression"),
+    cf.PolynomialFeatures(degree=3, interaction_only=True, include_bias=True, order="F"),
+    cf.RBFFeatures(centers=4),
+    cf.RBFFeatures(centers=4, gamma="median", spread=True),
+    cf.RandomForestClassifier(n_estimators=8, bootstrap=False, max_features=None),
+    cf.RandomForestRegressor(n_estimators=8, bootstrap=False, splitter="histogram"),
+    cf.RidgeCV(alphas=[0.1, 1.0], cv=2),
+    cf.RidgeCV(fit_intercept=False),
+    cf.SGDClassifier(multi_class="softmax", batch_size=8, max_epochs=50),
+    cf.SGDRegressor(loss="huber", penalty="elasticnet", batch_size=4),
+    cf.Saturation(shape="tanh", half=2.0),
+    cf.SplineBasis(knots=4, degree=2, strategy="uniform", include_bias=True),
+    cf.StandardScaler(with_std=False),
+    cf.TableEncoder(missing="keep"),
+    cf.TableEncoder(numeric="raw", categories="ordinal"),
+    cf.TableEncoder(numeric="raw", categories="ordinal", missing="keep"),
+    cf.TableEncoder(sparse_output=True),
+]
+# As the constructor leaves them, and every setting of the contract: how many classes there are is up to the check.
+SETTINGS = [*(Case(cls).build() for cls in ESTIMATORS), *(case.build() for case in CASES if case.classes == 2)]
+EVERY = {repr(estimator): estimator for estimator in [*SETTINGS, *FURTHER]}
 
 
 def test_every_public_name_loads() -> None:
     assert not BROKEN
 
 
-@parametrize_with_checks(INSTANCES)
+@parametrize_with_checks([case.build() for case in ONE_EACH])
 def test_scikit_learn_contract(estimator: Any, check: Any) -> None:
     check(estimator)
+
+
+@exhaustive
+@pytest.mark.parametrize("estimator", EVERY.values(), ids=EVERY)
+@pytest.mark.filterwarnings("ignore")
+def test_scikit_learn_contract_of_every_setting(estimator: Any) -> None:
+    check_estimator(estimator)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -12,7 +11,6 @@ import pytest
 from scipy.special import expit, softmax
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from tests.evaluation.user_losses import USER_LOSSES
 
 from certifit import BoostedTrees, GradientBoostingClassifier, GradientBoostingRegressor
@@ -26,20 +24,6 @@ def data(n=400, d=4, seed=0):
     X = rng.normal(size=(n, d))
     y = np.sin(2 * X[:, 0]) + X[:, 1] * (X[:, 2] > 0) + 0.3 * rng.normal(size=n)
     return X, y
-
-
-@parametrize_with_checks(
-    [
-        BoostedTrees(n_estimators=15),
-        GradientBoostingRegressor(n_estimators=15, loss="absolute"),
-        GradientBoostingClassifier(n_estimators=15),
-        GradientBoostingClassifier(n_estimators=15, colsample=0.7, l2=1.0, max_leaves=None, max_depth=3),
-    ]
-)
-def test_scikit_learn_contract(estimator, check):
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="invalid value encountered in cast")  # by the check itself
-        check(estimator)
 
 
 @pytest.mark.parametrize(

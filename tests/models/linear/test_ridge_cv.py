@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.model_selection import KFold
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from certifit.evaluation.splits.folds import splits
 from certifit.models.linear import ridge_cv
@@ -14,11 +13,6 @@ from certifit.models.linear.ridge_cv import RidgeCV
 from certifit.optimization.closed_form.least_squares import solve_least_squares
 
 ALPHAS = np.array([0.0, 1e-3, 0.1, 1.0, 30.0])
-
-
-@parametrize_with_checks([RidgeCV(), RidgeCV(alphas=[0.1, 1.0], cv=2), RidgeCV(fit_intercept=False)])
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 def data(n=30, d=4, seed=0):

@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from tests.oracles import convex
 
 from certifit import LogisticRegression, LogisticRegressionCV, alpha_from_C
@@ -28,14 +27,6 @@ def data(n: int = 60, k: int = 2, seed: int = 0) -> tuple[np.ndarray, np.ndarray
     y = (X @ rng.normal(size=(4, k)) + 1.5 * rng.gumbel(size=(n, k))).argmax(axis=1)
     y[:k] = np.arange(k)
     return X, y, rng.integers(1, 4, size=n).astype(float)
-
-
-ESTIMATORS = [LogisticRegression(), LogisticRegression(penalty="l1"), LogisticRegressionCV(n_alphas=4, cv=3)]
-
-
-@parametrize_with_checks(ESTIMATORS)
-def test_scikit_learn_contract(estimator: Any, check: Any) -> None:
-    check(estimator)
 
 
 @pytest.mark.parametrize("intercept", [True, False])

@@ -8,17 +8,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from tests.optimization.dual.test_hinge import multiclass_optimum
 
 from certifit import LinearSVC, MulticlassSVC
-
-
-@parametrize_with_checks([MulticlassSVC()])
-def test_scikit_learn_contract(estimator, check):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        check(estimator)
 
 
 def data(n=90, seed=0):

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from tests.oracles import convex
 
 from certifit import LinearSVC, LinearSVR, NotSeparableError, alpha_from_C
@@ -16,21 +15,6 @@ from certifit.evaluation.losses.squared_epsilon import SquaredEpsilonInsensitive
 from certifit.losses import EpsilonInsensitive, Hinge, SquaredHinge
 from certifit.models.margin.hard import witness
 from certifit.penalties import L2
-
-
-@parametrize_with_checks(
-    [
-        LinearSVC(),
-        LinearSVC(loss="squared_hinge"),
-        LinearSVC(solver="dual", tol=1e-12, max_iter=100_000),
-        LinearSVR(),
-        LinearSVR(loss="squared_epsilon_insensitive"),
-    ]
-)
-def test_scikit_learn_contract(estimator, check):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        check(estimator)
 
 
 def binary(n=150, d=5, seed=0):

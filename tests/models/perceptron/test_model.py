@@ -7,26 +7,11 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from certifit import MulticlassPerceptron, Perceptron, PocketPerceptron
 from certifit.models.margin.separability import strictly_separable
 
 MODELS = [Perceptron, PocketPerceptron, MulticlassPerceptron]
-INSTANCES = [
-    Perceptron(),
-    Perceptron(averaged=True),
-    Perceptron(mode="batch", max_epochs=50),
-    PocketPerceptron(),
-    PocketPerceptron(start="regression"),
-    MulticlassPerceptron(),
-    MulticlassPerceptron(averaged=True),
-]
-
-
-@parametrize_with_checks(INSTANCES)
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 def separable(n=60, d=4, seed=0, gap=0.3):

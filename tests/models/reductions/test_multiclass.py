@@ -12,17 +12,11 @@ from sklearn.linear_model import RidgeClassifier
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from certifit import OneVsOne, OneVsRest, OutputCode, Perceptron, SGDClassifier
 from certifit.models.reductions.multiclass import exhaustive_code, min_hamming_distance
 
 WRAPPERS = [OneVsRest, OneVsOne, OutputCode]
-
-
-@parametrize_with_checks([OneVsRest(), OneVsOne(), OutputCode(), OutputCode(code="exhaustive", decoding="hamming")])
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 def data(n=200, K=4, seed=0, noise=0.6):

@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from tests.oracles import convex
 
 from certifit import LinearModel, SGDClassifier, SGDRegressor
@@ -19,18 +18,6 @@ from certifit.optimization.objective.regularizer import Regularizer
 from certifit.optimization.stochastic.descent import Steps, Visits
 from certifit.optimization.stochastic.engines import NativeEngine, NumpyEngine, Stream
 from certifit.penalties import ElasticNet, Lq
-
-INSTANCES = [
-    SGDClassifier(),
-    SGDRegressor(),
-    SGDClassifier(multi_class="softmax", batch_size=8, max_epochs=50),
-    SGDRegressor(loss="huber", penalty="elasticnet", batch_size=4),
-]
-
-
-@parametrize_with_checks(INSTANCES)
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 def data(loss="squared", n=150, d=5, seed=0):

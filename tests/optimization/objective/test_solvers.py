@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from tests.evaluation.cases import label
 from tests.evaluation.user_losses import USER_LOSSES
+from tests.grids import grid
 from tests.oracles import convex
 
 from certifit import GradientDescent, LinearModel, LinearSVC
@@ -18,7 +19,9 @@ from certifit.optimization.objective.dispatch import SOLVERS
 from certifit.penalties import L1, L2, Box, Constraint, ElasticNet, L1Ball, L2Ball, Lq, NonNegative, NoPenalty, Penalty
 
 REGRESSION = [cls() for cls in LOSSES.values() if cls.task == "regression"]
-LOSS_CASES = [*REGRESSION, Huber.from_lambda_mu(0.5, 2.0), Quantile(0.9), EpsilonInsensitive(0.5)]
+# The perceptron's loss has the perfect constant 0, so that its relative gap has no unit.
+BINARY = [cls() for name, cls in LOSSES.items() if cls.task == "binary" and name != "perceptron"]
+LOSS_CASES = [*REGRESSION, *BINARY, Huber.from_lambda_mu(0.5, 2.0), Quantile(0.9), EpsilonInsensitive(0.5)]
 PENALTY_CASES: list[Penalty] = [
     NoPenalty(),
     L2(),
@@ -49,7 +52,9 @@ def data(loss: Loss, seed: int = 0, n: int = 40) -> tuple[np.ndarray, np.ndarray
         y = rng.gamma(2.0, np.exp(f))
     elif loss.name == "relative":
         y = np.where(np.abs(y) < 0.2, 1.0, y)
-    return X, y, rng.integers(1, 4, size=n).astype(float)
+    elif loss.task == "binary":
+        y = (y > np.median(y)).astype(float)
+    return X, y, rng.integers(0, 4, size=n).astype(float)
 
 
 def check(model: Any, X: Any, y: np.ndarray, s: np.ndarray, tol: float = 1e-7) -> None:
@@ -71,27 +76,29 @@ def check(model: Any, X: Any, y: np.ndarray, s: np.ndarray, tol: float = 1e-7) -
         assert constraint.contains(model.coef_, 1e-7)
 
 
-@pytest.mark.parametrize("constraint", CONSTRAINT_CASES, ids=label)
-@pytest.mark.parametrize("penalty", PENALTY_CASES, ids=label)
-@pytest.mark.parametrize("loss", LOSS_CASES, ids=label)
-def test_auto_reaches_the_optimum(loss: Loss, penalty: Penalty, constraint: Constraint | None) -> None:
+@grid(label, loss=LOSS_CASES, penalty=PENALTY_CASES, constraint=CONSTRAINT_CASES, intercept=[True, False])
+def test_auto_reaches_the_optimum(loss: Loss, penalty: Penalty, constraint: Constraint | None, intercept: bool) -> None:
     X, y, s = data(loss)
-    intercept = (len(label(loss)) + len(label(penalty))) % 3 > 0  # both are covered, without doubling the grid
     tol = 1e-6 if not loss.smooth and penalty.elastic(4) is None else 1e-7  # smoothing is a first-order route
     model = LinearModel(loss, penalty, ALPHA, constraint=constraint, fit_intercept=intercept, tol=tol)
     check(model.fit(X, y, sample_weight=s), X, y, s, tol)
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("penalty", [L2(), L1(), ElasticNet(), Lq()], ids=label)
-@pytest.mark.parametrize("loss", REGRESSION, ids=label)
+@grid(
+    label,
+    solver=list(SOLVERS),
+    loss=REGRESSION,
+    penalty=[L2(), L1(), ElasticNet(), Lq()],
+    constraint=[None, NonNegative(), L2Ball(0.3)],
+)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_every_solver_that_accepts_agrees(loss: Loss, penalty: Penalty, solver: str) -> None:
-    constraint = L2Ball(0.3) if solver == "multiplier" else None
+def test_every_solver_that_accepts_agrees(
+    solver: str, loss: Loss, penalty: Penalty, constraint: Constraint | None
+) -> None:
     model = LinearModel(loss, penalty, ALPHA, constraint=constraint, solver=solver, tol=1e-5, max_iter=20_000)
     X, y, s = data(loss, seed=1)
     if SOLVERS[solver].refuses(loss, penalty, constraint):
-        with pytest.raises(ValueError, match="Solvers that can"):
+        with pytest.raises(ValueError, match=rf"{solver}.*Solvers that can.*auto"):
             model.fit(X, y)
         return
     if solver == "gradient" and penalty.subdifferential(np.zeros(1))[1] != 0:
@@ -112,9 +119,7 @@ def test_sparse_wide(loss: Loss, penalty: Penalty) -> None:
     check(model, X, y, s, 1e-6)
 
 
-@pytest.mark.parametrize("max_iter", [1, 2, 4])
-@pytest.mark.parametrize("penalty", [NoPenalty(), L2(), L1(), Lq()], ids=label)
-@pytest.mark.parametrize("loss", REGRESSION, ids=label)
+@grid(label, loss=REGRESSION, penalty=[NoPenalty(), L2(), L1(), Lq()], max_iter=[1, 2, 4])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_the_gap_is_honest_when_stopped_early(loss: Loss, penalty: Penalty, max_iter: int) -> None:
     X, y, s = data(loss, seed=2)
@@ -145,9 +150,7 @@ def test_divergence_is_said() -> None:
         LinearModel("squared", "l2", 0.1, solver=GradientDescent("fixed", size=100.0), max_iter=500).fit(X, y)
 
 
-@pytest.mark.parametrize("constraint", [None, NonNegative(), L1Ball(0.3), L2Ball(0.3)], ids=label)
-@pytest.mark.parametrize("penalty", PENALTY_CASES, ids=label)
-@pytest.mark.parametrize("loss", USER_LOSSES, ids=label)
+@grid(label, loss=USER_LOSSES, penalty=PENALTY_CASES, constraint=[None, NonNegative(), L1Ball(0.3), L2Ball(0.3)])
 def test_a_loss_of_your_own_works_with_everything(loss: Loss, penalty: Penalty, constraint: Constraint | None) -> None:
     X, y, s = data(loss)
     model = LinearModel(loss, penalty, ALPHA, constraint=constraint, tol=1e-6).fit(X, y, sample_weight=s)

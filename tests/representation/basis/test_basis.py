@@ -16,7 +16,6 @@ from scipy.spatial.distance import cdist
 from sklearn import preprocessing as peer
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from tests.representation.basis.strategies import matrices, weighted_matrices
 
 from certifit import (
@@ -47,12 +46,6 @@ EXPANSIONS = [
 ]
 LEARNING = [e for e in EXPANSIONS if not isinstance(e, (PolynomialFeatures, LogTransform))]
 SPARSE = [e for e in EXPANSIONS if isinstance(e, (PolynomialFeatures, LogTransform, Saturation, RBFFeatures))]
-
-
-@pytest.mark.filterwarnings("ignore:RBFFeatures. centers=4:UserWarning")
-@parametrize_with_checks(EXPANSIONS)
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 # Polynomials

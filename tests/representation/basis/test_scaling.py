@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from sklearn import preprocessing as peer
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from tests.representation.basis.strategies import matrices, weighted_matrices
 
 from certifit import MinMaxScaler, Normalizer, StandardScaler
@@ -30,11 +29,6 @@ SCALERS = [
     Normalizer(norm="max"),
 ]
 LEARNING = [s for s in SCALERS if not isinstance(s, Normalizer)]
-
-
-@parametrize_with_checks(SCALERS)
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("shape", [(3000, 7), (40, 900), (1, 3), (16, 1), (5000, 600)])

@@ -16,7 +16,6 @@ import scipy.sparse as sp
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler as Reference
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from certifit import Ridge
 from certifit.representation.table.encoder import TableEncoder
@@ -54,11 +53,6 @@ def dense(matrix: Any) -> np.ndarray:
 
 def table(**columns: Any) -> pl.DataFrame:
     return pl.DataFrame(columns)
-
-
-@parametrize_with_checks([TableEncoder(**options) for options in VARIANTS])
-def test_scikit_learn_contract(estimator: Any, check: Any) -> None:
-    check(estimator)
 
 
 @pytest.mark.parametrize("options", VARIANTS, ids=str)

@@ -1,0 +1,45 @@
+"""Products of grids, met pairwise in the default run.
+
+A fault that depends on one choice, or on two together, shows itself when every pair of choices has been met; more than two are
+rarely needed. So a test over `grid(loss=…, penalty=…, constraint=…)` runs by default on few points of the product that hold every
+pair of values, and on the rest of it in `make test-all`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+exhaustive = pytest.mark.exhaustive
+
+
+def pairs(point: tuple[int, ...]) -> set[tuple[int, int, int, int]]:
+    """The pairs of choices that a point of the product holds: two axes and the place on each."""
+    return {(i, point[i], j, point[j]) for i, j in itertools.combinations(range(len(point)), 2)}
+
+
+def covering(lengths: Sequence[int]) -> set[tuple[int, ...]]:
+    """Points of a product that hold every pair, by the greedy rule: always the one with most pairs not yet held."""
+    waiting = {point: pairs(point) for point in itertools.product(*map(range, lengths))}
+    missing = set().union(*waiting.values())
+    chosen = set()
+    while missing:
+        best = max(waiting, key=lambda point: len(waiting[point] & missing))
+        missing -= waiting.pop(best)
+        chosen.add(best)
+    return chosen
+
+
+def grid(label: Callable[[Any], str] = repr, **axes: Sequence[Any]) -> pytest.MarkDecorator:
+    """Parametrize a test by a product of axes: pairwise by default, the rest of the product marked `exhaustive`."""
+    values = list(axes.values())
+    chosen = covering([len(axis) for axis in values])
+    params = []
+    for point in itertools.product(*(range(len(axis)) for axis in values)):
+        given = [axis[k] for axis, k in zip(values, point, strict=True)]
+        marks = () if point in chosen or len(values) < 2 else (exhaustive,)
+        params.append(pytest.param(*given, marks=marks, id="-".join(map(label, given))))
+    return pytest.mark.parametrize(tuple(axes), params)
