@@ -82,10 +82,10 @@ def test_conjugate_is_the_supremum(penalty: Penalty) -> None:
     grid = np.concatenate([[0.0], np.geomspace(1e-9, 1e9, 4001)])
     for v in points(7)[[0, 1, 2, 3, 6, 7, 8]]:
         conjugate = penalty.conjugate(v)
+        trial = np.copysign(grid[:, None], v)  # the penalty is a sum over coordinates: all of them at once
+        all_gains = v * trial - np.array([penalty.each(t) for t in trial])
         for j in range(D):
-            trial = np.zeros((grid.size, D))
-            trial[:, j] = np.copysign(grid, v[j])
-            gains = v[j] * trial[:, j] - np.array([penalty.each(t)[j] for t in trial])
+            gains = all_gains[:, j]
             best = int(np.argmax(gains))
             if best == grid.size - 1:  # still rising: the supremum is infinite, or beyond the grid
                 assert conjugate[j] >= gains[best]
