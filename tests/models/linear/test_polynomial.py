@@ -1,0 +1,45 @@
+"""Polynomial regression against least squares on the monomials themselves."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from tests.models.linear.constructed import rows
+
+from certifit import PolynomialRegression
+
+
+def monomials(Z: np.ndarray, degree: int, interaction_only: bool) -> np.ndarray:
+    draw = itertools.combinations if interaction_only else itertools.combinations_with_replacement
+    powers = (c for k in range(1, degree + 1) for c in draw(range(Z.shape[1]), k))
+    return np.column_stack([Z[:, list(c)].prod(axis=1) for c in powers])
+
+
+@pytest.mark.parametrize("interaction_only", [False, True])
+@pytest.mark.parametrize("alpha", [0.0, 0.1])
+def test_it_is_the_ridge_of_the_monomials_of_standardized_columns(interaction_only: bool, alpha: float) -> None:
+    X, weight = rows()
+    X, p = X[:, :3], weight / weight.sum()
+    y = X[:, 0] * X[:, 1] - X[:, 2] ** 2 + np.random.default_rng(10).normal(size=len(X))
+    mean = p @ X
+    Z = (X - mean) / np.sqrt(p @ (X - mean) ** 2)
+    M = monomials(Z, 3, interaction_only)
+    Mc, yc = M - p @ M, y - p @ y
+    wanted = np.linalg.solve(Mc.T @ (p[:, None] * Mc) + alpha * np.eye(M.shape[1]), Mc.T @ (p * yc))
+    model = PolynomialRegression(3, interaction_only=interaction_only, alpha=alpha).fit(X, y, sample_weight=weight)
+    np.testing.assert_allclose(model.coef_, wanted, atol=1e-9)
+    np.testing.assert_allclose(model.predict(X), M @ wanted + p @ (y - M @ wanted), atol=1e-9)
+
+
+def test_a_polynomial_is_found_again_everywhere() -> None:
+    """Exactness of the expansion: values outside the rows too."""
+    X = np.random.default_rng(11).uniform(-2, 3, size=(60, 2))
+
+    def truth(X: np.ndarray) -> np.ndarray:
+        return np.asarray(1 - 2 * X[:, 0] + X[:, 0] * X[:, 1] ** 2 - 0.5 * X[:, 1] ** 3)
+
+    far = np.random.default_rng(12).uniform(-6, 6, size=(20, 2))
+    model = PolynomialRegression(3).fit(X, truth(X))
+    np.testing.assert_allclose(model.predict(far), truth(far), rtol=1e-9, atol=1e-8)

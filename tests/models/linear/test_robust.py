@@ -1,0 +1,94 @@
+"""Huber, least absolute deviations, quantiles and Chebyshev: against linear programs and their own optimality."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+from tests.models.linear.constructed import rows
+
+from certifit import ChebyshevRegressor, HuberRegressor, LADRegressor, LinearRegression, QuantileRegressor
+
+
+def heavy(n: int = 70) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    X, weight = rows(n)
+    y = X @ [1.0, -2.0, 0.0, 0.5] + 0.3 + np.random.default_rng(4).standard_t(2, size=n)
+    return X, y, weight
+
+
+def quantile_program(X: np.ndarray, y: np.ndarray, weight: np.ndarray, q: float, alpha: float = 0.0) -> float:
+    """min Σ p_i (q·r⁺ + (1 − q)·r⁻) + alpha·‖w‖₁  as a linear program in w⁺, w⁻, b⁺, b⁻, r⁺, r⁻ ≥ 0."""
+    p, n = weight / weight.sum(), len(y)
+    Z = np.column_stack([X, -X, np.ones(n), -np.ones(n), np.eye(n), -np.eye(n)])
+    cost = np.concatenate([np.full(2 * X.shape[1], alpha), [0.0, 0.0], q * p, (1 - q) * p])
+    found = linprog(cost, A_eq=Z, b_eq=y, method="highs")
+    assert found.success
+    return float(found.fun)
+
+
+@pytest.mark.parametrize("q", [0.1, 0.5, 0.83])
+@pytest.mark.parametrize("alpha", [0.0, 0.05])
+def test_quantiles_are_the_linear_program(q: float, alpha: float) -> None:
+    X, y, weight = heavy()
+    model = QuantileRegressor(quantile=q, alpha=alpha, penalty="l1", tol=1e-9).fit(X, y, sample_weight=weight)
+    wanted = quantile_program(X, y, weight, q, alpha)
+    assert model.certificate_.objective == pytest.approx(wanted, rel=1e-7)
+    # The share of rows below is q, up to the rows that the plane goes through.
+    r, p = y - model.predict(X), weight / weight.sum()
+    below, above = p[r < -1e-6].sum(), p[r > 1e-6].sum()
+    assert below <= q + 1e-9
+    assert above <= 1 - q + 1e-9
+
+
+def test_least_absolute_deviations_are_twice_the_median_program() -> None:
+    X, y, weight = heavy()
+    model = LADRegressor(tol=1e-9).fit(X, y, sample_weight=weight)
+    wanted = 2 * quantile_program(X, y, weight, 0.5)
+    residual = np.abs(y - X @ model.coef_ - model.intercept_)
+    assert np.average(residual, weights=weight) == pytest.approx(wanted, rel=1e-7)
+    assert model.certificate_.objective == pytest.approx(wanted, rel=1e-7)
+
+
+def test_the_median_of_one_column_is_the_weighted_median() -> None:
+    y, weight = np.array([3.0, -1.0, 10.0, 4.0, 100.0]), np.array([1.0, 1.0, 1.0, 3.0, 1.0])
+    model = LADRegressor(alpha=1.0, penalty="l2").fit(np.zeros((5, 1)), y, sample_weight=weight)
+    assert model.predict([[0.0]])[0] == pytest.approx(4.0, abs=1e-4)
+
+
+def test_huber_solves_the_least_squares_of_its_own_weights() -> None:
+    """ψ(r) = r·min(1, δ/|r|): the optimum is the weighted least-squares fit with the factors it ends with."""
+    X, y, weight = heavy()
+    model = HuberRegressor(delta=0.7, alpha=0.0, tol=1e-13).fit(X, y, sample_weight=weight)
+    r = np.abs(y - model.predict(X))
+    assert (r > 0.7).any()
+    assert (r < 0.7).any()
+    again = LinearRegression().fit(X, y, sample_weight=weight * np.minimum(1.0, 0.7 / r))
+    np.testing.assert_allclose(again.coef_, model.coef_, atol=1e-6)
+    assert again.intercept_ == pytest.approx(model.intercept_, abs=1e-6)
+
+
+def test_huber_between_least_squares_and_least_absolute_deviations() -> None:
+    X, y, weight = heavy()
+    wide = HuberRegressor(delta=1e4, alpha=0.0, tol=1e-13).fit(X, y, sample_weight=weight)
+    squares = LinearRegression().fit(X, y, sample_weight=weight)
+    np.testing.assert_allclose(wide.coef_, squares.coef_, atol=1e-7)
+    narrow = HuberRegressor(delta=1e-4, alpha=0.0, tol=1e-9).fit(X, y, sample_weight=weight)
+    reached = np.average(np.abs(y - narrow.predict(X)), weights=weight)
+    assert reached == pytest.approx(2 * quantile_program(X, y, weight, 0.5), rel=1e-3)
+
+
+def test_chebyshev_is_the_linear_program_and_its_errors_alternate() -> None:
+    X, y, weight = heavy(40)
+    n, d = X.shape
+    side = np.column_stack([X, np.ones(n)])
+    bounds = np.vstack([np.column_stack([side, -np.ones(n)]), np.column_stack([-side, -np.ones(n)])])
+    cost = np.zeros(d + 2)
+    cost[-1] = 1.0
+    wanted = linprog(cost, A_ub=bounds, b_ub=np.concatenate([y, -y]), bounds=(None, None), method="highs")
+    model = ChebyshevRegressor(tol=1e-10).fit(X, y, sample_weight=weight)
+    error = y - model.predict(X)
+    largest = np.abs(error).max()
+    assert largest == pytest.approx(wanted.fun, rel=1e-7)
+    touched = np.abs(error) > largest * (1 - 1e-5)
+    assert touched.sum() >= d + 2  # one more than the unknowns
+    assert len(np.unique(np.sign(error[touched]))) == 2
