@@ -35,11 +35,10 @@ def covering(lengths: Sequence[int]) -> set[tuple[int, ...]]:
 
 def grid(label: Callable[[Any], str] = repr, **axes: Sequence[Any]) -> pytest.MarkDecorator:
     """Parametrize a test by a product of axes: pairwise by default, the rest of the product marked `exhaustive`."""
-    values = list(axes.values())
-    chosen = covering([len(axis) for axis in values])
+    named = [[(value, label(value)) for value in axis] for axis in axes.values()]
+    chosen = covering([len(axis) for axis in named])
     params = []
-    for point in itertools.product(*(range(len(axis)) for axis in values)):
-        given = [axis[k] for axis, k in zip(values, point, strict=True)]
-        marks = () if point in chosen or len(values) < 2 else (exhaustive,)
-        params.append(pytest.param(*given, marks=marks, id="-".join(map(label, given))))
+    for point in itertools.product(*(range(len(axis)) for axis in named)):
+        values, names = zip(*(axis[k] for axis, k in zip(named, point, strict=True)), strict=True)
+        params.append(pytest.param(*values, marks=() if point in chosen else exhaustive, id="-".join(names)))
     return pytest.mark.parametrize(tuple(axes), params)
