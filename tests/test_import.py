@@ -18,6 +18,7 @@ MODULES = sorted(path for path in PACKAGE.rglob("*.py*") if path.suffix in (".py
 # Contract and plumbing: what scikit-learn supplies. A learner of theirs is never called by ours.
 PLUMBING = {"base", "compose", "exceptions", "model_selection", "pipeline", "utils"}
 # Package -> the packages it may import; evaluation is used by all and imports none of them.
+BASE = {"certificate", "progress", "data", "threads", "parameters", "names"}
 LAYERS: dict[str, set[str]] = {
     "certificate": set(),
     "progress": set(),
@@ -27,27 +28,8 @@ LAYERS: dict[str, set[str]] = {
     "data": {"threads", "parameters", "names"},
     "evaluation": {"data", "threads", "names"},
     "representation": {"evaluation", "data", "threads", "parameters", "names"},
-    "optimization": {
-        "representation",
-        "evaluation",
-        "certificate",
-        "progress",
-        "data",
-        "threads",
-        "parameters",
-        "names",
-    },
-    "models": {
-        "optimization",
-        "representation",
-        "evaluation",
-        "certificate",
-        "progress",
-        "data",
-        "threads",
-        "parameters",
-        "names",
-    },
+    "optimization": BASE | {"representation", "evaluation"},
+    "models": BASE | {"optimization", "representation", "evaluation"},
 }
 LAYERED = set(LAYERS) | {"contest", "plots", "cli"}
 
