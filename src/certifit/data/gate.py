@@ -18,7 +18,7 @@ import certifit._native.threads as _threads
 from certifit._types import Array, Matrix, is_sparse
 from certifit.parameters import check_parameters
 
-__all__ = ["check_choice", "check_real", "check_sample_weight", "check_x", "check_xy"]
+__all__ = ["check_choice", "check_real", "check_sample_weight", "check_x", "check_xy", "kept_rows"]
 
 MISSING_CURE = "fill them in (certifit.TableEncoder does) or drop these rows or columns"
 
@@ -108,6 +108,13 @@ def check_xy(
                 "rows of weight zero count as absent."
             )
     return X, y, weight
+
+
+def kept_rows(sample_weight: Any, n: int) -> Array:
+    """Which rows, as the user numbers them, have a positive weight; n of them do."""
+    if sample_weight is None or isinstance(sample_weight, numbers.Real):
+        return np.ones(n, dtype=bool)
+    return np.asarray(np.asarray(_from_arrow(sample_weight), dtype=np.float64) > 0)
 
 
 def check_sample_weight(sample_weight: Any, n: int) -> Array:

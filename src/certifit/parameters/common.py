@@ -20,6 +20,7 @@ __all__ = [
     "MAX_ITER",
     "N_ESTIMATORS",
     "N_JOBS",
+    "ONE_STANDARD_ERROR",
     "RANDOM_STATE",
     "SHUFFLE",
     "TOL",
@@ -40,6 +41,9 @@ CV = Parameter(
     Folds(),
     "An integer deals distinct rows into folds by their content, so that copies of a row share a fold and weights act as "
     "repetitions; anything else is scikit-learn's.",
+)
+ONE_STANDARD_ERROR = Parameter(
+    False, Flag(), "Take the simplest model whose error is within one standard error of the least one."
 )
 CLASS_WEIGHT = Parameter(
     None,

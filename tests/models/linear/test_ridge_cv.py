@@ -7,9 +7,9 @@ import pytest
 import scipy.sparse as sp
 from sklearn.model_selection import KFold
 
-from certifit.evaluation.splits.folds import splits
-from certifit.models.linear import ridge_cv
+from certifit.evaluation.splits.choice import folds_of
 from certifit.models.linear.ridge_cv import RidgeCV
+from certifit.optimization.closed_form import spectrum
 from certifit.optimization.closed_form.least_squares import solve_least_squares
 
 ALPHAS = np.array([0.0, 1e-3, 0.1, 1.0, 30.0])
@@ -37,7 +37,7 @@ def refitted(X, y, alphas, fit_intercept, splits):
 @pytest.mark.parametrize("small", [True, False])
 def test_leave_one_out_is_refitting(fit_intercept, shape, small, monkeypatch):
     if not small:  # the decompositions for large data
-        monkeypatch.setattr(ridge_cv, "SMALL", 0)
+        monkeypatch.setattr(spectrum, "SMALL", 0)
     X, y = data(*shape)
     alphas = ALPHAS[1:] if shape[0] < shape[1] else ALPHAS
     model = RidgeCV(alphas=alphas, fit_intercept=fit_intercept).fit(X, y)
@@ -57,7 +57,7 @@ def test_folds_are_refitting():
     np.testing.assert_allclose(model.cv_error_path_, refitted(X, y, ALPHAS, True, pairs), rtol=1e-9)
     np.testing.assert_allclose(
         RidgeCV(alphas=ALPHAS, cv=3).fit(X, y).cv_error_path_,
-        refitted(X, y, ALPHAS, True, list(splits(3, X, y, np.ones(len(y))))),
+        refitted(X, y, ALPHAS, True, folds_of(3, X, y, kept=np.ones(len(y), dtype=bool), given=y)),
         rtol=1e-9,
     )
 
@@ -89,7 +89,7 @@ def test_weight_is_repetition(fit_intercept):
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_sparse_equals_dense(shape, small, fit_intercept, monkeypatch):
     if not small:
-        monkeypatch.setattr(ridge_cv, "SMALL", 0)
+        monkeypatch.setattr(spectrum, "SMALL", 0)
     X, y = data(*shape)
     X[X < 0.5] = 0.0
     alphas = ALPHAS[1:]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, softmax
 
-from certifit._types import Array, Matrix, is_sparse
+from certifit._types import Array, Matrix
 from certifit.contest.entrants.base import CLASSIFICATION, Conditions, Encoded, Entrant, NotApplicable, Path, Predict
 from certifit.models.linear.glm import GammaRegressor, PoissonRegressor
 from certifit.models.linear.regression import ElasticNet, Ridge
@@ -90,23 +90,15 @@ def logistic_paths(conditions: Conditions, data: Encoded) -> list[Path]:
 
 
 def ridge_paths(conditions: Conditions, data: Encoded) -> list[Path]:
-    """Every alpha from one eigendecomposition, or one factorization each when the table is wide."""
+    """Every alpha from one decomposition, or one factorization each when the table is wide."""
     settings = tuple({"alpha": float(a)} for a in RIDGE_ALPHAS)
 
     def build(s: Mapping[str, Any], fold: Encoded) -> Any:
         return Ridge(alpha=s["alpha"])
 
     def coefs(settings: Sequence[Mapping[str, Any]], fold: Encoded) -> tuple[Array, Array]:
-        X, y = fold.X, fold.y
-        mean = np.asarray(X.mean(axis=0)).ravel()
-        centre, n = float(y.mean()), fold.n_rows
-        gram = np.asarray((X.T @ X).toarray() if is_sparse(X) else X.T @ X) / n - np.outer(mean, mean)
-        moment = np.asarray(X.T @ (y - centre)).ravel() / n
-        values, vectors = np.linalg.eigh(gram)
-        turned = vectors.T @ moment
-        alphas = np.array([s["alpha"] for s in settings])
-        W = (turned / (np.maximum(values, 0.0) + alphas[:, None])) @ vectors.T
-        return W, centre - W @ mean
+        found = Ridge.path(fold.X, fold.y, alphas=[s["alpha"] for s in settings])
+        return found.coefs, found.intercepts
 
     few_columns = data.n_columns <= 2000
     return [Path(settings, build, linear_path(coefs, lambda f: f) if few_columns else None)]

@@ -1,31 +1,17 @@
-"""Folds of the rows.
+"""Folds of the rows by what they contain.
 
-`content_folds` deals rows into folds by what they contain: equal rows always share a fold. So a row of weight 2 and the row
+Equal rows always share a fold. So a row of weight 2 and the row
 given twice lead to the same folds, the order of the rows does not matter, and no copy of a training row is ever tested on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
 import numpy as np
-from sklearn.model_selection import check_cv
 
 from certifit._types import Array, Matrix
 from certifit.data.equal_rows import row_codes
 
-__all__ = ["content_folds", "splits"]
-
-
-def splits(cv: Any, X: Matrix, y: Array, weight: Array) -> Iterator[tuple[Array, Array]]:
-    """Pairs (train, test) of row numbers; an integer cv deals by content, anything else goes to scikit-learn."""
-    if cv is None or isinstance(cv, (int, np.integer)):
-        folds = content_folds(X, y, 5 if cv is None else int(cv))
-        for k in range(folds.max() + 1):
-            yield np.flatnonzero(folds != k), np.flatnonzero(folds == k)
-    else:
-        yield from check_cv(cv).split(X, y)
+__all__ = ["content_folds"]
 
 
 def content_folds(X: Matrix, y: Array, k: int) -> Array:

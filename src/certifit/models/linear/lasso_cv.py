@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from certifit._types import Array, Matrix, is_sparse
-from certifit.data.gate import check_xy
+from certifit._types import Array, is_sparse
+from certifit.data.gate import check_xy, kept_rows
 from certifit.evaluation.losses import Loss, Squared
 from certifit.evaluation.penalties import Constraint, NonNegative, Penalty
 from certifit.evaluation.penalties import ElasticNet as ElasticNetPenalty
-from certifit.evaluation.splits.folds import splits
+from certifit.evaluation.splits.choice import folds_of, over_folds
 from certifit.models.linear.model import BaseLinear
 from certifit.models.linear.parameters import EPS, N_ALPHAS, POSITIVE
-from certifit.models.linear.path import alpha_grid, solve_path
+from certifit.models.linear.path import elastic_alphas, solve_path
 from certifit.parameters import (
     ALPHAS,
     CV,
@@ -26,6 +26,7 @@ from certifit.parameters import (
     L1_RATIO,
     MAX_ITER,
     N_JOBS,
+    ONE_STANDARD_ERROR,
     TOL,
     VERBOSE,
     Declared,
@@ -34,6 +35,7 @@ from certifit.parameters import (
     Reals,
     check_parameters,
 )
+from certifit.representation.design.rows import thin_products
 from certifit.threads import n_threads
 
 __all__ = ["ElasticNetCV", "LassoCV"]
@@ -47,7 +49,7 @@ class _PathCV(BaseLinear):
 
     def _objective(self) -> tuple[Loss, Penalty, float, Constraint | None]:
         constraint = NonNegative() if self.positive else None
-        ratio, alpha = self._chosen if hasattr(self, "_chosen") else (self._ratios()[0], 1.0)
+        ratio, alpha = getattr(self, "l1_ratio_", self._ratios()[0]), getattr(self, "alpha_", 1.0)
         return Squared(), ElasticNetPenalty(ratio), alpha, constraint
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
@@ -67,63 +69,35 @@ class _PathCV(BaseLinear):
         self
         """
         check_parameters(self)
-        ratios = self._ratios()
-        _, tol, max_iter = self._solver_options()
-        given = X, y, sample_weight
-        # Explicit splits number the rows as given, so rows of weight zero may only be dropped fold by fold.
-        by_content = self.cv is None or isinstance(self.cv, (int, np.integer))
-        X, y, weight = check_xy(self, X, y, sample_weight=sample_weight, drop=by_content)
+        given = y
+        X, y, weight = check_xy(self, X, y, sample_weight=sample_weight)
         if is_sparse(X):
             X = X.tocsc()
-        kept = weight > 0
-        p = weight / weight.sum()
-        folds = list(splits(self.cv, X, y, weight))
-        grids, paths, best = [], [], (np.inf, ratios[0], 1.0)
+        folds = folds_of(self.cv, X, y, kept=kept_rows(sample_weight, y.shape[0]), given=given)
+        _, tol, max_iter = self._solver_options()
+        threads, p = n_threads(self.n_jobs), weight / weight.sum()
+        ratios, tried, least = self._ratios(), [], np.inf
         for ratio in ratios:
-            grid = alpha_grid(X, y, p, ratio, self.n_alphas, self.eps, self.alphas, self.fit_intercept)
-            errors = self._errors(X, y, weight, kept, folds, grid, ratio, tol, max_iter)
-            share = np.array([weight[test].sum() for _, test in folds])
-            mean = errors @ (share / share.sum())
-            winner = int(np.argmin(mean))
-            if mean[winner] < best[0]:
-                best = (float(mean[winner]), ratio, float(grid[winner]))
-            grids.append(grid)
-            paths.append(errors)
-        self._chosen = best[1:]
-        self.alpha_, self.l1_ratio_ = best[2], best[1]
-        one = len(ratios) == 1
-        self.alphas_, self.mse_path_ = (grids[0], paths[0]) if one else (np.array(grids), np.array(paths))
-        try:
-            return super().fit(*given)
-        finally:
-            del self._chosen
+            grid = elastic_alphas(X, y, p, ratio, self.n_alphas, self.eps, self.alphas, self.fit_intercept)
 
-    def _errors(
-        self,
-        X: Matrix,
-        y: Array,
-        weight: Array,
-        kept: Array,
-        folds: list[tuple[Array, Array]],
-        grid: Array,
-        ratio: float,
-        tol: float,
-        max_iter: int,
-    ) -> Array:
-        """Mean squared error on each left-out fold, shape (n_alphas, n_folds)."""
-        errors = np.zeros((grid.shape[0], len(folds)))
-        for k, (train, test) in enumerate(folds):
-            train, test = train[kept[train]], test[kept[test]]
-            if train.size == 0 or test.size == 0:
-                continue
-            p = weight[train] / weight[train].sum()
-            path = solve_path(
-                X[train], y[train], p, grid, ratio, self.fit_intercept, self.positive, tol, max_iter,
-                n_threads(self.n_jobs),
-            )  # fmt: skip
-            scores = np.asarray(X[test] @ path.coefs.T) + path.intercepts
-            errors[:, k] = (weight[test] / weight[test].sum()) @ (y[test][:, None] - scores) ** 2
-        return errors
+            def errors(train: Array, test: Array, grid: Array = grid, ratio: float = ratio) -> Array:
+                share = weight[train] / weight[train].sum()
+                path = solve_path(
+                    X[train], y[train], share, grid, ratio, self.fit_intercept, self.positive, tol, max_iter, threads
+                )
+                scores = np.asarray(X[test] @ path.coefs.T) + path.intercepts
+                return np.asarray((weight[test] / weight[test].sum()) @ (y[test][:, None] - scores) ** 2)
+
+            curve = over_folds(folds, weight, grid.shape[0], errors)
+            tried.append((grid, curve.errors))
+            chosen = curve.best(grid, one_standard_error=self.one_standard_error)
+            reached = float(np.min(curve.mean, initial=np.inf))
+            if reached < least or len(tried) == 1:
+                least, self.l1_ratio_, self.alpha_ = reached, ratio, float(grid[chosen])
+        one = len(ratios) == 1
+        self.alphas_, self.mse_path_ = tried[0] if one else (np.array(part) for part in zip(*tried, strict=True))
+        with thin_products(X):
+            return self._fit_arrays(X, y, weight)
 
 
 class LassoCV(Declared, _PathCV):
@@ -159,6 +133,7 @@ class LassoCV(Declared, _PathCV):
     max_iter: int = MAX_ITER.but(text="Most working sets of each fit.")
     n_jobs: int | None = N_JOBS
     verbose: int = VERBOSE
+    one_standard_error: bool = ONE_STANDARD_ERROR
 
     def _ratios(self) -> list[float]:
         return [1.0]
@@ -198,6 +173,7 @@ class ElasticNetCV(Declared, _PathCV):
     max_iter: int = MAX_ITER.but(text="Most working sets of each fit.")
     n_jobs: int | None = N_JOBS
     verbose: int = VERBOSE
+    one_standard_error: bool = ONE_STANDARD_ERROR
 
     def _ratios(self) -> list[float]:
         return [float(ratio) for ratio in np.atleast_1d(self.l1_ratio)]

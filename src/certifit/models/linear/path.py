@@ -1,7 +1,8 @@
-"""Regularization paths of the lasso and the elastic net, one native call for all alphas."""
+"""Regularization paths: the lasso and the elastic net in one native call for all alphas, ridge from one decomposition."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,11 +11,23 @@ from sklearn.base import BaseEstimator
 from certifit._types import Array, Matrix, is_sparse
 from certifit.data.gate import check_real, check_xy
 from certifit.names import stored
+from certifit.optimization.closed_form.least_squares import solve_least_squares
+from certifit.optimization.closed_form.spectrum import LARGEST_SPECTRUM, Spectrum, in_units, row_slices, total_variance
 from certifit.optimization.coordinate import descent as coordinate
 from certifit.representation.design.products import rmatvec
 from certifit.threads import n_threads
 
-__all__ = ["RegularizationPath", "alpha_grid", "elastic_path", "solve_path"]
+__all__ = [
+    "RegularizationPath",
+    "alpha_grid",
+    "elastic_alphas",
+    "elastic_path",
+    "ridge_alphas",
+    "ridge_path",
+    "solve_path",
+]
+
+RIDGE_GRID = (10.0, 1e-8, 49)  # from almost no model to no visible effect: times the total variance of X, ratio, number
 
 
 @stored("RegularizationPath")
@@ -52,10 +65,11 @@ def elastic_path(
     ----------
     X, y, sample_weight
         The data.
-    l1_ratio : float in (0, 1], default=1.0
-        Share of the absolute value; 1 is the lasso.
+    l1_ratio : float in [0, 1], default=1.0
+        Share of the absolute value; 1 is the lasso, 0 is ridge.
     n_alphas : int, default=100
-        Number of alphas, evenly spaced in the logarithm below the smallest alpha with an all-zero solution.
+        Number of alphas, evenly spaced in the logarithm below the smallest alpha with an all-zero solution (without an L1
+        share: below ten times the total variance of X).
     eps : float, default=1e-3
         Smallest alpha divided by the largest.
     alphas : array, optional
@@ -75,16 +89,106 @@ def elastic_path(
     check_real("tol", tol, low=0)
     X, y, weight = check_xy(BaseEstimator(), X, y, sample_weight=sample_weight)
     p = weight / weight.sum()
+    if l1_ratio == 0 and not positive:
+        return _ridge(X, y, weight, ridge_alphas(X, p, fit_intercept, n_alphas, eps, alphas), fit_intercept)
     if is_sparse(X):
         X = X.tocsc()
-    grid = alpha_grid(X, y, p, l1_ratio, n_alphas, eps, alphas, fit_intercept)
+    grid = elastic_alphas(X, y, p, l1_ratio, n_alphas, eps, alphas, fit_intercept)
     return solve_path(X, y, p, grid, l1_ratio, fit_intercept, positive, tol, max_iter, n_threads(n_jobs))
 
 
-def alpha_grid(
-    X: Matrix, y: Array, p: Array, l1_ratio: float, n_alphas: int, eps: float, alphas: Any, fit_intercept: bool
-) -> Array:
-    """The alphas of a path, decreasing; by default down from the smallest one with an all-zero solution."""
+def ridge_path(
+    X: Any,
+    y: Any,
+    *,
+    alphas: Any = None,
+    n_alphas: int = RIDGE_GRID[2],
+    eps: float = RIDGE_GRID[1],
+    sample_weight: Any = None,
+    fit_intercept: bool = True,
+) -> RegularizationPath:
+    """Solve mean ½(y − Xw − b)² + alpha·½‖w‖² for a sequence of alphas, all from one decomposition of X.
+
+    Parameters
+    ----------
+    X, y, sample_weight
+        The data.
+    alphas : array, optional
+        The alphas themselves, instead of `n_alphas` and `eps`.
+    n_alphas : int, default=49
+        Number of alphas, evenly spaced in the logarithm below ten times the total variance of X.
+    eps : float, default=1e-8
+        Smallest alpha divided by the largest.
+    fit_intercept : bool, default=True
+        Whether to fit the unpenalized intercept b.
+
+    Returns
+    -------
+    RegularizationPath
+        With alphas in decreasing order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit import Ridge
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([1.0, 3.1, 4.9, 7.0])
+    >>> path = Ridge.path(X, y, alphas=[0.1, 10.0])
+    >>> path.alphas, path.coefs.round(3)
+    (array([10. ,  0.1]), array([[0.22 ],
+           [1.833]]))
+    """
+    X, y, weight = check_xy(BaseEstimator(), X, y, sample_weight=sample_weight)
+    grid = ridge_alphas(X, weight / weight.sum(), fit_intercept, n_alphas, eps, alphas)
+    return _ridge(X, y, weight, grid, fit_intercept)
+
+
+def _ridge(X: Matrix, y: Array, weight: Array, grid: Array, fit_intercept: bool) -> RegularizationPath:
+    """The path of validated data; beyond the largest decomposition, one factorization for each alpha."""
+    (scaled, unit), (target, y_unit) = in_units(X), in_units(y)
+    p = weight / weight.sum()
+    with np.errstate(over="ignore", under="ignore"):
+        strengths = np.minimum(grid / unit / unit, 1e280)
+    if min(X.shape) > LARGEST_SPECTRUM:
+        fits = [
+            solve_least_squares(scaled, target, p, l2=np.full(X.shape[1], alpha), fit_intercept=fit_intercept)
+            for alpha in strengths
+        ]
+        W, b = np.array([fit.coef for fit in fits]), np.array([fit.intercept for fit in fits])
+        gaps = np.array([fit.gap for fit in fits])
+    else:
+        spectrum = Spectrum.of(scaled, target, weight, fit_intercept)
+        W, b = spectrum.coefs(strengths)
+        gaps = _ridge_gaps(scaled, target, p, W, b, strengths, spectrum)
+    center = float(p @ target) if fit_intercept else 0.0
+    scale = max(0.5 * float(p @ (target - center) ** 2), 1e-15 * 0.5 * float(p @ (target * target)))
+    with np.errstate(over="ignore", under="ignore"):
+        coefs, intercepts = (W / unit * y_unit).astype(X.dtype), b * y_unit
+    return RegularizationPath(grid, coefs, intercepts, _relative(gaps, scale))
+
+
+def _ridge_gaps(X: Matrix, y: Array, p: Array, W: Array, b: Array, alphas: Array, spectrum: Spectrum) -> Array:
+    """½ gᵀ H⁻¹ g, what is left above the minimum of a quadratic: g the gradient, H = V diag(λ/Σs) Vᵀ + alpha.
+
+    Directions without variance have no gradient either, except for rounding; with alpha = 0 they do not count.
+    """
+    slope = np.zeros(W.shape)
+    for rows in row_slices(X, W.shape[0]):
+        miss = np.asarray(X[rows] @ W.T) + b - y[rows, None]
+        slope += np.asarray(X[rows].T @ (p[rows, None] * miss)).T - np.outer(p[rows] @ miss, spectrum.mean)
+    slope += alphas[:, None] * W
+    inside = slope @ spectrum.V
+    outside = np.maximum((slope**2).sum(axis=1) - (inside**2).sum(axis=1), 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        bend = spectrum.values / spectrum.total + alphas[:, None]
+        return np.asarray(0.5 * ((inside**2 / bend).sum(axis=1) + np.where(alphas > 0, outside / alphas, 0.0)))
+
+
+def _relative(gaps: Array, scale: float) -> Array:
+    return gaps / scale if scale > 0 else np.where(gaps > 0, np.inf, 0.0)
+
+
+def alpha_grid(largest: Callable[[], float], n_alphas: int, eps: float, alphas: Any) -> Array:
+    """The alphas of a path, decreasing: those given, or `n_alphas` of them down from the largest one that matters."""
     if alphas is not None:
         try:
             given = np.sort(np.atleast_1d(np.asarray(alphas, dtype=np.float64)))[::-1]
@@ -95,18 +199,49 @@ def alpha_grid(
         return given
     check_real("n_alphas", n_alphas, low=1, integer=True)
     check_real("eps", eps, low=0, high=1, open_low=True)
-    if l1_ratio == 0:
-        raise ValueError("l1_ratio=0 has no largest alpha to start a path from: pass alphas=…, or use RidgeCV.")
-    residual = y - (p @ y if fit_intercept else 0.0)
-    g = rmatvec(X, p * residual)
-    if fit_intercept:  # the mean of the residual is zero only up to rounding
-        g -= float(p @ residual) * rmatvec(X, p)
-    largest = float(np.abs(g).max(initial=0.0)) / l1_ratio
-    if not np.isfinite(largest):
+    top = largest()
+    if not np.isfinite(top):
         raise ValueError("The columns of X are too large for a path of alphas: scale them first (StandardScaler).")
-    if largest <= np.finfo(float).tiny:
-        largest = float(np.finfo(np.float64).resolution)
-    return np.geomspace(largest, largest * eps, n_alphas) if n_alphas > 1 else np.array([largest])
+    if top <= np.finfo(float).tiny:
+        top = float(np.finfo(np.float64).resolution)
+    return np.geomspace(top, top * eps, n_alphas) if n_alphas > 1 else np.array([top])
+
+
+def elastic_alphas(
+    X: Matrix, y: Array, p: Array, l1_ratio: float, n_alphas: int, eps: float, alphas: Any, fit_intercept: bool
+) -> Array:
+    """By default down from the smallest alpha with an all-zero solution; without an L1 share there is none, as for ridge."""
+    if l1_ratio == 0:
+        return ridge_alphas(X, p, fit_intercept, n_alphas, eps, alphas)
+
+    def largest() -> float:
+        residual = y - (p @ y if fit_intercept else 0.0)
+        g = rmatvec(X, p * residual)
+        if fit_intercept:  # the mean of the residual is zero only up to rounding
+            g -= float(p @ residual) * rmatvec(X, p)
+        return float(np.abs(g).max(initial=0.0)) / l1_ratio
+
+    return alpha_grid(largest, n_alphas, eps, alphas)
+
+
+def ridge_alphas(
+    X: Matrix,
+    p: Array,
+    fit_intercept: bool,
+    n_alphas: int = RIDGE_GRID[2],
+    eps: float = RIDGE_GRID[1],
+    alphas: Any = None,
+) -> Array:
+    """By default down from ten times the total variance of X, beside which the squared loss hardly counts."""
+    if alphas is not None:
+        return alpha_grid(lambda: np.nan, n_alphas, eps, alphas)
+    scaled, unit = in_units(X)
+    total = total_variance(scaled, p, fit_intercept)
+    grid = alpha_grid(lambda: RIDGE_GRID[0] * (total if total > 0 else 1.0), n_alphas, eps, None)
+    if not total > 0:
+        return grid
+    with np.errstate(over="ignore", under="ignore"):
+        return np.clip(grid * unit * unit, np.finfo(np.float64).tiny, np.finfo(np.float64).max)
 
 
 def solve_path(
@@ -136,5 +271,4 @@ def solve_path(
         max_iter=max_iter,
         n_threads=threads,
     )
-    gaps = result.gaps / scale if scale > 0 else np.where(result.gaps > 0, np.inf, 0.0)
-    return RegularizationPath(alphas, result.coefs.astype(X.dtype), result.intercepts, gaps)
+    return RegularizationPath(alphas, result.coefs.astype(X.dtype), result.intercepts, _relative(result.gaps, scale))

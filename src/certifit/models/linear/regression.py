@@ -12,7 +12,7 @@ from certifit.evaluation.penalties import ElasticNet as ElasticNetPenalty
 from certifit.models.linear.inference import InferenceMixin
 from certifit.models.linear.model import BaseLinear
 from certifit.models.linear.parameters import POSITIVE, SOLVER
-from certifit.models.linear.path import RegularizationPath, elastic_path
+from certifit.models.linear.path import RegularizationPath, elastic_path, ridge_path
 from certifit.parameters import (
     ALPHA,
     FIT_INTERCEPT,
@@ -90,6 +90,11 @@ class Ridge(Declared, BaseLinear):
         if np.ndim(self.alpha) == 1:
             return Squared(), L2(weights=self.alpha), 1.0, constraint
         return Squared(), L2(), float(self.alpha), constraint
+
+    @staticmethod
+    def path(X: Any, y: Any, **options: Any) -> RegularizationPath:
+        """Solutions for a whole sequence of alphas; see `certifit.models.linear.path.ridge_path` for the options."""
+        return ridge_path(X, y, **options)
 
 
 class Lasso(Declared, BaseLinear):

@@ -2,8 +2,8 @@
 
     minimize over w, b    (1/Σs) Σ s_i ½(y_i − x_i·w − b)² + alpha·½‖w‖²
 
-With the spectrum Σ s_i (x_i − m)(x_i − m)ᵀ = V diag(λ) Vᵀ, q_i = Vᵀ(x_i − m) and z = Σ s_i q_i y_i, the fit
-of every alpha is w = V z/(λ + Σs·alpha), and leaving one copy of row i out changes its residual r_i to
+All alphas come from one decomposition Σ s_i (x_i − m)(x_i − m)ᵀ = V diag(λ) Vᵀ. With q_i = Vᵀ(x_i − m), leaving one copy of row i
+out changes its residual r_i to
 
     r_i / (1 − h_i),    h_i = 1/Σs + Σ_k q_ik²/(λ_k + (Σs − 1)·alpha).
 
@@ -15,37 +15,28 @@ below one are left out whole.
 
 from __future__ import annotations
 
-import numbers
-import time
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from functools import partial
+from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
-from sklearn.base import RegressorMixin
-from sklearn.model_selection import check_cv
-from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, Matrix, is_sparse
-from certifit.base import CertifiedEstimator
-from certifit.certificate import Certificate
-from certifit.data.gate import check_sample_weight, check_x, check_xy
-from certifit.evaluation.splits.folds import splits as splits_of
-from certifit.optimization.closed_form.least_squares import solve_least_squares
-from certifit.parameters import ALPHAS, CV, FIT_INTERCEPT, Declared, Fitted, check_parameters
+from certifit.data.gate import check_xy, kept_rows
+from certifit.evaluation.losses import Loss, Squared
+from certifit.evaluation.penalties import L2, Constraint, Penalty
+from certifit.evaluation.splits.choice import Curve, folds_of, over_folds
+from certifit.models.linear.model import BaseLinear
+from certifit.models.linear.path import ridge_alphas
+from certifit.optimization.closed_form.spectrum import Spectrum, in_units, row_slices
+from certifit.parameters import ALPHAS, CV, FIT_INTERCEPT, ONE_STANDARD_ERROR, Declared, Fitted, check_parameters
+from certifit.representation.design.rows import thin_products
 
 __all__ = ["RidgeCV"]
 
-GRID = np.logspace(-7, 1, 49)  # times the total variance of X: from no visible effect to almost no model
-LARGEST_SPECTRUM = 5000
-SMALL = 2_000_000  # entries of X up to which its singular values are affordable
 TOLERANCE = 1e-9
 
-_Splits: TypeAlias = list[tuple[Array, Array]]
 
-
-class RidgeCV(Declared, RegressorMixin, CertifiedEstimator):
+class RidgeCV(Declared, BaseLinear):
     """Ridge regression with alpha chosen by leave-one-out in closed form, or by K-fold cross-validation.
 
     Minimizes the weighted mean of ½(y − x·w − b)² plus alpha·½‖w‖²; scikit-learn's alpha is n times ours.
@@ -85,6 +76,7 @@ class RidgeCV(Declared, RegressorMixin, CertifiedEstimator):
         "scikit-learn splitter, or a list of pairs of row indices, is used as it is. With folds, the copies of a weighted row "
         "are in the same fold.",
     )
+    one_standard_error: bool = ONE_STANDARD_ERROR
 
     alpha_: float = Fitted()
     alphas_: Array = Fitted()
@@ -92,50 +84,46 @@ class RidgeCV(Declared, RegressorMixin, CertifiedEstimator):
     coef_: Array = Fitted()
     intercept_: float = Fitted()
 
+    def _objective(self) -> tuple[Loss, Penalty, float, Constraint | None]:
+        return Squared(), L2(), getattr(self, "alpha_", 1.0), None
+
+    def _solver_options(self) -> tuple[Any, float, int]:
+        return "auto", TOLERANCE, 1
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RidgeCV:
-        """Choose alpha, then fit all rows with it."""
-        started = time.perf_counter()
-        X, y, weight, splits = self._check_data(X, y, sample_weight)
+        """Choose alpha, then fit all rows with it.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Features.
+        y : array of shape (n_samples,)
+            Target.
+        sample_weight : array of shape (n_samples,), optional
+            A weight of 2 counts a row twice, a weight of 0 drops it.
+
+        Returns
+        -------
+        self
+        """
+        check_parameters(self)
+        given = y
+        X, y, weight = check_xy(self, X, y, sample_weight=sample_weight, min_samples=2)
         free = bool(self.fit_intercept)
-        alphas = (
-            _default_alphas(X, weight, free)
-            if self.alphas is None
-            else np.atleast_1d(np.asarray(self.alphas, dtype=np.float64))
-        )
-        if splits is None:
-            errors = _leave_one_out(X, y, weight, alphas, free)
+        if self.alphas is None:
+            alphas = ridge_alphas(X, weight / weight.sum(), free)[::-1]
         else:
-            errors = _folds(X, y, weight, alphas, free, splits)
-        best = _best(alphas, errors)
-        p = weight / weight.sum()
-        found = solve_least_squares(X, y, p, l2=np.full(X.shape[1], alphas[best]), fit_intercept=free)
-
-        self.alphas_, self.cv_error_path_, self.alpha_ = alphas, errors, float(alphas[best])
-        self.coef_ = found.coef.astype(X.dtype, copy=False)
-        self.intercept_ = float(found.intercept)
-        constant = float(p @ y) if free else 0.0
-        spread = float(np.abs(y - constant).max())
-        # A gap below the square of rounding in y is no gap.
-        gap = found.gap if found.gap > (1e-15 * max(spread, 1e-15 * float(np.abs(y).max()))) ** 2 else 0.0
-        self._certify(
-            Certificate(
-                "closed form",
-                objective=found.objective,
-                bound=found.objective - gap,
-                scale=0.5 * float(p @ (y - constant) ** 2),
-                tol=TOLERANCE,
-                iterations=1,
-                seconds=time.perf_counter() - started,
-                note=found.note,
-            )
-        )
+            alphas = np.atleast_1d(np.asarray(self.alphas, dtype=np.float64))
+        if self.cv is None:
+            curve = _leave_one_out(X, y, weight, alphas, free)
+        else:
+            folds = folds_of(self.cv, X, y, kept=kept_rows(sample_weight, y.shape[0]), given=given)
+            curve = over_folds(folds, weight, alphas.shape[0], partial(_errors, *_ordinary(X, y, weight, alphas), free))
+        self.alphas_, self.cv_error_path_ = alphas, curve.mean
+        self.alpha_ = float(alphas[curve.best(alphas, one_standard_error=self.one_standard_error)])
+        with thin_products(X):
+            self._fit_arrays(X, y, weight)
         return self
-
-    def predict(self, X: Any) -> Array:
-        """Predicted targets x·w + b."""
-        check_is_fitted(self)
-        X = check_x(self, X, reset=False)
-        return np.asarray(X @ self.coef_ + self.intercept_)
 
     @property
     def weights_are_counts(self) -> bool:
@@ -145,147 +133,11 @@ class RidgeCV(Declared, RegressorMixin, CertifiedEstimator):
         """
         return self.cv is None
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
-    def _check_data(self, X: Any, y: Any, sample_weight: Any) -> tuple[Matrix, Array, Array, _Splits | None]:
-        """Data without the rows of weight zero, and the splits in terms of what is left."""
-        check_parameters(self)
-        if self.cv is None or isinstance(self.cv, numbers.Integral) or hasattr(self.cv, "split"):
-            X, y, weight = check_xy(self, X, y, sample_weight=sample_weight, min_samples=2)
-            return X, y, weight, None if self.cv is None else list(splits_of(self.cv, X, y, weight))
-        # Pairs of index arrays count the rows as they were given.
-        X, y, _ = check_xy(self, X, y, min_samples=2)
-        weight = check_sample_weight(sample_weight, X.shape[0])
-        kept = weight > 0
-        place = np.cumsum(kept) - 1
-        splits = []
-        for pair in check_cv(self.cv, y).split(X, y):
-            train, test = (np.arange(X.shape[0])[part] for part in pair)
-            splits.append((place[train[kept[train]]], place[test[kept[test]]]))
-        return X[kept], y[kept], weight[kept], splits
-
-
-def _default_alphas(X: Matrix, weight: Array, fit_intercept: bool) -> Array:
-    """A grid in units of the total variance, the largest value that an eigenvalue can have."""
-    p, (scaled, unit) = weight / weight.sum(), _scaled(X)
-    mean = np.asarray(p @ scaled if not _is_sparse(scaled) else scaled.T @ p, dtype=np.float64)
-    if _is_sparse(scaled):
-        second = float(scaled.multiply(scaled).T @ p @ np.ones(X.shape[1]))
-        total = second - float(mean @ mean) if fit_intercept else second
-    else:
-        centre = mean if fit_intercept else np.zeros(X.shape[1])
-        total = sum(float(p[rows] @ ((scaled[rows] - centre) ** 2).sum(axis=1)) for rows in _blocks(scaled))
-    with np.errstate(over="ignore", under="ignore"):
-        grid = GRID * max(total, 0.0) * unit * unit
-    floor, ceiling = np.finfo(np.float64).tiny, np.finfo(np.float64).max
-    return np.clip(grid, floor, ceiling) if total > 0 else GRID.copy()
-
-
-def _best(alphas: Array, errors: Array) -> int:
-    """The least error; of equal ones the simplest model."""
-    finite = np.where(np.isfinite(errors), errors, np.inf)
-    least = finite.min()
-    if not np.isfinite(least):  # nothing can be said without data to leave out: the simplest model
-        return int(np.argmax(alphas))
-    ties = np.flatnonzero(finite <= least * (1.0 + 1e-14))
-    return int(ties[np.argmax(alphas[ties])])
-
-
-# ------------------------------------------------------------------------------------------------------
-# One decomposition for all alphas
-
-
-@dataclass(frozen=True)
-class _Spectrum:
-    """Σ s_i (x_i − m)(x_i − m)ᵀ = V diag(values) Vᵀ on its range, and z = Vᵀ Σ s_i (x_i − m) y_i."""
-
-    values: Array
-    V: Array
-    z: Array
-    mean: Array
-    y_mean: float
-    total: float
-
-    def shrinkage(self, penalties: Array) -> Array:
-        """1/(λ_k + penalty), one column for each penalty; zero where there is nothing to divide by."""
-        sums = self.values[:, None] + penalties
-        return np.asarray(np.where(sums > 0, 1.0 / np.where(sums > 0, sums, 1.0), 0.0))
-
-    def rotated(self, X: Matrix, rows: slice) -> Array:
-        """q_i = Vᵀ(x_i − m)"""
-        return np.asarray(X[rows] @ self.V - self.mean @ self.V, dtype=np.float64)
-
-    def predictions(self, X: Matrix, rows: slice, penalties: Array) -> Array:
-        """Fitted values of some rows, one column for each penalty."""
-        fitted = self.z[:, None] * self.shrinkage(penalties)
-        return np.asarray(self.y_mean + self.rotated(X, rows) @ fitted)
-
-
-def _spectrum(X: Matrix, y: Array, weight: Array, fit_intercept: bool) -> _Spectrum:
-    n, d = X.shape
-    total = float(weight.sum())
-    if fit_intercept:
-        mean = np.asarray(X.T @ weight, dtype=np.float64) / total
-        y_mean = float(weight @ y) / total
-    else:
-        mean, y_mean = np.zeros(d), 0.0
-    root, target = np.sqrt(weight), y - y_mean
-    if min(n, d) > LARGEST_SPECTRUM:
-        raise ValueError(
-            f"RidgeCV decomposes X once for all alphas, which needs at most {LARGEST_SPECTRUM} rows or "
-            f"columns; X has {n} rows and {d} columns. Reduce the features, or fit Ridge for a few alphas."
-        )
-    if n * d <= SMALL:  # the singular values themselves, at full accuracy
-        A = (X.toarray() if _is_sparse(X) else X) - mean
-        A = A * root[:, None]
-        U, S, Vt = np.linalg.svd(A, full_matrices=False)
-        floor = 4.0 * float(np.finfo(np.float64).eps) * np.sqrt(max(n, d)) * S.max(initial=0.0)
-        kept = np.greater(S, floor)
-        return _Spectrum(S[kept] ** 2, Vt[kept].T, S[kept] * (U[:, kept].T @ (root * target)), mean, y_mean, total)
-    if n < d:
-        K = np.zeros((n, n))
-        if _is_sparse(X):
-            cross = np.asarray(X @ mean)
-            K = np.asarray((X @ X.T).toarray(), dtype=np.float64) - cross - cross[:, None] + float(mean @ mean)
-        else:
-            step = max(64, 1_000_000 // n)
-            for start in range(0, d, step):
-                part = np.asarray(X[:, start : start + step], dtype=np.float64) - mean[start : start + step]
-                K += part @ part.T
-        values, U = np.linalg.eigh(K * root * root[:, None])
-        values, U = _positive(values, U)
-        B = root[:, None] * U / np.sqrt(values)  # V = Aᵀ U diag(1/√λ)
-        V = np.asarray(X.T @ B, dtype=np.float64) - np.outer(mean, B.sum(axis=0))
-        return _Spectrum(values, V, np.sqrt(values) * (U.T @ (root * target)), mean, y_mean, total)
-    if _is_sparse(X):
-        G = np.asarray((X.T @ (sp.diags_array(weight) @ X)).toarray(), dtype=np.float64)
-        G -= total * np.outer(mean, mean)
-        moment = np.asarray(X.T @ (weight * target), dtype=np.float64) - mean * float(weight @ target)
-    else:
-        G, moment = np.zeros((d, d)), np.zeros(d)
-        for rows in _blocks(X):
-            part = np.asarray(X[rows], dtype=np.float64) - mean
-            moment += (weight[rows] * target[rows]) @ part
-            part *= root[rows, None]
-            G += part.T @ part
-    values, V = np.linalg.eigh(G)
-    values, V = _positive(values, V)
-    return _Spectrum(values, V, V.T @ moment, mean, y_mean, total)
-
-
-def _positive(values: Array, vectors: Array) -> tuple[Array, Array]:
-    """Eigenvalues above rounding."""
-    kept = values > max(float(values[-1]), 0.0) * 10.0 * np.finfo(np.float64).eps * values.shape[0]
-    return values[kept], vectors[:, kept]
-
-
-def _leave_one_out(X: Matrix, y: Array, weight: Array, alphas: Array, fit_intercept: bool) -> Array:
+def _leave_one_out(X: Matrix, y: Array, weight: Array, alphas: Array, fit_intercept: bool) -> Curve:
     """Weighted mean of the squared errors of rows left out one copy at a time, for each alpha."""
-    (X, unit), (y, y_unit) = _scaled(X), _scaled(y)
-    spectrum = _spectrum(X, y, weight, fit_intercept)
+    (X, unit), (y, y_unit) = in_units(X), in_units(y)
+    spectrum = Spectrum.of(X, y, weight, fit_intercept)
     removed = np.minimum(weight, 1.0)
     # Equal to one (or to the common weight) in every case where "leaving one out" has one meaning.
     rest = max(spectrum.total - float(weight @ removed) / spectrum.total, 0.0)
@@ -294,57 +146,46 @@ def _leave_one_out(X: Matrix, y: Array, weight: Array, alphas: Array, fit_interc
     shrinkage = spectrum.shrinkage(penalties)
     fitted = spectrum.z[:, None] * shrinkage
     base = 1.0 / spectrum.total if fit_intercept else 0.0
-    errors = np.zeros(alphas.shape[0])
-    for rows in _blocks(X, alphas.shape[0]):
+    errors, squares = np.zeros(alphas.shape[0]), np.zeros(alphas.shape[0])
+    for rows in row_slices(X, alphas.shape[0]):
         q = spectrum.rotated(X, rows)
         residual = (y[rows] - spectrum.y_mean)[:, None] - q @ fitted
         spare = 1.0 - removed[rows, None] * (base + (q * q) @ shrinkage)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             # A row that determines its own fit cannot be predicted without it.
-            left = np.where(spare > 1e-10, residual / spare, np.inf)
-            errors += weight[rows] @ left**2
-    with np.errstate(over="ignore"):
-        return np.asarray(errors / spectrum.total * y_unit * y_unit)
+            left = np.where(spare > 1e-10, residual / spare, np.inf) ** 2
+            errors += weight[rows] @ left
+            squares += weight[rows] @ left**2
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = errors / spectrum.total
+        spread = np.sqrt(np.maximum(squares / spectrum.total - mean**2, 0.0) / max(spectrum.total - 1.0, 1.0))
+        size = y_unit * y_unit
+        return Curve(mean * size, spread * size, mean[:, None] * size)
 
 
-def _folds(X: Matrix, y: Array, weight: Array, alphas: Array, fit_intercept: bool, splits: _Splits) -> Array:
-    """Weighted mean squared error on the held-out folds, for each alpha."""
-    (scaled, unit), (target, y_unit) = _scaled(X), _scaled(y)
-    scaled = scaled.tocsr() if _is_sparse(scaled) else scaled
-    errors, total = np.zeros(alphas.shape[0]), 0.0
+def _ordinary(X: Matrix, y: Array, weight: Array, alphas: Array) -> tuple[Matrix, Array, Array, Array, float]:
+    """Data and strengths in units whose squares neither overflow nor vanish, and the unit of the errors."""
+    (scaled, unit), (target, y_unit) = in_units(X), in_units(y)
     with np.errstate(over="ignore"):
         strengths = np.minimum(alphas / unit / unit, 1e280)
-    for train, test in splits:
-        part = weight[train]
-        if part.size == 0:
-            raise ValueError("A training part of cv has no row of positive weight: use fewer folds.")
-        spectrum = _spectrum(scaled[train], target[train], part, fit_intercept)
-        held = scaled[test]
-        for rows in _blocks(held, alphas.shape[0]):
-            miss = target[test][rows, None] - spectrum.predictions(held, rows, strengths * spectrum.total)
-            errors += weight[test][rows] @ miss**2
-        total += float(weight[test].sum())
-    if not total > 0:
-        raise ValueError("No test part of cv has a row of positive weight: alpha cannot be chosen.")
+        return scaled.tocsr() if is_sparse(scaled) else scaled, target, weight, strengths, y_unit * y_unit
+
+
+def _errors(
+    X: Matrix,
+    y: Array,
+    weight: Array,
+    strengths: Array,
+    unit: float,
+    fit_intercept: bool,
+    train: Array,
+    test: Array,
+) -> Array:
+    """Weighted mean squared error on the rows left out, for each alpha."""
+    spectrum = Spectrum.of(X[train], y[train], weight[train], fit_intercept)
+    held, share, errors = X[test], weight[test] / weight[test].sum(), np.zeros(strengths.shape[0])
+    for rows in row_slices(held, strengths.shape[0]):
+        miss = y[test][rows, None] - spectrum.predictions(held, rows, strengths * spectrum.total)
+        errors += share[rows] @ miss**2
     with np.errstate(over="ignore"):
-        return np.asarray(errors / total * y_unit * y_unit)
-
-
-def _scaled(values: Matrix) -> tuple[Matrix, float]:
-    """The array divided by a power of two, where its squares would overflow or vanish."""
-    entries = values.data if _is_sparse(values) else values
-    top = float(max(entries.max(initial=0.0), -entries.min(initial=0.0)))
-    if top == 0.0 or 1e-60 < top < 1e60:
-        return values, 1.0
-    unit = float(2.0 ** np.floor(np.log2(top)))
-    return values / unit, unit
-
-
-def _blocks(X: Matrix, width: int = 1) -> Iterator[slice]:
-    step = max(64, 1_000_000 // max(X.shape[1], width, 1))
-    for start in range(0, X.shape[0], step):
-        yield slice(start, min(start + step, X.shape[0]))
-
-
-def _is_sparse(X: Any) -> bool:
-    return bool(is_sparse(X))
+        return np.asarray(errors * unit)

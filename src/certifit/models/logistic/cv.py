@@ -6,20 +6,18 @@ every training part has all classes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from scipy.special import log_expit, log_softmax
-from sklearn.model_selection import check_cv
 
 from certifit._types import Array
-from certifit.data.gate import check_sample_weight
-from certifit.evaluation.splits.folds import content_folds
+from certifit.data.gate import kept_rows
+from certifit.evaluation.splits.choice import folds_of, over_folds
 from certifit.models.linear.parameters import EPS, N_ALPHAS, PENALTY
 from certifit.models.logistic.fit import LogisticData, solve_logistic
 from certifit.models.logistic.model import BaseLogistic
-from certifit.models.logistic.path import alpha_grid, fold_path
+from certifit.models.logistic.path import fold_path, logistic_alphas
 from certifit.parameters import (
     ALPHAS,
     CLASS_WEIGHT,
@@ -28,6 +26,7 @@ from certifit.parameters import (
     L1_RATIO,
     MAX_ITER,
     N_JOBS,
+    ONE_STANDARD_ERROR,
     TOL,
     VERBOSE,
     Declared,
@@ -78,6 +77,7 @@ class LogisticRegressionCV(Declared, BaseLogistic):
     max_iter: int = MAX_ITER.but(text="Most iterations of each fit.")
     n_jobs: int | None = N_JOBS
     verbose: int = VERBOSE
+    one_standard_error: bool = ONE_STANDARD_ERROR
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LogisticRegressionCV:
         """Choose alpha by cross-validation and fit on all rows.
@@ -97,66 +97,29 @@ class LogisticRegressionCV(Declared, BaseLogistic):
         """
         penalty, free, tol, max_iter, threads = self._parameters()
         data = self._data(X, y, sample_weight)
-        self.alphas_ = alpha_grid(data, penalty, self.n_alphas, self.eps, self.alphas, free)
-        folds = list(self._folds(data, y, sample_weight))
-        self.log_loss_path_ = np.zeros((self.alphas_.shape[0], len(folds)))
-        share = np.array([data.weight[test].sum() for _, test in folds])
+        self.alphas_ = logistic_alphas(data, penalty, self.n_alphas, self.eps, self.alphas, free)
+        kept, names = kept_rows(sample_weight, data.y.shape[0]), self.classes_.tolist()
+        folds = folds_of(self.cv, data.X, data.y, kept=kept, given=np.asarray(y).ravel(), classes=names)
+
+        def errors(train: Array, test: Array) -> Array:
+            coefs, intercepts, _ = fold_path(
+                data.rows(train), penalty, self.alphas_, free, tol=tol, max_iter=max_iter, threads=threads
+            )
+            return _log_losses(data.rows(test), coefs, intercepts)
+
         with progress(int(self.verbose), type(self).__name__) as clock:
-            for k, (train, test) in enumerate(folds):
-                coefs, intercepts, _ = fold_path(
-                    data.rows(train), penalty, self.alphas_, free, tol=tol, max_iter=max_iter, threads=threads
-                )
-                self.log_loss_path_[:, k] = _log_losses(data.rows(test), coefs, intercepts)
-                clock.update(k + 1, len(folds) + 1, float("nan"))
-            # Without anything to test on (constant features), the strongest penalty is as good as any.
-            mean = self.log_loss_path_ @ share
-            self.alpha_ = float(self.alphas_[int(np.argmin(mean))])
+            curve = over_folds(
+                folds, data.weight, self.alphas_.shape[0], errors,
+                told=lambda done: clock.update(done, len(folds) + 1, float("nan")),
+            )  # fmt: skip
+            self.log_loss_path_ = curve.errors
+            self.alpha_ = float(self.alphas_[curve.best(self.alphas_, one_standard_error=self.one_standard_error)])
             fit = solve_logistic(
                 data, penalty, self.alpha_, free, threads=threads, solver="auto", tol=tol, max_iter=max_iter,
                 clock=clock, names=getattr(self, "feature_names_in_", None),
             )  # fmt: skip
         self._keep(data, fit)
         return self
-
-    def _folds(self, data: LogisticData, y: Any, sample_weight: Any) -> Iterator[tuple[Array, Array]]:
-        """Pairs (train, test) of rows with positive weight; every training part must have all classes."""
-        if self.cv is None or isinstance(self.cv, (int, np.integer)):
-            k = 5 if self.cv is None else int(self.cv)
-            fold = _stratified(data, k)
-            pairs = [(np.flatnonzero(fold != j), np.flatnonzero(fold == j)) for j in range(int(fold.max()) + 1)]
-        else:
-            # Splits number the rows as given; those of weight zero are not in the data.
-            labels = np.asarray(y).ravel()
-            kept = check_sample_weight(sample_weight, labels.shape[0]) > 0
-            position = np.cumsum(kept) - 1
-            given = check_cv(self.cv, labels, classifier=True).split(np.zeros((labels.shape[0], 1)), labels)
-            pairs = [tuple(position[rows[kept[rows]]] for rows in pair) for pair in given]
-        for j, (train, test) in enumerate(pairs):
-            missing = np.setdiff1d(np.arange(data.n_classes), data.y[train])
-            if missing.size:
-                raise ValueError(
-                    f"Fold {j}: the training part has no row of class {self.classes_.tolist()[missing[0]]!r}. Use fewer or "
-                    "stratified folds (an integer cv stratifies), or drop the class."
-                )
-            if test.size:
-                yield train, test
-
-
-def _stratified(data: LogisticData, k: int) -> Array:
-    """Fold of each row: the distinct rows of each class are dealt in turn.
-
-    A class with one distinct row only cannot be both trained and tested on: its rows get −1, always in training.
-    """
-    fold = np.full(data.y.shape[0], -1, dtype=np.intp)
-    for c in range(data.n_classes):
-        rows = np.flatnonzero(data.y == c)
-        for count in range(k, 1, -1):
-            try:
-                fold[rows] = content_folds(data.X[rows], data.y[rows].astype(np.float64), count)
-            except ValueError:  # fewer distinct rows than folds
-                continue
-            break
-    return fold
 
 
 def _log_losses(data: LogisticData, coefs: Array, intercepts: Array) -> Array:

@@ -8,15 +8,14 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from certifit._types import Array, is_sparse
-from certifit.data.gate import check_real
 from certifit.data.targets import check_labels
 from certifit.evaluation.penalties import Penalty, resolve_penalty
-from certifit.models.linear.path import RegularizationPath
+from certifit.models.linear.path import RegularizationPath, alpha_grid
 from certifit.models.logistic.fit import LogisticData, alpha_max, solve_logistic
 from certifit.progress import Progress
 from certifit.threads import n_threads
 
-__all__ = ["alpha_grid", "fold_path", "logistic_path"]
+__all__ = ["fold_path", "logistic_alphas", "logistic_path"]
 
 LEAST_SHARE = 1e-3  # a ridge path starts where an L1 share of this size would still select nothing
 
@@ -76,7 +75,7 @@ def logistic_path(
     shape = resolve_penalty(penalty, **options)
     X, codes, weight, classes = check_labels(BaseEstimator(), X, y, sample_weight, class_weight)
     data = LogisticData(X.tocsc() if is_sparse(X) else X, codes, weight, int(classes.shape[0]))
-    grid = alpha_grid(data, shape, n_alphas, eps, alphas, fit_intercept)
+    grid = logistic_alphas(data, shape, n_alphas, eps, alphas, fit_intercept)
     coefs, intercepts, gaps = fold_path(
         data, shape, grid, fit_intercept, tol=tol, max_iter=max_iter, threads=n_threads(n_jobs)
     )
@@ -85,24 +84,17 @@ def logistic_path(
     return RegularizationPath(grid, coefs.astype(X.dtype), intercepts, gaps)
 
 
-def alpha_grid(
+def logistic_alphas(
     data: LogisticData, penalty: Penalty, n_alphas: int, eps: float, alphas: Any, fit_intercept: bool
 ) -> Array:
     """The alphas of a path, decreasing; an L1 path starts where all coefficients are zero."""
-    if alphas is not None:
-        try:
-            given = np.sort(np.atleast_1d(np.asarray(alphas, dtype=np.float64)))[::-1]
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"alphas must be a sequence of finite numbers >= 0; got {alphas!r}.") from error
-        if given.ndim != 1 or given.size == 0 or not np.isfinite(given).all() or given[-1] < 0:
-            raise ValueError(f"alphas must be a non-empty sequence of finite numbers >= 0; got {alphas!r}.")
-        return given
-    check_real("n_alphas", n_alphas, low=1, integer=True)
-    check_real("eps", eps, low=0, high=1, open_low=True)
-    parts = penalty.elastic(data.X.shape[1])
-    share = LEAST_SHARE if parts is None else max(float(parts[0].max(initial=0.0)), LEAST_SHARE)
-    largest = max(alpha_max(data, share, fit_intercept), float(np.finfo(np.float64).resolution))
-    return np.geomspace(largest, largest * eps, n_alphas) if n_alphas > 1 else np.array([largest])
+
+    def largest() -> float:
+        parts = penalty.elastic(data.X.shape[1])
+        share = LEAST_SHARE if parts is None else max(float(parts[0].max(initial=0.0)), LEAST_SHARE)
+        return max(alpha_max(data, share, fit_intercept), float(np.finfo(np.float64).resolution))
+
+    return alpha_grid(largest, n_alphas, eps, alphas)
 
 
 def fold_path(

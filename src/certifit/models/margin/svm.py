@@ -7,7 +7,6 @@ The intercept b is not penalized. Dual: for θ_i in the slopes of the loss with 
 
 from __future__ import annotations
 
-import numbers
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, Matrix
 from certifit.certificate import Certificate
+from certifit.data.gate import kept_rows
 from certifit.data.targets import check_labels
 from certifit.evaluation.losses import EpsilonInsensitive, Hinge, Loss, SquaredHinge
 from certifit.evaluation.losses.squared_epsilon import SquaredEpsilonInsensitive
@@ -140,7 +140,7 @@ class LinearSVC(Declared, LinearClassifier):
         alpha, solver, seed = self._check_parameters()
         tol, max_iter = float(self.tol), int(self.max_iter)
         X, codes, weight, self.classes_ = check_labels(self, X, y, sample_weight, self.class_weight)
-        kept = _kept_rows(sample_weight, codes.shape[0])
+        kept = kept_rows(sample_weight, codes.shape[0])
         positives = [1] if self.classes_.shape[0] == 2 else range(self.classes_.shape[0])
         fits = []
         with thin_products(X), progress(self.verbose, "LinearSVC") as clock:
@@ -349,7 +349,7 @@ class LinearSVR(Declared, BaseLinear):
         self.dual_coef_: Array
         self._kkt: Array
         super().fit(X, y, sample_weight)
-        kept = _kept_rows(sample_weight, self.dual_coef_.shape[0])
+        kept = kept_rows(sample_weight, self.dual_coef_.shape[0])
         theta, kkt = np.zeros(kept.shape[0]), np.zeros(kept.shape[0], dtype=np.int8)
         theta[kept], kkt[kept] = self.dual_coef_, self._kkt
         self.dual_coef_, self._kkt, self.support_ = theta, kkt, np.flatnonzero(kkt)
@@ -369,11 +369,3 @@ class LinearSVR(Declared, BaseLinear):
 def draw_seed(random_state: Any) -> int:
     """A seed of the native kernels."""
     return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
-
-
-def _kept_rows(sample_weight: Any, n: int) -> Array:
-    """Which rows, as the user numbers them, have a positive weight; n of them do."""
-    if sample_weight is None or isinstance(sample_weight, numbers.Real):
-        return np.ones(n, dtype=bool)
-    given = np.asarray(sample_weight, dtype=np.float64)
-    return np.asarray(given > 0)

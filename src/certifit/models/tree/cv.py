@@ -6,7 +6,6 @@ error of all alphas on the left-out rows costs one pass. The tree grown on all r
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import KW_ONLY
 from typing import Any
 
@@ -15,13 +14,12 @@ from sklearn.base import clone
 
 from certifit._types import Array
 from certifit.certificate import Certificate
-from certifit.evaluation.splits.folds import splits
+from certifit.evaluation.splits.choice import folds_of, over_folds
 from certifit.models.tree.base import BaseTree
 from certifit.models.tree.model import DecisionTreeClassifier, DecisionTreeRegressor
-from certifit.models.tree.parameters import ONE_STANDARD_ERROR
 from certifit.models.tree.pruning import parents, range_of_use
 from certifit.models.tree.rows import Rows, read_classes, read_numbers
-from certifit.parameters import CV, Fitted, parameters_of
+from certifit.parameters import CV, ONE_STANDARD_ERROR, Fitted, parameters_of
 
 __all__ = ["DecisionTreeClassifierCV", "DecisionTreeRegressorCV"]
 
@@ -46,7 +44,9 @@ class _PrunedByFolds(BaseTree):
 
     _: KW_ONLY
     cv: Any = CV
-    one_standard_error: bool = ONE_STANDARD_ERROR
+    one_standard_error: bool = ONE_STANDARD_ERROR.but(
+        text="Take the smallest tree whose error is within one standard error of the least one."
+    )
 
     alpha_: float = Fitted("float", "The chosen price of a leaf.")
     alphas_: Array = Fitted("array", "Candidates.")
@@ -82,18 +82,16 @@ class _PrunedByFolds(BaseTree):
         # Between two steps of the path every alpha gives the same tree: the geometric middle stands for all.
         upper = np.append(path.alphas[1:], np.inf)
         alphas = np.sqrt(path.alphas) * np.sqrt(np.where(np.isinf(upper), path.alphas, upper))
-        errors = []
-        for train, test in self._folds(rows, y):
+        folds = folds_of(self.cv, rows.X, rows.y.astype(np.float64), kept=rows.kept, given=y)
+
+        def errors(train: Array, test: Array) -> Array:
             tree = clone(plain).fit(rows.X[train], self._labels(rows.y[train]), rows.weight[train])
-            errors.append((self._curve(tree, rows, test, alphas), rows.weight[test].sum()))
-        curves, share = np.array([curve for curve, _ in errors]), np.array([w for _, w in errors])
-        mean = share @ curves / share.sum()
-        deviation = np.sqrt(np.maximum(share @ (curves - mean) ** 2 / share.sum(), 0.0))
-        self.alphas_, self.n_leaves_path_, self.cv_errors_ = alphas, path.n_leaves, mean
-        self.cv_standard_errors_ = deviation / np.sqrt(max(len(errors) - 1, 1))
-        best = int(np.flatnonzero(mean <= mean.min() * (1 + 1e-12))[-1])  # the smallest tree among equals
-        if self.one_standard_error:
-            best = int(np.flatnonzero(mean <= mean[best] + self.cv_standard_errors_[best])[-1])
+            return self._curve(tree, rows, test, alphas)
+
+        curve = over_folds(folds, rows.weight, alphas.shape[0], errors)
+        self.alphas_, self.n_leaves_path_ = alphas, path.n_leaves
+        self.cv_errors_, self.cv_standard_errors_ = curve.mean, curve.standard_error
+        best = curve.best(alphas, one_standard_error=self.one_standard_error)
         self.alpha_ = float(alphas[best])
         chosen = full.pruned(self.alpha_)
         categories = self._categories
@@ -101,17 +99,6 @@ class _PrunedByFolds(BaseTree):
             if name.startswith("_") or name.endswith("_"):
                 setattr(self, name, value)
         self._categories = categories
-
-    def _folds(self, rows: Any, y: Any) -> Iterator[tuple[Array, Array]]:
-        """Pairs (train, test) among the rows of positive weight."""
-        if self.cv is None or isinstance(self.cv, (int, np.integer)):
-            yield from splits(self.cv, rows.X, rows.y.astype(np.float64), rows.weight)
-            return
-        place = np.cumsum(rows.kept) - 1  # explicit splits number the rows as given
-        for train, test in splits(self.cv, np.zeros((rows.kept.shape[0], 1)), np.asarray(y), rows.weight):
-            train, test = place[train[rows.kept[train]]], place[test[rows.kept[test]]]
-            if train.size and test.size:
-                yield train, test
 
     def _labels(self, y: Array) -> Array:
         return y

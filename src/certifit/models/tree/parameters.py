@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from certifit.parameters import Any_, Choice, Either, Flag, Given, Integer, Nothing, Parameter, Real
+from certifit.parameters import Any_, Choice, Either, Given, Integer, Nothing, Parameter, Real
 
 __all__ = [
     "CATEGORICAL_FEATURES",
@@ -16,7 +16,6 @@ __all__ = [
     "MONOTONE_CONSTRAINTS",
     "OF_CLASSES",
     "OF_NUMBERS",
-    "ONE_STANDARD_ERROR",
     "PRICE",
 ]
 
@@ -53,9 +52,6 @@ PRICE = Parameter(
     Real(0, infinite=True),
     "Price of a leaf: with a positive one the grown tree is pruned to the subtree of least mean impurity + "
     "ccp_alpha · leaves.",
-)
-ONE_STANDARD_ERROR = Parameter(
-    False, Flag(), "Take the smallest tree whose error is within one standard error of the least one."
 )
 
 # What is known of the columns.

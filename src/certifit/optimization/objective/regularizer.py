@@ -9,7 +9,8 @@ import numpy as np
 
 from certifit._types import Array
 from certifit.evaluation.constraints.convex import Ball, Box
-from certifit.evaluation.penalties import Constraint, NoPenalty, Penalty
+from certifit.evaluation.penalties import Constraint, Lq, NoPenalty, Penalty
+from certifit.evaluation.penalties.elastic import Strengths
 
 __all__ = ["Regularizer", "kernel_penalty"]
 
@@ -113,6 +114,31 @@ class Regularizer:
         low = np.where(w <= lower, -np.inf, low)  # the normal cone of the box
         high = np.where(w >= upper, np.inf, high)
         return np.maximum(np.maximum(low + g, -g - high), 0.0)
+
+    def in_units(self, column: Array, target: float, degree: float) -> Regularizer:
+        """R(w)/target^degree as a function of v = w·column/target, for units that are powers of two.
+
+        Exponents are added before anything can leave the range: a penalty that matters in either units is the same in both.
+        """
+        move = np.round(np.log2(column) - np.log2(target)).astype(np.int64)
+        whole = round(degree * float(np.log2(target)))
+        shape = np.exp2(np.clip(move, -1000.0, 1000.0))
+        constraint = None if self.constraint is None else self.constraint.rescaled(shape)
+        parts, power = self.elastic(), self.power()
+        with np.errstate(over="ignore", under="ignore"):
+            if parts is not None:
+                l1, l2 = np.ldexp(parts[0], -move - whole), np.ldexp(parts[1], -2 * move - whole)
+                # A strength beyond the range holds a coefficient at zero as surely as the largest number.
+                return Regularizer(Strengths(np.minimum(l1, 1e290), np.minimum(l2, 1e290)), 1.0, constraint, self.d)
+            if power is not None:
+                q, strength = power
+                exponent = np.log2(np.where(strength > 0, strength, 1.0)) - q * move - whole
+                strength = np.where(strength > 0, np.exp2(np.clip(exponent, -1000.0, 960.0)), 0.0)
+                return Regularizer(Lq(q, strength), 1.0, constraint, self.d)
+        penalty = self.penalty.rescaled(np.clip(shape, 1e-140, 1e140))
+        return Regularizer(
+            penalty, float(np.clip(self.alpha / np.exp2(min(whole, 1000)), 0.0, 1e290)), constraint, self.d
+        )
 
     def rescaled(self, unit: Array) -> Regularizer:
         """The regularizer of v = w·unit."""

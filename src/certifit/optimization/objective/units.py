@@ -15,6 +15,7 @@ import numpy as np
 
 from certifit._types import Array
 from certifit.certificate import Certificate
+from certifit.evaluation.losses import Loss
 from certifit.optimization.objective.fold import total
 from certifit.optimization.objective.problem import Problem, Solution
 from certifit.representation.design.design import Dense, as_design
@@ -111,14 +112,18 @@ def condition(problem: Problem) -> tuple[Problem, Units]:
     changes: dict[str, Any] = {}
     factor, target = 1.0, 1.0
     if problem.n_scores == 1:
-        unit = float(_power_of_two(_largest(block.y[:, None] for block in problem.blocks))[0])
+        # A constraint that keeps coefficients off zero (a box) sets the size of the scores where y is smaller still.
+        least = problem.start()[0]
+        sizes = [block.y for block in problem.blocks]
+        sizes += [block.design.scores(least, 0.0, exact=True) for block in problem.blocks] if least.any() else []
+        unit = float(_power_of_two(_largest(part[:, None] for part in sizes))[0])
         rescaled = problem.loss.rescaled(unit)
         if rescaled is not None:
             (changes["loss"], factor), target = rescaled, unit
             changes["y"] = problem.y / unit if problem.in_memory else [block.y / unit for block in problem.blocks]
-    shape = np.clip(column / target, 1e-140, 1e140)
-    regularizer = problem.regularizer.rescaled(shape)
-    changes["regularizer"] = replace(regularizer, alpha=regularizer.alpha / factor)
+    changes["regularizer"] = problem.regularizer.in_units(
+        column, target, _degree(problem.loss) if target != 1.0 else 0.0
+    )
     # Double precision throughout: the units are outside the range of single precision.
     conditioned = problem.with_designs(lambda block: block.design.rescaled(center, column), **changes)
     return conditioned, Units(column, center, target, factor)
@@ -127,6 +132,12 @@ def condition(problem: Problem) -> tuple[Problem, Units]:
 def _largest(parts: Any) -> Array:
     """The largest magnitude in each column of matrices."""
     return reduce(np.maximum, (as_design(part).largest() for part in parts))
+
+
+def _degree(loss: Loss) -> float:
+    """q with ℓ(c·y, c·f) = c^q·ℓ(y, f); zero for a loss that has no such q."""
+    rescaled = loss.rescaled(2.0)
+    return 0.0 if rescaled is None else float(np.log2(rescaled[1]))
 
 
 def _power_of_two(values: Array) -> Array:
