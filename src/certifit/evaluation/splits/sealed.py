@@ -20,6 +20,9 @@ __all__ = ["SealedSplit", "folds", "sealed_split"]
 TASKS = ("binary", "multiclass", "regression")
 STRATA = 10
 ORDERS = 50
+MOST_SEALED = 0.4  # of the rows, where few units leave no choice
+MORE_UNITS = 4
+FEW_UNITS = 50
 
 
 @stored("SealedSplit")
@@ -253,25 +256,35 @@ def _copies_together(sealed: Array, codes: Array, strata: Array, share: float, s
 
 
 def _whole_units(unit: Array, strata: Array, share: float, seed: int, what: str) -> Array:
-    """Units in random order until the share is reached; of many orders, the one closest in size and in proportions."""
+    """Units in random order until the share is reached; of many orders, the one closest in size and in proportions.
+
+    One unit, or units without one of the classes, judge badly: more of them are taken, up to MOST_SEALED of the rows, where
+    that brings a second unit or a class that the other side has too.
+    """
     sizes = np.bincount(unit)
     n, k = unit.shape[0], sizes.shape[0]
     if k < 2:
         raise ValueError(f"a split by {what} needs at least 2 of them; found {k}: leave out `groups`.")
     table = np.zeros((k, strata.max() + 1))
     np.add.at(table, (unit, strata), 1.0)
-    goal = table.sum(axis=0) * share
+    whole = table.sum(axis=0)
+    goal = whole * share
     rng = np.random.default_rng(seed)
     best, chosen = np.inf, np.zeros(k, dtype=bool)
     for _ in range(ORDERS):
         order = rng.permutation(k)
         size = np.cumsum(sizes[order])
         count = int(np.clip(np.argmin(np.abs(size - share * n)) + 1, 1, k - 1))
-        taken = table[order[:count]].sum(axis=0)
-        distance = np.abs(taken - goal).sum() + abs(taken.sum() - share * n)
-        if distance < best:
-            best, chosen = distance, np.zeros(k, dtype=bool)
-            chosen[order[:count]] = True
+        most = max(count, min(k - 1, int(np.searchsorted(size, max(MOST_SEALED, share) * n, side="right"))))
+        for number in {count, *range(count + 1, min(most, count + MORE_UNITS) + 1)}:
+            taken = table[order[:number]].sum(axis=0)
+            distance = np.abs(taken - goal).sum() + abs(taken.sum() - share * n)
+            if k <= FEW_UNITS:
+                absent = (taken == 0).sum() + (taken == whole).sum()
+                distance += n * (2.0 * absent / whole.shape[0] + (number == 1 and k > 3))
+            if distance < best:
+                best, chosen = distance, np.zeros(k, dtype=bool)
+                chosen[order[:number]] = True
     return np.asarray(chosen[unit])
 
 
