@@ -101,7 +101,7 @@ def test_one_threshold_everywhere(binary: Result, several: Result) -> None:
 def test_the_winner_is_fitted_anew_on_all_rows_and_says_so(binary: Result, numeric: Result) -> None:
     for result, rows, sealed in ((binary, 400, 80), (numeric, 300, 60)):
         scored, shipped = result.models[result.winner.name], result.winner
-        assert result.record["shipped"] == {"refitted": True, "rows": rows, "text": shipped.origin}
+        assert result.record["shipped"] == {"refitted": True, "rows": rows, "text": shipped.origin, "why": ""}
         assert f"all {rows} rows" in shipped.origin
         assert f"{sealed} sealed rows" in shipped.origin
         assert scored.core is not shipped.core

@@ -99,7 +99,7 @@ def test_hopeless_settings_are_dropped_and_the_best_is_kept() -> None:
     assert (predicted == mean).all()
 
 
-def test_a_search_without_time_gives_up() -> None:
+def test_a_search_without_time_takes_the_middle_of_the_path() -> None:
     training, conditions, scoring = encoded(prices(), "price")
 
     def slow(settings: Sequence[Mapping[str, Any]], data: Encoded) -> Iterator[Predict]:
@@ -107,9 +107,12 @@ def test_a_search_without_time_gives_up() -> None:
             sum(range(1000))
         yield lambda X: np.zeros(X.shape[0])
 
-    entrant = Entrant("s", "S", "", lambda conditions, data: [Path(({},), lambda s, d: None, slow)])
-    with pytest.raises(OutOfTime):
-        search(entrant, training, conditions, scoring, 0.1)
+    settings = tuple({"alpha": a} for a in (1, 2, 3))
+    entrant = Entrant("s", "S", "", lambda conditions, data: [Path(settings, lambda s, d: None, slow)])
+    found = search(entrant, training, conditions, scoring, 0.1)
+    assert found.stopped
+    assert found.trials == []
+    assert (found.best.setting, found.best.folds) == ({"alpha": 2}, 0)
 
 
 def test_a_chain_predicts_what_its_parts_predict() -> None:

@@ -21,10 +21,11 @@ from sklearn.base import clone, is_classifier, is_regressor
 
 from certifit._types import Array
 from certifit.contest.alarms import alarms
+from certifit.contest.alarms.aftermath import aftermath
 from certifit.contest.entrants import Conditions, Encoded, Entrant, Path, entrants_for
 from certifit.contest.numbers import readable
 from certifit.contest.record.model import TableModel
-from certifit.contest.record.record import write_record
+from certifit.contest.record.record import skill, write_record
 from certifit.contest.record.result import Result
 from certifit.contest.search.blend import blend
 from certifit.contest.search.calibrated import Calibrated
@@ -44,7 +45,9 @@ from certifit.threads import n_threads
 
 __all__ = ["Contest"]
 
-RESERVE = 0.2  # share of the time kept for the diagnostics of the finalists
+ALARMS_SHARE = 0.05  # of the time may go into the search for leaks
+RESERVE = 0.2  # share of the time kept for scores, refit and diagnostics
+WRITING = (0.5, 0.02)  # seconds, and share of the time, kept for the files
 FEW_FOLDS, ONE_FOLD = 60_000, 250_000  # training rows above which three folds, or one part set aside, tell enough
 
 
@@ -227,7 +230,7 @@ class Contest:
             the result has what was done until then.
         """
         watch = watcher or Silent()
-        budget = Budget(self.options.time, spent=self._reading)
+        budget = Budget(self.options.time - self._writing, spent=self._reading)
         watch.phase("sealing the test rows")
         table, options, scoring = self.table, self.options, self.scoring
         split = sealed_split(
@@ -243,7 +246,7 @@ class Contest:
             table.task.kind, scoring.metric.name, self.classes, options.seed, n_threads(options.jobs)
         )
         training, referee = self._sides(split)
-        warnings = alarms(table, split)
+        warnings = alarms(table, split, ALARMS_SHARE * options.time)
         standings = [Standing(entrant) for entrant in (*self.entrants, *self._guests)]
         watch.planned(standings)
         part = budget.part(1.0 - RESERVE)
@@ -254,7 +257,7 @@ class Contest:
                 standings.append(blended)
                 watch.changed(blended)
         watch.phase("scoring on the sealed rows")
-        ranking = referee.rank(standings, watch)
+        ranking = referee.rank(standings, budget, watch)
         models = self._models(standings)
         best, shipped = self._shipped(standings, ranking, models, referee.n_rows, conditions, budget, watch)
         examination = examine(
@@ -266,6 +269,17 @@ class Contest:
             conditions=conditions,
             budget=budget,
             watch=watch,
+        )
+        examination.left_out = [*ranking.left_out, *examination.left_out]
+        winner = next(s for s in standings if s.name == ranking.order[0])
+        warnings += aftermath(
+            winner,
+            y=referee.unseal()[1],
+            scoring=scoring,
+            skill=skill(winner, standings, scoring),
+            warned=warnings,
+            left_out=examination.left_out,
+            why_not_refitted=shipped["why"] if options.refit else "",
         )
         record = write_record(
             table=table,
@@ -283,6 +297,12 @@ class Contest:
             seconds=budget.spent,
         )
         return Result(record, models, best)
+
+    @property
+    def _writing(self) -> float:
+        """Seconds to keep for the files: a table that took long to read takes long to write about."""
+        seconds = self.options.time
+        return WRITING[0] + WRITING[1] * seconds + min(0.3 * self._reading, 0.15 * seconds)
 
     def _sides(self, split: SealedSplit) -> tuple[Training, Referee]:
         """The rows to learn from, in folds, and the referee with the sealed ones."""
@@ -343,12 +363,17 @@ class Contest:
         if refitted is None:
             origin = f"Fitted on {rows:,} training rows, and scored as it is: {score}"
             origin += "." if why == "as asked" else f"; it was not fitted on all rows: {why}."
-            return replace(scored, origin=origin), {"refitted": False, "rows": rows, "text": origin}
+            return replace(scored, origin=origin), {"refitted": False, "rows": rows, "text": origin, "why": why}
         origin = (
             f"Fitted on all {len(table):,} rows, after the same settings fitted on {rows:,} of them had reached {score}: "
             "more rows should make it no worse, but no row is left to measure that."
         )
-        return replace(scored, core=refitted, origin=origin), {"refitted": True, "rows": len(table), "text": origin}
+        return replace(scored, core=refitted, origin=origin), {
+            "refitted": True,
+            "rows": len(table),
+            "text": origin,
+            "why": "",
+        }
 
 
 def _coded(y: Array, classes: tuple[str, ...]) -> Array:

@@ -213,7 +213,10 @@ TASKS: list[tuple[list[Any], str, tuple[str, ...] | None, str | None]] = [
     ([1, 2, 3] * 10, "multiclass", ("1", "2", "3"), None),
     (["1", "2", "3"] * 10, "multiclass", ("1", "2", "3"), None),
     ([3, 4, 5] * 10, "regression", None, None),
-    ([1, 2, 4] * 10, "regression", None, None),
+    ([1, 2, 4] * 10, "multiclass", ("1", "2", "4"), None),
+    ([0, 1, 2, 3, 5] * 20, "multiclass", ("0", "1", "2", "3", "5"), None),
+    ([0, 1, 2, 3, 50] * 20, "regression", None, None),
+    ([0] * 97 + [1, 2, 4, 5], "regression", None, None),
     ([1.5, 2.5, 3.5], "regression", None, None),
     (["1,5", "2,5", "3,5"], "regression", None, None),
     (list(range(30)), "regression", None, None),
@@ -261,3 +264,14 @@ def test_truth_is_spelled_as_in_training() -> None:
         None,
     ]
     assert converted(pl.Series("b", [True, False]), column)[0].to_list() == ["true", "false"]
+
+
+@pytest.mark.parametrize("name", ["visits", "n_children", "rating", "quality", "star", "count of items"])
+def test_names_of_counts_and_ratings_are_quantities(name: str) -> None:
+    assert infer_task(pl.Series(name, [0, 1, 2, 3] * 30)).kind == "regression"
+    assert infer_task(pl.Series("stage", [0, 1, 2, 3] * 30)).kind == "multiclass"
+
+
+def test_what_was_inferred_comes_with_the_option_that_changes_it() -> None:
+    assert "--task regression" in infer_task(pl.Series("stage", [0, 1, 2, 3, 5] * 30)).why
+    assert "--task classification" in infer_task(pl.Series("visits", [0, 1, 2, 3] * 30)).why

@@ -149,6 +149,20 @@ def test_headers(text: str) -> None:
     assert raw.frame.height >= 1
 
 
+def test_a_first_row_with_a_column_that_is_asked_for_is_a_header() -> None:
+    """A column `spam` may hold the value spam."""
+    text = "spam,kind\n" + "\n".join(["spam,a", "ham,b"] * 30)
+    assert read_table(io.BytesIO(text.encode())).frame.columns == ["column_1", "column_2"]
+    for named in (["spam"], ["kind"]):
+        assert read_table(io.BytesIO(text.encode()), named=named).frame.columns == ["spam", "kind"]
+    assert read_table(io.BytesIO(text.encode()), named=["other"]).frame.columns == ["column_1", "column_2"]
+
+
+def test_words_over_numbers_are_a_header() -> None:
+    text = "spam,length\n" + "\n".join(["spam,12", "ham,7"] * 30)
+    assert read_table(io.BytesIO(text.encode())).frame.columns == ["spam", "length"]
+
+
 def test_a_first_row_of_words_that_return_is_no_header() -> None:
     rows = "".join(f"{'spam' if i % 5 else 'ham'}\tmessage {i}\n" for i in range(50))
     raw = read(rows)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 __all__ = ["alarms"]
 
 
-def alarms(table: Table, split: SealedSplit) -> list[dict[str, Any]]:
+def alarms(table: Table, split: SealedSplit, seconds: float = 60.0) -> list[dict[str, Any]]:
     """Warnings about a table and its split.
 
     Parameters
@@ -20,6 +20,8 @@ def alarms(table: Table, split: SealedSplit) -> list[dict[str, Any]]:
         The table.
     split : SealedSplit
         Its sealed part; only the training part is looked at, except to compare the two.
+    seconds : float, default=60
+        How long leaks may be looked for; where that is not enough for all columns, it is said.
 
     Returns
     -------
@@ -42,7 +44,7 @@ def alarms(table: Table, split: SealedSplit) -> list[dict[str, Any]]:
     from certifit.contest.alarms import columns, leaks, sealing
 
     return [
-        *leaks.leaks(table, split),
+        *leaks.leaks(table, split, seconds),
         *sealing.sides(table, split),
         *sealing.copies(table, split),
         *leaks.order(table, split),

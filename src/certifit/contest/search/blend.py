@@ -92,7 +92,7 @@ def blend(standings: list[Standing], training: Training, conditions: Conditions,
     """The stacked blend of the fitted entrants that were judged on all folds."""
     members = {}
     for standing in standings:
-        if standing.fitted and standing.found is not None and not standing.entrant.baseline:
+        if standing.fitted and standing.found and standing.found.best.folds and not standing.entrant.baseline:
             rows, predicted = standing.found.left_out()
             members[standing.name] = (standing, rows, predicted)
     most = max((rows.shape[0] for _, rows, _ in members.values()), default=0)

@@ -16,6 +16,7 @@ __all__ = ["race"]
 
 SEARCH = 0.7  # of an entrant's share goes into the search at most, the rest into its final fit
 GRACE = 5.0  # seconds a final fit may take beyond its share, as long as the race lasts
+BASELINE = 5.0  # seconds the baseline may take even when the time is over
 LEAST = 0.5  # seconds an entrant needs to be worth starting
 
 
@@ -35,8 +36,9 @@ def race(
         try:
             if budget.left < LEAST and not standing.entrant.baseline:
                 raise OutOfTime
-            seconds = budget.share(standing.entrant.weight, weights)
-            with time_limit(max(budget.left, LEAST)):
+            # The baseline is there in any case: without it no score means anything.
+            seconds = max(budget.share(standing.entrant.weight, weights), LEAST * standing.entrant.baseline)
+            with time_limit(max(budget.left, BASELINE if standing.entrant.baseline else LEAST)):
                 _compete(standing, training, conditions, scoring, seconds, watch)
         except KeyboardInterrupt:
             for rest in standings[i:]:
@@ -69,9 +71,10 @@ def _compete(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what a fit has to say is in its certificate
         found = search(entrant, training, conditions, scoring, SEARCH * seconds)
-        standing.found, standing.search_seconds = found, found.seconds
-        standing.inner_score, standing.inner_error = found.best.score, found.best.standard_error
-        standing.inner_folds, standing.setting = found.best.folds, found.best.setting
+        standing.found, standing.search_seconds, standing.setting = found, found.seconds, found.best.setting
+        if found.best.folds:
+            standing.inner_score, standing.inner_error = found.best.score, found.best.standard_error
+            standing.inner_folds = found.best.folds
         standing.status = "fitting"
         watch.changed(standing)
         left = seconds - (time.monotonic() - started)

@@ -54,7 +54,7 @@ class Trial:
 
     @property
     def score(self) -> float:
-        """Mean over the folds."""
+        """Mean over the folds judged."""
         return float(np.mean([fold.score for fold in self.results]))
 
     @property
@@ -87,10 +87,11 @@ class Found:
 def search(entrant: Entrant, training: Training, conditions: Conditions, scoring: Scoring, seconds: float) -> Found:
     """Judge the settings of an entrant on the folds for about `seconds`.
 
-    The first path is given twice the time before it is stopped, since without it there is nothing to choose from.
+    The first path is given twice the time before it is stopped, since without it there is nothing to choose from; where even that
+    is too little, the setting in the middle of the path is taken untried.
     """
-    for k in range(len(training.folds)):  # encoded once for all entrants, and on nobody's clock
-        training.fold(entrant.encoding, k)
+    training.whole(entrant.encoding)  # encoded once for all entrants, and on nobody's clock
+    training.fold(entrant.encoding, 0)
     started = time.monotonic()
     whole = expanded(entrant, training.whole(entrant.encoding), conditions).train
     paths = entrant.paths(conditions, whole)
@@ -111,8 +112,9 @@ def search(entrant: Entrant, training: Training, conditions: Conditions, scoring
             stopped = True
             break
     judged = [trial for trial in trials if trial.folds]
-    if not judged:
-        raise OutOfTime
+    if not judged:  # not even one fold: the middle of the first path is the setting to take untried
+        settings = paths[0].settings
+        return Found([], Trial(settings[len(settings) // 2], paths[0]), time.monotonic() - started, True)
     most = max(trial.folds for trial in judged if not trial.dropped)
     finalists = [trial for trial in judged if trial.folds == most and not trial.dropped]
     best = min(finalists, key=lambda trial: scoring.cost(trial.score))

@@ -63,8 +63,11 @@ class Parsed:
 # Layout
 
 
-def find_layout(sample: str) -> Layout | None:
-    """The layout of a text by its first lines; None where no delimiter is found."""
+def find_layout(sample: str, named: Iterable[str] = ()) -> Layout | None:
+    """The layout of a text by its first lines; None where no delimiter is found.
+
+    A first row that holds one of the `named` columns is a header, whatever else speaks against it.
+    """
     lines = sample.splitlines(keepends=True)
     skip, told = 0, None
     if lines and lines[0].strip().lower().startswith("sep=") and len(lines[0].strip()) == 5:
@@ -83,7 +86,8 @@ def find_layout(sample: str) -> Layout | None:
     notes = [f"{skip} lines before the header were left out"] if skip and told is None else []
     names = [name.strip() for name in first]
     numbers = _is_data(names)
-    has_header = not numbers and not _returns_below(names, records[1:])
+    has_header = not numbers and (not _returns_below(names, records[1:]) or _over_numbers(names, records[1:]))
+    has_header = has_header or not set(named).isdisjoint(names)
     if not has_header:
         because = "holds numbers only" if numbers else "holds a value that returns below it"
         notes.append(f"no header: the first row {because}, so the columns were named column_1, column_2, …")
@@ -168,6 +172,23 @@ def _returns_below(names: list[str], records: list[list[str]]) -> bool:
             if same >= 0.05 * len(records):
                 return True
     return False
+
+
+def _over_numbers(names: list[str], records: list[list[str]]) -> bool:
+    """Whether the first row is made of distinct words, some of them over columns of numbers: words do not count."""
+    if len(set(names)) < len(names) or any(_is_number(name) for name in names):
+        return False
+    full = [record for record in records if len(record) == len(names)]
+    filled = ([r[j].strip() for r in full if r[j].strip().lower() not in MISSING] for j in range(len(names)))
+    return any(len(cells) >= 2 and all(map(_is_number, cells)) for cells in filled)
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell.replace(",", "."))
+    except ValueError:
+        return False
+    return True
 
 
 def _is_data(cells: list[str]) -> bool:

@@ -361,9 +361,15 @@ def _whole(series: pl.Series) -> bool:
     """Whether all numbers are whole, whatever type they come in: gaps turn whole numbers into fractions elsewhere."""
     if not series.dtype.is_float():
         return series.dtype.is_integer()
+    if series.null_count() == 0:  # the first fraction settles it
+        values = series.to_numpy()
+        first = values[:1000]
+        if not (first == np.round(first)).all():
+            return False
+        return bool((values == np.round(values)).all() and (np.abs(values) < 2.0**53).all())
     filled = series.drop_nulls()
-    first = filled.head(1000)
-    if not (first == first.round()).all():
+    start = filled.head(1000)
+    if not (start == start.round()).all():
         return False
     return bool((filled == filled.round()).all()) and bool((filled.abs() < 2.0**53).all())
 

@@ -60,7 +60,7 @@ class RawTable:
     duplicated: tuple[str, ...] = ()
 
 
-def read_table(source: Any, *, as_text: Iterable[str] = ()) -> RawTable:
+def read_table(source: Any, *, as_text: Iterable[str] = (), named: Iterable[str] = ()) -> RawTable:
     r"""Read a table from a path, from standard input ("-"), from a binary stream or from a data frame.
 
     Parameters
@@ -70,6 +70,8 @@ def read_table(source: Any, *, as_text: Iterable[str] = ()) -> RawTable:
         apart by content; or a frame of polars, pandas or Arrow.
     as_text : names of columns, default=()
         Read as strings even where they look like numbers, so that codes keep their leading zeros.
+    named : names of columns, default=()
+        Columns that the caller knows: a first row that holds one of them is a header.
 
     Returns
     -------
@@ -91,19 +93,19 @@ def read_table(source: Any, *, as_text: Iterable[str] = ()) -> RawTable:
     ((4, '1 field where 2 were expected'),)
     """
     if isinstance(source, (str, Path)) and str(source) != "-":
-        return _from_path(Path(source), as_text)
+        return _from_path(Path(source), as_text, named)
     if isinstance(source, str) or hasattr(source, "read"):
         stream = sys.stdin.buffer if isinstance(source, str) else source
         data = stream.read()
         name = "standard input" if isinstance(source, str) else str(getattr(source, "name", "stream"))
-        return _from_bytes(data.encode() if isinstance(data, str) else data, name, as_text)
+        return _from_bytes(data.encode() if isinstance(data, str) else data, name, as_text, named)
     return _from_frame(source)
 
 
 # Sources
 
 
-def _from_path(path: Path, as_text: Iterable[str]) -> RawTable:
+def _from_path(path: Path, as_text: Iterable[str], named: Iterable[str]) -> RawTable:
     path = path.expanduser()
     name = path.name or str(path)
     try:
@@ -118,11 +120,11 @@ def _from_path(path: Path, as_text: Iterable[str]) -> RawTable:
     except OSError as error:
         raise TableError(f"{path} cannot be read ({error.strerror or error}): check the path.") from None
     if start[:2] == b"\x1f\x8b" or start[:4] == b"PAR1":
-        return _from_bytes(path.read_bytes(), name, as_text)
-    return _from_text(path, start, name, as_text)
+        return _from_bytes(path.read_bytes(), name, as_text, named)
+    return _from_text(path, start, name, as_text, named)
 
 
-def _from_bytes(data: bytes, name: str, as_text: Iterable[str]) -> RawTable:
+def _from_bytes(data: bytes, name: str, as_text: Iterable[str], named: Iterable[str]) -> RawTable:
     if data[:2] == b"\x1f\x8b":
         try:
             data = gzip.decompress(data)
@@ -130,7 +132,7 @@ def _from_bytes(data: bytes, name: str, as_text: Iterable[str]) -> RawTable:
             raise TableError(f"{name} is a damaged gzip file ({error}): get it again.") from None
     if data[:4] == b"PAR1":
         return _from_parquet(data, name)
-    return _from_text(data, data[:SAMPLE_BYTES], name, as_text)
+    return _from_text(data, data[:SAMPLE_BYTES], name, as_text, named)
 
 
 def _from_parquet(data: bytes, name: str) -> RawTable:
@@ -183,20 +185,22 @@ def _pandas_with_names(frame: Any) -> Any:
 # Text
 
 
-def _from_text(content: Path | bytes, start: bytes, name: str, as_text: Iterable[str]) -> RawTable:
+def _from_text(
+    content: Path | bytes, start: bytes, name: str, as_text: Iterable[str], named: Iterable[str]
+) -> RawTable:
     from certifit.contest.table.delimited import find_layout, parse
 
     if not start.strip():
         raise TableError(f"{name} is empty: give a file with a header and rows.")
     encoding = _encoding(start, name)
     content, start = _as_utf8(content, start, encoding)
-    layout = _layout(find_layout, start, name)
+    layout = _layout(find_layout, start, name, named)
     try:
         parsed = parse(content, layout, as_text)
     except UnicodeDecodeError:  # plain at the start, accents later
         encoding = "cp1252"
         content, start = _as_utf8(content, start, encoding)
-        layout = _layout(find_layout, start, name)
+        layout = _layout(find_layout, start, name, named)
         parsed = parse(content, layout, as_text)
     if parsed.frame.height == 0:
         _no_rows(name, layout, parsed.bad_rows)
@@ -208,12 +212,12 @@ def _from_text(content: Path | bytes, start: bytes, name: str, as_text: Iterable
     )
 
 
-def _layout(find: Any, start: bytes, name: str) -> Layout:
+def _layout(find: Any, start: bytes, name: str, named: Iterable[str]) -> Layout:
     text = codecs.getincrementaldecoder("utf-8")("ignore").decode(start).removeprefix("\ufeff")
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     if len(start) >= SAMPLE_BYTES and "\n" in text:  # a line that is cut off would look ragged
         text = text[: text.rindex("\n") + 1]
-    layout = find(text)
+    layout = find(text, named)
     if layout is None:
         line = text.strip().splitlines()[0][:60] if text.strip() else ""
         raise TableError(

@@ -107,7 +107,8 @@ class TableSchema:
             If a column is missing.
         """
         words = [c.name for c in self.columns if c.kind in ("category", "boolean", "text")]
-        raw = read_table(source, as_text=[*words, *(c.name for c in self.columns if c.number_format)])
+        numbers = [c.name for c in self.columns if c.number_format]
+        raw = read_table(source, as_text=[*words, *numbers], named=[*self.kinds, self.target])
         absent = [c.name for c in self.columns if c.name not in raw.frame.columns]
         if absent:
             some = ", ".join(repr(name) for name in absent[:LISTED]) + (", …" if len(absent) > LISTED else "")
@@ -208,7 +209,8 @@ class Table:
         """
         types, drop = dict(types or {}), [drop] if isinstance(drop, str) else list(drop)
         as_text = [target, *(name for name, kind in types.items() if kind in ("category", "text", "id"))]
-        raw = read_table(source, as_text=as_text)
+        named = [target, *types, *drop, *(name for name in (group, time_column) if name is not None)]
+        raw = read_table(source, as_text=as_text, named=named)
         _check_names(raw, target, types, drop, group, time_column)
         columns = infer_columns(raw.frame, target, types, drop, group, time_column, raw.delimiter)
         # The frame is handed over in a list, so that no name keeps what has been replaced alive.
@@ -229,8 +231,8 @@ class Table:
     @cached_property
     def features(self) -> pl.DataFrame:
         """Feature columns: Float64 for numeric, String for category, boolean and text, Datetime for date."""
-        chosen = self.frame.select([column.name for column in self.schema.columns])
-        return chosen.with_columns(pl.col(pl.Categorical).cast(pl.String))
+        chosen = [self.frame.get_column(column.name) for column in self.schema.columns]
+        return pl.DataFrame([c.cast(pl.String) if c.dtype == pl.Categorical else c for c in chosen])
 
     @cached_property
     def y(self) -> Array:

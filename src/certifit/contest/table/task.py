@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 import polars as pl
@@ -12,6 +13,12 @@ from certifit.contest.table.values import date_format, number_format
 
 __all__ = ["infer_task"]
 
+MOST_CLASSES = 10
+FREQUENT = 0.01
+COUNT_NAME = re.compile(
+    r"(?i)(^|[ _.-])(n|num|number|count|counts|cnt|total|sum|qty|quantity|amount|visits|children|items|days|hours|years?|"
+    r"age|size|rating|ratings|score|scores|stars?|grade|grades|quality|rank|satisfaction)($|[ _.-])"
+)
 TASKS = ("binary", "multiclass", "classification", "regression")
 POSITIVE = {
     "yes",
@@ -82,10 +89,12 @@ def infer_task(values: pl.Series, task: str | None = None, delimiter: str | None
             )
         return Task("regression", None, None, "a number, as asked")
     if task is None and numbers is not None and distinct > 2:
-        classes = _looks_like_classes(numbers, distinct)
+        classes = _looks_like_classes(numbers, distinct, name)
         if not classes:
-            return Task("regression", None, None, f"{distinct} different numbers: a quantity")
-        why = f"the whole numbers {int(numbers.min())} to {int(numbers.max())}: classes (ask for regression if not)"  # type: ignore[arg-type]
+            hint = "; --task classification takes them for classes" if distinct <= 5 * MOST_CLASSES else ""
+            return Task("regression", None, None, f"{distinct} different numbers: a quantity{hint}")
+        ends = f"{int(numbers.min())} to {int(numbers.max())}"  # type: ignore[arg-type]
+        why = f"{distinct} whole numbers from {ends}: classes; --task regression takes them for a quantity"
     else:
         why = "two different values: a yes/no question" if distinct == 2 else f"{distinct} different labels"
     if task == "binary" and distinct != 2:
@@ -118,12 +127,23 @@ def _as_numbers(values: pl.Series, delimiter: str | None) -> pl.Series | None:
     return None if style is None else style.parse(values)
 
 
-def _looks_like_classes(numbers: pl.Series, distinct: int) -> bool:
-    """Consecutive whole numbers from 0 or 1, at most ten of them, on many rows each."""
-    if not (numbers == numbers.round()).all() or distinct > 10 or numbers.len() < 10 * distinct:
+def _looks_like_classes(numbers: pl.Series, distinct: int, name: str) -> bool:
+    """Up to ten whole numbers on many rows each, most of them frequent, unless name or values speak for a count or a rating.
+
+    Numbers that begin at 0 or 1 and leave none out are classes, as digits are; so are numbers with gaps, which nobody counts
+    or rates with. Numbers in a row from elsewhere (grades from 3 to 9) are a rating.
+    """
+    if not (numbers == numbers.round()).all() or distinct > MOST_CLASSES or numbers.len() < 10 * distinct:
+        return False
+    if COUNT_NAME.search(name):
         return False
     low, high = int(numbers.min()), int(numbers.max())  # type: ignore[arg-type]
-    return low in (0, 1) and high - low + 1 == distinct
+    in_a_row = high - low + 1 == distinct
+    if in_a_row:
+        return low in (0, 1)
+    counts = numbers.value_counts().get_column("count")
+    frequent = int((counts >= max(5, FREQUENT * numbers.len())).sum())
+    return 3 * frequent >= 2 * distinct and high - low < 3 * distinct + 5
 
 
 def _positive(counts: Mapping[str, int]) -> tuple[str, str]:

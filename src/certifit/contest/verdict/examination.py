@@ -85,13 +85,14 @@ def _look_deeper(
 ) -> None:
     """Importance and dependence of the winner, its ledger, its learning curve; then the other finalists."""
     winner = finalists[0]
-    _columns(found, evidence, winner, budget, watch)
-    watch.phase(f"the ledger of {winner.entrant.label}")
-    with _while_time(budget, found, "the ledger"):
-        found.ledger = winner_ledger(evidence, winner, order[1:])
-    watch.phase(f"the learning curve of {winner.entrant.label}")
-    with _while_time(budget, found, "the learning curve"):
-        found.pages[winner.name]["learning_curve"] = growth(evidence, winner)
+    if not winner.entrant.baseline:  # which looks at no column, and learns no more from more rows
+        _columns(found, evidence, winner, budget, watch)
+        watch.phase(f"the ledger of {winner.entrant.label}")
+        with _while_time(budget, found, "the ledger"):
+            found.ledger = winner_ledger(evidence, winner, order[1:])
+        watch.phase(f"the learning curve of {winner.entrant.label}")
+        with _while_time(budget, found, "the learning curve"):
+            found.pages[winner.name]["learning_curve"] = growth(evidence, winner)
     for standing in finalists[1:]:
         _columns(found, evidence, standing, budget, watch)
 
@@ -104,9 +105,10 @@ def _columns(found: Examination, evidence: Evidence, standing: Standing, budget:
     with _while_time(budget, found, f"what matters to {label}"):
         page["importance"] = importance(evidence, model.predict)
     page["dependence"] = []
-    for row in page.get("importance", [])[:DRAWN]:
-        with _while_time(budget, found, f"how {label} depends on {row['feature']}"):
-            page["dependence"].append(dependence(evidence, model.predict, row["feature"]))
+    names = [row["feature"] for row in page.get("importance", [])]
+    with _while_time(budget, found, f"how {label} depends on single columns"):
+        for name in [name for name in names if evidence.training.kinds[name] != "text"][:DRAWN]:
+            page["dependence"].append(dependence(evidence, model.predict, name))
 
 
 @contextmanager

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from certifit._types import Array
+from certifit.contest.search.limits import Budget
 from certifit.contest.standing import Standing, Verdict, Watcher, one_line
 from certifit.contest.verdict.scoring import Scoring
+from certifit.evaluation.metrics.registry import Metric
 from certifit.evaluation.risk.comparison import Comparison, compare_metric
 from certifit.evaluation.risk.risk import Risk, metric_interval
 
@@ -31,6 +33,8 @@ class Ranking:
     comparison: Comparison | None
     text: str
     tied: tuple[str, ...] = field(default=())
+    left_out: tuple[str, ...] = ()
+    """Scores that there was no time for, in words."""
 
 
 class Referee:
@@ -49,7 +53,7 @@ class Referee:
         """Number of sealed rows."""
         return int(self._y.shape[0])
 
-    def judge(self, name: str, model: Any, entrants: int) -> Verdict:
+    def judge(self, name: str, model: Any, entrants: int, *, all_metrics: bool = True) -> Verdict:
         """Score an entrant; a second try is refused, since the best of several tries is no honest score."""
         if name in self._predicted:
             raise ValueError(f"{name!r} was scored on the sealed rows already; an entrant is scored once.")
@@ -61,7 +65,8 @@ class Referee:
         level = 1.0 - (1.0 - LEVEL) / max(1, entrants)
         score = self._interval(self._scoring.metric, predicted, level)
         self._predicted[name] = predicted
-        return Verdict(predicted, seconds, score, self._all_metrics(predicted, score, level))
+        metrics = self._scoring.metrics() if all_metrics else [self._scoring.metric]
+        return Verdict(predicted, seconds, score, self._scored(metrics, predicted, score, level))
 
     def _interval(self, metric: Any, predicted: Array, level: float) -> Risk:
         return metric_interval(
@@ -73,9 +78,9 @@ class Referee:
             random_state=self._seed,
         )
 
-    def _all_metrics(self, predicted: Array, score: Risk, level: float) -> dict[str, dict[str, Any]]:
+    def _scored(self, metrics: list[Metric], predicted: Array, score: Risk, level: float) -> dict[str, dict[str, Any]]:
         found = {}
-        for metric in self._scoring.metrics():
+        for metric in metrics:
             try:
                 risk = score if metric is self._scoring.metric else self._interval(metric, predicted, level)
             except ValueError:  # undefined here: a Gamma deviance of zeros, the area of a class that is absent
@@ -90,12 +95,17 @@ class Referee:
             }
         return found
 
-    def rank(self, standings: list[Standing], watch: Watcher) -> Ranking:
+    def rank(self, standings: list[Standing], budget: Budget, watch: Watcher) -> Ranking:
         """Every fitted entrant on the sealed rows, once; then which of them can be told apart, every pair on the same rows."""
         fitted = [standing for standing in standings if standing.model is not None]
+        hurried = []
         for standing in fitted:
+            watch.phase(f"scoring {standing.entrant.label} on the sealed rows")
+            all_metrics = budget.left > 0.0
+            if not all_metrics:
+                hurried.append(standing.entrant.label)
             try:
-                standing.verdict = self.judge(standing.name, standing.model, len(fitted))
+                standing.verdict = self.judge(standing.name, standing.model, len(fitted), all_metrics=all_metrics)
                 standing.status = "finished"
             except Exception as error:  # predictions that fail are the entrant's failure
                 standing.status, standing.error = "failed", one_line(error)
@@ -106,7 +116,8 @@ class Referee:
             raise ValueError(
                 f"No entrant finished ({reasons or 'stopped before the first'}). Give the contest more time."
             )
-        return self._compared(scores, {s.name: s.entrant.label for s in standings})
+        found = self._compared(scores, {s.name: s.entrant.label for s in standings})
+        return replace(found, left_out=(f"further scores of {', '.join(hurried)}",)) if hurried else found
 
     def _compared(self, scores: Mapping[str, float], labels: Mapping[str, str]) -> Ranking:
         order = tuple(sorted(scores, key=lambda name: self._scoring.cost(scores[name])))
