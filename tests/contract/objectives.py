@@ -240,7 +240,7 @@ OBJECTIVES: dict[str, Callable[[Any], Claim]] = {
     "RidgeCV": lambda m: Objective(Squared(), L2(), alpha_of(m)),
     "LassoCV": lambda m: squared(m, L1(), alpha_of(m)),
     "ElasticNetCV": lambda m: squared(m, ElasticNet(m.l1_ratio_), alpha_of(m)),
-    "HuberRegressor": lambda m: by_name(m, Huber(m.delta)),
+    "HuberRegressor": lambda m: by_name(m, Huber(m.delta * m.scale_)),
     "LADRegressor": lambda m: by_name(m, Absolute()),
     "QuantileRegressor": lambda m: by_name(m, Quantile(m.quantile)),
     "PoissonRegressor": lambda m: by_name(m, Poisson()),

@@ -58,7 +58,7 @@ def test_the_median_of_one_column_is_the_weighted_median() -> None:
 def test_huber_solves_the_least_squares_of_its_own_weights() -> None:
     """ψ(r) = r·min(1, δ/|r|): the optimum is the weighted least-squares fit with the factors it ends with."""
     X, y, weight = heavy()
-    model = HuberRegressor(delta=0.7, alpha=0.0, tol=1e-13).fit(X, y, sample_weight=weight)
+    model = HuberRegressor(delta=0.7, scale=1.0, alpha=0.0, tol=1e-13).fit(X, y, sample_weight=weight)
     r = np.abs(y - model.predict(X))
     assert (r > 0.7).any()
     assert (r < 0.7).any()
@@ -69,10 +69,10 @@ def test_huber_solves_the_least_squares_of_its_own_weights() -> None:
 
 def test_huber_between_least_squares_and_least_absolute_deviations() -> None:
     X, y, weight = heavy()
-    wide = HuberRegressor(delta=1e4, alpha=0.0, tol=1e-13).fit(X, y, sample_weight=weight)
+    wide = HuberRegressor(delta=1e4, scale=1.0, alpha=0.0, tol=1e-13).fit(X, y, sample_weight=weight)
     squares = LinearRegression().fit(X, y, sample_weight=weight)
     np.testing.assert_allclose(wide.coef_, squares.coef_, atol=1e-7)
-    narrow = HuberRegressor(delta=1e-4, alpha=0.0, tol=1e-9).fit(X, y, sample_weight=weight)
+    narrow = HuberRegressor(delta=1e-4, scale=1.0, alpha=0.0, tol=1e-9).fit(X, y, sample_weight=weight)
     reached = np.average(np.abs(y - narrow.predict(X)), weights=weight)
     assert reached == pytest.approx(2 * quantile_program(X, y, weight, 0.5), rel=1e-3)
 
@@ -92,3 +92,56 @@ def test_chebyshev_is_the_linear_program_and_its_errors_alternate() -> None:
     touched = np.abs(error) > largest * (1 - 1e-5)
     assert touched.sum() >= d + 2  # one more than the unknowns
     assert len(np.unique(np.sign(error[touched]))) == 2
+
+
+# The scale of Huber
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(150, 3))
+TRUTH = np.array([2.0, -1.0, 0.5])
+Y = X @ TRUTH + 1.0 + 0.3 * RNG.standard_t(2, 150)
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e-2, 1e3, 1e8])
+@pytest.mark.parametrize("alpha", [0.0, 0.05])
+def test_huber_is_the_same_fit_in_every_unit(unit: float, alpha: float) -> None:
+    one, other = (HuberRegressor(alpha=alpha, tol=1e-10).fit(X, y) for y in (Y, unit * Y))
+    np.testing.assert_allclose(other.coef_, unit * one.coef_, rtol=1e-4)
+    assert other.scale_ == pytest.approx(unit * one.scale_, rel=1e-4)
+    np.testing.assert_array_equal(other.outliers_, one.outliers_)
+    assert one.certificate_.certified
+    assert other.certificate_.certified
+
+
+def test_the_scale_is_that_of_the_residuals() -> None:
+    model = HuberRegressor(tol=1e-10).fit(X, Y)
+    residuals = np.abs(Y - model.predict(X))
+    assert model.scale_ == pytest.approx(1.4826 * np.median(residuals), rel=1e-3)
+    np.testing.assert_array_equal(model.outliers_, residuals > model.delta * model.scale_)
+    given = HuberRegressor(scale=model.scale_, tol=1e-10).fit(X, Y)
+    np.testing.assert_allclose(given.coef_, model.coef_, rtol=1e-6)
+
+
+def test_weights_are_repetitions_for_the_scale_too() -> None:
+    weight = RNG.integers(0, 4, 150)
+    heavy = HuberRegressor(tol=1e-10).fit(X, Y, sample_weight=weight)
+    many = HuberRegressor(tol=1e-10).fit(np.repeat(X, weight, axis=0), np.repeat(Y, weight))
+    assert heavy.scale_ == pytest.approx(many.scale_, rel=1e-6)
+    np.testing.assert_allclose(heavy.coef_, many.coef_, rtol=1e-6)
+
+
+def test_a_few_wild_rows_change_little() -> None:
+    wild = Y.copy()
+    wild[:10] += 1e6
+    model = HuberRegressor().fit(X, wild)
+    assert np.abs(model.coef_ - TRUTH).max() < 0.2
+    assert model.outliers_[:10].all()
+    assert np.abs(LinearRegression().fit(X, wild).coef_ - TRUTH).max() > 10
+
+
+def test_exact_and_constant_targets() -> None:
+    exact = HuberRegressor().fit(X, X @ TRUTH)
+    np.testing.assert_allclose(exact.coef_, TRUTH, atol=1e-5)
+    flat = HuberRegressor().fit(X, np.full(150, 7.0))
+    assert flat.intercept_ == pytest.approx(7.0)
+    assert flat.scale_ > 0.0

@@ -129,8 +129,7 @@ def huber_paths(conditions: Conditions, data: Encoded) -> list[Path]:
     def build(s: Mapping[str, Any], fold: Encoded) -> Any:
         return HuberRegressor(**s)
 
-    spread = float(np.median(np.abs(data.y - np.median(data.y)))) * 1.4826 or float(np.std(data.y)) or 1.0
-    return [Path(tuple({"delta": k * spread, "alpha": a} for a in (1e-4, 1e-2)), build) for k in (1.0, 0.3)]
+    return [Path(tuple({"delta": k, "alpha": a} for a in (1e-4, 1e-2)), build) for k in (1.35, 0.5)]
 
 
 def glm_paths(conditions: Conditions, data: Encoded) -> list[Path]:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 
-from certifit._types import Array
+from certifit._types import Array, Matrix
+from certifit.base import ConvergenceWarning
 from certifit.certificate import Certificate
 from certifit.data.equal_rows import merge_rows
 from certifit.data.gate import check_xy
 from certifit.evaluation.losses import Absolute, Huber, Loss, Quantile
+from certifit.evaluation.metrics.values import weighted_median
 from certifit.evaluation.penalties import Constraint, Penalty, resolve_penalty
 from certifit.models.linear.inference import InferenceMixin
 from certifit.models.linear.model import BaseLinear
@@ -26,6 +29,7 @@ from certifit.parameters import (
     VERBOSE,
     Choice,
     Declared,
+    Either,
     Parameter,
     Real,
     check_parameters,
@@ -33,6 +37,11 @@ from certifit.parameters import (
 from certifit.progress import progress
 
 __all__ = ["ChebyshevRegressor", "HuberRegressor", "LADRegressor", "QuantileRegressor"]
+
+MAD = 1.4826  # median absolute deviation of a normal distribution to its standard deviation
+ROUNDS = 30
+SETTLED = 1e-4  # relative change of the scale
+LEAST_SCALE = 1e-3  # of the spread of the target: an exact fit of most rows has no residuals to measure
 
 
 class _PenalizedRobust(InferenceMixin, BaseLinear):
@@ -46,24 +55,40 @@ class _PenalizedRobust(InferenceMixin, BaseLinear):
 
 
 class HuberRegressor(Declared, _PenalizedRobust):
-    """Minimize mean huber(y − Xw − b) + alpha·penalty(w): squares near zero, absolute values far away.
+    """Minimize mean huber((y − Xw − b) / s) · s² + alpha·penalty(w): squares near zero, absolute values far away.
+
+    The unit s is that of the residuals: 1.4826 times their median absolute value, found by fitting with the spread of y
+    first and again with the spread of what is left until it stays. A target in other units gives the same fit in those units.
 
     Attributes
     ----------
     outliers_ : array of shape (n_samples,), bool
         Rows (of positive weight) whose residual lies in the linear part.
+    scale_ : float
+        The unit s. The certificate is that of the fit with this unit.
 
     Examples
     --------
     >>> import numpy as np
     >>> from certifit import HuberRegressor
     >>> X, y = np.arange(6.0)[:, None], np.array([0.0, 1.0, 2.0, 3.0, 4.0, 50.0])
-    >>> model = HuberRegressor(delta=0.5).fit(X, y)
+    >>> model = HuberRegressor().fit(X, y)
     >>> model.outliers_, bool(model.coef_[0] < 1.2)
     (array([False, False, False, False, False,  True]), True)
+    >>> thousand = HuberRegressor().fit(X, 1000 * y)
+    >>> bool(np.isclose(thousand.coef_[0], 1000 * model.coef_[0]))
+    True
     """
 
-    delta: float = Parameter(1.35, Real(0, open_low=True), "Residual at which the loss turns linear, in units of y.")
+    delta: float = Parameter(
+        1.35, Real(0, open_low=True), "Residual at which the loss turns linear, in units of `scale`."
+    )
+    scale: Any = Parameter(
+        "residuals",
+        Either(Choice("residuals"), Real(0, open_low=True)),
+        'Unit of `delta`: "residuals" is the robust spread of the residuals, a number is in units of y.',
+        kind="str or float",
+    )
     alpha: float = ALPHA.but(0.0)
     penalty: Any = PENALTY
     fit_intercept: bool = FIT_INTERCEPT
@@ -74,12 +99,36 @@ class HuberRegressor(Declared, _PenalizedRobust):
     verbose: int = VERBOSE
 
     def _loss_object(self) -> Loss:
-        return Huber(delta=self.delta)
+        return Huber(delta=self.delta * getattr(self, "scale_", 1.0))
+
+    def _fit_arrays(self, X: Matrix, y: Array, weight: Array) -> Any:
+        settled = self.scale != "residuals"
+        self.scale_ = start = float(self.scale) if settled else _spread(y, weight)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # of fits that only tell the scale
+            for _ in range(0 if settled else ROUNDS):
+                super()._fit_arrays(X, y, weight)
+                found = max(MAD * weighted_median(np.abs(self._residuals), weight), LEAST_SCALE * start)
+                settled = abs(found / self.scale_ - 1.0) < SETTLED
+                if settled:
+                    break
+                self.scale_ = found
+        if not settled or self.scale != "residuals" or not self.certificate_.certified:
+            super()._fit_arrays(X, y, weight)
+        del self._residuals
+        return self
 
     def _keep(self, problem: Any, solution: Any, weight: Array) -> None:
         super()._keep(problem, solution, weight)
-        f = problem.scores(solution.coef, solution.intercept)
-        self.outliers_ = np.abs(problem.y - f) > self.delta
+        self._residuals = problem.y - problem.scores(solution.coef, solution.intercept)
+        self.outliers_ = np.abs(self._residuals) > self._loss.delta
+
+
+def _spread(y: Array, weight: Array) -> float:
+    """Robust spread of the target: by the median distance from the median, else by the mean one; 1 where there is none."""
+    distance = np.abs(y - weighted_median(y, weight))
+    unit = float(distance.max()) or 1.0
+    return MAD * weighted_median(distance, weight) or unit * float(weight @ (distance / unit) / weight.sum()) or 1.0
 
 
 class LADRegressor(Declared, _PenalizedRobust):
