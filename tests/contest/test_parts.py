@@ -16,7 +16,7 @@ from certifit.contest.record.model import Chain
 from certifit.contest.search.blend import blend_weights
 from certifit.contest.search.calibrated import Calibrated
 from certifit.contest.search.limits import OutOfTime
-from certifit.contest.search.search import fit_setting, search
+from certifit.contest.search.search import expanded, fit_setting, search
 from certifit.contest.table.encoded import ENCODINGS, Training
 from certifit.contest.table.table import Table
 from certifit.contest.verdict.finalists import _candidates, rules_of
@@ -97,6 +97,22 @@ def test_hopeless_settings_are_dropped_and_the_best_is_kept() -> None:
     rows, predicted = found.left_out()
     assert sorted(rows) == list(range(training.y.shape[0]))
     assert (predicted == mean).all()
+
+
+@pytest.mark.parametrize("name", [e.name for e in entrants_for("regression") if not e.baseline])
+def test_the_unit_of_the_target_does_not_matter(name: str) -> None:
+    """A price in cents is the same question: every setting of an entrant gives the same prediction in another unit."""
+    frame = prices(150).filter(pl.col("price") > 0).with_columns(pl.col("price").round())
+    unit, predicted = 1e5, []
+    for factor in (1.0, unit):
+        training, conditions, _ = encoded(frame.with_columns(pl.col("price") * factor), "price")
+        entrant = ENTRANTS[name]
+        rows = expanded(entrant, training.fold(entrant.encoding, 0), conditions)
+        path = entrant.paths(conditions, rows.train)[0]
+        model = path.build(path.settings[len(path.settings) // 2], rows.train).fit(rows.train.X, rows.train.y)
+        predicted.append(np.asarray(model.predict(rows.validation)) / factor)
+    close = 0.1 if name == "forest" else 2e-3  # a forest draws other rows when the target is written otherwise
+    np.testing.assert_allclose(predicted[1], predicted[0], rtol=close, atol=close * np.std(predicted[0]))
 
 
 def test_a_search_without_time_takes_the_middle_of_the_path() -> None:

@@ -140,11 +140,12 @@ def glm_paths(conditions: Conditions, data: Encoded) -> list[Path]:
     if not whole and float(data.y.min()) <= 0.0:
         raise NotApplicable("the target has zeros and is not a count")
     model = PoissonRegressor if whole else GammaRegressor
+    unit = float(data.y.mean()) if whole else 1.0  # Poisson's deviance grows with the counts, Gamma's does not
 
     def build(s: Mapping[str, Any], fold: Encoded) -> Any:
         return model(alpha=s["alpha"])
 
-    return [Path(tuple({"alpha": a} for a in (1e-1, 1e-2, 1e-3, 1e-4)), build)]
+    return [Path(tuple({"alpha": a * unit} for a in (1e-1, 1e-2, 1e-3, 1e-4)), build)]
 
 
 def monomials(conditions: Conditions, data: Encoded) -> list[Any]:

@@ -25,13 +25,17 @@ def svm_paths(conditions: Conditions, data: Encoded) -> list[Path]:
 
 
 def svr_paths(conditions: Conditions, data: Encoded) -> list[Path]:
-    """Errors below epsilon are free."""
+    """Errors below epsilon are free.
+
+    In units of the spread s of the target: mean (|r| − ε·s)₊ + (alpha/s)·½‖w‖² is s times the same objective of y/s.
+    """
     scale = float(np.std(data.y)) or 1.0
 
     def build(s: Mapping[str, Any], fold: Encoded) -> Any:
         return LinearSVR(**s, n_jobs=conditions.jobs)
 
-    return [Path(({"epsilon": e * scale, "alpha": a},), build) for e, a in ((0.1, 1e-3), (0.3, 1e-3), (0.1, 1e-2))]
+    grid = ((0.1, 1e-3), (0.3, 1e-3), (0.1, 1e-2))
+    return [Path(({"epsilon": e * scale, "alpha": a / scale},), build) for e, a in grid]
 
 
 ENTRANTS = (
