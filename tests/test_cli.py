@@ -98,6 +98,31 @@ def test_predict_says_its_threshold_and_takes_another(done: tuple[Path, str], tm
     assert_refused(certifit("predict", out / "model.cfit", new, "--threshold", "1.2"), "threshold")
 
 
+def test_predict_says_which_categories_it_does_not_know(done: tuple[Path, str], tmp_path: Path) -> None:
+    new = tmp_path / "new.csv"
+    rows = loans(30, seed=4).drop("default")
+    rows.write_csv(new)
+    assert "does not know" not in certifit("predict", done[0] / "model.cfit", new).stderr
+    rows.with_columns(region=pl.Series(["west", "west", *rows["region"][2:]])).write_csv(new)
+    told = certifit("predict", done[0] / "model.cfit", new).stderr
+    assert "'region' has 1 category that the model does not know ('west'), in 2 rows" in told
+
+
+def test_a_model_file_that_is_not_there(tmp_path: Path) -> None:
+    for command in (["predict", "nope.cfit", "x.csv"], ["inspect", "nope.cfit"]):
+        run = certifit(*command)
+        assert run.returncode == 2
+        assert (
+            run.stderr == "certifit: there is no file 'nope.cfit': give a .cfit file, as `certifit compete` writes.\n"
+        )
+
+
+def test_inspect_says_which_rows_the_model_has_seen(done: tuple[Path, str]) -> None:
+    told = " ".join(certifit("inspect", done[0] / "model.cfit").stdout.split())
+    assert "Fitted on all 400 rows" in told
+    assert "80 sealed rows" in told
+
+
 def test_predict_names_the_missing_column(done: tuple[Path, str], tmp_path: Path) -> None:
     new = tmp_path / "new.csv"
     loans(5).drop("default", "income").write_csv(new)

@@ -53,7 +53,7 @@ def user_errors() -> Iterator[None]:
     except ValueError as error:  # files, tables, options, model files: all errors of what was given are ValueErrors
         fail(str(error))
     except OSError as error:
-        fail(f"{error.filename or 'a file'}: {error.strerror or error}.")
+        fail(f"{error.filename}: {error.strerror}." if error.filename and error.strerror else str(error))
     except ImportError as error:  # an extra that is not installed
         fail(str(error))
     except KeyboardInterrupt:

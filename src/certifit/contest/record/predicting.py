@@ -7,12 +7,15 @@ import io
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from certifit.contest.record import RUN_FORMAT
 from certifit.contest.record.model import Blend, Chain, TableModel
 from certifit.persistence import ModelFileError, inspect_file, load
 from certifit.printable import brief
+
+if TYPE_CHECKING:
+    import polars as pl
 
 __all__ = ["Predictions", "export_onnx", "inspect_model", "load_table_model", "predict_file", "read_run"]
 
@@ -28,12 +31,19 @@ class Predictions:
 
 def load_table_model(path: Path) -> TableModel:
     """A model that takes a table."""
-    model = load(path)
+    model = load(_there(path))
     if not isinstance(model, TableModel):
         raise ModelFileError(
             f"{path} holds a {type(model).__name__}, which takes a matrix, not a table: use certifit.load in Python."
         )
     return model
+
+
+def _there(path: Path) -> Path:
+    """The path of a model file that exists."""
+    if not path.exists():
+        raise ModelFileError(f"there is no file {str(path)!r}: give a .cfit file, as `certifit compete` writes.")
+    return path
 
 
 def predict_file(
@@ -49,7 +59,11 @@ def predict_file(
     if model.classes and probabilities:
         for k, label in enumerate(model.classes):
             columns[f"probability of {label}"] = predicted[:, k].tolist()
-    notes = [*rows.notes, *(f"line {line} left out: {why}" for line, why in rows.bad_rows[:5])]
+    notes = [
+        *rows.notes,
+        *_unseen(model.core, rows.features),
+        *(f"line {line} left out: {why}" for line, why in rows.bad_rows[:5]),
+    ]
     if model.threshold is not None:
         whose = "the model's own; --threshold sets another" if threshold is None else "as asked"
         notes.append(f"{model.classes[1]!r} is said from probability {model.threshold:.4g} on ({whose})")
@@ -66,9 +80,28 @@ def predict_file(
     return Predictions(text.getvalue(), n, tuple(notes))
 
 
+def _unseen(core: Chain | Blend, features: pl.DataFrame) -> list[str]:
+    """What is said of categories that the model does not know, each column once."""
+    chains = [core] if isinstance(core, Chain) else list(core.members.values())
+    found: dict[str, str] = {}
+    for chain in chains:
+        for name, part in zip(features.columns, getattr(chain.encoder, "columns_", ()), strict=False):
+            if part["kind"] != "category":
+                continue
+            values = features.get_column(name).drop_nulls()
+            new = values.filter(~values.is_in(part["levels"]))
+            if new.len():
+                kinds = sorted(set(new.to_list()))
+                some = ", ".join(repr(v) for v in kinds[:3]) + (", …" if len(kinds) > 3 else "")
+                many = f"{len(kinds)} categor{'y' if len(kinds) == 1 else 'ies'}"
+                rows = f"{new.len():,} row{'' if new.len() == 1 else 's'}"
+                found[name] = f"'{name}' has {many} that the model does not know ({some}), in {rows}"
+    return list(found.values())
+
+
 def inspect_model(path: Path) -> dict[str, Any]:
     """What is in a model file, as plain data."""
-    manifest = asdict(inspect_file(path))
+    manifest = asdict(inspect_file(_there(path)))
     model = load(path)
     try:
         return {"file": str(path), "class": type(model).__name__, "manifest": manifest, **_described(model)}
@@ -125,4 +158,4 @@ def export_onnx(path: Path, out: Path) -> None:
     """Write the model as ONNX."""
     from certifit.onnx import to_onnx
 
-    to_onnx(load(path), out)
+    to_onnx(load(_there(path)), out)
