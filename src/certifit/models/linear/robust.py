@@ -108,20 +108,20 @@ class HuberRegressor(Declared, _PenalizedRobust):
             warnings.simplefilter("ignore", ConvergenceWarning)  # of fits that only tell the scale
             for _ in range(0 if settled else ROUNDS):
                 super()._fit_arrays(X, y, weight)
-                found = max(MAD * weighted_median(np.abs(self._residuals), weight), LEAST_SCALE * start)
+                found = max(MAD * weighted_median(np.abs(self._left_over), weight), LEAST_SCALE * start)
                 settled = abs(found / self.scale_ - 1.0) < SETTLED
                 if settled:
                     break
                 self.scale_ = found
         if not settled or self.scale != "residuals" or not self.certificate_.certified:
             super()._fit_arrays(X, y, weight)
-        del self._residuals
+        del self._left_over
         return self
 
     def _keep(self, problem: Any, solution: Any, weight: Array) -> None:
         super()._keep(problem, solution, weight)
-        self._residuals = problem.y - problem.scores(solution.coef, solution.intercept)
-        self.outliers_ = np.abs(self._residuals) > self._loss.delta
+        self._left_over = np.asarray(problem.y - problem.scores(solution.coef, solution.intercept))
+        self.outliers_ = np.abs(self._left_over) > self.delta * self.scale_
 
 
 def _spread(y: Array, weight: Array) -> float:
