@@ -156,13 +156,20 @@ class Display:
         self.console.print(grid)
         self.console.print()
         for verdict in ("certified", "not certified", "no bound possible"):
-            names = [e["label"] for e in record["entrants"] if (e["certificate"] or {}).get("verdict") == verdict]
+            proofs = [(e["label"], e["certificate"] or {}) for e in record["entrants"]]
+            names = [
+                label + (f" ({proof['claim']})" if proof.get("claim") and verdict == "certified" else "")
+                for label, proof in proofs
+                if proof.get("verdict") == verdict
+            ]
             if names:
                 self.console.print(f"{verdict.capitalize()}: {', '.join(names)}.", markup=False)
         self.console.print()
         for warning in record["data"]["warnings"]:
             if warning not in self.contest.table.warnings:
-                self.console.print(f"note: {warning['text']}", style="yellow", markup=False)
+                loud = warning["kind"] in ("leakage", "split")
+                mark, style = ("warning", "bold red") if loud else ("note", "yellow")
+                self.console.print(f"{mark}: {warning['text']}", style=style, markup=False)
         for sentence in record["summary"]:
             self.console.print(sentence, markup=False)
         self.console.print()

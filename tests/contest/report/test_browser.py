@@ -204,6 +204,17 @@ def test_threshold_moves_by_keyboard_slider_and_drag(page: Open, runs: Runs) -> 
     check(report, table, 1, 5, table["threshold"].index(moved))
 
 
+def test_the_answer_is_a_line_on_the_other_parts(page: Open) -> None:
+    report = page("binary").open()
+    height = "return document.querySelector('.masthead').offsetHeight"
+    tall = report.js(height)
+    report.js("document.querySelector('a[href=\"#data\"]').click()")
+    assert report.js(height) < 0.35 * tall
+    assert report.find("h1").is_displayed()
+    report.js("document.querySelector('a[href=\"#leaderboard\"]').click()")
+    assert report.js(height) == tall
+
+
 def test_bad_costs_are_named_and_change_nothing(page: Open) -> None:
     report = page("binary").open("decide")
     before = report.value("cost")
@@ -220,8 +231,9 @@ def test_dark_toggle_and_preference(page: Open) -> None:
     report = page("binary").open()
     background = "return getComputedStyle(document.body).backgroundColor"
     light = report.js(background)
+    assert report.find("#theme").text == "Dark"
     report.find("#theme").click()
-    assert report.find("#theme").get_attribute("aria-pressed") == "true"
+    assert report.find("#theme").text == "Light"
     dark = report.js(background)
     assert dark != light
     report.open(dark=True)

@@ -348,3 +348,40 @@ def test_glossary_explains_what_is_used(runs: Runs) -> None:
     assert "MAE" in numbers
     assert "Log loss" not in numbers
     assert set(binary) | set(numbers) <= set(GLOSSARY)
+
+
+def test_three_points_are_no_curve() -> None:
+    part = {"feature": "gain", "kind": "numeric", "grid": [0, 10, 99], "mean": [1, 2, 3], "label": "price"}
+    figure = dependence(part)
+    assert figure is not None
+    assert figure.spec["kind"] == "bars"
+    assert "rises" not in figure.title.lower()
+
+
+def test_the_hero_shows_a_proof_of_the_whole_fit_or_none(runs: Runs) -> None:
+    run = runs("binary")
+    best = run["entrants"][0]
+    whole = {"verdict": "certified", "kind": "duality gap", "sentence": "Certified: within 1e-07.", "claim": ""}
+    for certificate, shown in (
+        (whole, True),
+        ({**whole, "claim": "best pruning of this tree"}, False),
+        ({**whole, "verdict": "no bound possible", "kind": "none"}, False),
+        (None, False),
+    ):
+        best["certificate"] = certificate
+        page = render(run)
+        hero = page[page.index('<header class="masthead"') : page.index('<nav class="tabs"')]
+        assert ("Proven" in hero) == shown
+        assert "optimum" not in hero
+        assert "iterations" not in hero
+    best["certificate"] = {**whole, "claim": "best pruning of this tree"}
+    assert "certified in part</span><small>best pruning of this tree</small>" in render(run)
+
+
+def test_what_questions_every_score_stands_first(runs: Runs) -> None:
+    run = runs("binary")
+    run["data"]["warnings"] = [{"kind": "missing", "column": "x", "text": "Many values are missing."}]
+    assert "Before you trust these scores" not in render(run)
+    run["data"]["warnings"] = [{"kind": "leakage", "column": "x", "text": "'x' alone predicts the target."}]
+    page = render(run)
+    assert page.index("Before you trust these scores") < page.index('<dl class="keys">')

@@ -69,6 +69,8 @@ def write_record(
         "left_out": examination.left_out,
         "shipped": shipped,
     }
+    if any(warning["code"] == "heavy tail" for warning in warnings):
+        record["entrants"][0]["score"]["trusted"] = False
     record["summary"] = summarize(record)
     found: dict[str, Any] = plain(record)
     return found

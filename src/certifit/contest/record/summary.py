@@ -117,6 +117,11 @@ def _reading(run: Run) -> str | None:
     return (_page(run).get("learning_curve") or {}).get("reading")
 
 
+def _shipped(run: Run) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = run.get("shipped") or {}
+    return found
+
+
 def _listed(names: list[str]) -> str:
     return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
 
@@ -262,10 +267,16 @@ SENTENCES = (
     Sentence("advice: more rows", "advice", _reading, lambda r: str(_reading(r))),
     Sentence("advice: what matters", "advice", _matters, lambda r: f"What matters most is {_listed(_matters(r))}."),
     Sentence(
+        "shipped: refitted",
         "shipped",
+        lambda r: _shipped(r).get("refitted"),
+        lambda r: f"The file holds it fitted anew on all {count(_shipped(r)['rows'])} rows.",
+    ),
+    Sentence(
+        "shipped: as scored",
         "shipped",
-        lambda r: (r.get("shipped") or {}).get("text"),
-        lambda r: f"The model in the file: {r['shipped']['text'][0].lower()}{r['shipped']['text'][1:]}",
+        lambda r: _shipped(r).get("refitted") is False,
+        lambda r: f"The file holds it as it was scored, fitted on {count(_shipped(r)['rows'])} training rows.",
     ),
     Sentence(
         "time: left out",

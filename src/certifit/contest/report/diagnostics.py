@@ -18,6 +18,7 @@ __all__ = ["comparison_figures", "finalist_figures", "short"]
 
 Part = dict[str, Any]
 SHARE = (0.0, 1.0)
+FEWEST_FOR_A_CURVE = 4
 CLASSES = 24
 """Classes drawn in a confusion matrix; the rarer ones are pooled."""
 
@@ -144,7 +145,7 @@ def calibration(parts: list[tuple[str, Part]], task: Part) -> Figure | None:
             Axis(f"stated probability of {event}", "share", domain),
             Axis("how often it came true", "share", domain),
             series,
-            [Reference("diagonal", "perfectly calibrated")],
+            [Reference("diagonal", "")],
             square=True,
         ),
     )
@@ -337,6 +338,17 @@ def dependence(part: Part) -> Figure | None:
     if not points:
         return None
     place, value, below, above = points
+    if len(place) < FEWEST_FOR_A_CURVE and not dates:
+        rows = [
+            {"label": number(x), "value": v, "low": lo, "high": hi}
+            for x, v, lo, hi in zip(place, value, below, above, strict=True)
+        ]
+        return Figure(
+            f"“{feature}”: {number(value[0])} at {number(place[0])}, {number(value[-1])} at {number(place[-1])}",
+            f"Mean {label} at {len(place)} values of {feature}: too few for a curve.",
+            note.replace("the band holds", "whiskers hold") + " Too few different values for a curve.",
+            bars(Axis(f"{label}, mean"), rows, mark="dot", heading=feature),
+        )
     start, end = (str(grid[0])[:10], str(grid[-1])[:10]) if dates else (number(place[0]), number(place[-1]))
     return Figure(
         f"{_trend(feature, value)}: {number(value[0])} at {start}, {number(value[-1])} at {end}",
@@ -399,12 +411,14 @@ def coefficients(finalist: Part) -> Figure | None:
         return None
     largest = sorted(items, key=lambda item: -abs(item["value"]))
     rows = [{"label": named(i, "feature"), "value": i["value"]} for i in largest[:20]]
-    zero = sum(1 for i in items if i["value"] == 0)
-    left = f" The largest 20 of {count(len(items))} are drawn." if len(items) > 20 else ""
+    weights = mapped(finalist, "weights")
+    every = weights["all"] if is_number(weights.get("all")) else len(items)
+    zero = weights["zero"] if is_number(weights.get("zero")) else sum(1 for i in items if i["value"] == 0)
+    left = f" The largest {len(rows)} of {count(every)} are drawn." if every > len(rows) else ""
     return Figure(
         f"“{short(named(largest[0], 'feature'))}” has the largest weight: {number(largest[0]['value'])}",
-        f"Coefficients of the linear model, {count(len(items))} in all, {count(zero)} of them zero.",
-        f"To the right pushes the prediction up, to the left down. {count(zero)} of {count(len(items))} are zero.{left}",
+        f"Weights of the linear model, {count(every)} in all, {count(zero)} of them zero.",
+        f"To the right pushes the prediction up, to the left down. {count(zero)} of {count(every)} weights are zero.{left}",
         bars(Axis("coefficient, in units of the encoded column"), rows),
         wide=len(rows) > 12,
     )

@@ -22,7 +22,7 @@ from certifit.contest.report.diagnostics import short
 from certifit.contest.report.figures import Axis, Figure, bars, numbers_only
 from certifit.contest.report.finalists import comparison, finalists, links, setting
 from certifit.contest.report.glossary import terms
-from certifit.contest.report.standings import answer, name_of, pair_table, rows, scale, score_of, winner
+from certifit.contest.report.standings import answer, name_of, pair_table, proven_whole, rows, scale, score_of, winner
 from certifit.contest.report.tables import column_rows, grouped_warnings
 from certifit.files import written_whole
 
@@ -54,6 +54,9 @@ TEST_SIZE = 0.2
 
 UNITS: dict[str, Callable[[Any], str]] = {"time": numbers.duration, "test_size": numbers.percent}
 """Options that are quantities, and how they are written."""
+
+LOUD = ("leakage", "split")
+"""Kinds of warnings that question every score: the page says them before it says anything else."""
 
 FILTERS = ("aligned", "count", "duration", "moment", "number", "percent", "with_format")
 
@@ -185,6 +188,9 @@ def _content(run: Part) -> Part:
         "metric": metric,
         "answer": answer(run),
         "winner": first,
+        "loud": [str(w["text"]) for w in parts_of(run["data"], "warnings") if w.get("kind") in LOUD and w.get("text")],
+        "costs": _costs(run, first),
+        "proven": proven_whole(first),
         "finished": sum(1 for entrant in run["entrants"] if score_of(entrant)),
         "tied": sum(1 for e in run["entrants"] if e.get("verdict") == "tied with the best" and not e.get("baseline")),
         "rows": rows(run, links(run)),
@@ -209,6 +215,15 @@ def _content(run: Part) -> Part:
             embed({"figures": {name: rounded(figure.spec) for name, figure in drawn}, "decide": decide})
         ),
     }
+
+
+def _costs(run: Part, first: Part | None) -> tuple[str, str] | None:
+    """Cost a row of the winner and of the baseline, where costs were given."""
+    floor = next((e for e in run["entrants"] if e.get("baseline")), None)
+    values = [mapped(mapped(e or {}, "metrics"), "expected_cost").get("value") for e in (first, floor)]
+    if not mapped(run["options"], "cost") or not all(map(numbers.is_number, values)):
+        return None
+    return numbers.readable(values[0], ".3g"), numbers.readable(values[1], ".3g")
 
 
 def _decide(run: Part) -> Part | None:

@@ -10,7 +10,7 @@ from typing import Any
 from certifit.contest.numbers import ABSENT, count, duration, interval, is_number, number, percent, with_format
 from certifit.contest.report.cleaning import mapped, parts
 
-__all__ = ["Pair", "Row", "Scale", "answer", "pair_table", "rows", "scale", "slug", "winner"]
+__all__ = ["Pair", "Row", "Scale", "answer", "pair_table", "proven_whole", "rows", "scale", "slug", "winner"]
 
 Part = dict[str, Any]
 
@@ -102,6 +102,13 @@ def winner(run: Part) -> Part | None:
     return next((entrant for entrant in run["entrants"] if score_of(entrant)), None)
 
 
+def proven_whole(entrant: Part | None) -> bool:
+    """Whether the fit of an entrant as a whole is proven to be the best possible; a proof of a part of it does not count."""
+    certificate = mapped(entrant or {}, "certificate")
+    whole = certificate.get("verdict") == "certified" and not certificate.get("claim")
+    return whole and not (entrant or {}).get("baseline")
+
+
 def answer(run: Part) -> str:
     """The contest's answer as the page's heading."""
     first = winner(run)
@@ -182,7 +189,9 @@ def _row(entrant: Part, k: int, axis: Scale | None, spec: Any, links: dict[str, 
     word, certificate_tone = CERTIFICATES.get(
         str(certificate.get("verdict")), (certificate.get("verdict") or ABSENT, "")
     )
-    gap = certificate.get("relative_gap")
+    gap, claim = certificate.get("relative_gap"), str(certificate.get("claim") or "")
+    if claim and word == "certified":
+        word, certificate_tone = "certified in part", ""
     each = None
     if is_number(entrant.get("predict_seconds")) and is_number(entrant.get("predict_rows")) and entrant["predict_rows"]:
         each = entrant["predict_seconds"] / entrant["predict_rows"] * 1000
@@ -211,7 +220,7 @@ def _row(entrant: Part, k: int, axis: Scale | None, spec: Any, links: dict[str, 
         skill=percent(skill),
         certificate=str(word),
         certificate_tone=certificate_tone,
-        gap=f"gap {number(gap, 2)}" if is_number(gap) and certificate.get("verdict") != "no bound possible" else "",
+        gap=claim or (f"gap {number(gap, 2)}" if is_number(gap) and word != "no bound possible" else ""),
         fit=duration(entrant.get("fit_seconds")),
         predict=duration(each),
         memory=number(memory, 2),

@@ -127,7 +127,8 @@ def _inside(standing: Standing, classes: tuple[str, ...]) -> dict[str, Any]:
         flat = np.ravel(coef)
         order = np.argsort(-np.abs(flat), kind="stable")[: SHOWN["coefficients"]]
         names = standing.model.names
-        return {"coefficients": [{"feature": names[j], "value": float(flat[j])} for j in order if flat[j] != 0]}
+        shown = [{"feature": names[j], "value": float(flat[j])} for j in order if flat[j] != 0]
+        return {"coefficients": shown, "weights": {"all": flat.shape[0], "zero": int((flat == 0).sum())}}
     if isinstance(estimator, BaseTree):
         text = rules_of(standing.model, classes)
         return {"rules": text if len(text) <= SHOWN["rules"] else text[: SHOWN["rules"]].rsplit("\n", 1)[0] + "\n…"}

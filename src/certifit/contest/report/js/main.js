@@ -3,8 +3,9 @@
 function startTheme(button) {
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const now = () => document.documentElement.dataset.theme ?? (dark.matches ? "dark" : "light");
+  // The button says what it does.
   const show = () => {
-    button.setAttribute("aria-pressed", String(now() === "dark"));
+    button.textContent = now() === "dark" ? "Light" : "Dark";
   };
   button.addEventListener("click", () => {
     document.documentElement.dataset.theme = now() === "dark" ? "light" : "dark";

@@ -56,12 +56,15 @@ function startTabs() {
   const open = (name) => {
     const page = pages ? pages.names.indexOf(name) : -1;
     const k = page >= 0 ? main.names.indexOf("finalists") : main.names.indexOf(name);
-    if (k >= 0) main.select(k);
+    if (k >= 0) {
+      main.select(k);
+      document.documentElement.dataset.part = main.names[k];
+    }
     if (page >= 0) pages.select(page);
     return k >= 0;
   };
   if (pages) pages.select(0);
-  main.select(0);
+  open(main.names[0]);
   const follow = () => {
     if (open(location.hash.slice(1))) document.getElementById(location.hash.slice(1)).scrollIntoView();
   };
