@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -11,8 +13,10 @@ import pytest
 import scipy.sparse as sp
 from tests.contract.data import FEW, assert_same, features, fit, output, reference, targets, unbothered, weights
 from tests.contract.discovery import Case, parametrize
+from tests.data.damaged import DAMAGED
 
 SPARSE = parametrize(lambda case: case.takes_sparse)
+SPARSE_ONCE = parametrize(lambda case: case.takes_sparse, one_each=True)
 
 
 def sparse_data(case: Case) -> tuple[np.ndarray, Any]:
@@ -154,3 +158,36 @@ def test_the_others_refuse_sparse_input(case: Case) -> None:
         fit(case.build(), sp.csr_array(X), y)
     with pytest.raises((TypeError, ValueError), match=r"(?i)sparse"):
         output(reference(case).model, sp.csr_array(X))
+
+
+def calls_with_rows(model: Any, X: Any, y: Any) -> dict[str, Callable[[Any], Any]]:
+    """The methods whose first argument is X, as far as this model has them to offer."""
+    calls: dict[str, Callable[[Any], Any]] = {}
+    for name in dir(model):
+        method = None if name.startswith("_") else getattr(model, name, None)
+        parameters = list(inspect.signature(method).parameters) if callable(method) else []
+        if parameters[:1] == ["X"]:
+
+            def call(X: Any, method: Any = method, more: Any = (y,) if "y" in parameters else ()) -> Any:
+                result = method(X, *more)
+                return list(result) if hasattr(result, "__next__") else result
+
+            with suppress(ValueError, AttributeError):  # not kept by this fit, not for this loss
+                call(X)
+                calls[name] = call
+    return calls
+
+
+@SPARSE_ONCE
+def test_damaged_matrices_are_refused_by_every_method(case: Case) -> None:
+    """An index outside of the matrix would let products read and write anywhere."""
+    X, y = sparse_data(case)
+    with unbothered():
+        model = fit(case.build(random_state=0), X, y)
+        calls = calls_with_rows(model, X, y)
+    assert {"fit", "predict" if case.predicts else "transform"} <= calls.keys()
+    for make in DAMAGED.values():
+        matrix = make(X)
+        for call in calls.values():
+            with pytest.raises(ValueError, match="X is a damaged sparse matrix"):
+                call(matrix)

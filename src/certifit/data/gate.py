@@ -16,6 +16,7 @@ from sklearn.utils.validation import column_or_1d, validate_data
 import certifit._native.products as _products
 import certifit._native.threads as _threads
 from certifit._types import Array, Matrix, is_sparse
+from certifit.data.sparse import canonical, check_sparse
 from certifit.parameters import check_parameters
 
 __all__ = ["check_choice", "check_real", "check_sample_weight", "check_x", "check_xy", "kept_rows"]
@@ -37,6 +38,8 @@ def check_x(
     if reset:
         check_parameters(estimator)
     X = _from_arrow(X)
+    if is_sparse(X):
+        check_sparse(X)
     try:
         checked = validate_data(
             estimator,
@@ -56,9 +59,8 @@ def check_x(
             "first (for example with sklearn.preprocessing.OneHotEncoder in a ColumnTransformer). "
             f"[{error}]"
         ) from error
-    if is_sparse(checked) and not checked.has_canonical_format:
-        checked = checked.copy()  # the user's matrix stays as it is
-        checked.sum_duplicates()
+    if is_sparse(checked):
+        checked = canonical(checked)
     _check_finite(checked, allow_nan, getattr(estimator, "feature_names_in_", None), type(estimator).__name__)
     return checked
 

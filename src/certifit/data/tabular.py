@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 from certifit._types import Array, is_sparse
 from certifit.data.missing import is_absent
+from certifit.data.sparse import check_sparse
 
 __all__ = ["TableRows"]
 
@@ -23,6 +24,7 @@ class TableRows:
     def __init__(self, X: Any) -> None:
         self._frame: Any = None
         if is_sparse(X):
+            check_sparse(X)
             self._array: Any = X.tocsr()
         elif isinstance(X, np.ndarray):
             self._array = X

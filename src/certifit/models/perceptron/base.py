@@ -25,7 +25,7 @@ from certifit.data.gate import check_xy
 from certifit.data.targets import class_weights, encode_labels
 from certifit.models.linear.classifier import LinearClassifier
 from certifit.models.margin.separability import strictly_separable
-from certifit.models.sgd.base import canonical
+from certifit.models.sgd.base import by_rows
 from certifit.optimization.stochastic.engines import native_rows
 from certifit.parameters import FIT_INTERCEPT, TOL
 from certifit.representation.design.products import matvec
@@ -93,7 +93,7 @@ class BasePerceptron(LinearClassifier):
             weight = weight * class_weights(self.class_weight, classes, codes, weight)[codes]
         self.classes_ = classes
         dtype = X.dtype
-        X = canonical(X)
+        X = by_rows(X)
         order = content_order(X, codes) if self.shuffle else None
         if order is not None:
             X, codes, weight = X[order], codes[order], weight[order]

@@ -13,6 +13,7 @@ from certifit._types import Array, Matrix, is_sparse
 from certifit.base import CertifiedEstimator
 from certifit.certificate import Certificate
 from certifit.data.equal_rows import content_order
+from certifit.data.sparse import canonical
 from certifit.evaluation.losses import Loss, Softmax, resolve_loss
 from certifit.evaluation.penalties import Penalty, resolve_penalty
 from certifit.evaluation.splits.folds import content_folds
@@ -52,7 +53,7 @@ from certifit.threads import n_threads
 
 __all__ = [
     "BaseSGD",
-    "canonical",
+    "by_rows",
     "curvature_of",
     "names_of",
     "of_extreme_size",
@@ -147,7 +148,7 @@ class BaseSGD(Declared, CertifiedEstimator):
 
     def _ordered(self, X: Matrix, y: Array, weight: Array) -> tuple[Matrix, Array, Array]:
         """Rows as the epochs read them; in the order of their content if their order is drawn anyway."""
-        X = canonical(X)
+        X = by_rows(X)
         order = content_order(X, y) if self.shuffle else None
         return (X, y, weight) if order is None else (X[order], y[order], weight[order])
 
@@ -293,15 +294,11 @@ def of_extreme_size(values: Any) -> bool:
     return not (largest == 0.0 or 1e-50 < largest < 1e50)
 
 
-def canonical(X: Matrix) -> Matrix:
+def by_rows(X: Matrix) -> Matrix:
     """Row-major, without repeated entries: what epochs and content splits read."""
     if not is_sparse(X):
         return np.require(X, requirements=["C", "A"])
-    X = X.tocsr()
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    return X
+    return canonical(X.tocsr())
 
 
 def names_of(model: Any) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from certifit.models.linear.classifier import LinearClassifier
 from certifit.models.linear.parameters import LOSS
 from certifit.models.sgd.base import (
     BaseSGD,
-    canonical,
+    by_rows,
     names_of,
     partial_certificate,
     quiet_blas,
@@ -130,7 +130,7 @@ class SGDRegressor(RegressorMixin, BaseSGD):
         X, y, weight = check_xy(self, X, y, sample_weight=sample_weight)
         same_columns(self, names)
         check_loss(loss, y)
-        problem = self._partial_problem(canonical(X), y, weight)
+        problem = self._partial_problem(by_rows(X), y, weight)
         with progress(0, type(self).__name__) as clock:
             if getattr(self, "_state", None) is None:
                 self._generator, self._state = self._rng(), None
@@ -322,7 +322,7 @@ class SGDClassifier(BaseSGD, LinearClassifier):
         codes = np.searchsorted(known, y)
         if self.class_weight is not None:
             weight = weight * class_weights(self.class_weight, known, codes, weight)[codes]
-        X, self.classes_, K = canonical(X), known, known.shape[0]
+        X, self.classes_, K = by_rows(X), known, known.shape[0]
         if K > 2 and self.multi_class == "softmax":
             problems = [self._partial_problem(X, codes, weight, K)]
         else:

@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 import certifit._native.coordinate as _native
+from certifit.data.sparse import canonical
 
 Vector: TypeAlias = NDArray[np.float64]
 Matrix: TypeAlias = "NDArray[Any] | sparse.csc_matrix | sparse.csc_array"
@@ -372,9 +373,7 @@ def _vector(values: ArrayLike) -> Vector:
 
 def _matrix(X: Matrix) -> Any:
     if sparse.issparse(X):
-        if not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
+        X = canonical(X)
         index = np.result_type(X.indices, X.indptr)
         return _native.csc(X.data, X.indices.astype(index, copy=False), X.indptr.astype(index, copy=False), X.shape[0])
     return _native.dense(np.asfortranarray(X))

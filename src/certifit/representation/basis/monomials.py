@@ -13,10 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, Matrix
 from certifit.data.gate import check_x
+from certifit.data.sparse import canonical
 from certifit.parameters import Choice, Fitted, Flag, Integer, OfColumns, Parameter, Real
 from certifit.representation.basis.columns import input_names
 from certifit.representation.basis.scaling import (
-    canonical,
     is_sparse,
     row_blocks,
 )

@@ -10,11 +10,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, Matrix
 from certifit.data.gate import check_x
+from certifit.data.sparse import canonical
 from certifit.parameters import Choice, Either, Fitted, Given, OfColumns, Parameter, Real, check_parameters
 from certifit.representation.basis.columns import weighted_quantiles
 from certifit.representation.basis.scaling import (
     blockwise,
-    canonical,
     check_scaled,
     column_label,
     column_values,

@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, Matrix
 from certifit.data.gate import check_sample_weight, check_x
+from certifit.data.sparse import canonical
 from certifit.parameters import Choice, Fitted, Flag, OfColumns, Parameter, Real, check_parameters
 
 __all__ = ["MinMaxScaler", "Normalizer", "StandardScaler"]
@@ -357,14 +358,6 @@ def check_scaled(estimator: Any, X: Matrix, accept_sparse: bool | tuple[str, ...
 def is_sparse(X: Matrix) -> bool:
     """Whether X is a SciPy sparse matrix; a plain bool (SciPy's check narrows to a type without methods)."""
     return bool(sp.issparse(X))
-
-
-def canonical(X: Matrix) -> Matrix:
-    """The sparse matrix with sorted indices and no duplicates; the user's own is never changed."""
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    return X
 
 
 def scaled_columns(X: Matrix, scale: Array, operation: Callable[[Array, Array], Array]) -> Matrix:
