@@ -9,8 +9,9 @@ import pytest
 import scipy.sparse as sp
 from tests.data.damaged import DAMAGED
 
-from certifit import bayes_error, is_separable, permutation_importance
+from certifit import LinearChainCRF, bayes_error, is_separable, permutation_importance
 from certifit.data.sparse import canonical, check_sparse
+from certifit.kernels import RBF, Linear
 
 X = np.random.default_rng(0).normal(size=(20, 6)) * (np.random.default_rng(1).random((20, 6)) < 0.5) + np.eye(20, 6)
 
@@ -77,6 +78,11 @@ def test_functions_that_take_rows(what: str) -> None:
     for call in (
         lambda: is_separable(bad, y),
         lambda: bayes_error(bad, y),
+        lambda: Linear()(bad),
+        lambda: Linear()(X, bad),
+        lambda: RBF().diagonal(bad),
+        lambda: LinearChainCRF().fit([bad], [y]),
+        lambda: LinearChainCRF().fit(bad, y, lengths=[10, 10]),
         lambda: permutation_importance(lambda X: X[:, [0]].toarray()[:, 0], bad, y, "mse"),
     ):
         with pytest.raises(ValueError, match="damaged sparse matrix"):

@@ -38,8 +38,7 @@ def check_x(
     if reset:
         check_parameters(estimator)
     X = _from_arrow(X)
-    if is_sparse(X):
-        check_sparse(X)
+    check_sparse(X)
     try:
         checked = validate_data(
             estimator,

@@ -11,15 +11,15 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from certifit._types import Array, Matrix
+from certifit._types import Array, Matrix, is_sparse
 
 __all__ = ["canonical", "check_sparse"]
 
 CURE = "Build it again from values, rows and columns: scipy.sparse.csr_array((values, (rows, columns)), shape=shape)"
 
 
-def check_sparse(X: Matrix, name: str = "X") -> None:
-    """An error that names the argument if the arrays of a sparse matrix do not describe one.
+def check_sparse(X: Any, name: str = "X") -> None:
+    """An error that names the argument if the arrays of a sparse matrix do not describe one; else nothing happens.
 
     Examples
     --------
@@ -32,6 +32,8 @@ def check_sparse(X: Matrix, name: str = "X") -> None:
         ...
     ValueError: X is a damaged sparse matrix: it has the column index 1000000, and 3 columns. Build it again ...
     """
+    if not is_sparse(X):
+        return
     if X.ndim != 2:
         raise ValueError(f"{name} must be two-dimensional, rows by columns; got a sparse array of shape {X.shape}.")
     kind = X.format

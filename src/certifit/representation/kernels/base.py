@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from certifit._types import Array, is_sparse
+from certifit.data.sparse import check_sparse
 from certifit.parameters import Declared, check_parameters
 
 __all__ = ["Kernel"]
@@ -41,6 +42,8 @@ class Kernel(Declared, BaseEstimator):
         -------
         array of shape (n, m)
         """
+        check_sparse(X)
+        check_sparse(Z, "Z")
         kernel = self.bound(X)
         left = kernel.prepare(X)
         if Z is None:
@@ -50,6 +53,7 @@ class Kernel(Declared, BaseEstimator):
 
     def diagonal(self, X: Any) -> Array:
         """k(x_i, x_i), shape (n,)."""
+        check_sparse(X)
         kernel = self.bound(X)
         return kernel.own(kernel.prepare(X))
 

@@ -21,6 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from certifit._types import Array, is_sparse
+from certifit.data.sparse import check_sparse
 from certifit.names import stored
 from certifit.representation.sequences.positions import Positions, SparseRows
 from certifit.representation.sequences.templates import TAGGING, TemplateFeatures, merged
@@ -325,6 +326,7 @@ def read_lengths(lengths: Any, total: int) -> Array:
 def sequence_parts(X: Any, lengths: Any) -> tuple[list[Any], Array]:
     """The sequences and their offsets."""
     if lengths is not None:
+        check_sparse(X)
         flat: Any = X if is_sparse(X) else np.asarray(X)
         if flat.ndim not in (1, 2) or (not is_sparse(flat) and flat.dtype.kind not in "iufb"):
             raise ValueError(
@@ -347,6 +349,7 @@ def sequence_parts(X: Any, lengths: Any) -> tuple[list[Any], Array]:
             raise TypeError(
                 f"X[{i}] is the text {sequence!r:.60}: a sequence must be a list of tokens; split it first."
             )
+        check_sparse(sequence, f"X[{i}]")
         if is_sparse(sequence):
             counts.append(int(sequence.shape[0]))
         elif hasattr(sequence, "__len__"):
