@@ -1,44 +1,30 @@
 // certifit._native.binning: columns of numbers as bytes.
 #include "binning/binning.hpp"
 
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 
 #include <optional>
-#include <string>
 #include <vector>
 
-namespace nb = nanobind;
-using namespace nb::literals;
+#include "core/boundary.hpp"
+
 using namespace certifit::binning;
+using namespace certifit::boundary;
+using namespace nb::literals;
 
 namespace {
 
 template <class T>
-using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <class T>
-using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::device::cpu>;
-
-[[noreturn]] void refuse(const std::string& message) { throw nb::value_error(message.c_str()); }
-
-template <class T>
-View<T> view(const Matrix<T>& X) {
+View<T> view(const AnyLayout<T>& X) {
     return {X.data(), static_cast<Index>(X.shape(0)), static_cast<Index>(X.shape(1)), static_cast<Index>(X.stride(0)),
             static_cast<Index>(X.stride(1))};
 }
 
-nb::object array(std::vector<double> values) {
-    auto* held = new std::vector<double>(std::move(values));
-    nb::capsule owner(held, [](void* p) noexcept { delete static_cast<std::vector<double>*>(p); });
-    return nb::cast(nb::ndarray<nb::numpy, double, nb::ndim<1>>(held->data(), {held->size()}, owner));
-}
-
 template <class T>
-nb::list quantile_edges(Matrix<T> X, std::optional<Vector<double>> weight, Vector<std::int64_t> columns, int max_bins,
+nb::list quantile_edges(AnyLayout<T> X, std::optional<Vector<double>> weight, Vector<std::int64_t> columns, int max_bins,
                         int threads) {
     if (max_bins < 2 || max_bins > 255) refuse("max_bins must lie in 2 … 255");
-    if (threads < 1) refuse("threads must be at least 1");
+    expect_threads(threads);
     if (weight && weight->size() != X.shape(0)) refuse("weight must have one entry for each row");
     if (X.shape(0) >= (std::size_t{1} << 32)) refuse("at most 2^32 − 1 rows");
     for (std::size_t k = 0; k < columns.size(); ++k)
@@ -71,9 +57,9 @@ Table checked_table(const Vector<std::int64_t>& offsets, const Vector<double>& v
 }
 
 template <class T>
-void transform_into(Matrix<T> X, Vector<std::int64_t> offsets, Vector<double> values, Vector<std::uint8_t> codes,
+void transform_into(AnyLayout<T> X, Vector<std::int64_t> offsets, Vector<double> values, Vector<std::uint8_t> codes,
                     Vector<std::uint8_t> categorical, Vector<std::uint8_t> missing, Index row_stride,
-                    Vector<std::int64_t> column, nb::ndarray<std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> out,
+                    Vector<std::int64_t> column, Output<std::uint8_t> out,
                     int threads) {
     const Table table = checked_table(offsets, values, codes, categorical, missing);
     if (static_cast<Index>(X.shape(1)) != table.columns()) refuse("X and the rules differ in their number of columns");

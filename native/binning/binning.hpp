@@ -19,6 +19,7 @@
 #include <span>
 #include <vector>
 
+#include "core/radix.hpp"
 #include "core/simd.hpp"
 #include "core/team.hpp"
 
@@ -33,64 +34,6 @@ struct View {
     Index rows, columns, row_stride, column_stride;
     const T& at(Index i, Index j) const { return data[i * row_stride + j * column_stride]; }
 };
-
-// Order-preserving integers of floating point numbers.
-inline std::uint32_t key_of(float x) {
-    const auto bits = std::bit_cast<std::uint32_t>(x + 0.0f);  // −0 becomes 0
-    return bits ^ ((bits >> 31) ? 0xFFFFFFFFu : 0x80000000u);
-}
-inline std::uint64_t key_of(double x) {
-    const auto bits = std::bit_cast<std::uint64_t>(x + 0.0);
-    return bits ^ ((bits >> 63) ? ~std::uint64_t{0} : std::uint64_t{1} << 63);
-}
-inline double value_of(std::uint32_t key) {
-    return std::bit_cast<float>(key ^ ((key >> 31) ? 0x80000000u : 0xFFFFFFFFu));
-}
-inline double value_of(std::uint64_t key) {
-    return std::bit_cast<double>(key ^ ((key >> 63) ? std::uint64_t{1} << 63 : ~std::uint64_t{0}));
-}
-
-template <class Key>
-struct Weighted {
-    Key key;
-    double weight;
-};
-template <class Key>
-Key key_in(Key k) {
-    return k;
-}
-template <class Key>
-Key key_in(const Weighted<Key>& k) {
-    return k.key;
-}
-
-// Sorts `items` by key; `spare` has the same length.
-template <class Key, class Item>
-void radix_sort(std::vector<Item>& items, std::vector<Item>& spare) {
-    constexpr int kDigit = 11, kPasses = (static_cast<int>(sizeof(Key)) * 8 + kDigit - 1) / kDigit;
-    constexpr std::size_t kSize = std::size_t{1} << kDigit;
-    const std::size_t n = items.size();
-    if (n < 256) {
-        std::stable_sort(items.begin(), items.end(), [](const Item& a, const Item& b) { return key_in<Key>(a) < key_in<Key>(b); });
-        return;
-    }
-    std::vector<std::uint32_t> counts(kPasses * kSize, 0);
-    for (const Item& item : items)
-        for (int p = 0; p < kPasses; ++p) ++counts[p * kSize + ((key_in<Key>(item) >> (p * kDigit)) & (kSize - 1))];
-    for (int p = 0; p < kPasses; ++p) {
-        std::uint32_t* count = counts.data() + p * kSize;
-        const auto first = (key_in<Key>(items[0]) >> (p * kDigit)) & (kSize - 1);
-        if (count[first] == n) continue;  // all keys agree on this digit
-        std::uint32_t sum = 0;
-        for (std::size_t k = 0; k < kSize; ++k) {
-            const std::uint32_t here = count[k];
-            count[k] = sum;
-            sum += here;
-        }
-        for (const Item& item : items) spare[count[(key_in<Key>(item) >> (p * kDigit)) & (kSize - 1)]++] = item;
-        items.swap(spare);
-    }
-}
 
 // The number to compare with: low <= edge < high.
 inline double between(double low, double high) {
@@ -139,6 +82,12 @@ std::vector<double> cuts(Atoms&& atoms, int max_bins) {
     return edges;
 }
 
+template <class Key>
+struct Weighted {
+    Key key;
+    double weight;
+};
+
 template <class T>
 struct Scratch {
     using Key = decltype(key_of(T{}));
@@ -150,26 +99,23 @@ struct Scratch {
 template <class T>
 std::vector<double> edges_of(Scratch<T>& s, bool weighted, int max_bins) {
     using Key = typename Scratch<T>::Key;
-    auto edges = [max_bins](const auto& items, auto weight) {
+    auto edges = [max_bins](auto& items, auto& spare, auto key_in, auto weight) {
+        spare.resize(items.size());
+        radix_sort(items, spare, key_in);
         return cuts(
             [&](auto&& visit) {
                 for (std::size_t i = 0; i < items.size();) {
-                    const Key key = key_in<Key>(items[i]);
+                    const Key key = key_in(items[i]);
                     double c = 0.0;
-                    for (; i < items.size() && key_in<Key>(items[i]) == key; ++i) c += weight(items[i]);
-                    visit(Atom{value_of(key), c});
+                    for (; i < items.size() && key_in(items[i]) == key; ++i) c += weight(items[i]);
+                    visit(Atom{number_of(key), c});
                 }
             },
             max_bins);
     };
-    if (weighted) {
-        s.spare_pairs.resize(s.pairs.size());
-        radix_sort<Key>(s.pairs, s.spare_pairs);
-        return edges(s.pairs, [](const auto& item) { return item.weight; });
-    }
-    s.spare.resize(s.keys.size());
-    radix_sort<Key>(s.keys, s.spare);
-    return edges(s.keys, [](const auto&) { return 1.0; });
+    if (weighted)
+        return edges(s.pairs, s.spare_pairs, [](const auto& item) { return item.key; }, [](const auto& item) { return item.weight; });
+    return edges(s.keys, s.spare, [](Key key) { return key; }, [](Key) { return 1.0; });
 }
 
 template <class T>

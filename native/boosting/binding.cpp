@@ -1,8 +1,6 @@
 // certifit._native.boosting: histogram trees on gradients, and predictions of many trees.
 #include "boosting/boosting.hpp"
 
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 
 #include <optional>
@@ -11,34 +9,20 @@
 
 #include "boosting/leaves.hpp"
 #include "boosting/predict.hpp"
+#include "core/boundary.hpp"
 
-namespace nb = nanobind;
-using namespace nb::literals;
 using namespace certifit;
 using namespace certifit::boosting;
+using namespace certifit::boundary;
+using namespace nb::literals;
 
 namespace {
-
-template <class T>
-using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <class T>
-using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::device::cpu>;
-template <class T>
-using Output = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
-[[noreturn]] void refuse(const std::string& message) { throw nb::value_error(message.c_str()); }
-
-template <class V>
-void expect(const V& v, Index wanted, const char* name) {
-    if (static_cast<Index>(v.size()) != wanted)
-        refuse(std::string(name) + " has length " + std::to_string(v.size()) + ", wanted " + std::to_string(wanted));
-}
 
 // A vector of one of the types that kernels read as doubles.
 using Numbers = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 Values numbers(const Numbers& v, Index wanted, const char* name) {
-    expect(v, wanted, name);
+    expect_length(v, wanted, name);
     if (v.dtype() == nb::dtype<double>()) return {v.data(), Values::kDouble};
     if (v.dtype() == nb::dtype<float>()) return {v.data(), Values::kFloat};
     if (v.dtype() == nb::dtype<std::uint8_t>()) return {v.data(), Values::kByte};
@@ -51,23 +35,6 @@ std::span<const T> span(const Vector<T>& v) {
     return {v.data(), v.size()};
 }
 
-template <class T>
-nb::object array(std::vector<T> values) {
-    auto* held = new std::vector<T>(std::move(values));
-    nb::capsule owner(held, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-    return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(held->data(), {held->size()}, owner));
-}
-
-template <class F>
-auto without_gil(F&& work) {
-    try {
-        nb::gil_scoped_release release;
-        return work();
-    } catch (const Interrupted&) {
-        throw nb::python_error();
-    }
-}
-
 // The table as bytes; keeps the arrays alive.
 struct Table {
     Bins bins;
@@ -77,8 +44,8 @@ struct Table {
           Vector<std::uint8_t> categorical, Index group)
         : owners(nb::make_tuple(data, column)) {
         const Index d = static_cast<Index>(column.size());
-        expect(n_bins, d, "n_bins");
-        expect(categorical, d, "categorical");
+        expect_length(n_bins, d, "n_bins");
+        expect_length(categorical, d, "categorical");
         if (rows < 1 || d < 1 || stride < 1 || group < 1 || group > kGroup) refuse("the table is empty or its layout is wrong");
         if (rows >= (Index{1} << 32)) refuse("at most 2^32 − 1 rows");
         for (Index j = 0; j < d; ++j) {
@@ -102,7 +69,7 @@ struct PyGrower {
 
     // One weight for all rows, or one for each.
     static std::span<const double> checked(const Vector<double>& w, Index n) {
-        if (w.size() != 1) expect(w, n, "weight");
+        if (w.size() != 1) expect_length(w, n, "weight");
         for (const double each : span(w))
             if (!(each > 0) || !(each < HUGE_VAL)) refuse("weight must be finite and positive");
         return span(w);
@@ -126,7 +93,7 @@ struct PyGrower {
 
     void set_constraints(Vector<std::int8_t> monotone, nb::ndarray<const std::uint8_t, nb::ndim<2>, nb::c_contig> sets) {
         const Index d = grower.bins.features;
-        if (monotone.size()) expect(monotone, d, "monotone");
+        if (monotone.size()) expect_length(monotone, d, "monotone");
         grower.monotone.assign(monotone.data(), monotone.data() + monotone.size());
         grower.interactions.clear();
         if (sets.shape(0) && static_cast<Index>(sets.shape(1)) != d) refuse("interactions must have one column for each feature");
@@ -135,11 +102,11 @@ struct PyGrower {
     }
 
     void set(Source source) {
-        without_gil([&] { return grower.gradients.set(source, grower.weights), 0; });
+        without_gil([&] { grower.gradients.set(source, grower.weights); });
     }
     void set_gradients(Vector<double> g, std::optional<Vector<double>> h) {
-        expect(g, grower.bins.rows, "g");
-        if (h) expect(*h, grower.bins.rows, "h");
+        expect_length(g, grower.bins.rows, "g");
+        if (h) expect_length(*h, grower.bins.rows, "h");
         set({Source::kArrays, {g.data()}, {h ? h->data() : nullptr}});
     }
     void set_logistic(Numbers f, Numbers y) {
@@ -153,15 +120,15 @@ struct PyGrower {
         set({Source::kSoftmax, numbers(f, n, "f"), numbers(y, n, "y"), numbers(total, n, "total"), output});
     }
     template <class T>
-    void log_sum_exp(nb::ndarray<const T, nb::ndim<2>, nb::f_contig, nb::device::cpu> scores, Output<T> out) {
+    void log_sum_exp(ColumnMajor<T> scores, Output<T> out) {
         const Index n = grower.bins.rows;
         if (static_cast<Index>(scores.shape(0)) != n) refuse("scores must have one row for each row of the table");
-        expect(out, n, "out");
-        without_gil([&] { return boosting::log_sum_exp(scores.data(), n, static_cast<Index>(scores.shape(1)), out.data(), *grower.team), 0; });
+        expect_length(out, n, "out");
+        without_gil([&] { boosting::log_sum_exp(scores.data(), n, static_cast<Index>(scores.shape(1)), out.data(), *grower.team); });
     }
 
     void grow(std::optional<Vector<std::uint32_t>> rows, Vector<std::uint8_t> active) {
-        expect(active, grower.bins.features, "active");
+        expect_length(active, grower.bins.features, "active");
         if (!grower.gradients.ready()) refuse("set the gradients first");
         if (rows)
             for (std::size_t k = 0; k < rows->size(); ++k)
@@ -170,7 +137,6 @@ struct PyGrower {
         std::vector<std::uint8_t> mask(active.data(), active.data() + active.size());
         without_gil([&] {
             grower.grow(rows ? rows->data() : nullptr, rows ? static_cast<Index>(rows->size()) : grower.bins.rows, mask);
-            return 0;
         });
     }
 
@@ -213,14 +179,14 @@ struct PyGrower {
     }
 
     void set_values(Vector<double> values) {
-        expect(values, static_cast<Index>(grower.nodes.size()), "values");
+        expect_length(values, static_cast<Index>(grower.nodes.size()), "values");
         for (std::size_t v = 0; v < values.size(); ++v) grower.nodes[v].value = values.data()[v];
     }
 
     template <class T>
     void add_to(Output<T> score, double step) const {
-        expect(score, grower.bins.rows, "score");
-        without_gil([&] { return grower.add_to(score.data(), step), 0; });
+        expect_length(score, grower.bins.rows, "score");
+        without_gil([&] { grower.add_to(score.data(), step); });
     }
 
     nb::object route(Vector<std::uint32_t> rows) const {
@@ -233,7 +199,6 @@ struct PyGrower {
             grower.team->run((n + kPiece - 1) / kPiece, true, [&](Index p, int) {
                 for (Index k = p * kPiece; k < std::min((p + 1) * kPiece, n); ++k) leaf[k] = grower.route(rows.data()[k]);
             });
-            return 0;
         });
         return array(std::move(leaf));
     }
@@ -242,7 +207,7 @@ struct PyGrower {
     nb::object hinge_values(Vector<double> a, Vector<double> b, Vector<double> down, Vector<double> up, Vector<std::int32_t> wanted,
                             double l2) const {
         const Index n = grower.bins.rows, count = static_cast<Index>(wanted.size());
-        expect(a, n, "a"), expect(b, n, "b"), expect(down, n, "down"), expect(up, n, "up");
+        expect_length(a, n, "a"), expect_length(b, n, "b"), expect_length(down, n, "down"), expect_length(up, n, "up");
         std::vector<double> values(count);
         for (Index k = 0; k < count; ++k)
             if (wanted.data()[k] < 0 || wanted.data()[k] >= static_cast<Index>(grower.nodes.size())) refuse("a node is out of bounds");
@@ -254,7 +219,6 @@ struct PyGrower {
                 const Node& node = grower.nodes[wanted.data()[k]];
                 values[k] = hinge_minimizer(hinges, {grower.rows().data() + node.begin, grower.rows().data() + node.end}, l2, points[worker]);
             });
-            return 0;
         });
         return array(std::move(values));
     }
@@ -272,8 +236,8 @@ struct PyForest {
         : features(static_cast<Index>(missing.size())),
           owners(nb::make_tuple(start, feature, left, right, category, bin, missing_left, nb::make_tuple(value, sets, missing))) {
         const Index n = static_cast<Index>(feature.size());
-        expect(left, n, "left"), expect(right, n, "right"), expect(category, n, "category"), expect(bin, n, "bin");
-        expect(missing_left, n, "missing_left"), expect(value, n, "value");
+        expect_length(left, n, "left"), expect_length(right, n, "right"), expect_length(category, n, "category"), expect_length(bin, n, "bin");
+        expect_length(missing_left, n, "missing_left"), expect_length(value, n, "value");
         if (start.size() < 1 || start.data()[0] != 0 || start.data()[start.size() - 1] != n) refuse("start must run from 0 to the number of nodes");
         if (outputs < 1) refuse("outputs must be at least 1");
         // Both ends are right; with steps that never go back, so is everything between.
@@ -299,16 +263,16 @@ struct PyForest {
         if (columns != features) refuse("X and the trees differ in their number of columns");
         if (first < 0 || first > last || last > forest.trees()) refuse("trees out of bounds");
         if (out != rows * forest.outputs) refuse("out has the wrong size");
-        if (threads < 1) refuse("threads must be at least 1");
+        expect_threads(threads);
     }
 
     template <class T>
-    void predict(Matrix<T> X, Vector<std::int64_t> offsets, Vector<double> values, Vector<std::uint8_t> codes,
+    void predict(AnyLayout<T> X, Vector<std::int64_t> offsets, Vector<double> values, Vector<std::uint8_t> codes,
                  Vector<std::uint8_t> categorical, Vector<std::uint8_t> missing, Index first, Index last, Output<double> out,
                  int threads) const {
         check(X.shape(0), X.shape(1), first, last, out.size(), threads);
-        expect(missing, features, "missing"), expect(categorical, features, "categorical"), expect(offsets, features + 1, "offsets");
-        expect(codes, values.size(), "codes");
+        expect_length(missing, features, "missing"), expect_length(categorical, features, "categorical"), expect_length(offsets, features + 1, "offsets");
+        expect_length(codes, values.size(), "codes");
         for (Index j = 0; j < features; ++j) {
             const std::int64_t size = offsets.data()[j + 1] - offsets.data()[j];
             if (offsets.data()[0] != 0 || size < 0 || size > 255) refuse("a column has at most 255 edges or categories");
@@ -321,7 +285,7 @@ struct PyForest {
         boosting::predict(view, table, forest, first, last, out.data(), threads);
     }
 
-    void predict_bins(nb::ndarray<const std::uint8_t, nb::ndim<2>, nb::f_contig, nb::device::cpu> bins, Index first, Index last,
+    void predict_bins(ColumnMajor<std::uint8_t> bins, Index first, Index last,
                       Output<double> out, int threads) const {
         check(bins.shape(0), bins.shape(1), first, last, out.size(), threads);
         nb::gil_scoped_release release;
@@ -329,11 +293,11 @@ struct PyForest {
     }
 
     // Node of every row in every tree.
-    void apply(nb::ndarray<const std::uint8_t, nb::ndim<2>, nb::f_contig, nb::device::cpu> bins, Output<std::int32_t> out, int threads) const {
+    void apply(ColumnMajor<std::uint8_t> bins, Output<std::int32_t> out, int threads) const {
         const Index n = bins.shape(0), trees = forest.trees();
         if (static_cast<Index>(bins.shape(1)) != features) refuse("bins and the trees differ in their number of columns");
-        expect(out, n * trees, "out");
-        if (threads < 1) refuse("threads must be at least 1");
+        expect_length(out, n * trees, "out");
+        expect_threads(threads);
         nb::gil_scoped_release release;
         const std::uint8_t* data = bins.data();
         Team(threads).blocks(n, 1024, n > 4096, [&](Index from, Index to, int) {

@@ -1,31 +1,17 @@
 // certifit._native.coordinate: coordinate descent for penalized weighted least squares.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
-
 #include <algorithm>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "coordinate/coordinate.hpp"
+#include "core/boundary.hpp"
 
-namespace nb = nanobind;
-using namespace nb::literals;
 using namespace certifit;
+using namespace certifit::boundary;
+using namespace nb::literals;
 
 namespace {
-
-template <class T>
-using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <class T>
-using Fortran = nb::ndarray<const T, nb::ndim<2>, nb::f_contig, nb::device::cpu>;
-
-[[noreturn]] void refuse(const std::string& message) { throw nb::value_error(message.c_str()); }
-
-void expect_length(const Vector<double>& v, Index wanted, const char* name) {
-    if (static_cast<Index>(v.size()) != wanted)
-        refuse(std::string(name) + " has length " + std::to_string(v.size()) + ", wanted " + std::to_string(wanted));
-}
 
 // X, checked once; keeps the arrays alive.
 struct Matrix {
@@ -43,23 +29,14 @@ struct Matrix {
 };
 
 template <class T>
-Matrix dense(Fortran<T> X) {
+Matrix dense(ColumnMajor<T> X) {
     return {Dense<T>{X.data(), static_cast<Index>(X.shape(0)), static_cast<Index>(X.shape(1))}, nb::cast(X)};
 }
 
 template <class T, class I>
 Matrix csc(Vector<T> data, Vector<I> indices, Vector<I> indptr, Index n) {
-    const Index d = static_cast<Index>(indptr.size()) - 1;
-    const Index stored = static_cast<Index>(data.size());
-    if (d < 0 || n < 0) refuse("indptr must not be empty and the number of rows not negative");
-    if (indices.size() != data.size()) refuse("indices and data differ in length");
-    const I* start = indptr.data();
-    if (start[0] != 0 || static_cast<Index>(start[d]) != stored) refuse("indptr must run from 0 to the number of values");
-    for (Index j = 0; j < d; ++j)
-        if (start[j + 1] < start[j]) refuse("indptr must not decrease");
-    for (Index k = 0; k < stored; ++k)
-        if (indices.data()[k] < 0 || static_cast<Index>(indices.data()[k]) >= n) refuse("a row index is out of bounds");
-    return {Csc<T, I>{data.data(), indices.data(), start, n, d}, nb::make_tuple(data, indices, indptr)};
+    const Index d = check_compressed(data, indices, indptr, n, "row");
+    return {Csc<T, I>{data.data(), indices.data(), indptr.data(), n, d}, nb::make_tuple(data, indices, indptr)};
 }
 
 // The penalty arrays, checked once.
@@ -86,12 +63,6 @@ struct PenaltyArrays {
     Index size() const { return static_cast<Index>(l1.size()); }
 };
 
-nb::object array(std::vector<double> values) {
-    auto* held = new std::vector<double>(std::move(values));
-    nb::capsule owner(held, [](void* p) noexcept { delete static_cast<std::vector<double>*>(p); });
-    return nb::cast(nb::ndarray<nb::numpy, double, nb::ndim<1>>(held->data(), {held->size()}, owner));
-}
-
 std::vector<double> copy(const Vector<double>& v) { return {v.data(), v.data() + v.size()}; }
 
 void expect_weights(const Vector<double>& p, Index n, const char* name) {
@@ -100,16 +71,6 @@ void expect_weights(const Vector<double>& p, Index n, const char* name) {
         if (!(p.data()[i] >= 0) || !(p.data()[i] < kInfinity)) refuse(std::string(name) + " must be finite and not negative");
 }
 
-// Runs without the GIL; a pending KeyboardInterrupt leaves as itself.
-template <class F>
-auto without_gil(F&& work) {
-    try {
-        nb::gil_scoped_release release;
-        return work();
-    } catch (const Interrupted&) {
-        throw nb::python_error();
-    }
-}
 
 struct Options {
     bool intercept;

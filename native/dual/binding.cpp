@@ -1,75 +1,25 @@
 // certifit._native.dual: dual coordinate descent for support vector machines, and Pegasos.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
-
 #include <cmath>
-#include <string>
-#include <variant>
 #include <vector>
 
+#include "core/row_matrix.hpp"
 #include "dual/hinge.hpp"
 #include "dual/multiclass.hpp"
 #include "dual/pegasos.hpp"
 
-namespace nb = nanobind;
-using namespace nb::literals;
 using namespace certifit;
+using namespace certifit::boundary;
 using namespace certifit::dual;
+using namespace nb::literals;
 
 namespace {
 
-template <class T>
-using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <class T>
-using Table = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using Buffer = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
-[[noreturn]] void refuse(const std::string& message) { throw nb::value_error(message.c_str()); }
-
-template <class Array>
-void expect_length(const Array& v, Index wanted, const char* name) {
-    if (static_cast<Index>(v.size()) != wanted)
-        refuse(std::string(name) + " has length " + std::to_string(v.size()) + ", wanted " + std::to_string(wanted));
-}
+using Buffer = Output<double>;
 
 void expect_weights(const Vector<double>& p, Index n) {
     expect_length(p, n, "p");
     for (Index i = 0; i < n; ++i)
         if (!(p.data()[i] >= 0) || !(p.data()[i] < kInfinity)) refuse("p must be finite and not negative");
-}
-
-// The rows of X, checked once; keeps the arrays alive.
-struct RowMatrix {
-    std::variant<DenseRows<double>, DenseRows<float>, CsrRows<double, std::int32_t>, CsrRows<double, std::int64_t>,
-                 CsrRows<float, std::int32_t>, CsrRows<float, std::int64_t>>
-        view;
-    nb::object owners;
-
-    Index rows() const {
-        return std::visit([](const auto& X) { return X.n; }, view);
-    }
-    Index columns() const {
-        return std::visit([](const auto& X) { return X.d; }, view);
-    }
-};
-
-template <class T>
-RowMatrix dense(Table<T> X) {
-    return {DenseRows<T>{X.data(), static_cast<Index>(X.shape(0)), static_cast<Index>(X.shape(1))}, nb::cast(X)};
-}
-
-template <class T, class I>
-RowMatrix csr(Vector<T> data, Vector<I> indices, Vector<I> indptr, Index d) {
-    const Index n = static_cast<Index>(indptr.size()) - 1, stored = static_cast<Index>(data.size());
-    if (n < 0 || d < 0) refuse("indptr must not be empty and the number of columns not negative");
-    if (indices.size() != data.size()) refuse("indices and data differ in length");
-    const I* start = indptr.data();
-    if (start[0] != 0 || static_cast<Index>(start[n]) != stored) refuse("indptr must run from 0 to the number of values");
-    for (Index i = 0; i < n; ++i)
-        if (start[i + 1] < start[i]) refuse("indptr must not decrease");
-    for (Index k = 0; k < stored; ++k)
-        if (indices.data()[k] < 0 || static_cast<Index>(indices.data()[k]) >= d) refuse("a column index is out of bounds");
-    return {CsrRows<T, I>{data.data(), indices.data(), start, n, d}, nb::make_tuple(data, indices, indptr)};
 }
 
 Options make_options(double alpha, double constant, double tolerance, Index max_iter, std::uint64_t seed) {
@@ -103,23 +53,6 @@ struct LossArrays {
     }
 };
 
-nb::object array(std::vector<double> values) {
-    auto* held = new std::vector<double>(std::move(values));
-    nb::capsule owner(held, [](void* p) noexcept { delete static_cast<std::vector<double>*>(p); });
-    return nb::cast(nb::ndarray<nb::numpy, double, nb::ndim<1>>(held->data(), {held->size()}, owner));
-}
-
-// Runs without the GIL; a pending KeyboardInterrupt leaves as itself.
-template <class F>
-auto without_gil(F&& work) {
-    try {
-        nb::gil_scoped_release release;
-        return work();
-    } catch (const Interrupted&) {
-        throw nb::python_error();
-    }
-}
-
 nb::tuple hinge(const RowMatrix& X, const LossArrays& loss, Vector<double> theta, double centre, const Options& options) {
     const Index n = X.rows();
     expect_length(loss.p, n, "the loss");
@@ -144,7 +77,7 @@ nb::tuple hinge(const RowMatrix& X, const LossArrays& loss, Vector<double> theta
         X.view);
 }
 
-nb::tuple multiclass(const RowMatrix& X, Vector<std::int64_t> label, Vector<double> p, Table<double> delta,
+nb::tuple multiclass(const RowMatrix& X, Vector<std::int64_t> label, Vector<double> p, RowMajor<double> delta,
                      const Options& options) {
     const Index n = X.rows(), K = static_cast<Index>(delta.shape(0));
     expect_length(label, n, "label");
@@ -209,13 +142,7 @@ nb::tuple pegasos_steps(const RowMatrix& X, Vector<double> sign, Vector<std::int
 }  // namespace
 
 NB_MODULE(dual, m) {
-    nb::class_<RowMatrix>(m, "RowMatrix");
-    m.def("dense", &dense<double>, "X"_a.noconvert());
-    m.def("dense", &dense<float>, "X"_a.noconvert());
-    m.def("csr", &csr<double, std::int32_t>, "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(), "d"_a);
-    m.def("csr", &csr<double, std::int64_t>, "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(), "d"_a);
-    m.def("csr", &csr<float, std::int32_t>, "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(), "d"_a);
-    m.def("csr", &csr<float, std::int64_t>, "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(), "d"_a);
+    define_rows(m, "RowMatrix");
     nb::class_<LossArrays>(m, "Loss")
         .def(nb::init<Vector<double>, Vector<double>, Vector<double>, Vector<double>, Vector<double>, double>(),
              "lower"_a.noconvert(), "upper"_a.noconvert(), "slope_low"_a.noconvert(), "slope_high"_a.noconvert(),

@@ -26,7 +26,7 @@
 #include <utility>
 #include <vector>
 
-#include "dual/rows.hpp"
+#include "core/rows.hpp"
 #include "core/interrupt.hpp"
 
 namespace certifit::dual {

@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-#include "dual/rows.hpp"
+#include "core/rows.hpp"
 #include "core/interrupt.hpp"
 
 namespace certifit::dual {

@@ -1,43 +1,20 @@
 // certifit._native.products: passes over a dense matrix of many rows.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
-
-#include <string>
-#include <vector>
-
+#include "core/boundary.hpp"
 #include "products/products.hpp"
 
-namespace nb = nanobind;
-using namespace nb::literals;
+using namespace certifit::boundary;
 using namespace certifit::products;
+using namespace nb::literals;
 
 namespace {
 
-using Vector = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Rows = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 template <class T>
-using ByRow = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-template <class T>
-using ByColumn = nb::ndarray<const T, nb::ndim<2>, nb::f_contig, nb::device::cpu>;
-
-[[noreturn]] void refuse(const std::string& message) { throw nb::value_error(message.c_str()); }
-
-void expect_length(const Vector& v, Index wanted, const char* name) {
-    if (static_cast<Index>(v.size()) != wanted)
-        refuse(std::string(name) + " has length " + std::to_string(v.size()) + ", wanted " + std::to_string(wanted));
-}
-
-void expect_threads(int threads) {
-    if (threads < 1) refuse("threads must be at least 1");
-}
-
-template <class T>
-Table<T> table(const ByRow<T>& X) {
+Table<T> table(const RowMajor<T>& X) {
     return {X.data(), static_cast<Index>(X.shape(0)), static_cast<Index>(X.shape(1)), true};
 }
 
 template <class T>
-Table<T> table(const ByColumn<T>& X) {
+Table<T> table(const ColumnMajor<T>& X) {
     return {X.data(), static_cast<Index>(X.shape(0)), static_cast<Index>(X.shape(1)), false};
 }
 
@@ -58,7 +35,7 @@ struct Owned {
 };
 
 template <class Array>
-nb::object run_scores(const Array& X, const Vector& w, double b, int threads) {
+nb::object run_scores(const Array& X, const Vector<double>& w, double b, int threads) {
     const auto view = table(X);
     expect_length(w, view.d, "w");
     expect_threads(threads);
@@ -71,7 +48,7 @@ nb::object run_scores(const Array& X, const Vector& w, double b, int threads) {
 }
 
 template <class Array>
-nb::object run_pullback(const Array& X, const Rows& Q, int threads) {
+nb::object run_pullback(const Array& X, const RowMajor<double>& Q, int threads) {
     const auto view = table(X);
     if (static_cast<Index>(Q.shape(1)) != view.n) refuse("Q must have one column for each row of X");
     expect_threads(threads);
@@ -85,7 +62,7 @@ nb::object run_pullback(const Array& X, const Rows& Q, int threads) {
 }
 
 template <class Array>
-nb::object run_residual(const Array& X, const Vector& y, const Vector& p, const Vector& w, double b, int threads) {
+nb::object run_residual(const Array& X, const Vector<double>& y, const Vector<double>& p, const Vector<double>& w, double b, int threads) {
     const auto view = table(X);
     expect_length(y, view.n, "y");
     expect_length(p, view.n, "p");
@@ -100,7 +77,7 @@ nb::object run_residual(const Array& X, const Vector& y, const Vector& p, const 
 }
 
 template <class Array>
-nb::object run_gram(const Array& X, const Vector& h, bool ones, int threads) {
+nb::object run_gram(const Array& X, const Vector<double>& h, bool ones, int threads) {
     const auto view = table(X);
     expect_length(h, view.n, "h");
     expect_threads(threads);
@@ -126,7 +103,7 @@ nb::object run_codes(const Array& X) {
 }
 
 template <class T>
-double run_energy(const nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>& x, int threads) {
+double run_energy(const Vector<T>& x, int threads) {
     expect_threads(threads);
     nb::gil_scoped_release release;
     return energy(x.data(), static_cast<Index>(x.size()), threads);
@@ -145,10 +122,10 @@ void define(nb::module_& m) {
 }  // namespace
 
 NB_MODULE(products, m) {
-    define<ByRow<double>>(m);
-    define<ByColumn<double>>(m);
-    define<ByRow<float>>(m);
-    define<ByColumn<float>>(m);
+    define<RowMajor<double>>(m);
+    define<ColumnMajor<double>>(m);
+    define<RowMajor<float>>(m);
+    define<ColumnMajor<float>>(m);
     m.def("energy", &run_energy<double>, "x"_a.noconvert(), "threads"_a);
     m.def("energy", &run_energy<float>, "x"_a.noconvert(), "threads"_a);
 }

@@ -1,6 +1,4 @@
 // certifit._native.stochastic: stochastic gradient descent and perceptrons.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
@@ -8,78 +6,26 @@
 #include <variant>
 #include <vector>
 
-#include "stochastic/stochastic.hpp"
+#include "core/row_matrix.hpp"
+#include "stochastic/dense.hpp"
+#include "stochastic/evaluation.hpp"
+#include "stochastic/order.hpp"
+#include "stochastic/perceptron.hpp"
+#include "stochastic/sparse.hpp"
 
-namespace nb = nanobind;
-using namespace nb::literals;
 using namespace certifit;
+using namespace certifit::boundary;
 using namespace certifit::sgd;
+using namespace nb::literals;
+using Index = std::ptrdiff_t;
 
 namespace {
 
-template <class T>
-using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <class T>
-using Output = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <class T>
-using RowMajor = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using Square = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-
-[[noreturn]] void refuse(const std::string& message) { throw nb::value_error(message.c_str()); }
-
-void expect_length(std::size_t found, Index wanted, const char* name) {
-    if (static_cast<Index>(found) != wanted)
-        refuse(std::string(name) + " has length " + std::to_string(found) + ", wanted " + std::to_string(wanted));
-}
-
-// X, checked once; keeps the arrays alive.
-struct Rows {
-    std::variant<Dense<double>, Dense<float>, Csr<double, std::int32_t>, Csr<double, std::int64_t>, Csr<float, std::int32_t>,
-                 Csr<float, std::int64_t>>
-        view;
-    nb::object owners;
-
-    Index rows() const {
-        return std::visit([](const auto& X) { return X.n; }, view);
-    }
-    Index columns() const {
-        return std::visit([](const auto& X) { return X.d; }, view);
-    }
-};
-
-template <class T>
-Rows dense(RowMajor<T> X) {
-    return {Dense<T>{X.data(), static_cast<Index>(X.shape(0)), static_cast<Index>(X.shape(1))}, nb::cast(X)};
-}
-
-template <class T, class I>
-Rows csr(Vector<T> data, Vector<I> indices, Vector<I> indptr, Index d) {
-    const Index n = static_cast<Index>(indptr.size()) - 1, stored = static_cast<Index>(data.size());
-    if (n < 0 || d < 0) refuse("indptr must not be empty and the number of columns not negative");
-    if (indices.size() != data.size()) refuse("indices and data differ in length");
-    const I* start = indptr.data();
-    if (start[0] != 0 || static_cast<Index>(start[n]) != stored) refuse("indptr must run from 0 to the number of values");
-    for (Index i = 0; i < n; ++i)
-        if (start[i + 1] < start[i]) refuse("indptr must not decrease");
-    for (Index k = 0; k < stored; ++k)
-        if (indices.data()[k] < 0 || static_cast<Index>(indices.data()[k]) >= d) refuse("a column index is out of bounds");
-    return {Csr<T, I>{data.data(), indices.data(), start, n, d}, nb::make_tuple(data, indices, indptr)};
-}
+using Square = OutputRows<double>;
 
 void expect_order(const Vector<std::uint32_t>& order, Index n) {
     for (std::size_t k = 0; k < order.size(); ++k)
         if (static_cast<Index>(order.data()[k]) >= n) refuse("the order names a row that does not exist");
-}
-
-// Runs without the GIL; a pending KeyboardInterrupt leaves as itself.
-template <class F>
-auto without_gil(F&& work) {
-    try {
-        nb::gil_scoped_release release;
-        return work();
-    } catch (const Interrupted&) {
-        throw nb::python_error();
-    }
 }
 
 Loss make_loss(const std::string& name, double a, double c) {
@@ -105,7 +51,7 @@ Plan make_plan(const Loss& loss, nb::tuple schedule, double l1, double l2, bool 
 
 // The iterate lives in arrays that Python owns: w, w_sum of length d, scalars = (b, b_sum, averaged, t), and, if they are
 // not empty, dual and visits of length n. Returns (loss of the watched rows, their number, diverged).
-nb::tuple epoch(const Rows& X, Vector<double> y, Vector<std::uint32_t> order, Plan plan, Index average_from, Index watch,
+nb::tuple epoch(const RowMatrix& X, Vector<double> y, Vector<std::uint32_t> order, Plan plan, Index average_from, Index watch,
                 Output<double> w, Output<double> w_sum, Output<double> scalars, Output<double> dual, Output<double> visits) {
     const Index n = X.rows(), d = X.columns(), count = static_cast<Index>(order.size());
     expect_length(y.size(), n, "y");
@@ -124,7 +70,7 @@ nb::tuple epoch(const Rows& X, Vector<double> y, Vector<std::uint32_t> order, Pl
     std::visit(
         [&](const auto& view) {
             using View = std::decay_t<decltype(view)>;
-            constexpr bool is_dense = std::is_same_v<View, Dense<double>> || std::is_same_v<View, Dense<float>>;
+            constexpr bool is_dense = std::is_same_v<View, DenseRows<double>> || std::is_same_v<View, DenseRows<float>>;
             if constexpr (is_dense) {
                 if (d < 8) refuse("a dense matrix needs at least 8 columns: add columns of zeros");
                 without_gil([&] { dense_epoch(view, y.data(), order.data(), count, plan, state); });
@@ -137,24 +83,18 @@ nb::tuple epoch(const Rows& X, Vector<double> y, Vector<std::uint32_t> order, Pl
     return nb::make_tuple(state.loss_sum, state.watched, state.diverged);
 }
 
-nb::object array(std::vector<double> values) {
-    auto* held = new std::vector<double>(std::move(values));
-    nb::capsule owner(held, [](void* p) noexcept { delete static_cast<std::vector<double>*>(p); });
-    return nb::cast(nb::ndarray<nb::numpy, double, nb::ndim<1>>(held->data(), {held->size()}, owner));
-}
-
-nb::tuple evaluate_rows(const Rows& X, Vector<double> y, Vector<double> p, const Loss& loss, Vector<double> w, double b,
+nb::tuple evaluate_rows(const RowMatrix& X, Vector<double> y, Vector<double> p, const Loss& loss, Vector<double> w, double b,
                         int threads) {
     const Index n = X.rows();
     expect_length(y.size(), n, "y");
     expect_length(p.size(), n, "p");
     expect_length(w.size(), X.columns(), "w");
-    if (threads < 1) refuse("threads must be at least 1");
+    expect_threads(threads);
     if (!loss.smooth()) refuse("the evaluation needs a smooth loss");
     return std::visit(
         [&](const auto& view) -> nb::tuple {
             using View = std::decay_t<decltype(view)>;
-            if constexpr (std::is_same_v<View, Dense<double>> || std::is_same_v<View, Dense<float>>) {
+            if constexpr (std::is_same_v<View, DenseRows<double>> || std::is_same_v<View, DenseRows<float>>) {
                 std::vector<double> f(static_cast<std::size_t>(n));
                 Evaluation found = without_gil(
                     [&] { return evaluate(view, y.data(), p.data(), loss, w.data(), b, f.data(), threads); });
@@ -171,14 +111,14 @@ double conjugate(Vector<double> y, Vector<double> p, Vector<double> f, const Los
     const Index n = static_cast<Index>(y.size());
     expect_length(p.size(), n, "p");
     expect_length(f.size(), n, "f");
-    if (threads < 1) refuse("threads must be at least 1");
+    expect_threads(threads);
     return without_gil([&] { return conjugate_sum(y.data(), p.data(), f.data(), n, loss, shift, scale, threads); });
 }
 
 void expect_scalars(const Output<double>& scalars) { expect_length(scalars.size(), 3, "scalars"); }
 
 // scalars = (b, b_late, steps); late may be empty. Returns the number of mistakes.
-Index perceptron(const Rows& X, Vector<double> sign, Vector<std::uint32_t> order, double unit, Output<double> w,
+Index perceptron(const RowMatrix& X, Vector<double> sign, Vector<std::uint32_t> order, double unit, Output<double> w,
                  Output<double> late, Output<double> scalars) {
     expect_length(sign.size(), X.rows(), "sign");
     expect_order(order, X.rows());
@@ -198,7 +138,7 @@ Index perceptron(const Rows& X, Vector<double> sign, Vector<std::uint32_t> order
 }
 
 // scalars = (b, run, pocket's b, pocket's error, pocket's run, replacements).
-void pocket(const Rows& X, Vector<double> sign, Vector<double> p, Vector<std::uint32_t> order, double unit, Output<double> w,
+void pocket(const RowMatrix& X, Vector<double> sign, Vector<double> p, Vector<std::uint32_t> order, double unit, Output<double> w,
             Output<double> best, Output<double> scalars) {
     expect_length(sign.size(), X.rows(), "sign");
     expect_length(p.size(), X.rows(), "p");
@@ -222,7 +162,7 @@ void pocket(const Rows& X, Vector<double> sign, Vector<double> p, Vector<std::ui
 }
 
 // W, late: K × d; B, b_late: K; steps: length 1. late and b_late may be empty.
-Index multiclass(const Rows& X, Vector<std::int64_t> label, Vector<std::uint32_t> order, double unit, Square W, Output<double> B,
+Index multiclass(const RowMatrix& X, Vector<std::int64_t> label, Vector<std::uint32_t> order, double unit, Square W, Output<double> B,
                  Square late, Output<double> b_late, Output<double> steps) {
     const Index K = static_cast<Index>(W.shape(0));
     expect_length(label.size(), X.rows(), "label");
@@ -261,18 +201,11 @@ void shuffle_rows(Output<std::uint32_t> order, Output<std::uint64_t> state, Inde
     for (int k = 0; k < 4; ++k) state.data()[k] = random.s[k];
 }
 
-template <class T>
-void define_rows(nb::module_& m) {
-    m.def("dense", &dense<T>, "X"_a.noconvert());
-    m.def("csr", &csr<T, std::int32_t>, "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(), "d"_a);
-    m.def("csr", &csr<T, std::int64_t>, "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(), "d"_a);
-}
-
 }  // namespace
 
 NB_MODULE(stochastic, m) {
     m.doc() = "Stochastic gradient descent over rows, and the perceptron family.";
-    nb::class_<Rows>(m, "Rows").def_prop_ro("shape", [](const Rows& X) { return nb::make_tuple(X.rows(), X.columns()); });
+    define_rows(m, "Rows");
     nb::class_<Loss>(m, "Loss")
         .def_prop_ro("smooth", &Loss::smooth)
         .def("value", &Loss::value, "y"_a, "f"_a)
@@ -280,8 +213,6 @@ NB_MODULE(stochastic, m) {
         .def("curvature", &Loss::curvature, "y"_a, "f"_a)
         .def("conjugate", &Loss::conjugate, "y"_a, "u"_a);
     nb::class_<Plan>(m, "Plan");
-    define_rows<double>(m);
-    define_rows<float>(m);
     m.def("loss", &make_loss, "name"_a, "a"_a = 0.0, "c"_a = 0.0);
     m.def("plan", &make_plan, "loss"_a, "schedule"_a, "l1"_a, "l2"_a, "intercept"_a, "average"_a, "batch"_a);
     m.def("shuffle", &shuffle_rows, "order"_a.noconvert(), "state"_a.noconvert(), "block"_a = 1, "group"_a = 128);

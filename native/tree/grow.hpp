@@ -387,7 +387,7 @@ class Grower : private FeatureSearch<Code, Statistics> {
             }
         } else {
             node.threshold =
-                split.first_right < column.codes() ? middle(column.high[split.last_left], column.low[split.first_right]) : kInf;
+                split.first_right < column.codes() ? binning::between(column.high[split.last_left], column.low[split.first_right]) : kInf;
             const std::uint32_t last = split.last_left;
             // Without missing values in the node no code equals `absent`.
             const std::uint32_t absent = split.any_missing && split.missing_left ? column.missing_code() : ~std::uint32_t{0};

@@ -1,0 +1,8 @@
+// Growth on codes of 16 bits.
+#include "tree/worker.hpp"
+
+namespace certifit::tree {
+
+template Grown Worker::operator()(const CodedTable<std::uint16_t>&, Draw&) const;
+
+}  // namespace certifit::tree
