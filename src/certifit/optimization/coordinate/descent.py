@@ -373,9 +373,10 @@ def _vector(values: ArrayLike) -> Vector:
 
 def _matrix(X: Matrix) -> Any:
     if sparse.issparse(X):
-        X = canonical(X)
-        index = np.result_type(X.indices, X.indptr)
-        return _native.csc(X.data, X.indices.astype(index, copy=False), X.indptr.astype(index, copy=False), X.shape[0])
+        columns: Any = canonical(X)
+        index = np.result_type(columns.indices, columns.indptr)
+        indices, pointers = (part.astype(index, copy=False) for part in (columns.indices, columns.indptr))
+        return _native.csc(columns.data, indices, pointers, columns.shape[0])
     return _native.dense(np.asfortranarray(X))
 
 
