@@ -75,15 +75,17 @@ def check_xy(
     numeric_target: bool = True,
     min_samples: int = 1,
     drop: bool = True,
+    multi_output: bool = False,
 ) -> tuple[Matrix, Array, Array]:
     """Features, target and weights of one fit; rows of weight zero are dropped, as if they had not been given.
 
-    With ``drop=False`` they stay, for callers that number the rows as given.
+    With ``drop=False`` they stay, for callers that number the rows as given. With ``multi_output=True`` y may have several
+    columns, one for each target; a y of one column then keeps its two dimensions.
 
     Returns
     -------
     X : array or sparse matrix of shape (n, d)
-    y : array of shape (n,)
+    y : array of shape (n,), or (n, K) with ``multi_output=True``
     weight : array of shape (n,), float64, positive (non-negative with ``drop=False``)
     """
     if y is None:
@@ -91,7 +93,9 @@ def check_xy(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None: give the target values."
         )
     X = check_x(estimator, X, reset=True, accept_sparse=accept_sparse, allow_nan=allow_nan, min_samples=min_samples)
-    y = column_or_1d(_from_arrow(y), warn=True)
+    y = np.asarray(_from_arrow(y)) if multi_output else _from_arrow(y)
+    if not (multi_output and y.ndim == 2 and y.shape[1]):
+        y = column_or_1d(y, warn=True)
     if numeric_target:
         y = _numeric_target(y)
     if y.shape[0] != X.shape[0]:
@@ -210,8 +214,8 @@ def _numeric_target(y: Array) -> Array:
             ) from error
     cast = y.astype(np.float64, copy=False)  # vectors are cheap: only the matrix keeps single precision
     if not np.isfinite(cast).all():
-        bad = int(np.flatnonzero(~np.isfinite(cast))[0])
-        what = "NaN" if np.isnan(y[bad]) else "infinity"
+        bad = int(np.argwhere(~np.isfinite(cast))[0, 0])
+        what = "NaN" if np.isnan(y[bad]).any() else "infinity"
         raise ValueError(
             f"Input y contains {what} (first at row {bad}): the target of a fit must be known. Drop these rows."
         )

@@ -30,7 +30,11 @@ def export_regressor(graph: Graph, table: str, model: Any) -> Answer:
     if isinstance(model, PolynomialRegression):
         for step in (model._scaler, model._basis):
             table = transformed(graph, table, step)
-    scores = _scores(graph, table, np.ravel(model.coef_)[:, None], np.ravel(model.intercept_))
+    if model.coef_.ndim == 2:
+        raise NotExportableError(
+            f"{type(model).__name__} with several targets cannot be exported: fit one model for each."
+        )
+    scores = _scores(graph, table, model.coef_[:, None], np.ravel(model.intercept_))
     value, loss = flat(graph, scores), getattr(model, "_loss", None)
     return Answer(value=value if loss is None else link(graph, value, loss))
 

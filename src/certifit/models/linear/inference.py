@@ -346,7 +346,8 @@ class InferenceMixin:
         """Called by `fit`: keep the covariance of an unpenalized, unconstrained fit."""
         l2, d = problem.regularizer.smooth(), problem.shape[1]
         self._inference = None
-        if l2 is None or l2.any() or d > INFERENCE_LIMIT or not np.isfinite(solution.coef).all():
+        several = solution.coef.ndim == 2
+        if l2 is None or l2.any() or d > INFERENCE_LIMIT or several or not np.isfinite(solution.coef).all():
             return
         with np.errstate(all="ignore"):
             self._inference = make_inference(
@@ -491,8 +492,8 @@ class InferenceMixin:
             raise ValueError(
                 f"{method} is not available for this {type(self).__name__}: a penalty or constraint biases "
                 "the estimates by an unknown amount, so standard errors and tests would be wrong (and beyond "
-                "2000 features they are not kept). Fit without penalty (LinearRegression, or alpha=0), refit "
-                "on the selected features with new data, or use the bootstrap."
+                "2000 features, or with several targets, they are not kept). Fit without penalty "
+                "(LinearRegression, or alpha=0), refit on the selected features with new data, or use the bootstrap."
             )
         return cast(Inference, found)
 

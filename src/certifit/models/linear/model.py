@@ -21,6 +21,7 @@ from certifit.models.linear.parameters import LOSS, PENALTY, SOLVER
 from certifit.optimization.objective.dispatch import check_solver, minimize
 from certifit.optimization.objective.problem import Problem, Solution
 from certifit.optimization.objective.regularizer import Regularizer
+from certifit.optimization.objective.targets import minimize_targets
 from certifit.parameters import (
     ALPHA,
     FIT_INTERCEPT,
@@ -48,7 +49,9 @@ class BaseLinear(RegressorMixin, CertifiedEstimator):
     """What all linear models share: a subclass says which loss, penalty and constraint its parameters mean."""
 
     coef_: Array
-    intercept_: float
+    intercept_: Any
+    _multi_output = False
+    """Whether y may have several columns, each a target of its own."""
 
     def _objective(self) -> tuple[Loss, Penalty, float, Constraint | None]:
         """Loss, penalty, alpha and constraint; raises on parameters that make no sense."""
@@ -62,7 +65,7 @@ class BaseLinear(RegressorMixin, CertifiedEstimator):
         X : array, sparse matrix or data frame of shape (n_samples, n_features)
             Features.
         y : array of shape (n_samples,)
-            Target.
+            Target; estimators of the squared loss also take several, of shape (n_samples, n_targets).
         sample_weight : array of shape (n_samples,), optional
             A weight of 2 counts a row twice, a weight of 0 drops it.
 
@@ -71,7 +74,7 @@ class BaseLinear(RegressorMixin, CertifiedEstimator):
         self
         """
         self._check_parameters()
-        X, y, weight = check_xy(self, X, y, sample_weight=sample_weight)
+        X, y, weight = check_xy(self, X, y, sample_weight=sample_weight, multi_output=self._multi_output)
         with thin_products(X):
             return self._fit_arrays(X, y, weight)
 
@@ -92,8 +95,12 @@ class BaseLinear(RegressorMixin, CertifiedEstimator):
             X, y, weight = merge_rows(X, y, weight)
         with progress(getattr(self, "verbose", 0), type(self).__name__) as clock:
             threads = n_threads(getattr(self, "n_jobs", None))
-            problem = Problem(X, y, weight / weight.sum(), loss, regularizer, self.fit_intercept, threads)
-            solution, certificate = minimize(problem, solver, tol, max_iter, clock, seed=self._seed())
+            first = y if y.ndim == 1 else np.ascontiguousarray(y[:, 0])
+            problem = Problem(X, first, weight / weight.sum(), loss, regularizer, self.fit_intercept, threads)
+            if y.ndim == 1:
+                solution, certificate = minimize(problem, solver, tol, max_iter, clock, seed=self._seed())
+            else:
+                solution, certificate = minimize_targets(problem, y, solver, tol, max_iter, clock, seed=self._seed())
         self._loss = loss
         self._keep(problem, solution, weight)
         self._infer(problem, solution, weight)
@@ -110,7 +117,7 @@ class BaseLinear(RegressorMixin, CertifiedEstimator):
     def _keep(self, problem: Problem, solution: Solution, weight: Array) -> None:
         """Fitted attributes."""
         self.coef_ = solution.coef.astype(problem.X.dtype)
-        self.intercept_ = float(solution.intercept)
+        self.intercept_ = solution.intercept if solution.coef.ndim == 2 else float(solution.intercept)
         self.n_iter_ = solution.iterations
         self.solver_ = solution.solver
 
@@ -124,7 +131,7 @@ class BaseLinear(RegressorMixin, CertifiedEstimator):
     def _scores(self, X: Any) -> Array:
         check_is_fitted(self)
         X = self._rows(X)
-        return np.asarray(matvec(X, self.coef_.astype(np.float64)) + self.intercept_).astype(X.dtype, copy=False)
+        return np.asarray(matvec(X, self.coef_.T.astype(np.float64)) + self.intercept_).astype(X.dtype, copy=False)
 
     def predict(self, X: Any) -> Array:
         """Predictions of y: the inverse link of the scores x·w + b.
@@ -144,6 +151,7 @@ class BaseLinear(RegressorMixin, CertifiedEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.target_tags.multi_output = self._multi_output
         return tags
 
 

@@ -46,7 +46,12 @@ class LinearRegression(Declared, InferenceMixin, BaseLinear):
     (array([1.98]), 1.03)
     >>> model.certificate_.kind
     'closed form'
+    >>> LinearRegression().fit(X, np.column_stack([y, -y])).coef_.round(3)
+    array([[ 1.98],
+           [-1.98]])
     """
+
+    _multi_output = True
 
     fit_intercept: bool = FIT_INTERCEPT
     positive: bool = POSITIVE
@@ -72,6 +77,8 @@ class Ridge(Declared, BaseLinear):
     >>> Ridge(alpha=0.1).fit(X, y).coef_.round(3)
     array([1.833])
     """
+
+    _multi_output = True
 
     alpha: Any = ALPHA.but(
         domain=Either(Real(0), Reals(0, shape="array of shape (n_features,)")),
@@ -117,6 +124,8 @@ class Lasso(Declared, BaseLinear):
     (20, 3)
     """
 
+    _multi_output = True
+
     alpha: float = ALPHA
     fit_intercept: bool = FIT_INTERCEPT
     positive: bool = POSITIVE
@@ -148,6 +157,8 @@ class ElasticNet(Declared, BaseLinear):
     >>> ElasticNet(alpha=0.5).fit(X, y).certificate_.certified
     True
     """
+
+    _multi_output = True
 
     alpha: float = ALPHA
     l1_ratio: float = L1_RATIO.but(text="Share of the absolute value: 1 is the lasso, 0 is ridge.")

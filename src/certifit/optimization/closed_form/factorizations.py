@@ -46,11 +46,11 @@ class CholeskyFactor:
 
     def __init__(self, problem: NormalEquations, R: Array, unit: Array, condition: float, method: str) -> None:
         self.R, self.unit, self.condition, self.method = R, unit, condition, method
-        self.moment = problem.moment
+        self.problem = problem
         self.rank = int((unit > 0).sum())
 
     def start(self) -> Array:
-        return self.solve(self.moment)
+        return self.solve(self.problem.moment)
 
     def solve(self, g: Array) -> Array:
         out: Array = self.unit * cho_solve((self.R, False), self.unit * g, check_finite=False)
@@ -68,10 +68,11 @@ class SingularValues:
 
     def __init__(self, problem: NormalEquations, T: Array, z: Array, D: Array, tolerance: float) -> None:
         U, S, Vt = _svd(T)
+        self.problem = problem
         self.rank = int((tolerance * S[:1] < S).sum()) if S.size and S[0] > 0 else 0
         self.S, self.Vt, self.D = S[: self.rank], Vt[: self.rank], D
         self.condition = float(S[0] / S[self.rank - 1]) if self.rank else 1.0
-        self.first = (U[:, : self.rank].T @ z) / self.S
+        self.first = (U[:, : self.rank].T @ z) / self.S[:, None]
         self.minimum: tuple[Array, Array] | None = None
         if 0 < self.rank < D.shape[0]:
             # V₁ᵀD w = c has many solutions; with D V₁ = Q T (thin) the one of least norm is Q T⁻ᵀ c. The
@@ -89,7 +90,7 @@ class SingularValues:
         return np.asarray(Q @ solve_triangular(T, c, trans="T", check_finite=False))
 
     def start(self) -> Array:
-        return self._coefficients(self.first)
+        return self._coefficients(self.first[:, self.problem.k])
 
     def solve(self, g: Array) -> Array:
         return self._coefficients((self.Vt @ (g / self.D)) / self.S / self.S)
@@ -297,25 +298,22 @@ def orthogonal(problem: NormalEquations) -> SingularValues:
     D = np.where((problem.spread > 0) & (D > 0), D, 1.0)
     D = np.exp2(np.round(np.log2(D)))
     size = max(GRAM_BYTES, 8 * 4 * problem.d**2)  # blocks taller than wide: the triangle is stacked on each
-    T = np.zeros((0, problem.d + 1))
-    target = np.sqrt(problem.p) * (problem.y - problem.y_mean)
-    done = 0
-    for A in problem.rows(size):
-        part = np.column_stack([A / D, target[done : done + A.shape[0]]])
-        done += A.shape[0]
-        T = _triangle(np.concatenate([T, part]))
+    d, K = problem.d, problem.moments.shape[0]
+    T = np.zeros((0, d + K))
+    for A, targets in problem.rows(size):
+        T = _triangle(np.concatenate([T, np.column_stack([A / D, targets.T])]), d)
     penalized = problem.l2 > 0
     if penalized.any():
-        penalty = np.column_stack([np.diag(np.sqrt(problem.l2) / D), np.zeros(problem.d)])[penalized]
-        T = _triangle(np.concatenate([T, penalty]))
-    T = T[: problem.d]
+        penalty = np.column_stack([np.diag(np.sqrt(problem.l2) / D), np.zeros((d, K))])[penalized]
+        T = _triangle(np.concatenate([T, penalty]), d)
+    T = T[:d]
     eps = float(np.finfo(np.float32).eps) / 8 if problem.single else EPS
-    return SingularValues(problem, T[:, :-1], T[:, -1], D, 8.0 * eps * float(np.sqrt(problem.n + problem.d)))
+    return SingularValues(problem, T[:, :d], T[:, d:], D, 8.0 * eps * float(np.sqrt(problem.n + problem.d)))
 
 
-def _triangle(M: Array) -> Array:
-    """R of a QR factorization, or the matrix itself where it is wide already."""
-    if M.shape[0] < M.shape[1]:
+def _triangle(M: Array, d: int) -> Array:
+    """R of a QR factorization, or the matrix itself where it has no more rows than its first d columns."""
+    if M.shape[0] <= d:
         return M
     out: Array = qr(M, mode="r", overwrite_a=True, check_finite=False)[0][: M.shape[1]]
     return out

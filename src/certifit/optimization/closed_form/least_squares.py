@@ -21,6 +21,7 @@ exact sums.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -41,8 +42,17 @@ from certifit.optimization.closed_form.normal_equations import (
     TRUSTED,
     NormalEquations,
 )
+from certifit.representation.design.design import Partitioned
 
-__all__ = ["ClosedForm", "NormalInverse", "hat_matrix", "leverage", "normal_inverse", "solve_least_squares"]
+__all__ = [
+    "ClosedForm",
+    "NormalInverse",
+    "hat_matrix",
+    "leverage",
+    "normal_inverse",
+    "solve_least_squares",
+    "solve_targets",
+]
 
 
 @dataclass(frozen=True)
@@ -143,23 +153,50 @@ def solve_least_squares(
     >>> solve_least_squares(X, y, np.full(2, 0.5), l2=np.ones(1), fit_intercept=True).coef
     array([0.5])
     """
+    (solution,) = solve_targets(X, y, p, l2=l2, fit_intercept=fit_intercept, keep_inverse=keep_inverse, threads=threads)
+    return solution
+
+
+def solve_targets(
+    X: Matrix | Partitioned,
+    y: Any,
+    p: Any,
+    *,
+    l2: Array,
+    fit_intercept: bool,
+    keep_inverse: bool = False,
+    threads: int | None = None,
+) -> list[ClosedForm]:
+    """The same for several targets, y of shape (n, K), that share one factorization, and for rows in several parts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit.optimization.closed_form.least_squares import solve_targets
+    >>> X, y = np.array([[1.0], [-1.0]]), np.array([[1.0, 2.0], [-1.0, 0.0]])
+    >>> [fit.coef for fit in solve_targets(X, y, np.full(2, 0.5), l2=np.zeros(1), fit_intercept=True)]
+    [array([1.]), array([1.])]
+    """
     problem = NormalEquations(X, y, p, l2, fit_intercept, threads)
     with problem.threading():
-        return _solve(problem, keep_inverse)
-
-
-def _solve(problem: NormalEquations, keep_inverse: bool) -> ClosedForm:
-    if not problem.sampled_sane():
-        problem.rescale()
-    factor = factorize(problem, double=keep_inverse)
-    solution = _refined(problem, factor)
-    rounding = 1e3 * EPS * (1.0 + problem.offset())  # a column far from zero has no better residual
-    if not solution.residual < max(TRUSTED, rounding) and not isinstance(factor, (SingularValues, IterativeLSMR)):
-        # The condition was worse than its estimate, and the steps did not contract.
-        problem.measure()
-        factor = orthogonal(problem)
-        solution = _refined(problem, factor)
-    return replace(solution, inverse=_inverse(problem, factor)) if keep_inverse else solution
+        if not problem.sampled_sane():
+            problem.rescale()
+        factor, solutions = factorize(problem, double=keep_inverse), []
+        for k in range(problem.moments.shape[0]):
+            problem.turn(k)
+            solution = _refined(problem, factor)
+            rounding = 1e3 * EPS * (1.0 + problem.offset())  # a column far from zero has no better residual
+            exact = isinstance(factor, (SingularValues, IterativeLSMR))
+            if not (exact or solution.residual < max(TRUSTED, rounding)):
+                # The condition was worse than its estimate, and the steps did not contract.
+                problem.measure()
+                factor = orthogonal(problem)
+                solution = _refined(problem, factor)
+            solutions.append(solution)
+        if not keep_inverse:
+            return solutions
+        inverse = _inverse(problem, factor)
+        return [replace(solution, inverse=inverse) for solution in solutions]
 
 
 @dataclass(frozen=True)
@@ -227,7 +264,7 @@ def leverage(X: Matrix, p: Array, l2: Array, fit_intercept: bool) -> Array:
     problem, factor = _for_hat(X, p, l2, fit_intercept)
     if isinstance(factor, DualCholesky):
         return np.clip(factor.hat_diagonal() + (p if fit_intercept else 0.0), 0.0, 1.0)
-    parts = [np.einsum("ij,ij->j", half, half) for half in (factor.half(A.T) for A in problem.rows())]
+    parts = [np.einsum("ij,ij->j", half, half) for half in (factor.half(A.T) for A, _ in problem.rows())]
     return np.clip(np.concatenate(parts) + (p if fit_intercept else 0.0), 0.0, 1.0)
 
 
@@ -247,7 +284,7 @@ def hat_matrix(X: Matrix, p: Array, l2: Array, fit_intercept: bool) -> Array:
     if isinstance(factor, DualCholesky):
         symmetric = factor.hat()
     else:
-        half = np.concatenate([factor.half(A.T) for A in problem.rows()], axis=1)
+        half = np.concatenate([factor.half(A.T) for A, _ in problem.rows()], axis=1)
         symmetric = half.T @ half
     hat: Array = symmetric * root / root[:, None]
     return hat + p if fit_intercept else hat

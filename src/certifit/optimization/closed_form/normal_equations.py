@@ -1,12 +1,15 @@
 """The normal equations of weighted, penalized least squares, formed in blocks of rows without copying X.
 
-Gram matrix and gradients in the precision that the data needs, with exact (doubled) sums where a problem is hard.
+Gram matrix and gradients in the precision that the data needs, with exact (doubled) sums where a problem is hard. All that is
+asked of the data are sums over rows, so that the rows may lie in several parts; several targets share one factorization.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,6 +17,8 @@ from scipy.linalg import lapack
 
 import certifit._native.products as _products
 from certifit._types import Array, Matrix, is_sparse
+from certifit.optimization.objective.fold import total
+from certifit.representation.design.design import Partitioned, as_design
 from certifit.representation.design.products import NARROW, in_one_piece
 from certifit.representation.design.rows import over_rows
 from certifit.threads import n_threads, one_blas_thread
@@ -33,31 +38,89 @@ OFFSET = 10.0  # mean over deviation of a column from which the Gram matrix is f
 TALL = 16  # rows for each column from which every thread has a Gram matrix of its own
 
 
+@dataclass
+class Rows:
+    """Rows that are kept in one place: features, targets (one after the other, shape (K, n)) and weights."""
+
+    X: Matrix
+    Y: Array
+    p: Array
+
+    @property
+    def n(self) -> int:
+        """How many."""
+        return int(self.X.shape[0])
+
+    def block(self, rows: slice) -> Array:
+        """Some rows of X as a dense float64 array (a view where X is one)."""
+        part = self.X[rows].toarray() if is_sparse(self.X) else self.X[rows]
+        return np.asarray(part, dtype=np.float64)
+
+    def columns(self, chosen: Array) -> Array:
+        """Some columns of X, dense."""
+        part = self.X[:, chosen]
+        return np.asarray(part.toarray() if is_sparse(part) else part, dtype=np.float64)
+
+
 class NormalEquations:
     """Data of one fit in units that cannot overflow, and the products that the factorizations need.
 
-    Columns are divided by powers of two only when their squares would leave the range of the numbers.
+    Columns are divided by powers of two only when their squares would leave the range of the numbers. X may be `Partitioned`;
+    then y and p are sequences with one array for each part. Of K targets, one is looked at at a time: see `turn`.
     """
 
     def __init__(
-        self, X: Matrix, y: Array, p: Array, l2: Array, fit_intercept: bool, threads: int | None = None
+        self, X: Matrix | Partitioned, y: Any, p: Any, l2: Array, fit_intercept: bool, threads: int | None = None
     ) -> None:
-        self.X, self.p, self.fit_intercept = X, np.asarray(p, dtype=np.float64), fit_intercept
-        self.sparse = bool(is_sparse(X))
-        self.n, self.d = X.shape
+        whole = not isinstance(X, Partitioned)
+        parts = [(X, y, p)] if whole else [part for part in zip(X.parts, y, p, strict=True) if part[0].shape[0]]
+        made = [np.atleast_2d(np.asarray(y, dtype=np.float64).T) for _, y, _ in parts]
+        top = np.max([np.abs(Y).max(axis=1, initial=0.0) for Y in made], axis=0)
+        self.y_units = np.array([power_of_two(float(t)) for t in top])
+        self.parts = [
+            Rows(X, np.ascontiguousarray(Y / self.y_units[:, None]), np.asarray(p, dtype=np.float64))
+            for (X, _, p), Y in zip(parts, made, strict=True)
+        ]
+        self.fit_intercept = fit_intercept
+        self.sparse = any(is_sparse(part.X) for part in self.parts)
+        self.n, self.d = int(X.shape[0]), int(X.shape[1])
         self.threads = n_threads(None) if threads is None else threads
         self.l2 = np.asarray(l2, dtype=np.float64)
         self.single = X.dtype == np.float32
-        y = np.asarray(y, dtype=np.float64)
-        self.y_unit = power_of_two(float(np.abs(y).max(initial=0.0)))
-        self.y = y / self.y_unit
         self.units: Array | None = None
         self.mean = np.zeros(self.d)
         self.drift = np.zeros(self.d)  # what rounding of the mean leaves of the mean
-        self.moment = np.zeros(self.d)  # Aᵀb
+        self.moments = np.zeros((top.shape[0], self.d))  # Aᵀb of each target
         self.spread = np.zeros(self.d)  # norms of the columns of A; zero for a constant column
-        self.y_mean = float(self.p @ self.y) if fit_intercept else 0.0
-        self.y_norm = float(np.sqrt(self.p @ (self.y - self.y_mean) ** 2))
+        self.y_means = total(part.Y @ part.p for part in self.parts) if fit_intercept else np.zeros(top.shape[0])
+        self.turn(0)
+
+    def turn(self, k: int) -> None:
+        """Look at target k."""
+        self.k, self.y_unit, self.y_mean = k, float(self.y_units[k]), float(self.y_means[k])
+        self.y_norm = float(np.sqrt(total(part.p @ (part.Y[k] - self.y_mean) ** 2 for part in self.parts)))
+
+    @property
+    def moment(self) -> Array:
+        """Aᵀb of the present target."""
+        return np.asarray(self.moments[self.k])
+
+    @property
+    def whole(self) -> bool:
+        """Whether all rows are in one place, as factorizations of the size of n want them."""
+        return len(self.parts) == 1
+
+    @property
+    def X(self) -> Matrix:  # noqa: N802 - the matrix of the rows in one place
+        return self.parts[0].X
+
+    @property
+    def y(self) -> Array:
+        return np.asarray(self.parts[0].Y[self.k])
+
+    @property
+    def p(self) -> Array:
+        return self.parts[0].p
 
     @property
     def tall(self) -> bool:
@@ -70,7 +133,7 @@ class NormalEquations:
 
     @property
     def wide_and_penalized(self) -> bool:
-        return bool(self.n < self.d and (self.l2 > 0).all())
+        return bool(self.n < self.d and (self.l2 > 0).all() and self.whole)
 
     def sampled_sane(self) -> bool:
         """Whether a sample of the rows has magnitudes whose squares and products are safe.
@@ -78,95 +141,108 @@ class NormalEquations:
         What a sample misses shows in the diagonal of the Gram matrix; a small matrix is looked at as a whole.
         """
         if self.sparse:
-            return sane(np.abs(self.X.data))
-        return sane(np.abs(self.X if self.X.size <= 1_000_000 else self._sample(256)))
+            return all(sane(np.abs(part.X.data)) for part in self.parts)
+        if self.n * self.d <= 1_000_000:
+            return all(sane(np.abs(part.X)) for part in self.parts)
+        return sane(np.abs(self._sample(256)))
 
     def rescale(self) -> None:
         """Copy X with columns divided by powers of two, if any column needs it."""
-        if self.sparse:
-            top = np.asarray(abs(self.X).max(axis=0).toarray()).ravel()
-        else:
-            top = np.maximum(self.X.max(axis=0, initial=0.0), -self.X.min(axis=0, initial=0.0))
-        top = top.astype(np.float64)
+        top = np.max([as_design(part.X).largest() for part in self.parts], axis=0)
         if sane(top):
             return
         units = np.array([power_of_two(t) for t in top])
         self.units = units
-        if self.sparse:
-            self.X = (self.X.astype(np.float64) @ sp.diags_array(1.0 / units)).asformat(self.X.format)
-        else:
-            self.X = self.X / units
+        none = np.zeros(self.d)
+        self.parts = [replace(part, X=as_design(part.X).rescaled(none, units)) for part in self.parts]
         self.single = False
         with np.errstate(over="ignore"):
             self.l2 = np.minimum(self.l2 / units / units, 1e250)
 
     def _sample(self, rows: int) -> Array:
         step = max(1, self.n // rows)
-        return np.asarray(self.X[::step][:rows], dtype=np.float64)
+        taken = [np.asarray(part.X[::step], dtype=np.float64) for part in self.parts]
+        return (taken[0] if self.whole else np.concatenate(taken))[:rows]
 
-    def blocks(self, size: int, within: slice | None = None) -> Iterator[slice]:
-        width = self.d * (8 if self.sparse else self.X.itemsize)
+    def steps(self, size: int, first: int, last: int) -> Iterator[slice]:
+        """Slices of some rows, of about `size` bytes each."""
+        width = self.d * (4 if self.single else 8)
         step = max(16, size // max(width, 1))
         step = min(step, max(1024, self.n // 8))  # buffers stay small beside X itself
-        first, last = (0, self.n) if within is None else (within.start, within.stop)
         for start in range(first, last, step):
             yield slice(start, min(start + step, last))
 
-    def block(self, rows: slice) -> Array:
-        """Rows of X as a dense float64 array (a view where X is one)."""
-        part = self.X[rows].toarray() if self.sparse else self.X[rows]
-        return np.asarray(part, dtype=np.float64)
+    def blocks(self, size: int) -> Iterator[tuple[Rows, slice]]:
+        """All rows, in slices of their parts."""
+        for part in self.parts:
+            for rows in self.steps(size, 0, part.n):
+                yield part, rows
 
-    def rows(self, size: int = GRAM_BYTES) -> Iterator[Array]:
-        """Blocks of A, the centered and weighted design; constant columns are exact zeros."""
+    def rows(self, size: int = GRAM_BYTES) -> Iterator[tuple[Array, Array]]:
+        """Blocks of A, the centered and weighted design, and of the weighted targets; constant columns are exact zeros."""
         inert = self.spread == 0.0
-        for rows in self.blocks(size):
-            A = self.block(rows) - self.mean
+        for part, rows in self.blocks(size):
+            A = part.block(rows) - self.mean
             A -= self.drift
-            A *= np.sqrt(self.p[rows])[:, None]
+            root = np.sqrt(part.p[rows])
+            A *= root[:, None]
             A[:, inert] = 0.0
-            yield A
+            yield A, root * (part.Y[:, rows] - self.y_means[:, None])
+
+    def _centered_targets(self, part: Rows) -> Array:
+        return part.p * (part.Y - self.y_means[:, None])
 
     def center_again(self) -> None:
         """Remove from A what rounding of the means left: it would pass for another direction of X."""
         if self.fit_intercept:
             self.drift = np.zeros(self.d)
-            for rows in self.blocks(PASS_BYTES):
-                self.drift += self.p[rows] @ (self.block(rows) - self.mean)
+            for part, rows in self.blocks(PASS_BYTES):
+                self.drift += part.p[rows] @ (part.block(rows) - self.mean)
 
     def measure(self) -> None:
         """Means, spreads and moments in two passes, without a Gram matrix."""
         if self.sparse:
-            total, second = self.X.T @ self.p, self.X.multiply(self.X).T @ self.p
-            self.mean = total if self.fit_intercept else np.zeros(self.d)
-            self.moment = self.X.T @ (self.p * (self.y - self.y_mean))
+            mass = total(part.X.T @ part.p for part in self.parts)
+            second = total(part.X.multiply(part.X).T @ part.p for part in self.parts)
+            self.mean = mass if self.fit_intercept else np.zeros(self.d)
+            self.moments = np.stack([total(part.X.T @ row for part, row in rows) for rows in self._rows_of_targets()])
             if self.fit_intercept:
-                stored = (self.X != 0).astype(np.float64).T @ self.p
-                shifted = self.X.copy().astype(np.float64)
-                columns = shifted.tocoo().coords[1] if shifted.format == "csr" else None
-                if columns is None:
-                    columns = np.repeat(np.arange(self.d), np.diff(shifted.indptr))
-                shifted.data -= self.mean[columns]
-                second = shifted.multiply(shifted).T @ self.p + np.maximum(1.0 - stored, 0.0) * self.mean**2
+                second = total(self._sparse_second(part) for part in self.parts)
         else:
             self.mean = np.zeros(self.d)
             if self.fit_intercept:
-                for rows in self.blocks(PASS_BYTES):
-                    self.mean += self.p[rows] @ self.block(rows)
-            second, self.moment = np.zeros(self.d), np.zeros(self.d)
-            for rows in self.blocks(PASS_BYTES):
-                A = self.block(rows) - self.mean
-                self.moment += (self.p[rows] * (self.y[rows] - self.y_mean)) @ A
-                second += self.p[rows] @ (A * A)
+                for part, rows in self.blocks(PASS_BYTES):
+                    self.mean += part.p[rows] @ part.block(rows)
+            second, self.moments = np.zeros(self.d), np.zeros_like(self.moments)
+            for part, rows in self.blocks(PASS_BYTES):
+                A = part.block(rows) - self.mean
+                self.moments += (part.p[rows] * (part.Y[:, rows] - self.y_means[:, None])) @ A
+                second += part.p[rows] @ (A * A)
         self._set_spread(second)
+
+    def _rows_of_targets(self) -> Iterator[list[tuple[Rows, Array]]]:
+        """The weighted, centered targets one by one, in their parts."""
+        for k in range(self.y_means.shape[0]):
+            yield [(part, part.p * (part.Y[k] - self.y_means[k])) for part in self.parts]
+
+    def _sparse_second(self, part: Rows) -> Array:
+        """Σ p (x − m)², without making zeros of X anything else."""
+        stored = (part.X != 0).astype(np.float64).T @ part.p
+        shifted = part.X.copy().astype(np.float64)
+        columns = shifted.tocoo().coords[1] if shifted.format == "csr" else None
+        if columns is None:
+            columns = np.repeat(np.arange(self.d), np.diff(shifted.indptr))
+        shifted.data -= self.mean[columns]
+        absent = np.maximum(float(part.p.sum()) - stored, 0.0)
+        return np.asarray(shifted.multiply(shifted).T @ part.p + absent * self.mean**2)
 
     def _checked_second(self, second: Array, dtype: type) -> Array:
         """Second moments around the mean; those that the correction by the mean spoiled are computed anew."""
         lost = float(np.sqrt(np.finfo(dtype).eps)) if self.fit_intercept else 0.0
         spoiled = np.flatnonzero(second <= lost * self.mean**2)
         if spoiled.size:
-            columns = self.X[:, spoiled].toarray() if self.sparse else self.X[:, spoiled]
-            second[spoiled] = self.p @ (columns.astype(np.float64) - self.mean[spoiled]) ** 2
+            center = self.mean[spoiled]
+            second[spoiled] = total(part.p @ (part.columns(spoiled) - center) ** 2 for part in self.parts)
         return second
 
     def _set_spread(self, second: Array) -> None:
@@ -174,10 +250,10 @@ class NormalEquations:
         second = np.maximum(second, 0.0)
         constant = second <= (16.0 * EPS * self.mean) ** 2
         for j in np.flatnonzero(~constant & (second <= (1e3 * EPS * self.mean) ** 2)):
-            column = self.X[:, [j]].toarray() if self.sparse else self.X[:, j]
-            constant[j] = bool((column == column[0]).all())
+            columns = [part.columns(np.array([j])) for part in self.parts]
+            constant[j] = all(bool((column == columns[0][0]).all()) for column in columns)
         self.spread = np.where(constant, 0.0, np.sqrt(second))
-        self.moment = np.where(constant, 0.0, self.moment)
+        self.moments = np.where(constant, 0.0, self.moments)
 
     def offset(self) -> float:
         """Largest ratio of mean to deviation of a column that is not constant."""
@@ -208,67 +284,71 @@ class NormalEquations:
         return (np.float32 if easy else np.float64), shift
 
     def gram(self, dtype: type, shift: Array | None) -> Array | None:
-        """AᵀA in float64, with mean, spread and moment on the way; None if it left the safe range."""
-        if self.sparse:
-            weighted = sp.diags_array(self.p) @ self.X
-            product = np.asarray((self.X.T @ weighted).toarray(), dtype=np.float64)
-            total, moment = self.X.T @ self.p, self.X.T @ (self.p * (self.y - self.y_mean))
-        else:
-            with np.errstate(over="ignore", invalid="ignore"):  # looked at below
-                product, total, moment = self._dense_gram(dtype, shift)
-        if not sane(np.sqrt(np.abs(product.diagonal())), allow_zero=False, columns=self.X):
+        """AᵀA in float64, with mean, spread and moments on the way; None if it left the safe range."""
+        with np.errstate(over="ignore", invalid="ignore"):  # looked at below
+            make = self._sparse_gram if self.sparse else self._dense_gram
+            made = [make(part, dtype, shift) for part in self.parts]
+            product, sums = (total(part[k] for part in made) for k in range(2))
+        if not all(sane(np.sqrt(np.abs(product.diagonal())), allow_zero=False, columns=part.X) for part in self.parts):
             return None
         around = np.zeros(self.d) if shift is None else shift
         if self.fit_intercept:
-            self.mean, rest = total, total - around
+            self.mean, rest = sums[0], sums[0] - around
             product -= np.outer(rest, rest)  # AᵀA = Σ p (x−c)(x−c)ᵀ − (m−c)(m−c)ᵀ
         else:
             self.mean = np.zeros(self.d)
-        self.moment = moment - self.mean * float(self.p @ (self.y - self.y_mean))
+        left = total(self._centered_targets(part).sum(axis=1) for part in self.parts)
+        self.moments = sums[1:] - np.outer(left, self.mean)
         self._set_spread(self._checked_second(product.diagonal().copy(), dtype))
         return product
 
-    def _dense_gram(self, dtype: type, shift: Array | None) -> tuple[Array, Array, Array]:
-        level = bool((self.p == self.p[0]).all())
-        plain = level and shift is None and self.X.dtype == dtype  # the product reads X itself
-        root = np.sqrt(self.p)
-        target = np.stack([self.p, self.p * (self.y - self.y_mean)])
-        if self.d <= NARROW and dtype is np.float64 and shift is None and in_one_piece(self.X):
-            both = _products.pullback(self.X, target, self.threads)
-            return _products.gram(self.X, self.p, False, self.threads), both[0], both[1]
+    def _sparse_gram(self, part: Rows, dtype: type, shift: Array | None) -> tuple[Array, Array]:
+        weighted = sp.diags_array(part.p) @ part.X
+        product = np.asarray((part.X.T @ weighted).toarray(), dtype=np.float64)
+        return product, np.asarray(part.X.T @ np.vstack([part.p, self._centered_targets(part)]).T).T
+
+    def _dense_gram(self, part: Rows, dtype: type, shift: Array | None) -> tuple[Array, Array]:
+        """Σ p (x − c)(x − c)ᵀ, and the sums of x by p and by the weighted targets."""
+        X, p = part.X, part.p
+        level = bool((p == p[0]).all())
+        plain = level and shift is None and X.dtype == dtype  # the product reads X itself
+        root = np.sqrt(p)
+        target = np.vstack([p, self._centered_targets(part)])
+        if self.d <= NARROW and dtype is np.float64 and shift is None and in_one_piece(X):
+            return _products.gram(X, p, False, self.threads), _products.pullback(X, target, self.threads)
 
         def part_of(chunk: slice, size: int) -> tuple[Array, Array]:
-            product, both = np.zeros((self.d, self.d)), np.zeros((2, self.d))
-            buffer = np.empty((0, self.d), dtype=dtype)
-            for rows in self.blocks(size, chunk):
-                part = self.X[rows]
-                both += target[:, rows] @ (part.astype(np.float64) if self.single else part)
+            product, both = np.zeros((self.d, self.d)), np.zeros((target.shape[0], self.d))
+            buffer: Array = np.empty((0, self.d), dtype=dtype)
+            for rows in self.steps(size, chunk.start, chunk.stop):
+                block = X[rows]
+                both += target[:, rows] @ (block.astype(np.float64) if self.single else block)
                 if plain:
-                    product += part.T @ part
+                    product += block.T @ block
                     continue
                 if buffer.shape[0] == 0:
-                    along = self.X.strides[0] <= self.X.strides[1]  # the buffer has the order of X
-                    buffer = np.empty((part.shape[0], self.d), dtype=dtype, order="F" if along else "C")
-                work = buffer[: part.shape[0]]
+                    along = X.strides[0] <= X.strides[1]  # the buffer has the order of X
+                    buffer = np.empty((block.shape[0], self.d), dtype=dtype, order="F" if along else "C")
+                work = buffer[: block.shape[0]]
                 if shift is not None:
-                    np.subtract(part, shift, out=work, casting="same_kind")
+                    np.subtract(block, shift, out=work, casting="same_kind")
                 elif level:
-                    np.copyto(work, part, casting="same_kind")
+                    np.copyto(work, block, casting="same_kind")
                 if not level:
-                    np.multiply(part if shift is None else work, root[rows, None], out=work, casting="same_kind")
+                    np.multiply(block if shift is None else work, root[rows, None], out=work, casting="same_kind")
                 product += work.T @ work
             return product, both
 
         if self.tall:
             # Threads that each take whole blocks through copy and product wait for each other once, not at every block.
-            parts = over_rows(lambda chunk: part_of(chunk, PASS_BYTES), self.n, self.d, self.threads)
-            product, both = parts[0]
-            for more in parts[1:]:
+            made = over_rows(lambda chunk: part_of(chunk, PASS_BYTES), part.n, self.d, self.threads)
+            product, both = made[0]
+            for more in made[1:]:
                 product += more[0]
                 both += more[1]
         else:
-            product, both = part_of(slice(0, self.n), GRAM_BYTES)
-        return product * (self.p[0] if level else 1.0), both[0], both[1]
+            product, both = part_of(slice(0, part.n), GRAM_BYTES)
+        return product * (p[0] if level else 1.0), both
 
     # -- gradient ----------------------------------------------------------------------------------------
 
@@ -276,34 +356,39 @@ class NormalEquations:
         """−∇ in w (centered) and in b, and Σ p r² at (w, b)."""
         if exact and not self.sparse:
             return self._exact_gradient(w, b)
-        if self.sparse:
-            r = self.y - b - self.X @ w
-            q = self.p * r
-            g, level, energy = np.asarray(self.X.T @ q, dtype=np.float64), float(q.sum()), float(q @ r)
-        else:
-            found = np.zeros(self.d + 2)
-            for rows in [slice(0, self.n)] if in_one_piece(self.X) else self.blocks(PASS_BYTES):
-                part = self.X[rows] if in_one_piece(self.X[rows]) else np.ascontiguousarray(self.X[rows])
-                found += _products.residual(part, self.y[rows], self.p[rows], w, b, self.threads)
-            g, level, energy = found[:-2], float(found[-2]), float(found[-1])
+        found = total(self._residual(part, w, b) for part in self.parts)
+        g, level, energy = found[:-2], float(found[-2]), float(found[-1])
         if not self.fit_intercept:
             level = 0.0
         g -= self.mean * level
         return np.where(self.spread > 0, g, 0.0) - self.l2 * w, level, energy
 
+    def _residual(self, part: Rows, w: Array, b: float) -> Array:
+        """Σ p r x, Σ p r and Σ p r² of the residuals r of one part."""
+        y = part.Y[self.k]
+        if self.sparse:
+            r = y - b - part.X @ w
+            q = part.p * r
+            return np.concatenate([part.X.T @ q, [q.sum(), q @ r]])
+        found = np.zeros(self.d + 2)
+        for rows in [slice(0, part.n)] if in_one_piece(part.X) else self.steps(PASS_BYTES, 0, part.n):
+            block = part.X[rows] if in_one_piece(part.X[rows]) else np.ascontiguousarray(part.X[rows])
+            found += _products.residual(block, y[rows], part.p[rows], w, b, self.threads)
+        return found
+
     def _exact_gradient(self, w: Array, b: float) -> tuple[Array, float, float]:
         """The same with residuals, products and sums in twice the working precision."""
         high, low = np.zeros(self.d), np.zeros(self.d)
         level, level_low, energy = np.zeros(1), np.zeros(1), 0.0
-        for rows in self.blocks(TWICE_BYTES):
-            part = self.block(rows)
-            term, slip = two_product(part, w)
-            terms = np.column_stack([self.y[rows], np.full(part.shape[0], -b), -term])
+        for part, rows in self.blocks(TWICE_BYTES):
+            block, p = part.block(rows), part.p[rows]
+            term, slip = two_product(block, w)
+            terms = np.column_stack([part.Y[self.k, rows], np.full(block.shape[0], -b), -term])
             r, r_low = sum_twice(terms, -slip.sum(axis=1))
-            q, q_low = two_product(self.p[rows], r)
-            q_low = q_low + self.p[rows] * r_low
-            term, slip = two_product(part.T, q)
-            column, column_low = sum_twice(term, (slip + part.T * q_low).sum(axis=1))
+            q, q_low = two_product(p, r)
+            q_low = q_low + p * r_low
+            term, slip = two_product(block.T, q)
+            column, column_low = sum_twice(term, (slip + block.T * q_low).sum(axis=1))
             high, slip = two_sum(high, column)
             low = low + (slip + column_low)
             one, one_low = sum_twice(q[None, :], np.array([q_low.sum()]))

@@ -27,7 +27,8 @@ from certifit.certificate import Certificate
 from certifit.evaluation.constraints.convex import Ball
 from certifit.evaluation.losses import Hinge, Loss, Squared
 from certifit.evaluation.penalties import Constraint, NoPenalty, Penalty
-from certifit.optimization.closed_form.least_squares import solve_least_squares
+from certifit.optimization.closed_form.least_squares import solve_targets
+from certifit.optimization.closed_form.normal_equations import LARGEST_DENSE
 from certifit.optimization.coordinate import descent as coordinate
 from certifit.optimization.first_order.descent import GradientDescent
 from certifit.optimization.first_order.proximal import proximal_gradient
@@ -132,30 +133,39 @@ ON_BALL = (lambda loss, penalty, constraint: isinstance(constraint, Ball), "it n
 
 
 def _closed_form(problem: Problem, start: Point, tol: float, max_iter: int, clock: Progress) -> Solution:
+    (solution,) = closed_forms(problem, problem.y)
+    return solution
+
+
+def closed_forms(problem: Problem, y: Any) -> list[Solution]:
+    """Least squares or ridge for every column of y, from one factorization."""
     l2 = problem.regularizer.smooth()
     assert l2 is not None
     # The inverse of the normal matrix serves standard errors, which only unpenalized fits have.
     keep = not l2.any() and l2.shape[0] <= INFERENCE_LIMIT
-    result = solve_least_squares(
+    found = solve_targets(
         problem.X,
-        problem.y,
+        y,
         problem.p,
         l2=l2,
         fit_intercept=problem.fit_intercept,
         keep_inverse=keep,
         threads=problem.threads,
     )
-    return Solution(
-        result.coef,
-        result.intercept,
-        1,
-        "closed_form",
-        result.objective - result.gap,
-        result.objective,
-        "closed form",
-        result.note,
-        extra={"closed_form": result},
-    )
+    return [
+        Solution(
+            result.coef,
+            result.intercept,
+            1,
+            "closed_form",
+            result.objective - result.gap,
+            result.objective,
+            "closed form",
+            result.note,
+            extra={"closed_form": result},
+        )
+        for result in found
+    ]
 
 
 def _coordinate(problem: Problem, start: Point, tol: float, max_iter: int, clock: Progress) -> Solution:
@@ -190,7 +200,7 @@ def _smoothing(problem: Problem, start: Point, tol: float, max_iter: int, clock:
 SOLVERS: dict[str, Solver] = {
     solver.name: solver
     for solver in (
-        Solver("closed_form", _closed_form, _needs(SQUARED, RIDGE_ONLY, FREE)),
+        Solver("closed_form", _closed_form, _needs(SQUARED, RIDGE_ONLY, FREE), False),
         Solver("coordinate", _coordinate, _needs(SQUARED, SEPARABLE)),
         Solver("newton", _newton, _needs(CURVED, RIDGE_ONLY, FREE), False),
         Solver("newton_cg", newton_cg, _needs(SMOOTH, RIDGE_ONLY, FREE), False),
@@ -200,9 +210,9 @@ SOLVERS: dict[str, Solver] = {
         Solver("interior_point", interior_point, _needs(KINKED, ELASTIC)),
         Solver("dual", DualDescent(), _needs(KINKED, STRONG, FREE)),
         Solver("pegasos", Pegasos(), _needs(HINGE, STRONG, EVEN, FREE)),
-        Solver("multiplier", _multiplier, _needs(SMOOTH, ONE_SCORE, ELASTIC, ON_BALL)),
+        Solver("multiplier", _multiplier, _needs(SMOOTH, ONE_SCORE, ELASTIC, ON_BALL), False),
         Solver("sequential", sequence, _needs(KINKED, POWER)),
-        Solver("smoothing", _smoothing, _needs(KINKED)),
+        Solver("smoothing", _smoothing, _needs(KINKED), False),
     )
 }
 
@@ -245,9 +255,9 @@ def choose(problem: Problem) -> str:
     if regularizer.ball is not None and elastic:
         return "multiplier"
     if regularizer.smooth() is not None:
-        if isinstance(loss, Squared) and problem.in_memory:
-            return "closed_form"
         d = problem.shape[1]
+        if isinstance(loss, Squared) and (problem.in_memory or d <= LARGEST_DENSE):
+            return "closed_form"
         wide = d > NEWTON_LIMIT or (is_sparse(problem.X) and d > 500)
         return "newton_cg" if wide and not loss.coupled else "newton"
     separable = regularizer.ball is None and (elastic or regularizer.power() is not None)

@@ -278,6 +278,8 @@ class Partitioned:
     def __init__(self, parts: Sequence[Matrix]) -> None:
         if len({part.shape[1] for part in parts}) != 1:
             raise ValueError(f"The parts must have the same columns; got {[part.shape for part in parts]}.")
+        if len({is_sparse(part) for part in parts}) != 1:
+            raise ValueError("The parts must be all dense or all sparse.")
         self.parts = tuple(parts)
         self.dtype = np.result_type(*(part.dtype for part in parts))
 
