@@ -11,6 +11,9 @@ from certifit.contest.record.result import Result as Result
 from certifit.evaluation.decisions.bayes import bayes_action as bayes_action
 from certifit.evaluation.decisions.bayes import bayes_risk as bayes_risk
 from certifit.evaluation.decisions.calibration import calibration_curve as calibration_curve
+from certifit.evaluation.decisions.costs import BayesRule as BayesRule
+from certifit.evaluation.decisions.costs import CostMatrix as CostMatrix
+from certifit.evaluation.decisions.costs import decide as decide
 from certifit.evaluation.decisions.thresholds import threshold_from_costs as threshold_from_costs
 from certifit.evaluation.decisions.thresholds import threshold_table as threshold_table
 from certifit.evaluation.explanation.dependence import partial_dependence as partial_dependence
@@ -22,6 +25,14 @@ from certifit.evaluation.risk.curves import validation_curve as validation_curve
 from certifit.evaluation.risk.ledger import ledger as ledger
 from certifit.evaluation.risk.risk import risk as risk
 from certifit.evaluation.risk.vc import vc_bound as vc_bound
+from certifit.models.bayes.discriminant import LDA as LDA
+from certifit.models.bayes.discriminant import QDA as QDA
+from certifit.models.bayes.discriminant import NearestCentroid as NearestCentroid
+from certifit.models.bayes.naive import BernoulliNB as BernoulliNB
+from certifit.models.bayes.naive import CategoricalNB as CategoricalNB
+from certifit.models.bayes.naive import ComplementNB as ComplementNB
+from certifit.models.bayes.naive import GaussianNB as GaussianNB
+from certifit.models.bayes.naive import MultinomialNB as MultinomialNB
 from certifit.models.boosting.adaboost import AdaBoostClassifier as AdaBoostClassifier
 from certifit.models.boosting.adaboost import ForwardStagewise as ForwardStagewise
 from certifit.models.boosting.model import BoostedTrees as BoostedTrees

@@ -1,0 +1,1 @@
+"""Models of distributions: naive Bayes, discriminants, densities, conjugate pairs, Bayesian regression."""

@@ -1,0 +1,109 @@
+"""The Gaussian as a quadratic form: its density, its samples, and what to do about directions without variance.
+
+    ln N(x; m, Σ) = −½ [ r ln 2π + ln det Σ + ‖A(x − m)‖² ],        Σ = B Bᵀ,   A B = I
+
+The columns are measured in their own standard deviations before the matrix is decomposed, so that a column in small units is not
+mistaken for a flat direction. A direction without variance is left out: the density is then one on the plane of rank r that the
+rows lie in, and A, B have r rows and columns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from certifit._types import Array
+
+__all__ = ["Form", "ledoit_wolf", "shrunk"]
+
+FLAT = 1e-13  # variance in units of the columns' own, below which a direction counts as flat
+
+
+@dataclass(frozen=True)
+class Form:
+    """A Gaussian with its mean, whitening A of shape (r, d), root B of shape (d, r), and ln det Σ on its plane."""
+
+    mean: Array
+    whitening: Array
+    root: Array
+    log_det: float
+
+    @staticmethod
+    def of(mean: Array, covariance: Array) -> Form:
+        """From a covariance matrix, or its diagonal."""
+        diagonal = covariance if covariance.ndim == 1 else np.diagonal(covariance)
+        live = np.flatnonzero(diagonal > 0.0)
+        unit = np.sqrt(diagonal[live])
+        d, k = mean.shape[0], live.shape[0]
+        if covariance.ndim == 1:
+            values, vectors = np.ones(k), np.eye(k)
+        else:
+            values, vectors = np.linalg.eigh(covariance[np.ix_(live, live)] / np.outer(unit, unit))
+            kept = values > FLAT * max(k, 1)
+            values, vectors = values[kept], vectors[:, kept]
+        root = np.zeros((d, values.shape[0]))
+        root[live] = unit[:, None] * vectors * np.sqrt(values)
+        whitening = np.zeros((values.shape[0], d))
+        whitening[:, live] = (vectors / np.sqrt(values)).T / unit
+        if values.shape[0] == k:
+            log_det = float(np.log(values).sum() + 2.0 * np.log(unit).sum())
+        else:  # the volume of the plane's own coordinates
+            log_det = float(np.log(np.linalg.svd(root, compute_uv=False)).sum() * 2.0)
+        return Form(mean, whitening, root, log_det)
+
+    @property
+    def rank(self) -> int:
+        """Directions with variance."""
+        return int(self.root.shape[1])
+
+    @property
+    def covariance(self) -> Array:
+        """Σ as a matrix."""
+        return np.asarray(self.root @ self.root.T)
+
+    @property
+    def constant(self) -> float:
+        """The logarithm of the density at the mean."""
+        return -0.5 * (self.rank * float(np.log(2 * np.pi)) + self.log_det)
+
+    def distance(self, X: Array) -> Array:
+        """Squared Mahalanobis distance of each row."""
+        z = (X - self.mean) @ self.whitening.T
+        return np.einsum("ij,ij->i", z, z)
+
+    def log_density(self, X: Array) -> Array:
+        """ln N(x) of each row."""
+        return self.constant - 0.5 * self.distance(X)
+
+    def sample(self, n: int, rng: np.random.Generator) -> Array:
+        """n rows drawn from it."""
+        return np.asarray(self.mean + rng.standard_normal((n, self.rank)) @ self.root.T)
+
+
+def shrunk(covariance: Array, shrinkage: float) -> Array:
+    """(1 − γ)·Σ + γ·(trace Σ/d)·I, of a matrix or a diagonal."""
+    if shrinkage == 0.0:
+        return covariance
+    d = covariance.shape[-1]
+    if covariance.ndim == 1:
+        return (1.0 - shrinkage) * covariance + shrinkage * covariance.mean()
+    return (1.0 - shrinkage) * covariance + shrinkage * float(np.trace(covariance)) / d * np.eye(d)
+
+
+def ledoit_wolf(X: Array, weight: Array, group: Array, mean: Array, covariance: Array) -> float:
+    """The shrinkage towards a multiple of the identity with the least expected squared error.
+
+    γ = min(β, δ)/δ with δ = ‖S − μI‖²_F/d and β = (1/n) Σ_i p_i ‖z_i z_iᵀ − S‖²_F/d, z_i the centered rows and n the effective
+    number of rows. Ledoit and Wolf (2004), A well-conditioned estimator for large-dimensional covariance matrices.
+    """
+    d = covariance.shape[0]
+    z = X - mean[group]
+    mu = float(np.trace(covariance)) / d
+    delta = float(((covariance - mu * np.eye(d)) ** 2).sum()) / d
+    total = float(weight.sum())
+    squares = np.einsum("ij,ij->i", z, z)
+    # Σ p‖zzᵀ − S‖² = Σ p ‖z‖⁴ − ‖S‖², the rows' own squares without forming any matrix
+    fourth = float(weight @ squares**2) / total
+    beta = max(0.0, (fourth - float((covariance**2).sum())) / (d * total))
+    return 0.0 if delta == 0.0 else min(beta, delta) / delta

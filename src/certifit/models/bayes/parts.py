@@ -1,0 +1,425 @@
+"""The factors of naive Bayes: what one kind of column adds to ln P(x | class), learned by counting.
+
+Every factor is a fold over rows: `Factor.of(rows)` counts a block, `a + b` are the counts of both, and `settle` turns counts into
+parameters of greatest (smoothed) likelihood. A missing value (NaN) is left out of the counts and of the product.
+
+    Gaussian     −½[ln 2πσ²_kj + (x_j − m_kj)²/σ²_kj]          Bernoulli    x_j ln p_kj + (1 − x_j) ln(1 − p_kj)
+    categorical  ln p_kj(x_j)                                  multinomial  x_j ln p_kj,  Σ_j p_kj = 1
+    Poisson      x_j ln λ_kj − λ_kj − ln x_j!                  kernel       ln of a kernel density estimate
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import gammaln
+
+from certifit._types import Array, Matrix, is_sparse
+from certifit.representation.design.moments import Moments
+
+__all__ = ["FACTORS", "Bernoulli", "Categorical", "Factor", "Gaussian", "KernelFactor", "Multinomial", "Poisson"]
+
+GRID = 512  # points on which a kernel density is kept
+CLOSE = 1e-7  # variance of a class beside that of all rows below which distances are taken class by class
+
+
+class Factor(ABC):
+    """Counts of some columns, and the log likelihood they give to new rows."""
+
+    @abstractmethod
+    def __add__(self, other: Any) -> Any:
+        """The counts of both blocks of rows."""
+
+    @abstractmethod
+    def settle(self, smoothing: float) -> None:
+        """Parameters from counts; `smoothing` is what a factor adds to them."""
+
+    @abstractmethod
+    def scores(self, X: Matrix) -> Array:
+        """ln P(x | class) of these columns, shape (n, K)."""
+
+    @abstractmethod
+    def terms(self, x: Array) -> Array:
+        """What each column of one row adds for each class, shape (d, K); zero where missing."""
+
+
+def _onehot(group: Array, weight: Array, K: int) -> Any:
+    """Sparse (K, n) matrix of weights, so that sums by class are products."""
+    import scipy.sparse as sp
+
+    n = group.shape[0]
+    return sp.csr_array((weight, (group, np.arange(n))), shape=(K, n))
+
+
+@dataclass
+class Gaussian(Factor):
+    """Normal densities."""
+
+    weight: Array
+    """Known weight of each class and column, shape (K, d)."""
+    mean: Array
+    scatter: Array
+
+    @staticmethod
+    def of(X: Array, group: Array, weight: Array, K: int) -> Gaussian:
+        """Moments of each class in each column, missing values left out."""
+        if not np.isnan(X.min(initial=0.0)):
+            moments = Moments.of(X, weight, group, K, full=False)
+            return Gaussian(np.repeat(moments.weight[:, None], X.shape[1], axis=1), moments.mean, moments.scatter)
+        known = ~np.isnan(X)
+        filled = np.where(known, X, 0.0).astype(np.float64)
+        by_class = _onehot(group, weight, K)
+        held = by_class @ known.astype(np.float64)
+        safe = np.where(held > 0, held, 1.0)
+        mean = (by_class @ filled) / safe
+        centered = np.where(known, filled - mean[group], 0.0)
+        rest = (by_class @ centered) / safe
+        centered = np.where(known, centered - rest[group], 0.0)
+        return Gaussian(held, mean + rest, by_class @ centered**2)
+
+    def __add__(self, other: Gaussian) -> Gaussian:
+        total = self.weight + other.weight
+        share = np.divide(other.weight, total, out=np.zeros_like(total), where=total > 0)
+        shift = other.mean - self.mean
+        scatter = self.scatter + other.scatter + shift**2 * self.weight * share
+        return Gaussian(total, self.mean + shift * share, scatter)
+
+    def settle(self, smoothing: float) -> None:
+        """Variances, each raised by a share of its column's variance over all rows."""
+        total = self.weight.sum(axis=0)
+        share = np.divide(self.weight, total, out=np.zeros_like(self.weight), where=total > 0)
+        self.center = (share * self.mean).sum(axis=0)
+        within = np.divide(self.scatter, self.weight, out=np.zeros_like(self.scatter), where=self.weight > 0)
+        self.overall = (share * (within + (self.mean - self.center) ** 2)).sum(axis=0)
+        self.unit = np.sqrt(np.where(self.overall > 0, self.overall, 1.0))
+        varies = self.overall > 0
+        # A column that never varies tells nothing: it gets the same density everywhere, and so drops out.
+        self.variance = np.where(varies, within + smoothing * self.overall, 1.0)
+        # A class that knows no value of a column has the density of all rows there.
+        unknown = self.weight == 0
+        self.variance = np.where(unknown, np.where(varies, self.overall, 1.0), self.variance)
+        self.location = np.where(unknown, self.center, self.mean)
+        self.location = np.where(varies, self.location, self.center)
+        tiny = np.finfo(np.float64).tiny
+        self.variance = np.maximum(self.variance, tiny)
+
+    def scores(self, X: Array) -> Array:
+        """From two products of the standardized rows; class by class where a variance is tiny beside its column's."""
+        z = (X - self.center) / self.unit
+        m, v = (self.location - self.center) / self.unit, self.variance / self.unit**2
+        constant = -0.5 * (np.log(2 * np.pi) + np.log(v) + 2 * np.log(self.unit))
+        missing = np.isnan(z)
+        holes = bool(missing.any())
+        if float(v.min(initial=1.0)) > CLOSE:
+            square = z * z
+            if holes:
+                square[missing] = 0.0
+                z = np.where(missing, 0.0, z)
+            score = square @ (-0.5 / v).T + z @ (m / v).T
+            each = constant - 0.5 * m * m / v
+        else:
+            filled = np.where(missing, 0.0, z) if holes else z
+            score = np.empty((X.shape[0], m.shape[0]))
+            for k in range(m.shape[0]):
+                distance = (filled - m[k]) ** 2 / v[k]
+                score[:, k] = (
+                    -0.5 * np.where(missing, 0.0, distance).sum(axis=1) if holes else -0.5 * distance.sum(axis=1)
+                )
+            each = constant
+        return score + ((~missing).astype(np.float64) @ each.T if holes else each.sum(axis=1))
+
+    def terms(self, x: Array) -> Array:
+        """Log densities of the single values."""
+        density = -0.5 * (np.log(2 * np.pi * self.variance) + (x - self.location) ** 2 / self.variance)
+        return np.nan_to_num(density, nan=0.0, neginf=-np.inf).T
+
+
+class _Counted(Factor):
+    """Weighted sums of the columns, and the known weight of each; shape (K, d) both."""
+
+    def __init__(self, held: Array, sums: Array) -> None:
+        self.held, self.sums = held, sums
+
+    @classmethod
+    def of(cls, X: Matrix, group: Array, weight: Array, K: int) -> Any:
+        """Sums by class; entries of sparse X that are not stored are zeros."""
+        by_class = _onehot(group, weight, K)
+        total = np.bincount(group, weights=weight, minlength=K)
+        if is_sparse(X):
+            return cls(np.repeat(total[:, None], X.shape[1], axis=1), np.asarray((by_class @ X).todense()))
+        if not np.isnan(X.min(initial=0.0)):
+            return cls(
+                np.repeat(total[:, None], X.shape[1], axis=1), np.asarray(by_class @ X.astype(np.float64, copy=False))
+            )
+        known = ~np.isnan(X)
+        return cls(by_class @ known.astype(np.float64), by_class @ np.where(known, X, 0.0).astype(np.float64))
+
+    def __add__(self, other: Any) -> Any:
+        return type(self)(self.held + other.held, self.sums + other.sums)
+
+    def _linear(self, X: Matrix, slope: Array, constant: Array) -> Array:
+        """Σ_j x_j·slope_kj + constant_kj over the known entries."""
+        if is_sparse(X):
+            return np.asarray(X @ slope.T) + constant.sum(axis=1)
+        z = X.astype(np.float64, copy=False)
+        missing = np.isnan(z)
+        if not missing.any():
+            return z @ slope.T + constant.sum(axis=1)
+        return np.where(missing, 0.0, z) @ slope.T + (~missing).astype(np.float64) @ constant.T
+
+    @staticmethod
+    def _known(terms: Array, x: Array) -> Array:
+        return np.where(np.isnan(x)[:, None], 0.0, terms)
+
+
+class Bernoulli(_Counted):
+    """Columns of zeros and ones."""
+
+    def settle(self, smoothing: float) -> None:
+        """Shares of ones, with `smoothing` rows of each kind added."""
+        p = (self.sums + smoothing) / np.maximum(self.held + 2.0 * smoothing, 1e-300)
+        p = np.where(self.held + smoothing > 0, p, 0.5)
+        with np.errstate(divide="ignore"):
+            self.log_one, self.log_zero = np.log(p), np.log1p(-p)
+
+    def scores(self, X: Matrix) -> Array:
+        """Linear in x where no share is 0 or 1; the exact limit otherwise."""
+        low = np.finfo(np.float64).min / 1e6
+        one, zero = np.maximum(self.log_one, low), np.maximum(self.log_zero, low)
+        return self._linear(X, one - zero, zero)
+
+    def terms(self, x: Array) -> Array:
+        """Log share of the value that each column has."""
+        return self._known(np.where((x > 0)[:, None], self.log_one.T, self.log_zero.T), x)
+
+
+class Multinomial(_Counted):
+    """Counts that share one total, such as words of a text."""
+
+    def settle(self, smoothing: float) -> None:
+        """Shares of the columns in each class, with `smoothing` added to every count."""
+        counts = self.sums + smoothing
+        with np.errstate(divide="ignore"):
+            self.log_share = np.log(counts) - np.log(counts.sum(axis=1, keepdims=True))
+
+    def scores(self, X: Matrix) -> Array:
+        """x·ln p; a missing count adds nothing."""
+        return self._linear(
+            X, np.maximum(self.log_share, np.finfo(np.float64).min / 1e6), np.zeros_like(self.log_share)
+        )
+
+    def terms(self, x: Array) -> Array:
+        """x_j ln p_kj."""
+        return self._known(np.nan_to_num(x)[:, None] * self.log_share.T, x)
+
+
+class Complement(Multinomial):
+    """The multinomial of all *other* classes, subtracted. Rennie et al. (2003), Tackling the poor assumptions of naive Bayes."""
+
+    def settle(self, smoothing: float) -> None:
+        """−ln of the shares outside each class."""
+        outside = self.sums.sum(axis=0) - self.sums + smoothing
+        with np.errstate(divide="ignore"):
+            self.log_share = -(np.log(outside) - np.log(outside.sum(axis=1, keepdims=True)))
+
+
+class Poisson(_Counted):
+    """Independent counts."""
+
+    def settle(self, smoothing: float) -> None:
+        """Rates, with `smoothing` events in one row of the column's mean rate added."""
+        total = np.maximum(self.held.sum(axis=0), 1e-300)
+        prior = self.sums.sum(axis=0) / total
+        prior = np.where(prior > 0, prior, 1.0)
+        self.rate = np.maximum((self.sums + smoothing * prior) / np.maximum(self.held + smoothing, 1e-300), 1e-300)
+
+    def scores(self, X: Matrix) -> Array:
+        """x ln λ − λ − ln x!."""
+        linear = self._linear(X, np.log(self.rate), -self.rate)
+        values = X.data if is_sparse(X) else X
+        each = gammaln(np.nan_to_num(np.asarray(values, dtype=np.float64)) + 1.0)
+        if is_sparse(X):
+            rows = np.repeat(np.arange(X.shape[0]), np.diff(X.tocsr().indptr))
+            return linear - np.bincount(rows, weights=each, minlength=X.shape[0])[:, None]
+        return np.asarray(linear - each.sum(axis=1)[:, None])
+
+    def terms(self, x: Array) -> Array:
+        """Log probability of each count."""
+        count = np.nan_to_num(x)[:, None]
+        return self._known(count * np.log(self.rate.T) - self.rate.T - gammaln(count + 1.0), x)
+
+
+class Categorical(Factor):
+    """Columns of category numbers 0, 1, …; −1 (or NaN) is missing, and a number beyond those known is left out too."""
+
+    def __init__(self, counts: list[Array]) -> None:
+        self.counts = counts
+        """For each column, weights of shape (K, categories)."""
+
+    @staticmethod
+    def of(X: Array, group: Array, weight: Array, K: int, sizes: Array | None = None) -> Categorical:
+        """Weights of the categories in each class."""
+        counts = []
+        for j in range(X.shape[1]):
+            code = _codes(X[:, j])
+            size = int(max(code.max(initial=-1) + 1, 0 if sizes is None else sizes[j], 1))
+            known = code >= 0
+            if known.all():
+                held = np.bincount(group * size + code, weights=weight, minlength=K * size)
+            else:
+                held = np.bincount(group[known] * size + code[known], weights=weight[known], minlength=K * size)
+            counts.append(held.reshape(K, size))
+        return Categorical(counts)
+
+    def __add__(self, other: Categorical) -> Categorical:
+        joined = []
+        for a, b in zip(self.counts, other.counts, strict=True):
+            size = max(a.shape[1], b.shape[1])
+            total = np.zeros((a.shape[0], size))
+            total[:, : a.shape[1]] += a
+            total[:, : b.shape[1]] += b
+            joined.append(total)
+        return Categorical(joined)
+
+    def settle(self, smoothing: float) -> None:
+        """Shares of the categories, with `smoothing` added to every count."""
+        self.log_share = []
+        for held in self.counts:
+            counts = held + smoothing
+            total = counts.sum(axis=1, keepdims=True)
+            with np.errstate(divide="ignore"):
+                share = np.log(counts) - np.log(np.maximum(total, 1e-300))
+            self.log_share.append(np.where(total > 0, share, -np.log(held.shape[1])))
+
+    def scores(self, X: Array) -> Array:
+        """One look-up for each known value."""
+        total = np.zeros((X.shape[0], self.counts[0].shape[0]))
+        for j, share in enumerate(self.log_share):
+            code = _codes(X[:, j])
+            known = (code >= 0) & (code < share.shape[1])
+            # A last row of zeros serves what is missing or unknown.
+            table = np.vstack([np.maximum(share.T, np.finfo(np.float64).min / 1e6), np.zeros(share.shape[0])])
+            total += table[np.where(known, code, share.shape[1])]
+        return total
+
+    def terms(self, x: Array) -> Array:
+        """The look-ups of one row."""
+        out = np.zeros((len(self.log_share), self.counts[0].shape[0]))
+        for j, share in enumerate(self.log_share):
+            code = int(_codes(x[j : j + 1])[0])
+            if 0 <= code < share.shape[1]:
+                out[j] = share[:, code]
+        return out
+
+
+def _codes(column: Array) -> Array:
+    if column.dtype.kind in "iu":
+        return column
+    return np.where(np.isnan(column), -1, column).astype(np.int64)
+
+
+class KernelFactor(Factor):
+    """A Gaussian kernel density for each class and column, kept on a grid and read off by interpolation.
+
+    The bandwidth is Silverman's 0.9·min(σ, IQR/1.34)·n^(−1/5), of each class.
+    """
+
+    def __init__(self, values: list[list[tuple[Array, Array]]]) -> None:
+        self.values = values
+        """For each class and column, the known values and their weights, sorted, equal ones merged."""
+
+    @staticmethod
+    def of(X: Array, group: Array, weight: Array, K: int) -> KernelFactor:
+        """The values themselves: a kernel density has no smaller summary."""
+        found = []
+        for k in range(K):
+            rows = np.flatnonzero(group == k)
+            found.append([_merged(X[rows, j].astype(np.float64), weight[rows]) for j in range(X.shape[1])])
+        return KernelFactor(found)
+
+    def __add__(self, other: KernelFactor) -> KernelFactor:
+        joined = [
+            [_merged(np.concatenate([a[0], b[0]]), np.concatenate([a[1], b[1]])) for a, b in zip(one, two, strict=True)]
+            for one, two in zip(self.values, other.values, strict=True)
+        ]
+        return KernelFactor(joined)
+
+    def settle(self, smoothing: float) -> None:
+        """Grids of log densities; `smoothing` mixes in a share of the density of all classes."""
+        K, d = len(self.values), len(self.values[0])
+        self.grid, self.log_density = [], []
+        for j in range(d):
+            held = [self.values[k][j] for k in range(K)]
+            spread = max((_bandwidth(v, w) for v, w in held if v.size), default=1.0)
+            ends = [v for v, _ in held if v.size]
+            low = min((float(v[0]) for v in ends), default=0.0) - 4 * spread
+            high = max((float(v[-1]) for v in ends), default=1.0) + 4 * spread
+            grid = np.linspace(low, high, GRID)
+            density = np.array([_density(grid, v, w) for v, w in held])
+            total = np.array([w.sum() for _, w in held])
+            pooled = total @ density / max(total.sum(), 1e-300)
+            floor = 1e-12 / max(high - low, 1e-300)
+            mixed = (1.0 - min(smoothing, 0.5)) * density + min(smoothing, 0.5) * pooled
+            mixed[total == 0] = pooled
+            self.grid.append(grid)
+            self.log_density.append(np.log(np.maximum(mixed, floor)))
+
+    def scores(self, X: Array) -> Array:
+        """Interpolated log densities; beyond the grid the value at its end."""
+        total = np.zeros((X.shape[0], len(self.values)))
+        for j, (grid, density) in enumerate(zip(self.grid, self.log_density, strict=True)):
+            x = X[:, j].astype(np.float64)
+            known = ~np.isnan(x)
+            for k in range(total.shape[1]):
+                total[known, k] += np.interp(x[known], grid, density[k])
+        return total
+
+    def terms(self, x: Array) -> Array:
+        """Log densities of the single values."""
+        out = np.zeros((len(self.grid), len(self.values)))
+        for j, (grid, density) in enumerate(zip(self.grid, self.log_density, strict=True)):
+            if not np.isnan(x[j]):
+                out[j] = [np.interp(x[j], grid, density[k]) for k in range(out.shape[1])]
+        return out
+
+
+def _merged(values: Array, weight: Array) -> tuple[Array, Array]:
+    known = ~np.isnan(values)
+    distinct, which = np.unique(values[known], return_inverse=True)
+    return distinct, np.bincount(which, weights=weight[known], minlength=distinct.shape[0])
+
+
+def _bandwidth(values: Array, weight: Array) -> float:
+    total = float(weight.sum())
+    mean = float(weight @ values) / total
+    deviation = float(np.sqrt(weight @ (values - mean) ** 2 / total))
+    share = np.cumsum(weight) / total
+    quartile = values[np.minimum(np.searchsorted(share, [0.25, 0.75]), values.shape[0] - 1)]
+    spread = min(deviation, float(quartile[1] - quartile[0]) / 1.34) or deviation
+    size = max(1.0, abs(mean)) * 1e-6
+    return 0.9 * spread * total**-0.2 if spread > 0 else size
+
+
+def _density(grid: Array, values: Array, weight: Array) -> Array:
+    if not values.size:
+        return np.zeros(grid.shape[0])
+    h = _bandwidth(values, weight)
+    total = np.zeros(grid.shape[0])
+    for i in range(0, values.shape[0], 4096):
+        z = (grid[:, None] - values[i : i + 4096]) / h
+        total += np.exp(-0.5 * z * z) @ weight[i : i + 4096]
+    return np.asarray(total / (weight.sum() * h * np.sqrt(2 * np.pi)))
+
+
+FACTORS: dict[str, Any] = {
+    "gaussian": Gaussian,
+    "bernoulli": Bernoulli,
+    "categorical": Categorical,
+    "multinomial": Multinomial,
+    "complement": Complement,
+    "poisson": Poisson,
+    "kernel": KernelFactor,
+}
