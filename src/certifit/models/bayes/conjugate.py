@@ -382,9 +382,7 @@ class NormalInverseGamma(Conjugate):
         spread = float(weight @ (values - mean) ** 2)
         kappa = self.kappa + n
         scale = self.scale + 0.5 * spread + 0.5 * self.kappa * n / kappa * (mean - self.location) ** 2
-        return NormalInverseGamma(
-            (self.kappa * self.location + n * mean) / kappa, kappa, self.shape + 0.5 * n, scale
-        )
+        return NormalInverseGamma((self.kappa * self.location + n * mean) / kappa, kappa, self.shape + 0.5 * n, scale)
 
     @property
     def distribution(self) -> Any:

@@ -3,7 +3,8 @@
     P(y = k | x)  ∝  π_k · N(x; m_k, Σ_k)              QDA: each class its own Σ_k        LDA: all share Σ
 
 The shares π_k, means m_k and covariances are those of greatest likelihood, in closed form; a shrinkage replaces Σ by
-(1 − γ)Σ + γ(trace Σ/d)I, and `pooling` replaces Σ_k by (1 − λ)Σ_k + λΣ (Friedman 1989). Directions in which no class varies are left out.
+(1 − γ)Σ + γ(trace Σ/d)I, and `pooling` replaces Σ_k by (1 − λ)Σ_k + λΣ (Friedman 1989). Directions in which no class varies
+are left out.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from certifit.data.gate import check_x, check_xy, like_input
 from certifit.data.targets import encode_labels
 from certifit.evaluation.decisions.bayes import bayes_action
 from certifit.models.bayes.gaussian import Form, ledoit_wolf, shrunk
-from certifit.parameters import Any_, Choice, Declared, Either, Integer, Nothing, Parameter, Real
+from certifit.parameters import Choice, Declared, Either, Given, Integer, Nothing, Parameter, Real
 from certifit.representation.design.moments import Moments
 
 __all__ = ["LDA", "QDA", "NearestCentroid"]
@@ -38,7 +39,7 @@ COVARIANCE = Parameter(
 )
 PRIORS = Parameter(
     None,
-    Any_("array of shape (K,) or None", wrong=([0.5, 0.6], [1.5, -0.5], "a", 3)),
+    Either(Nothing(), Given("array of shape (K,)", wrong=([0.5, 0.6], [1.5, -0.5], "a", 3))),
     "Probabilities of the classes in sorted order; None takes their shares of the weight.",
 )
 
@@ -379,7 +380,9 @@ class LDA(TransformerMixin, _Discriminant):
         self.shrinkage_ = 0.0
         if self.shrinkage == "ledoit-wolf":
             if within.ndim == 2:
-                assert X is not None and group is not None and weight is not None
+                assert X is not None
+                assert group is not None
+                assert weight is not None
                 unit = np.sqrt(np.where(np.diag(within) > 0, np.diag(within), 1.0))
                 scaled = within / np.outer(unit, unit)
                 self.shrinkage_ = ledoit_wolf(X / unit, weight, group, moments.mean / unit, scaled)

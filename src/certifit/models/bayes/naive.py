@@ -23,19 +23,22 @@ from certifit.certificate import Certificate
 from certifit.data.gate import check_x, check_xy, like_input
 from certifit.data.targets import encode_labels
 from certifit.models.bayes.parts import FACTORS, Categorical, Factor
-from certifit.parameters import Any_, Declared, Either, Flag, Nothing, Parameter, Real
+from certifit.parameters import Any_, Declared, Either, Flag, Given, Nothing, Parameter, Real
 
 __all__ = ["BernoulliNB", "CategoricalNB", "ComplementNB", "GaussianNB", "MultinomialNB"]
 
 PRIORS = Parameter(
     None,
-    Any_("array of shape (K,) or None", wrong=([0.5, 0.6], [1.5, -0.5], "a", 3)),
+    Either(Nothing(), Given("array of shape (K,)", wrong=([0.5, 0.6], [1.5, -0.5], "a", 3))),
     "Probabilities of the classes in sorted order; None takes their (smoothed) shares of the weight.",
 )
 SMOOTHING = Parameter(
     1.0,
     Real(0),
     "Added to every count (Laplace; a Dirichlet prior of alpha + 1): nothing is impossible for not having been seen.",
+)
+VAR_SMOOTHING = Parameter(
+    1e-9, Real(0), "Share of a column's variance over all rows that is added to its variance in each class."
 )
 FIT_PRIOR = Parameter(True, Flag(), "Whether shares of the classes are learned; otherwise all are equally probable.")
 
@@ -50,11 +53,12 @@ class BaseNaive(Declared, ClassifierMixin, CertifiedEstimator):
         """Counts of a block of rows."""
         raise TypeError(f"{type(self).__name__} must say how it counts.")
 
-    def _smoothing(self) -> float:
-        """What `settle` of the factors gets."""
+    def _smoothing_of(self, factor: Factor) -> float:
+        """What `settle` of a factor gets."""
         return float(getattr(self, "alpha", 0.0))
 
-    def _checked(self, X: Any, y: Any, sample_weight: Any, classes: Any = None) -> tuple[Matrix, Array, Array]:
+    def _checked(self, X: Any, y: Any, sample_weight: Any, more: bool = False) -> tuple[Any, Array, Array]:
+        """Rows as the factors take them, labels and weights; `more` rows join those of an earlier call."""
         X, y, weight = check_xy(
             self,
             X,
@@ -113,7 +117,7 @@ class BaseNaive(Declared, ClassifierMixin, CertifiedEstimator):
         first = not hasattr(self, "_factors")
         width = None if first else self.n_features_in_
         names = getattr(self, "feature_names_in_", None)
-        X, y, weight = self._checked(X, y, sample_weight)
+        X, y, weight = self._checked(X, y, sample_weight, more=not first)
         if width is not None and self.n_features_in_ != width:
             found, self.n_features_in_ = self.n_features_in_, width
             if names is not None:
@@ -144,7 +148,7 @@ class BaseNaive(Declared, ClassifierMixin, CertifiedEstimator):
 
     def _settle(self, started: float) -> None:
         for factor in self._factors:
-            factor.settle(self._smoothing())
+            factor.settle(self._smoothing_of(factor))
         K = self.classes_.shape[0]
         share = self.class_count_ / self.class_count_.sum()
         given = getattr(self, "priors", None)
@@ -242,7 +246,7 @@ class BaseNaive(Declared, ClassifierMixin, CertifiedEstimator):
         >>> from certifit import GaussianNB
         >>> model = GaussianNB().fit([[0.0, 1.0], [1.0, 3.0], [4.0, 2.0], [5.0, 2.5]], [0, 0, 1, 1])
         >>> model.explain([4.5, 2.0]).sentence
-        "Class 1: x0 speaks most for it, x1 next."
+        'Class 1: x0 speaks most for it, x1 next.'
         """
         one = x if hasattr(x, "columns") or is_sparse(x) or np.ndim(x) == 2 else np.asarray(x)[None, :]
         rows = self._rows(one)
@@ -346,11 +350,9 @@ class GaussianNB(BaseNaive):
     """
 
     priors: Any = PRIORS
-    var_smoothing: float = Parameter(
-        1e-9, Real(0), "Share of a column's variance over all rows that is added to its variance in each class."
-    )
+    var_smoothing: float = VAR_SMOOTHING
 
-    def _smoothing(self) -> float:
+    def _smoothing_of(self, factor: Factor) -> float:
         return float(self.var_smoothing)
 
     def _learn(self, X: Any, group: Array, weight: Array, K: int) -> list[Factor]:

@@ -69,21 +69,30 @@ class BayesianLinearRegression(Declared, RegressorMixin, CertifiedEstimator):
     """
 
     prior_mean: Any = Parameter(
-        0.0, Any_("float or array of shape (n_features,)", wrong=("a", np.nan, [np.inf])), "Mean of the prior of the coefficients."
+        0.0,
+        Any_("float or array of shape (n_features,)", wrong=("a", np.nan, [np.inf])),
+        "Mean of the prior of the coefficients.",
     )
     prior_precision: Any = Parameter(
         None,
-        Any_("float > 0, array of shape (n_features,) or (n_features, n_features), or None", wrong=("a", 0.0, -1.0, np.nan)),
+        Any_(
+            "float > 0, array of shape (n_features,) or (n_features, n_features), or None",
+            wrong=("a", 0.0, -1.0, np.nan),
+        ),
         "Inverse variance of the prior (α), for all columns or each, or a precision matrix; None maximizes the evidence.",
     )
     noise: Any = Parameter(
-        None, Any_("float > 0 or None", wrong=("a", 0.0, -1.0, np.nan)), "Variance of the noise (1/β); None maximizes the evidence."
+        None,
+        Any_("float > 0 or None", wrong=("a", 0.0, -1.0, np.nan)),
+        "Variance of the noise (1/β); None maximizes the evidence.",
     )
     relevance: bool = Parameter(
         False, Flag(), "Whether each column gets a precision of its own (automatic relevance), when none is given."
     )
     fit_intercept: bool = FIT_INTERCEPT.but(text="Whether there is an intercept, with a flat prior.")
-    tol: float = Parameter(1e-6, Real(0), "Relative change of the precisions at which the maximization of the evidence stops.")
+    tol: float = Parameter(
+        1e-6, Real(0), "Relative change of the precisions at which the maximization of the evidence stops."
+    )
     max_iter: int = Parameter(1000, Integer(1), "Most steps of it.")
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> BayesianLinearRegression:
@@ -142,7 +151,14 @@ class BayesianLinearRegression(Declared, RegressorMixin, CertifiedEstimator):
         # Columns in units of their own: the precision of the prior of a column of size u is α u².
         unit = np.sqrt(np.where(np.diag(scatter) > 0, np.diag(scatter) / total, 1.0))
         scaled = scatter / np.outer(unit, unit)
-        data = _Data(scaled[:d, :d], scaled[:d, d], float(scaled[d, d]), total - float(self.fit_intercept), unit[:d], float(unit[d]))
+        data = _Data(
+            scaled[:d, :d],
+            scaled[:d, d],
+            float(scaled[d, d]),
+            total - float(self.fit_intercept),
+            unit[:d],
+            float(unit[d]),
+        )
         prior = self._prior(d, data)
         solution = prior.solve(data, float(self.tol), int(self.max_iter))
         self.n_iter_ = solution.iterations
@@ -158,9 +174,13 @@ class BayesianLinearRegression(Declared, RegressorMixin, CertifiedEstimator):
         if self.fit_intercept:
             self.log_evidence_ -= 0.5 * float(np.log(total))
         given = self.prior_precision is not None and self.noise is not None
-        note = "The posterior, in closed form." if given else (
-            f"The posterior given alpha and noise, in closed form; these maximize the evidence to a relative change of "
-            f"{solution.change:.1e}, a stationary point of it."
+        note = (
+            "The posterior, in closed form."
+            if given
+            else (
+                f"The posterior given alpha and noise, in closed form; these maximize the evidence to a relative change of "
+                f"{solution.change:.1e}, a stationary point of it."
+            )
         )
         objective = float(0.5 * solution.residual / total) * float(unit[d]) ** 2
         self._certify(
@@ -178,9 +198,13 @@ class BayesianLinearRegression(Declared, RegressorMixin, CertifiedEstimator):
         )
 
     def _prior(self, d: int, data: Any) -> Any:
-        mean = np.asarray(self.prior_mean, dtype=np.float64) if not isinstance(self.prior_mean, str) else np.array(np.nan)
+        mean = (
+            np.asarray(self.prior_mean, dtype=np.float64) if not isinstance(self.prior_mean, str) else np.array(np.nan)
+        )
         if mean.shape not in ((), (d,)) or not np.isfinite(mean).all():
-            raise ValueError(f"prior_mean must be a finite number, or one for each of the {d} columns; got {self.prior_mean!r}.")
+            raise ValueError(
+                f"prior_mean must be a finite number, or one for each of the {d} columns; got {self.prior_mean!r}."
+            )
         noise = self.noise
         if noise is not None:
             noise = float(check_real("noise", noise, low=0, open_low=True, open_high=True)) / data.target**2
@@ -197,7 +221,9 @@ class BayesianLinearRegression(Declared, RegressorMixin, CertifiedEstimator):
             matrix = given if given.ndim == 2 else np.diag(np.broadcast_to(given, (d,)))
             values = np.linalg.eigvalsh(0.5 * (matrix + matrix.T))
             if not (values > 0).all() or not np.allclose(matrix, matrix.T):
-                raise ValueError(f"prior_precision must be > 0 (a matrix symmetric and positive definite); got {self.prior_precision!r}.")
+                raise ValueError(
+                    f"prior_precision must be > 0 (a matrix symmetric and positive definite); got {self.prior_precision!r}."
+                )
         return _Prior(np.broadcast_to(mean, (d,)) * data.unit / data.target, given, noise, bool(self.relevance))
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
@@ -337,7 +363,7 @@ class _Prior:
 
     def _shared(self, data: _Data, noise: float, factor: Array, tol: float, max_iter: int) -> _Posterior:
         """One alpha in the user's units: with C = diag(factor) the problem in u = w/factor has the prior α·I."""
-        gram, cross = data.gram * np.outer(1 / factor, 1 / factor) , data.cross / factor
+        gram, cross = data.gram * np.outer(1 / factor, 1 / factor), data.cross / factor
         unit = float(np.trace(gram)) / max(gram.shape[0], 1) or 1.0
         gram, cross = gram / unit, cross / np.sqrt(unit)
         values, vectors = np.linalg.eigh(gram)
@@ -378,7 +404,9 @@ class _Prior:
         ceiling = LARGEST
         for iteration in range(1, max_iter + 1):
             part = np.ix_(on, on)
-            m, S, log_det = _normal(np.diag(alpha[on]) + data.gram[part] / noise, alpha[on] * self.mean[on] + data.cross[on] / noise)
+            m, S, log_det = _normal(
+                np.diag(alpha[on]) + data.gram[part] / noise, alpha[on] * self.mean[on] + data.cross[on] / noise
+            )
             gamma = 1.0 - alpha[on] * np.diag(S)
             full = self.mean.copy()
             full[on] = m
@@ -389,12 +417,20 @@ class _Prior:
             new = np.clip(gamma, 1e-300, None) / np.maximum((m - self.mean[on]) ** 2, 1e-300)
             new_noise = noise if self.noise is not None else max(residual / max(data.freedom - effective, 1e-9), 1e-300)
             kept = new < ceiling
-            moved = np.abs(np.log(new[kept] / alpha[on][kept])) * gamma[kept]  # what the data say nothing about may drift
-            change = max(float(moved.max(initial=0.0)), abs(float(np.log(new_noise / noise))), 0.0 if kept.all() else np.inf)
+            moved = (
+                np.abs(np.log(new[kept] / alpha[on][kept])) * gamma[kept]
+            )  # what the data say nothing about may drift
+            change = max(
+                float(moved.max(initial=0.0)), abs(float(np.log(new_noise / noise))), 0.0 if kept.all() else np.inf
+            )
             alpha[on] = new
             noise, on = new_noise, on[kept]
         mean = full
-        covariance[np.ix_(on, on)] = S if S.shape[0] == on.shape[0] else _normal(np.diag(alpha[on]) + data.gram[np.ix_(on, on)] / noise, data.cross[on])[1]
+        covariance[np.ix_(on, on)] = (
+            S
+            if S.shape[0] == on.shape[0]
+            else _normal(np.diag(alpha[on]) + data.gram[np.ix_(on, on)] / noise, data.cross[on])[1]
+        )
         off = mean[on] - self.mean[on]
         evidence = _evidence(data, float(np.log(alpha[on]).sum()), noise, residual, float(alpha[on] @ off**2), log_det)
         shown = np.full(d, np.inf)

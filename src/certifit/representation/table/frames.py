@@ -63,6 +63,14 @@ class Columns:
             return "number"
         return "string"
 
+    def truth(self, j: int) -> bool:
+        """Whether the column holds truth values by its type."""
+        if self.frame is None:
+            return False
+        import narwhals as nw
+
+        return bool(self.frame[j].dtype == nw.Boolean)
+
     def numbers(self, j: int) -> Array:
         """The column as float64, NaN where missing; an error names what is not a number."""
         if self.frame is None:
