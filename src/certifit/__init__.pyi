@@ -30,6 +30,8 @@ from certifit.models.bayes.conjugate import DirichletCategorical as DirichletCat
 from certifit.models.bayes.conjugate import GammaPoisson as GammaPoisson
 from certifit.models.bayes.conjugate import NormalInverseGamma as NormalInverseGamma
 from certifit.models.bayes.conjugate import NormalNormal as NormalNormal
+from certifit.models.bayes.density import GaussianDensity as GaussianDensity
+from certifit.models.bayes.density import KernelDensity as KernelDensity
 from certifit.models.bayes.discriminant import LDA as LDA
 from certifit.models.bayes.discriminant import QDA as QDA
 from certifit.models.bayes.discriminant import NearestCentroid as NearestCentroid
@@ -75,6 +77,7 @@ from certifit.models.margin.svm import NotSeparableError as NotSeparableError
 from certifit.models.perceptron.model import MulticlassPerceptron as MulticlassPerceptron
 from certifit.models.perceptron.model import Perceptron as Perceptron
 from certifit.models.perceptron.model import PocketPerceptron as PocketPerceptron
+from certifit.models.reductions.calibrated import CalibratedClassifier as CalibratedClassifier
 from certifit.models.reductions.multiclass import OneVsOne as OneVsOne
 from certifit.models.reductions.multiclass import OneVsRest as OneVsRest
 from certifit.models.reductions.multiclass import OutputCode as OutputCode

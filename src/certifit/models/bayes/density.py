@@ -1,7 +1,7 @@
 """Densities of rows without labels: a Gaussian, and a kernel density.
 
-    GaussianDensity    the Gaussian of greatest likelihood: mean and covariance of the rows
-    KernelDensity      (1/Σs) Σ_i s_i · K((x − x_i)/h)/h^d
+GaussianDensity    the Gaussian of greatest likelihood: mean and covariance of the rows
+KernelDensity      (1/Σs) Σ_i s_i · K((x − x_i)/h)/h^d
 """
 
 from __future__ import annotations
@@ -49,11 +49,16 @@ class GaussianDensity(Declared, DensityMixin, CertifiedEstimator):
         Choice("full", "diagonal", "isotropic"),
         "Shape of the covariance: any, one variance for each column, or one variance for all columns.",
     )
-    shrinkage: float | None = Parameter(None, Either(Nothing(), Real(0, 1)), "Share of the identity in the covariance; None is 0.")
+    shrinkage: float | None = Parameter(
+        None, Either(Nothing(), Real(0, 1)), "Share of the identity in the covariance; None is 0."
+    )
 
     mean_: Array = Fitted("array of shape (n_features,)", "The center.")
     covariance_: Array = Fitted("array of shape (n_features, n_features)", "The covariance matrix.")
-    axes_: Array = Fitted("array of shape (n_features, n_features)", "Unit vectors along the axes of its ellipsoid, the longest first, in rows.")
+    axes_: Array = Fitted(
+        "array of shape (n_features, n_features)",
+        "Unit vectors along the axes of its ellipsoid, the longest first, in rows.",
+    )
     radii_: Array = Fitted("array of shape (n_features,)", "Half lengths of the axes: standard deviations along them.")
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> GaussianDensity:
@@ -153,7 +158,9 @@ class GaussianDensity(Declared, DensityMixin, CertifiedEstimator):
         """
         V, r = np.asarray(axes, dtype=np.float64), np.asarray(radii, dtype=np.float64)
         if V.ndim != 2 or V.shape[0] != V.shape[1] or r.shape != (V.shape[0],):
-            raise ValueError(f"axes must be a square matrix and radii one number for each axis; got {V.shape} and {r.shape}.")
+            raise ValueError(
+                f"axes must be a square matrix and radii one number for each axis; got {V.shape} and {r.shape}."
+            )
         length = np.linalg.norm(V, axis=1)
         if not (np.isfinite(V).all() and (length > 0).all() and np.isfinite(r).all() and (r > 0).all()):
             raise ValueError("axes must be finite and not zero, and radii > 0.")
@@ -212,7 +219,9 @@ class GaussianDensity(Declared, DensityMixin, CertifiedEstimator):
         known = self._numbers(columns)
         given = np.asarray(values, dtype=np.float64)
         if given.shape != known.shape or not np.isfinite(given).all():
-            raise ValueError(f"values must be {known.shape[0]} finite numbers, one for each known column; got {values!r}.")
+            raise ValueError(
+                f"values must be {known.shape[0]} finite numbers, one for each known column; got {values!r}."
+            )
         rest = np.setdiff1d(np.arange(self.mean_.shape[0]), known)
         if not rest.size:
             raise ValueError("columns names all columns: nothing is left to be uncertain about.")
@@ -229,8 +238,16 @@ class GaussianDensity(Declared, DensityMixin, CertifiedEstimator):
             number = {str(name): j for j, name in enumerate(names)}
             listed = [number.get(one, one) if isinstance(one, str) else one for one in listed]
         found = np.asarray(listed)
-        if found.dtype.kind not in "iu" or not found.size or found.min() < 0 or found.max() >= d or np.unique(found).size < found.size:
-            raise ValueError(f"columns must be distinct columns from 0 to {d - 1}{' or their names' if names is not None else ''}; got {columns!r}.")
+        if (
+            found.dtype.kind not in "iu"
+            or not found.size
+            or found.min() < 0
+            or found.max() >= d
+            or np.unique(found).size < found.size
+        ):
+            raise ValueError(
+                f"columns must be distinct columns from 0 to {d - 1}{' or their names' if names is not None else ''}; got {columns!r}."
+            )
         return found.astype(np.intp)
 
 
@@ -239,7 +256,9 @@ def _known(mean: Array, covariance: Array) -> GaussianDensity:
     model = GaussianDensity()
     model._keep(mean, 0.5 * (covariance + covariance.T))
     model.n_features_in_ = mean.shape[0]
-    model.certificate_ = Certificate("closed form", objective=0.0, bound=0.0, scale=1.0, tol=0.0, note="Given, not fitted.")
+    model.certificate_ = Certificate(
+        "closed form", objective=0.0, bound=0.0, scale=1.0, tol=0.0, note="Given, not fitted."
+    )
     return model
 
 
@@ -287,7 +306,9 @@ class KernelDensity(Declared, DensityMixin, CertifiedEstimator):
         'The width h: a number, a rule in standard deviations of the rows, or "likelihood" for the width under which each row is most '
         "likely given all others.",
     )
-    kernel: str = Parameter("gaussian", Choice("gaussian", "tophat", "epanechnikov", "exponential", "linear"), "Its shape.")
+    kernel: str = Parameter(
+        "gaussian", Choice("gaussian", "tophat", "epanechnikov", "exponential", "linear"), "Its shape."
+    )
 
     bandwidth_: float = Fitted("float", "The width used.")
 
@@ -310,9 +331,17 @@ class KernelDensity(Declared, DensityMixin, CertifiedEstimator):
         kept = weight > 0
         self._rows, self._weight = X[kept].astype(np.float64), weight[kept]
         self.bandwidth_ = self._width()
-        note = "" if self.bandwidth != "likelihood" else "The width is the best of a grid of 60 by leave-one-out likelihood."
+        note = (
+            ""
+            if self.bandwidth != "likelihood"
+            else "The width is the best of a grid of 60 by leave-one-out likelihood."
+        )
         self._certify(
-            Certificate.absent(0.0, f"A kernel density has nothing to optimize but its width. {note}".strip(), seconds=time.perf_counter() - started)
+            Certificate.absent(
+                0.0,
+                f"A kernel density has nothing to optimize but its width. {note}".strip(),
+                seconds=time.perf_counter() - started,
+            )
         )
         return self
 
@@ -337,7 +366,11 @@ class KernelDensity(Declared, DensityMixin, CertifiedEstimator):
         own = _log_shape(self.kernel)(np.zeros(1))[0]
         with np.errstate(divide="ignore", invalid="ignore"):
             others = joined + np.log1p(-np.exp(np.minimum(own - joined, 0.0)))
-        constant = np.log(max(total - 1.0, 1e-300)) + _log_volume(self.kernel, self._rows.shape[1]) + self._rows.shape[1] * np.log(h)
+        constant = (
+            np.log(max(total - 1.0, 1e-300))
+            + _log_volume(self.kernel, self._rows.shape[1])
+            + self._rows.shape[1] * np.log(h)
+        )
         value = float(self._weight @ (others - constant) / total)
         return value if np.isfinite(value) else -np.inf
 

@@ -14,12 +14,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from certifit._types import Array
+from certifit.names import stored
 
 __all__ = ["Form", "ledoit_wolf", "shrunk"]
 
 FLAT = 1e-13  # variance in units of the columns' own, below which a direction counts as flat
 
 
+@stored("GaussianForm")
 @dataclass(frozen=True)
 class Form:
     """A Gaussian with its mean, whitening A of shape (r, d), root B of shape (d, r), and ln det Σ on its plane."""

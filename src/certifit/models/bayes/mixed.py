@@ -55,9 +55,7 @@ class NaiveBayes(BaseNaive):
     priors: Any = PRIORS
 
     kinds_: list[str] = Fitted("list of str", "The distribution of each column.")
-    levels_: dict[int, list[str]] = Fitted(
-        "dict of int to list", "Categories of each categorical column, by number."
-    )
+    levels_: dict[int, list[str]] = Fitted("dict of int to list", "Categories of each categorical column, by number.")
 
     def _checked(self, X: Any, y: Any, sample_weight: Any, more: bool = False) -> tuple[Any, Array, Array]:
         check_parameters(self)

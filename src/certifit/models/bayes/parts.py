@@ -18,6 +18,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from certifit._types import Array, Matrix, is_sparse
+from certifit.names import stored
 from certifit.representation.design.moments import Moments
 
 __all__ = ["FACTORS", "Bernoulli", "Categorical", "Factor", "Gaussian", "KernelFactor", "Multinomial", "Poisson"]
@@ -54,6 +55,7 @@ def _onehot(group: Array, weight: Array, K: int) -> Any:
     return sp.csr_array((weight, (group, np.arange(n))), shape=(K, n))
 
 
+@stored("GaussianFactor")
 @dataclass
 class Gaussian(Factor):
     """Normal densities."""
@@ -175,6 +177,7 @@ class _Counted(Factor):
         return np.where(np.isnan(x)[:, None], 0.0, terms)
 
 
+@stored("BernoulliFactor")
 class Bernoulli(_Counted):
     """Columns of zeros and ones."""
 
@@ -196,6 +199,7 @@ class Bernoulli(_Counted):
         return self._known(np.where((x > 0)[:, None], self.log_one.T, self.log_zero.T), x)
 
 
+@stored("MultinomialFactor")
 class Multinomial(_Counted):
     """Counts that share one total, such as words of a text."""
 
@@ -216,6 +220,7 @@ class Multinomial(_Counted):
         return self._known(np.nan_to_num(x)[:, None] * self.log_share.T, x)
 
 
+@stored("ComplementFactor")
 class Complement(Multinomial):
     """The multinomial of all *other* classes, subtracted. Rennie et al. (2003), Tackling the poor assumptions of naive Bayes."""
 
@@ -226,6 +231,7 @@ class Complement(Multinomial):
             self.log_share = -(np.log(outside) - np.log(outside.sum(axis=1, keepdims=True)))
 
 
+@stored("PoissonFactor")
 class Poisson(_Counted):
     """Independent counts."""
 
@@ -252,6 +258,7 @@ class Poisson(_Counted):
         return self._known(count * np.log(self.rate.T) - self.rate.T - gammaln(count + 1.0), x)
 
 
+@stored("CategoricalFactor")
 class Categorical(Factor):
     """Columns of category numbers 0, 1, …; −1 (or NaN) is missing, and a number beyond those known is left out too."""
 
@@ -321,6 +328,7 @@ def _codes(column: Array) -> Array:
     return np.where(np.isnan(column), -1, column).astype(np.int64)
 
 
+@stored("KernelFactor")
 class KernelFactor(Factor):
     """A Gaussian kernel density for each class and column, kept on a grid and read off by interpolation.
 

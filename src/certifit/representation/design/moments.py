@@ -18,12 +18,14 @@ from operator import add
 import numpy as np
 
 from certifit._types import Array
+from certifit.names import stored
 
 __all__ = ["Moments"]
 
 BLOCK = 1 << 20  # entries of a block of rows: eight megabytes in double precision
 
 
+@stored("Moments")
 @dataclass(frozen=True)
 class Moments:
     """Moments of G groups of rows in d columns; the scatter has shape (G, d, d), or (G, d) of the diagonal alone."""

@@ -1,0 +1,329 @@
+"""Probabilities that come true: a map from the scores of any classifier, learned on rows it did not see.
+
+    sigmoid (Platt)     p = s(a·f + b)                              isotonic      p = the best non-decreasing function of f
+    temperature         p = softmax(f/T)                            beta          p = s(a·ln q − b·ln(1 − q) + c),  a, b ≥ 0
+
+The map is fitted to the scores of rows left out by cross-fitting; the classifier itself is then fitted on all rows. With more than two
+classes, temperature scales all scores at once, and the other maps are learned class by class against the rest and normalized.
+Platt (1999); Zadrozny and Elkan (2002); Guo et al. (2017); Kull, Silva Filho and Flach (2017).
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+from scipy.optimize import isotonic_regression, minimize_scalar
+from scipy.special import expit, log_softmax
+from sklearn.base import ClassifierMixin, clone
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+
+from certifit._types import Array, Matrix
+from certifit.base import CertifiedEstimator
+from certifit.certificate import Certificate
+from certifit.data.gate import check_x, check_xy
+from certifit.data.targets import encode_labels
+from certifit.evaluation.losses import Logistic
+from certifit.evaluation.splits.folds import content_folds
+from certifit.names import stored
+from certifit.parameters import Choice, Declared, Either, Fitted, Integer, Learner, Nothing, Parameter
+
+__all__ = ["CalibratedClassifier"]
+
+EDGE = 1e-12  # probabilities are kept this far from 0 and 1 before their logarithm is taken
+
+
+@stored("SigmoidMap")
+class Sigmoid:
+    """s(a·f + b), with Platt's targets (N₊ + 1)/(N₊ + 2) and 1/(N₋ + 2) so that separated scores stay finite."""
+
+    def __init__(self, f: Array, y: Array, weight: Array) -> None:
+        self.center, self.unit = (
+            float(weight @ f / weight.sum()),
+            float(np.sqrt(weight @ (f - f.mean()) ** 2 / weight.sum())) or 1.0,
+        )
+        plus, minus = float(weight @ y), float(weight @ (1.0 - y))
+        target = np.where(y > 0.5, (plus + 1.0) / (plus + 2.0), 1.0 / (minus + 2.0))
+        z = (f - self.center) / self.unit
+        self.a, self.b = _logistic(np.column_stack([z, np.ones_like(z)]), target, weight)
+
+    def __call__(self, f: Array) -> Array:
+        return np.asarray(expit(self.a * (f - self.center) / self.unit + self.b))
+
+
+@stored("IsotonicMap")
+class Isotonic:
+    """The non-decreasing function with the least squared error: pooled adjacent violators, read off by interpolation."""
+
+    def __init__(self, f: Array, y: Array, weight: Array) -> None:
+        order = np.argsort(f, kind="stable")
+        distinct, which = np.unique(f[order], return_inverse=True)
+        mass = np.bincount(which, weights=weight[order])
+        share = np.bincount(which, weights=weight[order] * y[order]) / mass
+        level = isotonic_regression(share, weights=mass).x
+        # Only the ends of each level matter: a straight line between them gives the same function.
+        edge = np.r_[True, level[1:] != level[:-1]] | np.r_[level[1:] != level[:-1], True]
+        self.x, self.p = distinct[edge], np.clip(level[edge], 0.0, 1.0)
+
+    def __call__(self, f: Array) -> Array:
+        return np.interp(f, self.x, self.p)
+
+
+@stored("BetaMap")
+class Beta:
+    """s(a·ln q − b·ln(1 − q) + c) of a probability q, with a, b ≥ 0 so that the order of the rows stays."""
+
+    def __init__(self, q: Array, y: Array, weight: Array) -> None:
+        A = _beta_terms(q)
+        used = [True, True]
+        while True:  # a negative slope is set to zero, and the rest fitted again
+            columns = [j for j in (0, 1) if used[j]]
+            found = _logistic(np.column_stack([A[:, columns], np.ones(q.shape[0])]), y, weight)
+            slope = np.zeros(2)
+            slope[columns] = found[:-1]
+            if (slope >= 0).all():
+                break
+            used[int(np.argmin(slope))] = False
+        self.a, self.b, self.c = float(slope[0]), float(slope[1]), float(found[-1])
+
+    def __call__(self, q: Array) -> Array:
+        A = _beta_terms(q)
+        return np.asarray(expit(self.a * A[:, 0] + self.b * A[:, 1] + self.c))
+
+
+def _beta_terms(q: Array) -> Array:
+    q = np.clip(q, EDGE, 1.0 - EDGE)
+    return np.column_stack([np.log(q), -np.log1p(-q)])
+
+
+def _logistic(A: Array, target: Array, weight: Array) -> Array:
+    """Logistic regression of a few columns on soft targets, by Newton's method with a hair of ridge."""
+    p, loss, x = weight / weight.sum(), Logistic(), np.zeros(A.shape[1])
+    ridge = 1e-8
+    for _ in range(100):
+        f = A @ x
+        g = A.T @ (p * loss.derivative(target, f)) + ridge * x
+        H = (A.T * (p * loss.second_derivative(target, f))) @ A + ridge * np.eye(A.shape[1])
+        step = np.linalg.solve(H, g)
+        before, size = float(p @ loss.value(target, f)) + 0.5 * ridge * float(x @ x), 1.0
+        while size > 1e-10:
+            trial = x - size * step
+            if float(p @ loss.value(target, A @ trial)) + 0.5 * ridge * float(trial @ trial) <= before:
+                break
+            size *= 0.5
+        x = x - size * step
+        if float(np.abs(size * step).max()) <= 1e-10 * (1.0 + float(np.abs(x).max())):
+            break
+    return x
+
+
+MAPS: dict[str, Any] = {"sigmoid": Sigmoid, "isotonic": Isotonic, "beta": Beta, "temperature": None}
+
+
+class CalibratedClassifier(Declared, ClassifierMixin, CertifiedEstimator):
+    """Any classifier, made to give probabilities that come true.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit import CalibratedClassifier, LinearSVC
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 2))
+    >>> y = X[:, 0] + rng.normal(size=200) > 0
+    >>> model = CalibratedClassifier(LinearSVC(alpha=0.01)).fit(X, y)
+    >>> model.predict_proba(X[:1]).shape
+    (1, 2)
+    """
+
+    estimator: Any = Parameter(
+        None,
+        Either(Nothing(), Learner()),
+        "The classifier, with decision_function, predict_proba or labels alone; None is `LogisticRegression()`.",
+    )
+    method: str = Parameter("sigmoid", Choice(*MAPS), "The map from scores to probabilities.")
+    cv: Any = Parameter(
+        5,
+        Either(Integer(2), Choice("prefit")),
+        'Folds whose left-out scores the map is learned from; "prefit" takes the classifier as fitted.',
+    )
+
+    classes_: Array = Fitted("array of shape (K,)", "The labels.")
+    estimator_: Any = Fitted("classifier", "Fitted on all rows.")
+    maps_: list[Any] = Fitted("list", "The fitted maps: one, or one for each class.")
+
+    def _base(self) -> Any:
+        """The classifier that is cloned."""
+        if self.estimator is not None:
+            return self.estimator
+        from certifit.models.logistic.model import LogisticRegression
+
+        return LogisticRegression()
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> CalibratedClassifier:
+        """Fit the classifier on folds, the map on left-out scores, and the classifier on all rows.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+        sample_weight : array of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+        """
+        started = time.perf_counter()
+        tags = get_tags(self._base()).input_tags
+        X, y, weight = check_xy(
+            self,
+            X,
+            y,
+            sample_weight=sample_weight,
+            numeric_target=False,
+            accept_sparse=("csr",) if tags.sparse else False,
+            allow_nan=bool(tags.allow_nan),
+        )
+        self.classes_, codes = encode_labels(y)
+        if self.classes_.shape[0] < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs at least 2 classes, but y has one class only: {self.classes_.tolist()[0]!r}."
+            )
+        given = None if sample_weight is None else weight
+        if self.cv == "prefit":
+            check_is_fitted(self._base())
+            if np.asarray(self.estimator.classes_).tolist() != self.classes_.tolist():
+                raise ValueError(
+                    f"cv='prefit': the classifier knows the classes {np.asarray(self.estimator.classes_).tolist()!r}, y has "
+                    f"{self.classes_.tolist()!r}."
+                )
+            self.estimator_ = self.estimator
+            scores, known = self._scores(self.estimator_, X), np.ones(y.shape[0], dtype=bool)
+        else:
+            scores, known = self._left_out(X, codes, given)
+            self.estimator_ = self._fitted(X, codes, given)
+        self._learn(scores[known], codes[known], weight[known])
+        inner = getattr(self.estimator_, "certificate_", None)
+        note = "The map is learned on rows left out."
+        if inner is None:
+            self._certify(
+                Certificate.absent(
+                    0.0, f"{note} The classifier carries no certificate.", seconds=time.perf_counter() - started
+                )
+            )
+        else:
+            self.certificate_ = inner
+        return self
+
+    def _fitted(self, X: Matrix, codes: Array, weight: Array | None) -> Any:
+        model = clone(self._base())
+        if weight is None:
+            return model.fit(X, self.classes_[codes])
+        if not has_fit_parameter(model, "sample_weight"):
+            raise ValueError(f"sample_weight was given, but {type(model).__name__}.fit takes no sample_weight.")
+        return model.fit(X, self.classes_[codes], sample_weight=weight)
+
+    def _left_out(self, X: Matrix, codes: Array, weight: Array | None) -> tuple[Array, Array]:
+        """Scores of each row from a classifier that did not see it, and which rows have one."""
+        K, fold = self.classes_.shape[0], np.zeros(codes.shape[0], dtype=np.int64)
+        for k in range(K):
+            rows = np.flatnonzero(codes == k)
+            try:
+                fold[rows] = content_folds(X[rows], codes[rows], int(self.cv))
+            except ValueError:  # a class of one distinct row stays in the first fold
+                fold[rows] = 0
+        scores = np.full((codes.shape[0], 1 if K == 2 else K), np.nan)
+        for part in range(int(self.cv)):
+            train, test = np.flatnonzero(fold != part), np.flatnonzero(fold == part)
+            if test.size and np.unique(codes[train]).shape[0] == K:
+                model = self._fitted(X[train], codes[train], None if weight is None else weight[train])
+                scores[test] = self._scores(model, X[test])
+        known = np.isfinite(scores).all(axis=1)
+        if np.unique(codes[known]).shape[0] < K:  # too few rows to leave any out
+            return self._scores(self._fitted(X, codes, weight), X), np.ones(codes.shape[0], dtype=bool)
+        return scores, known
+
+    def _scores(self, model: Any, X: Any) -> Array:
+        """Scores of shape (n, 1) for two classes, (n, K) for more; for the beta map, probabilities."""
+        K = self.classes_.shape[0]
+        if self.method == "beta" and hasattr(model, "predict_proba"):
+            p = np.asarray(model.predict_proba(X), dtype=np.float64)
+            return p[:, 1:] if K == 2 else p
+        if hasattr(model, "decision_function"):
+            f = np.asarray(model.decision_function(X), dtype=np.float64).reshape(X.shape[0], -1)
+            return np.asarray(expit(f)) if self.method == "beta" else f
+        if hasattr(model, "predict_proba"):
+            p = np.clip(np.asarray(model.predict_proba(X), dtype=np.float64), EDGE, 1.0)
+            return np.log(p[:, 1:]) - np.log(np.clip(p[:, :1], EDGE, 1.0)) if K == 2 else np.log(p)
+        labels = np.asarray(model.predict(X))
+        found = (labels[:, None] == self.classes_).astype(np.float64)
+        return found[:, 1:] if K == 2 else found
+
+    def _learn(self, scores: Array, codes: Array, weight: Array) -> None:
+        K = self.classes_.shape[0]
+        if self.method == "temperature":
+            f = np.column_stack([np.zeros(scores.shape[0]), scores[:, 0]]) if K == 2 else scores
+            rows = np.arange(codes.shape[0])
+
+            def deviance(log_heat: float) -> float:
+                return -float(weight @ log_softmax(f * np.exp(log_heat), axis=1)[rows, codes]) / float(weight.sum())
+
+            # Convex in the inverse temperature, so the bracket holds its only minimum.
+            size = float(np.abs(f).max()) or 1.0
+            found = minimize_scalar(
+                deviance, bounds=(np.log(1e-6 / size), np.log(1e6)), method="bounded", options={"xatol": 1e-10}
+            )
+            self.maps_ = [float(np.exp(-found.x))]
+            return
+        make = MAPS[self.method]
+        if K == 2:
+            self.maps_ = [make(scores[:, 0], (codes == 1).astype(np.float64), weight)]
+        else:
+            self.maps_ = [make(scores[:, k], (codes == k).astype(np.float64), weight) for k in range(K)]
+
+    def predict_proba(self, X: Any) -> Array:
+        """Calibrated probabilities, shape (n_samples, n_classes).
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+        """
+        check_is_fitted(self, "maps_")
+        tags = get_tags(self._base()).input_tags
+        rows = check_x(
+            self, X, reset=False, accept_sparse=("csr",) if tags.sparse else False, allow_nan=bool(tags.allow_nan)
+        )
+        scores, K = self._scores(self.estimator_, rows), self.classes_.shape[0]
+        if self.method == "temperature":
+            f = np.column_stack([np.zeros(scores.shape[0]), scores[:, 0]]) if K == 2 else scores
+            return np.exp(log_softmax(f / self.maps_[0], axis=1))
+        if K == 2:
+            p = self.maps_[0](scores[:, 0])
+            return np.column_stack([1.0 - p, p])
+        p = np.column_stack([one(scores[:, k]) for k, one in enumerate(self.maps_)])
+        total = p.sum(axis=1, keepdims=True)
+        return np.where(total > 0, p / np.where(total > 0, total, 1.0), 1.0 / K)
+
+    def predict(self, X: Any) -> Array:
+        """The most probable class.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
+        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self._base()).input_tags
+        tags.input_tags.sparse, tags.input_tags.allow_nan = inner.sparse, inner.allow_nan
+        return tags
