@@ -245,9 +245,8 @@ class GaussianDensity(Declared, DensityMixin, CertifiedEstimator):
             or found.max() >= d
             or np.unique(found).size < found.size
         ):
-            raise ValueError(
-                f"columns must be distinct columns from 0 to {d - 1}{' or their names' if names is not None else ''}; got {columns!r}."
-            )
+            names_too = " or their names" if names is not None else ""
+            raise ValueError(f"columns must be distinct columns from 0 to {d - 1}{names_too}; got {columns!r}.")
         return found.astype(np.intp)
 
 

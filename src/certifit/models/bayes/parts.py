@@ -12,19 +12,21 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from scipy.special import gammaln
 
+import certifit._native.bayes as _native
 from certifit._types import Array, Matrix, is_sparse
 from certifit.names import stored
-from certifit.representation.design.moments import Moments
+from certifit.threads import n_threads
 
 __all__ = ["FACTORS", "Bernoulli", "Categorical", "Factor", "Gaussian", "KernelFactor", "Multinomial", "Poisson"]
 
+LOWEST = -1e300  # stands for ln 0 in sums: −∞ times a count of zero would be no number
 GRID = 512  # points on which a kernel density is kept
-CLOSE = 1e-7  # variance of a class beside that of all rows below which distances are taken class by class
 
 
 class Factor(ABC):
@@ -45,6 +47,10 @@ class Factor(ABC):
     @abstractmethod
     def terms(self, x: Array) -> Array:
         """What each column of one row adds for each class, shape (d, K); zero where missing."""
+
+
+def _int64(codes: Array) -> Array:
+    return np.ascontiguousarray(codes, dtype=np.int64)
 
 
 def _onehot(group: Array, weight: Array, K: int) -> Any:
@@ -68,19 +74,10 @@ class Gaussian(Factor):
     @staticmethod
     def of(X: Array, group: Array, weight: Array, K: int) -> Gaussian:
         """Moments of each class in each column, missing values left out."""
-        if not np.isnan(X.min(initial=0.0)):
-            moments = Moments.of(X, weight, group, K, full=False)
-            return Gaussian(np.repeat(moments.weight[:, None], X.shape[1], axis=1), moments.mean, moments.scatter)
-        known = ~np.isnan(X)
-        filled = np.where(known, X, 0.0).astype(np.float64)
-        by_class = _onehot(group, weight, K)
-        held = by_class @ known.astype(np.float64)
-        safe = np.where(held > 0, held, 1.0)
-        mean = (by_class @ filled) / safe
-        centered = np.where(known, filled - mean[group], 0.0)
-        rest = (by_class @ centered) / safe
-        centered = np.where(known, centered - rest[group], 0.0)
-        return Gaussian(held, mean + rest, by_class @ centered**2)
+        held, mean, scatter = (np.empty((K, X.shape[1])) for _ in range(3))
+        rows = np.ascontiguousarray(X)
+        _native.moments(rows, _int64(group), np.ascontiguousarray(weight), held, mean, scatter, n_threads(None))
+        return Gaussian(held, mean, scatter)
 
     def __add__(self, other: Gaussian) -> Gaussian:
         total = self.weight + other.weight
@@ -109,29 +106,12 @@ class Gaussian(Factor):
         self.variance = np.maximum(self.variance, tiny)
 
     def scores(self, X: Array) -> Array:
-        """From two products of the standardized rows; class by class where a variance is tiny beside its column's."""
-        z = (X - self.center) / self.unit
-        m, v = (self.location - self.center) / self.unit, self.variance / self.unit**2
-        constant = -0.5 * (np.log(2 * np.pi) + np.log(v) + 2 * np.log(self.unit))
-        missing = np.isnan(z)
-        holes = bool(missing.any())
-        if float(v.min(initial=1.0)) > CLOSE:
-            square = z * z
-            if holes:
-                square[missing] = 0.0
-                z = np.where(missing, 0.0, z)
-            score = square @ (-0.5 / v).T + z @ (m / v).T
-            each = constant - 0.5 * m * m / v
-        else:
-            filled = np.where(missing, 0.0, z) if holes else z
-            score = np.empty((X.shape[0], m.shape[0]))
-            for k in range(m.shape[0]):
-                distance = (filled - m[k]) ** 2 / v[k]
-                score[:, k] = (
-                    -0.5 * np.where(missing, 0.0, distance).sum(axis=1) if holes else -0.5 * distance.sum(axis=1)
-                )
-            each = constant
-        return score + ((~missing).astype(np.float64) @ each.T if holes else each.sum(axis=1))
+        """Σ_j c_kj − a_kj (x_j − m_kj)², in one native pass."""
+        a = 0.5 / self.variance
+        c = -0.5 * np.log(2 * np.pi * self.variance)
+        out = np.empty((X.shape[0], a.shape[0]))
+        _native.gaussian(np.ascontiguousarray(X), self.location, a, c, out, n_threads(None))
+        return out
 
     def terms(self, x: Array) -> Array:
         """Log densities of the single values."""
@@ -190,8 +170,7 @@ class Bernoulli(_Counted):
 
     def scores(self, X: Matrix) -> Array:
         """Linear in x where no share is 0 or 1; the exact limit otherwise."""
-        low = np.finfo(np.float64).min / 1e6
-        one, zero = np.maximum(self.log_one, low), np.maximum(self.log_zero, low)
+        one, zero = np.maximum(self.log_one, LOWEST), np.maximum(self.log_zero, LOWEST)
         return self._linear(X, one - zero, zero)
 
     def terms(self, x: Array) -> Array:
@@ -211,9 +190,7 @@ class Multinomial(_Counted):
 
     def scores(self, X: Matrix) -> Array:
         """x·ln p; a missing count adds nothing."""
-        return self._linear(
-            X, np.maximum(self.log_share, np.finfo(np.float64).min / 1e6), np.zeros_like(self.log_share)
-        )
+        return self._linear(X, np.maximum(self.log_share, LOWEST), np.zeros_like(self.log_share))
 
     def terms(self, x: Array) -> Array:
         """x_j ln p_kj."""
@@ -269,17 +246,15 @@ class Categorical(Factor):
     @staticmethod
     def of(X: Array, group: Array, weight: Array, K: int, sizes: Array | None = None) -> Categorical:
         """Weights of the categories in each class."""
-        counts = []
-        for j in range(X.shape[1]):
-            code = _codes(X[:, j])
-            size = int(max(code.max(initial=-1) + 1, 0 if sizes is None else sizes[j], 1))
-            known = code >= 0
-            if known.all():
-                held = np.bincount(group * size + code, weights=weight, minlength=K * size)
-            else:
-                held = np.bincount(group[known] * size + code[known], weights=weight[known], minlength=K * size)
-            counts.append(held.reshape(K, size))
-        return Categorical(counts)
+        with np.errstate(invalid="ignore"):
+            seen = np.nan_to_num(np.fmax.reduce(X, axis=0), nan=-1.0).astype(np.int64) + 1
+        size = np.maximum(np.maximum(seen, 0 if sizes is None else sizes), 1)
+        offset = np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
+        count = np.empty((int(offset[-1]), K))
+        _native.count_categories(
+            np.ascontiguousarray(X), _int64(group), np.ascontiguousarray(weight), offset, count, n_threads(None)
+        )
+        return Categorical([count[a:b].T.copy() for a, b in pairwise(offset)])
 
     def __add__(self, other: Categorical) -> Categorical:
         joined = []
@@ -303,29 +278,19 @@ class Categorical(Factor):
 
     def scores(self, X: Array) -> Array:
         """One look-up for each known value."""
-        total = np.zeros((X.shape[0], self.counts[0].shape[0]))
-        for j, share in enumerate(self.log_share):
-            code = _codes(X[:, j])
-            known = (code >= 0) & (code < share.shape[1])
-            # A last row of zeros serves what is missing or unknown.
-            table = np.vstack([np.maximum(share.T, np.finfo(np.float64).min / 1e6), np.zeros(share.shape[0])])
-            total += table[np.where(known, code, share.shape[1])]
-        return total
+        offset = np.concatenate([[0], np.cumsum([share.shape[1] for share in self.log_share])]).astype(np.int64)
+        table = np.ascontiguousarray(np.maximum(np.vstack([share.T for share in self.log_share]), LOWEST))
+        out = np.empty((X.shape[0], table.shape[1]))
+        _native.look_up(np.ascontiguousarray(X), offset, table, out, n_threads(None))
+        return out
 
     def terms(self, x: Array) -> Array:
         """The look-ups of one row."""
         out = np.zeros((len(self.log_share), self.counts[0].shape[0]))
         for j, share in enumerate(self.log_share):
-            code = int(_codes(x[j : j + 1])[0])
-            if 0 <= code < share.shape[1]:
-                out[j] = share[:, code]
+            if x[j] >= 0 and x[j] < share.shape[1]:
+                out[j] = share[:, int(x[j])]
         return out
-
-
-def _codes(column: Array) -> Array:
-    if column.dtype.kind in "iu":
-        return column
-    return np.where(np.isnan(column), -1, column).astype(np.int64)
 
 
 @stored("KernelFactor")

@@ -1,0 +1,184 @@
+"""Naive Bayes against scikit-learn's, against formulas by hand, and against itself in blocks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from scipy import stats
+from sklearn import naive_bayes
+
+from certifit import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB, NaiveBayes
+
+RNG = np.random.default_rng(0)
+Y = RNG.integers(0, 3, 90)
+NUMBERS = RNG.normal(size=(90, 4)) + Y[:, None]
+COUNTS = RNG.poisson(1.0 + Y[:, None], size=(90, 4)).astype(float)
+CODES = RNG.integers(0, 4, size=(90, 4)).astype(float)
+PAIRS = {
+    "bernoulli": (BernoulliNB(), naive_bayes.BernoulliNB(), COUNTS),
+    "multinomial": (MultinomialNB(alpha=0.3), naive_bayes.MultinomialNB(alpha=0.3), COUNTS),
+    "sparse": (MultinomialNB(), naive_bayes.MultinomialNB(), sp.csr_array(COUNTS)),
+    "categorical": (CategoricalNB(), naive_bayes.CategoricalNB(), CODES),
+    "uniform": (MultinomialNB(fit_prior=False), naive_bayes.MultinomialNB(fit_prior=False), COUNTS),
+}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_counts_give_the_peer_s_probabilities(name: str) -> None:
+    ours, theirs, X = PAIRS[name]
+    np.testing.assert_allclose(ours.fit(X, Y).predict_proba(X), theirs.fit(X, Y).predict_proba(X), rtol=1e-9)
+
+
+def test_gaussian_densities_by_hand() -> None:
+    model = GaussianNB(var_smoothing=0.0).fit(NUMBERS, Y)
+    joint = np.column_stack(
+        [
+            np.log(np.mean(k == Y)) + stats.norm(NUMBERS[k == Y].mean(0), NUMBERS[k == Y].std(0)).logpdf(NUMBERS).sum(1)
+            for k in range(3)
+        ]
+    )
+    np.testing.assert_allclose(model.predict_joint_log_proba(NUMBERS), joint, rtol=1e-9)
+
+
+def test_complement_against_its_formula() -> None:
+    model = ComplementNB(alpha=1.0).fit(COUNTS, Y)
+    for k in range(3):
+        other = COUNTS[k != Y].sum(axis=0) + 1.0
+        np.testing.assert_allclose(model.feature_log_prob_[k], -np.log(other / other.sum()))
+
+
+@pytest.mark.parametrize("ratio", [1e-4, 1e-9])
+def test_narrow_classes_far_apart_keep_their_digits(ratio: float) -> None:
+    X = np.array([[0.0], [ratio], [2 * ratio], [1.0], [1.0 + ratio], [1.0 + 2 * ratio]])
+    y = np.array([0, 0, 0, 1, 1, 1])
+    model = GaussianNB(var_smoothing=0.0).fit(X, y)
+    joint = np.column_stack(
+        [np.log(0.5) + stats.norm(X[y == k].mean(), X[y == k].std()).logpdf(X[:, 0]) for k in (0, 1)]
+    )
+    np.testing.assert_allclose(model.predict_joint_log_proba(X), joint, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("model", "X"),
+    [
+        (GaussianNB(), NUMBERS),
+        (BernoulliNB(), COUNTS),
+        (MultinomialNB(), COUNTS),
+        (CategoricalNB(), CODES),
+        (NaiveBayes(), NUMBERS),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_blocks_add_up_to_the_whole(model: Any, X: Any) -> None:
+    whole = model.fit(X, Y).predict_proba(X)
+    parts = type(model)(**model.get_params())
+    for rows in (slice(0, 20), slice(20, 25), slice(25, None)):
+        parts.partial_fit(X[rows], Y[rows], classes=[0, 1, 2])
+    np.testing.assert_allclose(parts.predict_proba(X), whole, rtol=1e-9)
+
+
+def test_a_missing_value_is_left_out_of_the_product() -> None:
+    X = NUMBERS.copy()
+    X[::3, 1] = np.nan
+    model = GaussianNB(var_smoothing=0.0).fit(X, Y)
+    row = X[1].copy()
+    row[2] = np.nan
+    known = [0, 1, 3]
+    joint = [
+        np.log(np.mean(k == Y))
+        + sum(stats.norm(np.nanmean(X[k == Y, j]), np.nanstd(X[k == Y, j])).logpdf(row[j]) for j in known)
+        for k in range(3)
+    ]
+    np.testing.assert_allclose(model.predict_joint_log_proba(row[None])[0], joint, rtol=1e-9)
+    everything = np.full((1, 4), np.nan)
+    np.testing.assert_allclose(model.predict_proba(everything)[0], np.bincount(Y) / 90)
+
+
+def test_mixed_columns_multiply_their_factors() -> None:
+    colour = np.array(["red", "green", "blue"])[RNG.integers(0, 3, 90)]
+    table = pl.DataFrame({"size": NUMBERS[:, 0], "colour": colour, "calls": COUNTS[:, 0], "yes": COUNTS[:, 1] > 1})
+    model = NaiveBayes(kinds={"calls": "poisson"}, var_smoothing=0.0).fit(table, Y)
+    assert model.kinds_ == ["gaussian", "categorical", "poisson", "categorical"]
+    row, k = 7, 1
+    own = k == Y
+    share = (np.sum(own & (colour == colour[row])) + 1) / (own.sum() + 3)
+    truth = table["yes"].to_numpy()
+    yes = (np.sum(own & (truth == truth[row])) + 1) / (own.sum() + 2)
+    rate = (COUNTS[own, 0].sum() + COUNTS[:, 0].mean()) / (own.sum() + 1)
+    wanted = (
+        np.log(own.mean())
+        + stats.norm(NUMBERS[own, 0].mean(), NUMBERS[own, 0].std()).logpdf(NUMBERS[row, 0])
+        + np.log(share)
+        + np.log(yes)
+        + stats.poisson(rate).logpmf(COUNTS[row, 0])
+    )
+    np.testing.assert_allclose(model.predict_joint_log_proba(table)[row, k], wanted, rtol=1e-9)
+
+
+def test_a_kernel_density_sees_two_humps() -> None:
+    x = np.concatenate([RNG.normal(-3, 0.3, 100), RNG.normal(3, 0.3, 100), RNG.normal(0, 0.3, 200)])[:, None]
+    y = np.repeat([0, 1], 200)
+    assert np.mean(NaiveBayes(kinds="kernel").fit(x, y).predict(x) == y) > 0.99
+    grid = np.linspace(-20, 20, 4001)
+    factor = NaiveBayes(kinds="kernel").fit(x, y)._factors[0]
+    density = np.exp(factor.scores(grid[:, None]))
+    np.testing.assert_allclose(density.sum(axis=0) * 0.01, 1.0, atol=0.01)
+
+
+def test_an_unseen_category_is_left_out() -> None:
+    table = pl.DataFrame({"a": ["x", "y", "x", "y"], "b": [0.0, 1.0, 4.0, 5.0]})
+    model = NaiveBayes().fit(table, [0, 0, 1, 1])
+    known = model.predict_proba(pl.DataFrame({"a": [None], "b": [2.0]}, schema={"a": pl.String, "b": pl.Float64}))
+    np.testing.assert_allclose(model.predict_proba(pl.DataFrame({"a": ["z"], "b": [2.0]})), known)
+
+
+def test_an_explanation_adds_up_to_the_log_odds() -> None:
+    model = GaussianNB().fit(NUMBERS[Y < 2], Y[Y < 2])
+    told = model.explain(NUMBERS[0])
+    joint = model.predict_joint_log_proba(NUMBERS[:1])[0]
+    np.testing.assert_allclose(
+        told.log_odds[:, 1].sum() + told.prior[1] - told.prior[0], joint[1] - joint[0], rtol=1e-9
+    )
+    assert told.winner == model.predict(NUMBERS[:1])[0]
+    assert told.plot().get_xlabel().startswith("log odds")
+
+
+@pytest.mark.parametrize(
+    ("model", "X", "words"),
+    [
+        (GaussianNB(priors=[0.5, 0.6, 0.1]), NUMBERS, "sum to 1"),
+        (GaussianNB(priors=[0.5, 0.5]), NUMBERS, "3 probabilities"),
+        (MultinomialNB(), -COUNTS - 1, "Negative values"),
+        (CategoricalNB(), NUMBERS, "category numbers"),
+        (NaiveBayes(kinds={"nope": "gaussian"}), NUMBERS, "does not have"),
+        (NaiveBayes(kinds="gauss"), NUMBERS, "must be among"),
+        (NaiveBayes(kinds="poisson"), NUMBERS, "counts must be >= 0"),
+        (BernoulliNB(binarize=None), NUMBERS, "zeros and ones"),
+    ],
+)
+def test_what_cannot_be_counted_is_refused(model: Any, X: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        model.fit(X, Y)
+
+
+def test_partial_fit_refuses_what_it_was_not_told() -> None:
+    with pytest.raises(ValueError, match="classes must be given"):
+        GaussianNB().partial_fit(NUMBERS, Y)
+    model = GaussianNB().partial_fit(NUMBERS, Y, classes=[0, 1, 2])
+    with pytest.raises(ValueError, match="not in classes"):
+        model.partial_fit(NUMBERS, Y + 1)
+    with pytest.raises(ValueError, match="expecting 4 features"):
+        model.partial_fit(NUMBERS[:, :2], Y)
+
+
+def test_columns_that_say_nothing() -> None:
+    X = np.column_stack([NUMBERS[:, 0], np.full(90, 3.0), np.full(90, np.nan)])
+    np.testing.assert_allclose(
+        GaussianNB().fit(X, Y).predict_proba(X), GaussianNB().fit(X[:, :1], Y).predict_proba(X[:, :1])
+    )
+    one = np.r_[Y, 3]
+    assert np.isfinite(GaussianNB().fit(np.vstack([NUMBERS, [[9.0] * 4]]), one).predict_proba(NUMBERS)).all()

@@ -1,0 +1,124 @@
+"""Bayesian linear regression against direct computation, and its evidence against scikit-learn's and a direct integral."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.linear_model import BayesianRidge
+
+from certifit import BayesianLinearRegression
+
+RNG = np.random.default_rng(2)
+X = RNG.normal(size=(60, 4)) * [1.0, 10.0, 0.1, 1.0]
+Y = 3.0 + X @ [1.0, 0.2, -5.0, 0.0] + 0.5 * RNG.normal(size=60)
+
+
+@pytest.mark.parametrize("n", [1, 2, 20])
+def test_the_posterior_of_a_line(n: int) -> None:
+    """Prior N(0, I/2) on (intercept, slope), noise 0.2², after n points: the textbook's own formulas."""
+    x = np.random.default_rng(0).uniform(-1, 1, 20)[:n]
+    y = -0.3 + 0.5 * x + 0.2 * np.random.default_rng(1).normal(size=20)[:n]
+    A = np.column_stack([np.ones(n), x])
+    precision = 2.0 * np.eye(2) + A.T @ A / 0.04
+    mean = np.linalg.solve(precision, A.T @ y / 0.04)
+    model = BayesianLinearRegression(prior_precision=2.0, noise=0.04, fit_intercept=False).fit(A, y)
+    np.testing.assert_allclose(model.coef_, mean, rtol=1e-9)
+    np.testing.assert_allclose(model.covariance_, np.linalg.inv(precision), rtol=1e-9)
+    at = np.array([[1.0, 0.3]])
+    found, deviation = model.predict(at, return_std=True)
+    assert found[0] == pytest.approx(at[0] @ mean)
+    assert deviation[0] == pytest.approx(np.sqrt(0.04 + at[0] @ np.linalg.inv(precision) @ at[0]))
+    marginal = stats.multivariate_normal(np.zeros(n), 0.04 * np.eye(n) + A @ A.T / 2.0)
+    assert model.log_evidence_ == pytest.approx(marginal.logpdf(y), rel=1e-8)
+
+
+def test_an_intercept_has_a_flat_prior() -> None:
+    wide = np.column_stack([np.ones(60), X])
+    direct = BayesianLinearRegression(
+        prior_precision=np.r_[1e-10, np.full(4, 2.0)], noise=0.3, fit_intercept=False
+    ).fit(wide, Y)
+    model = BayesianLinearRegression(prior_precision=2.0, noise=0.3).fit(X, Y)
+    np.testing.assert_allclose(np.r_[model.intercept_, model.coef_], direct.coef_, rtol=1e-6)
+    new = np.random.default_rng(4).normal(size=(5, 4))
+    np.testing.assert_allclose(
+        model.predict(new, return_std=True)[1],
+        direct.predict(np.column_stack([np.ones(5), new]), return_std=True)[1],
+        rtol=1e-6,
+    )
+
+
+def test_a_prior_mean_and_matrix() -> None:
+    S0, m0 = np.diag([1.0, 2.0, 3.0, 4.0]) + 0.3, np.array([0.5, 0.0, -1.0, 2.0])
+    Z, t = X - X.mean(0), Y - Y.mean()
+    precision = S0 + Z.T @ Z / 0.25
+    model = BayesianLinearRegression(prior_mean=m0, prior_precision=S0, noise=0.25).fit(X, Y)
+    np.testing.assert_allclose(model.coef_, np.linalg.solve(precision, S0 @ m0 + Z.T @ t / 0.25), rtol=1e-8)
+
+
+def test_the_evidence_is_at_a_maximum() -> None:
+    model = BayesianLinearRegression(tol=1e-10).fit(X, Y)
+    assert model.certificate_.claim
+    for alpha, noise in ((1.05, 1.0), (0.95, 1.0), (1.0, 1.05), (1.0, 0.95)):
+        other = BayesianLinearRegression(prior_precision=float(model.alpha_) * alpha, noise=model.noise_ * noise).fit(
+            X, Y
+        )
+        assert other.log_evidence_ < model.log_evidence_
+    same = BayesianLinearRegression(prior_precision=float(model.alpha_), noise=model.noise_).fit(X, Y)
+    assert same.log_evidence_ == pytest.approx(model.log_evidence_)
+    peer = BayesianRidge(alpha_1=0, alpha_2=0, lambda_1=0, lambda_2=0, tol=1e-8, max_iter=1000).fit(X, Y)
+    np.testing.assert_allclose(model.coef_, peer.coef_, rtol=0.02)
+
+
+def test_relevance_switches_idle_columns_off() -> None:
+    Z = np.column_stack([X, np.random.default_rng(3).normal(size=(60, 10))])
+    model = BayesianLinearRegression(relevance=True).fit(Z, Y)
+    assert (np.abs(model.coef_[3:]) < 0.25).all()
+    assert np.isinf(model.alpha_[3:]).sum() >= 5
+    np.testing.assert_allclose(model.coef_[:3], [1.0, 0.2, -5.0], rtol=0.3)
+    single = BayesianLinearRegression(tol=1e-10).fit(Z, Y)
+    assert model.log_evidence_ > single.log_evidence_
+
+
+def test_rows_one_by_one_are_rows_at_once() -> None:
+    whole = BayesianLinearRegression().fit(X, Y)
+    parts = BayesianLinearRegression()
+    for rows in (slice(0, 1), slice(1, 30), slice(30, 60)):
+        parts.partial_fit(X[rows], Y[rows])
+    np.testing.assert_allclose(parts.coef_, whole.coef_, rtol=1e-8)
+    np.testing.assert_allclose(parts.log_evidence_, whole.log_evidence_, rtol=1e-8)
+
+
+def test_samples_follow_the_posterior() -> None:
+    model = BayesianLinearRegression(prior_precision=1.0, noise=0.25).fit(X, Y)
+    coef, intercept = model.sample(20_000, random_state=0)
+    np.testing.assert_allclose(np.cov(coef.T), model.covariance_, rtol=0.1, atol=1e-4)
+    row = X[:1]
+    spread = np.std(coef @ row[0] + intercept)
+    low, high = model.predict_interval(row, of="line")
+    assert float((high - low)[0]) == pytest.approx(2 * 1.96 * spread, rel=0.03)
+    assert model.credible_interval().shape == (4, 2)
+
+
+def test_units_do_not_matter() -> None:
+    model = BayesianLinearRegression(relevance=True).fit(X, Y)
+    scaled = BayesianLinearRegression(relevance=True).fit(X * [1e6, 1e-6, 1.0, 3.0], Y * 1e5)
+    np.testing.assert_allclose(scaled.coef_ * [1e6, 1e-6, 1.0, 3.0] / 1e5, model.coef_, rtol=1e-5, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"prior_precision": -1.0},
+        {"prior_precision": [1.0, 2.0]},
+        {"prior_precision": "a"},
+        {"prior_precision": [[1.0, 2.0], [2.0, 1.0]]},
+        {"noise": 0.0},
+        {"noise": "a"},
+        {"prior_mean": [1.0]},
+        {"prior_mean": np.nan},
+    ],
+)
+def test_nonsense_is_refused(arguments: dict[str, object]) -> None:
+    with pytest.raises((ValueError, TypeError)):
+        BayesianLinearRegression(**arguments).fit(X, Y)  # type: ignore[arg-type]
