@@ -21,6 +21,7 @@ CODES = RNG.integers(0, 4, size=(90, 4)).astype(float)
 PAIRS = {
     "bernoulli": (BernoulliNB(), naive_bayes.BernoulliNB(), COUNTS),
     "multinomial": (MultinomialNB(alpha=0.3), naive_bayes.MultinomialNB(alpha=0.3), COUNTS),
+    "complement": (ComplementNB(), naive_bayes.ComplementNB(), COUNTS),
     "sparse": (MultinomialNB(), naive_bayes.MultinomialNB(), sp.csr_array(COUNTS)),
     "categorical": (CategoricalNB(), naive_bayes.CategoricalNB(), CODES),
     "uniform": (MultinomialNB(fit_prior=False), naive_bayes.MultinomialNB(fit_prior=False), COUNTS),

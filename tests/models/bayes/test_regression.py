@@ -75,7 +75,7 @@ def test_relevance_switches_idle_columns_off() -> None:
     model = BayesianLinearRegression(relevance=True).fit(Z, Y)
     assert (np.abs(model.coef_[3:]) < 0.25).all()
     assert np.isinf(model.alpha_[3:]).sum() >= 5
-    np.testing.assert_allclose(model.coef_[:3], [1.0, 0.2, -5.0], rtol=0.3)
+    np.testing.assert_allclose(model.coef_[:2], [1.0, 0.2], rtol=0.2)
     single = BayesianLinearRegression(tol=1e-10).fit(Z, Y)
     assert model.log_evidence_ > single.log_evidence_
 

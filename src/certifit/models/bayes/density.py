@@ -302,8 +302,8 @@ class KernelDensity(Declared, DensityMixin, CertifiedEstimator):
     bandwidth: Any = Parameter(
         "scott",
         Either(Real(0, open_low=True), Choice("scott", "silverman", "likelihood")),
-        'The width h: a number, a rule in standard deviations of the rows, or "likelihood" for the width under which each row is most '
-        "likely given all others.",
+        'The width h: a number, a rule in standard deviations of the rows, or "likelihood" for the width under which '
+        "each row is most likely given all others.",
     )
     kernel: str = Parameter(
         "gaussian", Choice("gaussian", "tophat", "epanechnikov", "exponential", "linear"), "Its shape."

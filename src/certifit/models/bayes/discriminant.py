@@ -144,11 +144,6 @@ class _Discriminant(Declared, ClassifierMixin, CertifiedEstimator):
         self.covariance_ = covariances[0] if len(covariances) == 1 else np.array(covariances)
         forms = [Form.of(np.zeros(moments.mean.shape[1]), one) for one in covariances]
         self._forms = forms if len(forms) > 1 else forms * self.classes_.shape[0]
-        if not any(form.rank for form in self._forms):
-            raise ValueError(
-                f"{type(self).__name__}: no column of X varies within the classes, so no Gaussian can be fitted. "
-                "Remove constant columns, or set a shrinkage or more rows for each class."
-            )
         objective = self._mean_deviance(moments, share)
         self._certify(
             Certificate(

@@ -206,7 +206,11 @@ class BaseNaive(Declared, ClassifierMixin, CertifiedEstimator):
         total = reduce(
             np.add, (factor.scores(part) for factor, part in zip(self._factors, self._parts(rows), strict=True))
         )
-        return like_input(rows, total + self.class_log_prior_)
+        return like_input(rows, total + self._prior_term())
+
+    def _prior_term(self) -> Array:
+        """What the shares of the classes add."""
+        return self.class_log_prior_
 
     def predict_log_proba(self, X: Any) -> Array:
         """Logarithms of the posterior probabilities, shape (n_samples, n_classes)."""
@@ -432,6 +436,10 @@ class ComplementNB(MultinomialNB):
     """
 
     _kind = "complement"
+
+    def _prior_term(self) -> Array:
+        # Scores against all other classes hold the shares already, as Rennie et al. have it.
+        return np.zeros(self.classes_.shape[0])
 
 
 class BernoulliNB(BaseNaive):

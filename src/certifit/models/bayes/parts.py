@@ -120,7 +120,7 @@ class Gaussian(Factor):
 
 
 class _Counted(Factor):
-    """Weighted sums of the columns, and the known weight of each; shape (K, d) both."""
+    """Weighted sums of the columns, shape (K, d), and the known weight, shape (K, 1) where nothing is missing."""
 
     def __init__(self, held: Array, sums: Array) -> None:
         self.held, self.sums = held, sums
@@ -128,14 +128,14 @@ class _Counted(Factor):
     @classmethod
     def of(cls, X: Matrix, group: Array, weight: Array, K: int) -> Any:
         """Sums by class; entries of sparse X that are not stored are zeros."""
-        by_class = _onehot(group, weight, K)
-        total = np.bincount(group, weights=weight, minlength=K)
+        total = np.bincount(group, weights=weight, minlength=K)[:, None]
         if is_sparse(X):
-            return cls(np.repeat(total[:, None], X.shape[1], axis=1), np.asarray((by_class @ X).todense()))
+            by_class = np.zeros((X.shape[0], K))
+            by_class[np.arange(X.shape[0]), group] = weight
+            return cls(total, np.ascontiguousarray(np.asarray(X.T @ by_class).T))
+        by_class = _onehot(group, weight, K)
         if not np.isnan(X.min(initial=0.0)):
-            return cls(
-                np.repeat(total[:, None], X.shape[1], axis=1), np.asarray(by_class @ X.astype(np.float64, copy=False))
-            )
+            return cls(total, np.asarray(by_class @ X.astype(np.float64, copy=False)))
         known = ~np.isnan(X)
         return cls(by_class @ known.astype(np.float64), by_class @ np.where(known, X, 0.0).astype(np.float64))
 
@@ -145,7 +145,7 @@ class _Counted(Factor):
     def _linear(self, X: Matrix, slope: Array, constant: Array) -> Array:
         """Σ_j x_j·slope_kj + constant_kj over the known entries."""
         if is_sparse(X):
-            return np.asarray(X @ slope.T) + constant.sum(axis=1)
+            return np.asarray(X @ np.ascontiguousarray(slope.T)) + constant.sum(axis=1)
         z = X.astype(np.float64, copy=False)
         missing = np.isnan(z)
         if not missing.any():

@@ -28,7 +28,7 @@ from certifit.data.targets import encode_labels
 from certifit.evaluation.losses import Logistic
 from certifit.evaluation.splits.folds import content_folds
 from certifit.names import stored
-from certifit.parameters import Choice, Declared, Either, Fitted, Integer, Learner, Nothing, Parameter
+from certifit.parameters import Choice, Declared, Either, Fitted, Integer, Learner, Nothing, Parameter, check_parameters
 
 __all__ = ["CalibratedClassifier"]
 
@@ -175,6 +175,7 @@ class CalibratedClassifier(Declared, ClassifierMixin, CertifiedEstimator):
         self
         """
         started = time.perf_counter()
+        check_parameters(self)
         tags = get_tags(self._base()).input_tags
         X, y, weight = check_xy(
             self,
