@@ -24,6 +24,8 @@ FEW = {"max_iter": 20, "max_epochs": 5, "n_estimators": 2, "n_alphas": 2, "cv": 
 def features(case: Case, n: int = N, d: int = D, seed: int = 0) -> Array:
     """Rows that the estimator accepts."""
     X = np.random.default_rng(seed).normal(size=(n, d))
+    if case.takes_codes:
+        return np.floor(np.abs(2.0 * X))
     return np.abs(X) + 0.1 if case.positive_features else X
 
 
@@ -89,9 +91,11 @@ def reference(case: Case, *, precise: bool = False, weighted: bool = False) -> R
 
 
 def output(estimator: Any, X: Any) -> Array:
-    """What the fitted model says about rows: predictions, or transformed rows as a dense array."""
+    """What the fitted model says about rows: predictions, densities, or transformed rows as a dense array."""
     if hasattr(estimator, "predict"):
         return np.asarray(estimator.predict(X))
+    if hasattr(estimator, "score_samples"):
+        return np.asarray(estimator.score_samples(X))
     result = estimator.transform(X)
     return result.toarray() if sp.issparse(result) else np.asarray(result)
 

@@ -161,6 +161,12 @@ class Case:
         """Whether features must be positive, by the tags."""
         return bool(get_tags(self.build()).input_tags.positive_only)
 
+    @property
+    def takes_codes(self) -> bool:
+        """Whether X must hold numbers of categories: other numbers are refused."""
+        tags = get_tags(self.build()).input_tags
+        return bool(tags.categorical and tags.positive_only)
+
     def __str__(self) -> str:
         arguments = ", ".join(f"{name}={value!r}" for name, value in self.params.items())
         return f"{self.cls.__name__}({arguments}){f', {self.classes} classes' if self.classes > 2 else ''}"

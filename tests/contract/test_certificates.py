@@ -117,7 +117,9 @@ def test_every_linear_model_with_a_certificate_states_its_objective(case: Case) 
     for X, y in data:
         with unbothered():
             model = fit(case.build(random_state=0), X, y)
-        if hasattr(model, "coef_") and model.certificate_.kind != "none":
+        # Densities are of greatest likelihood in closed form; tests/models/bayes compares each with its formula.
+        counted = case.cls.__module__.startswith("certifit.models.bayes")
+        if hasattr(model, "coef_") and model.certificate_.kind != "none" and not counted:
             assert case.cls.__name__ in OBJECTIVES, "write its formula down in tests/contract/objectives.py"
 
 

@@ -42,7 +42,7 @@ class Sigmoid:
     def __init__(self, f: Array, y: Array, weight: Array) -> None:
         self.center, self.unit = (
             float(weight @ f / weight.sum()),
-            float(np.sqrt(weight @ (f - f.mean()) ** 2 / weight.sum())) or 1.0,
+            float(np.sqrt(weight @ (f - float(weight @ f / weight.sum())) ** 2 / weight.sum())) or 1.0,
         )
         plus, minus = float(weight @ y), float(weight @ (1.0 - y))
         target = np.where(y > 0.5, (plus + 1.0) / (plus + 2.0), 1.0 / (minus + 2.0))
