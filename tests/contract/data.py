@@ -96,6 +96,11 @@ def output(estimator: Any, X: Any) -> Array:
         return np.asarray(estimator.predict(X))
     if hasattr(estimator, "score_samples"):
         return np.asarray(estimator.score_samples(X))
+    return transformed(estimator, X)
+
+
+def transformed(estimator: Any, X: Any) -> Array:
+    """Transformed rows as a dense array, also of a model that predicts."""
     result = estimator.transform(X)
     return result.toarray() if sp.issparse(result) else np.asarray(result)
 

@@ -11,7 +11,19 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
-from tests.contract.data import FEW, D, assert_same, features, fit, make, output, reference, targets, unbothered
+from tests.contract.data import (
+    FEW,
+    D,
+    assert_same,
+    features,
+    fit,
+    make,
+    output,
+    reference,
+    targets,
+    transformed,
+    unbothered,
+)
 from tests.contract.discovery import Case, parametrize
 
 NAMES = [f"column {j}" for j in range(D)]
@@ -45,12 +57,11 @@ def test_other_names_are_refused(case: Case, kind: str) -> None:
     make_frame = FRAMES[kind]
     with unbothered():
         model = fit(case.build(random_state=0, **FEW), make_frame(X, NAMES), y)
-    apply = model.predict if case.predicts else model.transform
     for names in (NAMES[::-1], ["other", *NAMES[1:]]):
         with pytest.raises(ValueError, match=r"(?i)feature names"):
-            apply(make_frame(X, names))
+            output(model, make_frame(X, names))
     with pytest.raises(ValueError, match=r"(?i)feature"):
-        apply(make_frame(X[:, 1:], NAMES[1:]))
+        output(model, make_frame(X[:, 1:], NAMES[1:]))
 
 
 @parametrize(one_each=True)
@@ -102,7 +113,7 @@ def test_set_output(case: Case, kind: str) -> None:
     X, y = make(case)
     frame = FRAMES[kind](X, NAMES)
     without = fit(case.build(random_state=0), frame, y)
-    plain = output(without, frame)
+    plain = transformed(without, frame)
     model = fit(case.build(random_state=0).set_output(transform=kind), frame, y)
     if sp.issparse(without.transform(frame)):
         with pytest.raises(ValueError, match="sparse"):  # a frame cannot hold a sparse result, and says so

@@ -67,6 +67,15 @@ def test_weights_that_are_counts_are_multiplied_like_rows(case: Case) -> None:
     assert_same(output(other, X), output(one, X))
 
 
+@parametrize(lambda case: case.takes_weights and not case.draws and case.counts_rows, factor=[1e-100, 1e100])
+def test_weights_that_are_counts_may_be_of_any_size(case: Case, factor: float) -> None:
+    one = reference(case, weighted=True)
+    assert one.weight is not None
+    with unbothered():
+        model = fit(case.build(), one.X, one.y, factor * one.weight)
+    assert np.isfinite(output(model, one.X)).all()
+
+
 @WEIGHTED
 def test_equal_weights_are_no_weights(case: Case) -> None:
     without = reference(case, precise=True)

@@ -114,17 +114,26 @@ def test_blocks_add_up_to_the_whole(model: object) -> None:
     np.testing.assert_allclose(parts.predict_proba(X), whole, rtol=1e-8, atol=1e-14)
 
 
+def test_a_class_with_too_few_rows_has_the_covariance_of_all() -> None:
+    more, labels = np.vstack([X, [[9.0, 9.0, 9.0]]]), np.r_[Y, 7]
+    model, shared, alone = QDA().fit(more, labels), LDA().fit(more, labels), QDA().fit(X, Y)
+    np.testing.assert_array_equal(model.pooling_, [0.0, 0.0, 0.0, 1.0])
+    np.testing.assert_allclose(model.covariance_[3], shared.covariance_)
+    np.testing.assert_allclose(model.covariance_[:3], alone.covariance_)
+    assert "7" in model.certificate_.note
+    assert "fewer directions" not in alone.certificate_.note
+    assert model.predict([[9.0, 9.0, 9.0]]) == [7]
+
+
 def test_bad_input_is_refused_by_name() -> None:
     with pytest.raises(ValueError, match="sum to 1"):
         LDA(priors=[0.5, 0.2, 0.2]).fit(X, Y)
     with pytest.raises(ValueError, match="n_components"):
         LDA(n_components=3).fit(X, Y)
-    with pytest.raises(ValueError, match="no variance of its own"):
-        QDA().fit(np.vstack([X, [[9.0, 9.0, 9.0]]]), np.r_[Y, 7])
     np.testing.assert_allclose(LDA().fit(np.ones((4, 2)), [0, 0, 0, 1]).predict_proba([[1.0, 1.0]]), [[0.75, 0.25]])
     with pytest.raises(ValueError, match="negative diagonal"):
         LDA().fit(X, Y).with_costs(-np.eye(3))
-    with pytest.raises(ValueError, match="3 rows|one row"):
+    with pytest.raises(ValueError, match=r"3 rows|one row"):
         LDA().fit(X, Y).with_costs(np.ones((2, 2)))
     with pytest.raises(ValueError, match="all rows at once"):
         LDA(shrinkage="ledoit-wolf").partial_fit(X, Y, classes=[0, 1, 2])

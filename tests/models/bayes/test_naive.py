@@ -99,6 +99,15 @@ def test_a_missing_value_is_left_out_of_the_product() -> None:
     np.testing.assert_allclose(model.predict_proba(everything)[0], np.bincount(Y) / 90)
 
 
+@pytest.mark.parametrize("model", [MultinomialNB(), ComplementNB(), BernoulliNB(), BernoulliNB(binarize=None)], ids=str)
+def test_what_is_missing_is_missing_in_sparse_rows_too(model: Any) -> None:
+    X = np.minimum(COUNTS, 1).astype(float)
+    X[::5, 1] = np.nan
+    wanted = model.fit(X, Y).predict_joint_log_proba(X)
+    rows = sp.csr_array(X)
+    np.testing.assert_allclose(model.fit(rows, Y).predict_joint_log_proba(rows), wanted, rtol=1e-12)
+
+
 def test_mixed_columns_multiply_their_factors() -> None:
     colour = np.array(["red", "green", "blue"])[RNG.integers(0, 3, 90)]
     table = pl.DataFrame({"size": NUMBERS[:, 0], "colour": colour, "calls": COUNTS[:, 0], "yes": COUNTS[:, 1] > 1})

@@ -72,6 +72,21 @@ def test_labels_alone_and_few_rows() -> None:
     assert CalibratedClassifier(DecisionTreeClassifier()).fit(X, y).predict_proba(X).shape == (12, 2)
 
 
+def test_given_splits_number_the_rows_as_given() -> None:
+    """Rows of weight zero are in the splits and in no fit."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(60, 2))
+    y = (X[:, 0] + rng.normal(size=60) > 0).astype(int)
+    weight = np.where(np.arange(60) % 4 == 0, 0.0, 1.0)
+    kept = weight > 0
+    part = np.arange(60) % 3
+    pairs = [(np.flatnonzero(part != k), np.flatnonzero(part == k)) for k in range(3)]
+    inner = [(np.flatnonzero(part[kept] != k), np.flatnonzero(part[kept] == k)) for k in range(3)]
+    weighted = CalibratedClassifier(cv=pairs).fit(X, y, sample_weight=weight)
+    dropped = CalibratedClassifier(cv=inner).fit(X[kept], y[kept])
+    np.testing.assert_allclose(weighted.predict_proba(X), dropped.predict_proba(X), rtol=1e-9)
+
+
 def test_a_fitted_classifier_must_know_the_classes() -> None:
     inner = LogisticRegression().fit(F[:, None], Y)
     with pytest.raises(ValueError, match="prefit"):

@@ -311,6 +311,8 @@ class KernelDensity(Declared, DensityMixin, CertifiedEstimator):
 
     bandwidth_: float = Fitted("float", "The width used.")
 
+    weights_are_counts = True  # more rows, narrower kernels
+
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> KernelDensity:
         """Keep the rows, and choose the width.
 

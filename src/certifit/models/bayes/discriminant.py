@@ -24,7 +24,7 @@ from certifit.certificate import Certificate
 from certifit.data.gate import check_x, check_xy, like_input
 from certifit.data.targets import encode_labels
 from certifit.evaluation.decisions.bayes import bayes_action
-from certifit.models.bayes.gaussian import Form, ledoit_wolf, shrunk
+from certifit.models.bayes.gaussian import Form, ledoit_wolf, log_posterior, shrunk
 from certifit.parameters import Choice, Declared, Either, Given, Integer, Nothing, Parameter, Real
 from certifit.representation.design.moments import Moments
 
@@ -81,6 +81,7 @@ class _Discriminant(Declared, ClassifierMixin, CertifiedEstimator):
                 "(Rows of weight zero do not count.)"
             )
         self.classes_ = classes
+        self._dtype = X.dtype
         moments = Moments.of(X, weight, group, classes.shape[0], full=self._full)
         self._settle(moments, X, group, weight, started)
         return self
@@ -123,6 +124,7 @@ class _Discriminant(Declared, ClassifierMixin, CertifiedEstimator):
         if unknown.size:
             raise ValueError(f"y holds labels that are not in classes: {unknown.tolist()!r}.")
         group = np.searchsorted(self.classes_, y)
+        self._dtype = X.dtype
         block = Moments.of(X, weight, group, self.classes_.shape[0], full=self._full)
         self._settle(block if first else self._moments + block, None, None, None, started)
         return self
@@ -193,18 +195,11 @@ class _Discriminant(Declared, ClassifierMixin, CertifiedEstimator):
             )
         return np.asarray(share / share.sum())
 
-    def _joint(self, X: Any) -> Array:
-        """ln π_k + ln N(x; m_k, Σ_k), shape (n, K)."""
+    def _joint(self, X: Any) -> tuple[Array, Any]:
+        """ln π_k + ln N(x; m_k, Σ_k) in double precision, shape (n, K), and the precision of the rows."""
         check_is_fitted(self, "means_")
         X = check_x(self, X, reset=False, accept_sparse=False)
-        z = X.astype(np.float64, copy=False)
-        with np.errstate(divide="ignore"):
-            prior = np.log(self.priors_)
-        if len({id(form) for form in self._forms}) == 1:
-            return prior + self._shared_scores(z)
-        return prior + np.column_stack(
-            [form.log_density(z - mean) for form, mean in zip(self._forms, self.means_, strict=True)]
-        )
+        return self._of_rows(X.astype(np.float64, copy=False)), X.dtype
 
     def _shared_scores(self, z: Array) -> Array:
         """All classes share Σ: rows and means are whitened once, and distances come from one product."""
@@ -225,13 +220,13 @@ class _Discriminant(Declared, ClassifierMixin, CertifiedEstimator):
         -------
         array of shape (n_samples,) or (n_samples, n_classes)
         """
-        joint = self._joint(X)
-        return like_input(X, joint[:, 1] - joint[:, 0] if joint.shape[1] == 2 else joint)
+        joint, dtype = self._joint(X)
+        return np.asarray(joint[:, 1] - joint[:, 0] if joint.shape[1] == 2 else joint, dtype=dtype)
 
     def predict_log_proba(self, X: Any) -> Array:
         """Logarithms of the posterior probabilities, shape (n_samples, n_classes)."""
-        joint = self._joint(X)
-        return like_input(X, joint - logsumexp(joint, axis=1, keepdims=True))
+        joint, dtype = self._joint(X)
+        return log_posterior(joint, dtype)
 
     def predict_proba(self, X: Any) -> Array:
         """Posterior probabilities of the classes, shape (n_samples, n_classes)."""
@@ -239,9 +234,12 @@ class _Discriminant(Declared, ClassifierMixin, CertifiedEstimator):
 
     def predict(self, X: Any) -> Array:
         """The most probable class, or the least costly one after `with_costs`."""
+        joint, _ = self._joint(X)
         if getattr(self, "costs_", None) is not None:
-            return np.asarray(self.classes_[bayes_action(self.predict_proba(X), self.costs_)])
-        return np.asarray(self.classes_[self._joint(X).argmax(axis=1)])
+            action = bayes_action(np.exp(log_posterior(joint, np.float64)), self.costs_)
+        else:
+            action = joint.argmax(axis=1)
+        return np.asarray(self.classes_[action])
 
     def log_density(self, X: Any) -> Array:
         """ln P(x) = ln Σ_k π_k N(x; m_k, Σ_k): low for outliers.
@@ -254,7 +252,8 @@ class _Discriminant(Declared, ClassifierMixin, CertifiedEstimator):
         -------
         array of shape (n_samples,)
         """
-        return like_input(X, logsumexp(self._joint(X), axis=1))
+        joint, dtype = self._joint(X)
+        return np.asarray(logsumexp(joint, axis=1), dtype=dtype)
 
     def outlier_probability(self, X: Any, random_state: Any = 0) -> Array:
         """The probability that a row drawn from the fitted model has a density as low as each row's.
@@ -281,6 +280,8 @@ class _Discriminant(Declared, ClassifierMixin, CertifiedEstimator):
     def _of_rows(self, z: Array) -> Array:
         with np.errstate(divide="ignore"):
             prior = np.log(self.priors_)
+        if len({id(form) for form in self._forms}) == 1:
+            return prior + self._shared_scores(z)
         return prior + np.column_stack(
             [form.log_density(z - mean) for form, mean in zip(self._forms, self.means_, strict=True)]
         )
@@ -409,8 +410,8 @@ class LDA(TransformerMixin, _Discriminant):
         with np.errstate(divide="ignore"):
             linear = self.means_ @ precision
             constant = np.log(self.priors_) - 0.5 * np.einsum("kj,kj->k", linear, self.means_)
-        self.coef_ = linear[[1]] - linear[[0]] if K == 2 else linear
-        self.intercept_ = constant[[1]] - constant[[0]] if K == 2 else constant
+        self.coef_ = (linear[[1]] - linear[[0]] if K == 2 else linear).astype(self._dtype)
+        self.intercept_ = (constant[[1]] - constant[[0]] if K == 2 else constant).astype(self._dtype)
 
     def transform(self, X: Any) -> Array:
         """Coordinates along the discriminant directions, in which every class has unit variance.
@@ -440,11 +441,14 @@ class LDA(TransformerMixin, _Discriminant):
 class QDA(_Discriminant):
     """Quadratic discriminant: a Gaussian with its own covariance for each class.
 
-    Minimizes −mean ln [π_y N(x; m_y, Σ_y)] in closed form; the boundaries are quadrics.
+    Minimizes −mean ln [π_y N(x; m_y, Σ_y)] in closed form; the boundaries are quadrics. A class with too few rows for a
+    covariance of its own, one that varies in fewer directions than all classes together, takes that of all (see `pooling_`).
 
     Attributes
     ----------
     classes_, priors_, means_, covariance_ : arrays
+    pooling_ : array of shape (K,)
+        Share of the covariance of all classes in each one's.
     certificate_ : Certificate
 
     Examples
@@ -474,14 +478,27 @@ class QDA(_Discriminant):
             if self.covariance == "isotropic":
                 mixed = np.full(mixed.shape[0], mixed.mean())
             own.append(shrunk(mixed, self.shrinkage_))
-        flat = [k for k, one in enumerate(own) if not (one if one.ndim == 1 else np.diagonal(one)).any()]
-        if flat:
-            names = ", ".join(repr(self.classes_[k]) for k in flat)
-            raise ValueError(
-                f"QDA: class {names} has no variance of its own (one distinct row): set pooling > 0 to lend it the "
-                "covariance of all classes, or use LDA."
-            )
-        return own
+        # A class of few rows varies in fewer directions than all classes together: its own density would not be one on the
+        # same plane as the others', and the likelihood has no maximum. It takes the covariance of all classes, as in LDA.
+        wanted = Form.of(moments.mean[0], within).rank
+        lacking = [k for k, one in enumerate(own) if Form.of(moments.mean[k], one).rank < wanted]
+        self.pooling_ = np.full(len(own), float(self.pooling))
+        self.pooling_[lacking] = 1.0
+        lent = shrunk(
+            np.full(within.shape[0], within.mean()) if self.covariance == "isotropic" else within, self.shrinkage_
+        )
+        return [lent if k in lacking else one for k, one in enumerate(own)]
+
+    def _note(self) -> str:
+        names = [
+            repr(label) for label, share in zip(self.classes_.tolist(), self.pooling_, strict=True) if share == 1.0
+        ]
+        if not names or self.pooling == 1.0:
+            return super()._note()
+        return (
+            f"{super()._note()} Classes that vary in fewer directions than all classes together have the covariance of all: "
+            f"{', '.join(names[:5])}{', …' if len(names) > 5 else ''}."
+        )
 
 
 class NearestCentroid(_Discriminant):

@@ -10,13 +10,15 @@ rows lie in, and A, B have r rows and columns.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from scipy.special import logsumexp
 
 from certifit._types import Array
 from certifit.names import stored
 
-__all__ = ["Form", "ledoit_wolf", "shrunk"]
+__all__ = ["Form", "ledoit_wolf", "log_posterior", "shrunk"]
 
 FLAT = 1e-13  # variance in units of the columns' own, below which a direction counts as flat
 
@@ -81,6 +83,17 @@ class Form:
     def sample(self, n: int, rng: np.random.Generator) -> Array:
         """n rows drawn from it."""
         return np.asarray(self.mean + rng.standard_normal((n, self.rank)) @ self.root.T)
+
+
+def log_posterior(joint: Array, dtype: Any) -> Array:
+    """ln P(k | x) from ln P(x, k), shape (n, K), in the precision of the rows.
+
+    A probability so near 1 that the precision has no number between them is 1: its logarithm is 0, as that of the rounded
+    probability is.
+    """
+    log = joint - logsumexp(joint, axis=1, keepdims=True)
+    log = np.where(log > -np.finfo(dtype).epsneg / 2, 0.0, log)
+    return np.asarray(log, dtype=dtype)
 
 
 def shrunk(covariance: Array, shrinkage: float) -> Array:

@@ -63,7 +63,7 @@ class NaiveBayes(BaseNaive):
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None: give the labels."
             )
-        table = Columns(self, X, reset=True)
+        table = Columns(self, X, reset=not more)
         y = column_or_1d(y, warn=True)
         if y.shape[0] != table.height:
             raise ValueError(
@@ -167,12 +167,10 @@ class NaiveBayes(BaseNaive):
         name = type(factor).__name__
         return {"Gaussian": float(self.var_smoothing), "KernelFactor": 1e-3}.get(name, float(self.alpha))
 
-    def _rows(self, X: Any) -> Any:
+    def _rows(self, X: Any) -> tuple[list[Any], Any]:
         check_is_fitted(self, "classes_")
-        return self._matrices(Columns(self, X, reset=False))
-
-    def _parts(self, rows: Any) -> list[Any]:
-        return list(rows)
+        table = Columns(self, X, reset=False)
+        return self._matrices(table), np.float32 if table.single else np.float64
 
     def _ordered(self, names: list[str]) -> list[str]:
         return [names[j] for _, columns in self._groups for j in columns]

@@ -13,15 +13,15 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, Matrix, is_sparse
 from certifit.base import CertifiedEstimator
 from certifit.certificate import Certificate
-from certifit.data.gate import check_x, check_xy, like_input
+from certifit.data.gate import check_x, check_xy
 from certifit.data.targets import encode_labels
+from certifit.models.bayes.gaussian import log_posterior
 from certifit.models.bayes.parts import FACTORS, Categorical, Factor
 from certifit.parameters import Any_, Declared, Either, Flag, Given, Nothing, Parameter, Real
 
@@ -72,6 +72,7 @@ class BaseNaive(Declared, ClassifierMixin, CertifiedEstimator):
 
     _takes_sparse = False
     _takes_missing = True
+    weights_are_counts = True  # smoothing adds rows to those counted
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Count.
@@ -187,26 +188,29 @@ class BaseNaive(Declared, ClassifierMixin, CertifiedEstimator):
             )
         return np.asarray(share / share.sum())
 
-    def _rows(self, X: Any) -> Any:
-        """Rows to predict, as the factors take them."""
+    def _rows(self, X: Any) -> tuple[list[Any], Any]:
+        """The columns of each factor, and the precision that predictions are given in."""
         check_is_fitted(self, "classes_")
         checked = check_x(
             self, X, reset=False, accept_sparse=("csr",) if self._takes_sparse else False, allow_nan=self._takes_missing
         )
         self._check_values(checked)
-        return checked
+        return self._parts(checked), checked.dtype
 
     def _parts(self, rows: Any) -> list[Any]:
         """The columns of each factor."""
         return [rows]
 
+    def _joint(self, X: Any) -> tuple[Array, Any]:
+        """ln P(x, class) in double precision, and the precision of the rows."""
+        parts, dtype = self._rows(X)
+        terms = (factor.scores(part) for factor, part in zip(self._factors, parts, strict=True))
+        return reduce(np.add, terms) + self._prior_term(), dtype
+
     def predict_joint_log_proba(self, X: Any) -> Array:
         """ln P(x, class), shape (n_samples, n_classes)."""
-        rows = self._rows(X)
-        total = reduce(
-            np.add, (factor.scores(part) for factor, part in zip(self._factors, self._parts(rows), strict=True))
-        )
-        return like_input(rows, total + self._prior_term())
+        joint, dtype = self._joint(X)
+        return np.asarray(joint, dtype=dtype)
 
     def _prior_term(self) -> Array:
         """What the shares of the classes add."""
@@ -214,8 +218,8 @@ class BaseNaive(Declared, ClassifierMixin, CertifiedEstimator):
 
     def predict_log_proba(self, X: Any) -> Array:
         """Logarithms of the posterior probabilities, shape (n_samples, n_classes)."""
-        joint = self.predict_joint_log_proba(X)
-        return np.asarray(joint - logsumexp(joint, axis=1, keepdims=True))
+        joint, dtype = self._joint(X)
+        return log_posterior(joint, dtype)
 
     def predict_proba(self, X: Any) -> Array:
         """Posterior probabilities of the classes, shape (n_samples, n_classes)."""
@@ -232,7 +236,8 @@ class BaseNaive(Declared, ClassifierMixin, CertifiedEstimator):
         -------
         array of shape (n_samples,)
         """
-        return np.asarray(self.classes_[self.predict_joint_log_proba(X).argmax(axis=1)])
+        joint, _ = self._joint(X)
+        return np.asarray(self.classes_[joint.argmax(axis=1)])
 
     def explain(self, x: Any) -> Explanation:
         """What each feature of one row adds to the log odds of every class.
@@ -253,11 +258,11 @@ class BaseNaive(Declared, ClassifierMixin, CertifiedEstimator):
         'Class 1: x0 speaks most for it, x1 next.'
         """
         one = x if hasattr(x, "columns") or is_sparse(x) or np.ndim(x) == 2 else np.asarray(x)[None, :]
-        rows = self._rows(one)
+        parts, _ = self._rows(one)
         terms = np.vstack(
             [
                 f.terms(np.asarray(p.toarray() if is_sparse(p) else p)[0])
-                for f, p in zip(self._factors, self._parts(rows), strict=True)
+                for f, p in zip(self._factors, parts, strict=True)
             ]
         )
         names = getattr(self, "feature_names_in_", None)
@@ -356,6 +361,8 @@ class GaussianNB(BaseNaive):
     priors: Any = PRIORS
     var_smoothing: float = VAR_SMOOTHING
 
+    weights_are_counts = False  # what is added is a share of the variance
+
     def _smoothing_of(self, factor: Factor) -> float:
         return float(self.var_smoothing)
 
@@ -375,7 +382,7 @@ class _CountsNB(BaseNaive):
 
     def _check_values(self, X: Any) -> None:
         values = X.data if is_sparse(X) else X
-        if values.size and float(np.nanmin(values, initial=0.0)) < 0:
+        if values.size and float(np.fmin.reduce(values, axis=None, initial=0.0)) < 0:
             raise ValueError(
                 f"Negative values in data passed to {type(self).__name__} (input X): counts must be >= 0. "
                 "GaussianNB takes any numbers."
@@ -384,6 +391,7 @@ class _CountsNB(BaseNaive):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.positive_only = True
+        tags.classifier_tags.poor_score = True  # on numbers that are no counts
         return tags
 
 
@@ -469,7 +477,8 @@ class BernoulliNB(BaseNaive):
 
     def _binary(self, X: Matrix) -> Matrix:
         if self.binarize is None:
-            values = X.data if is_sparse(X) else X[~np.isnan(X)]
+            values = X.data if is_sparse(X) else X
+            values = values[~np.isnan(values)]
             if values.size and not np.isin(values, (0.0, 1.0)).all():
                 raise ValueError(
                     "binarize=None needs X of zeros and ones; set binarize to the value that counts as yes."
@@ -481,7 +490,7 @@ class BernoulliNB(BaseNaive):
                     f"binarize must be >= 0 for sparse X, whose zeros are not stored; got {self.binarize!r}."
                 )
             out = X.copy()
-            out.data = (X.data > self.binarize).astype(X.dtype)
+            out.data = np.where(np.isnan(X.data), X.data, (X.data > self.binarize).astype(X.dtype))
             return out
         return np.where(np.isnan(X), X, (self.binarize < X).astype(X.dtype))
 
@@ -495,6 +504,11 @@ class BernoulliNB(BaseNaive):
         super()._settle(started)
         factor: Any = self._factors[0]
         self.feature_count_, self.feature_log_prob_ = factor.sums, factor.log_one
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True  # on numbers that are not yes or no
+        return tags
 
 
 class CategoricalNB(BaseNaive):
@@ -528,8 +542,8 @@ class CategoricalNB(BaseNaive):
         known = X[~np.isnan(X)]
         if known.size and (float(known.min()) < 0 or not (known == np.floor(known)).all()):
             raise ValueError(
-                "Negative values in data passed to CategoricalNB (input X), or fractions: X must hold category numbers "
-                "0, 1, 2, …; certifit.NaiveBayes takes names of categories as they are."
+                "Negative values in data passed to CategoricalNB (input X), or fractions: it counts categories in each class; "
+                "X must hold category numbers 0, 1, 2, …; certifit.NaiveBayes takes names of categories as they are."
             )
         if known.size and float(known.max()) > 1e6:
             raise ValueError(f"X holds the category number {known.max():g}; number the categories from 0 without gaps.")

@@ -61,6 +61,17 @@ def _onehot(group: Array, weight: Array, K: int) -> Any:
     return sp.csr_array((weight, (group, np.arange(n))), shape=(K, n))
 
 
+def _split(X: Any) -> tuple[Any, Any]:
+    """Sparse X with zeros where it is missing, and ones where it is missing; None if nothing is."""
+    absent = np.isnan(X.data)
+    if not absent.any():
+        return X, None
+    known, missing = X.copy(), X.copy()
+    known.data = np.where(absent, 0.0, X.data)
+    missing.data = absent.astype(np.float64)
+    return known, missing
+
+
 @stored("GaussianFactor")
 @dataclass
 class Gaussian(Factor):
@@ -132,7 +143,9 @@ class _Counted(Factor):
         if is_sparse(X):
             by_class = np.zeros((X.shape[0], K))
             by_class[np.arange(X.shape[0]), group] = weight
-            return cls(total, np.ascontiguousarray(np.asarray(X.T @ by_class).T))
+            X, missing = _split(X)
+            held = total if missing is None else total - np.asarray(missing.T @ by_class).T
+            return cls(held, np.ascontiguousarray(np.asarray(X.T @ by_class).T))
         by_class = _onehot(group, weight, K)
         if not np.isnan(X.min(initial=0.0)):
             return cls(total, np.asarray(by_class @ X.astype(np.float64, copy=False)))
@@ -145,7 +158,11 @@ class _Counted(Factor):
     def _linear(self, X: Matrix, slope: Array, constant: Array) -> Array:
         """Σ_j x_j·slope_kj + constant_kj over the known entries."""
         if is_sparse(X):
-            return np.asarray(X @ np.ascontiguousarray(slope.T)) + constant.sum(axis=1)
+            X, absent = _split(X)
+            total = np.asarray(X @ np.ascontiguousarray(slope.T)) + constant.sum(axis=1)
+            if absent is None:
+                return total
+            return np.asarray(total - absent @ np.broadcast_to(constant, slope.shape).T)
         z = X.astype(np.float64, copy=False)
         missing = np.isnan(z)
         if not missing.any():

@@ -32,6 +32,7 @@ from certifit.representation.design.moments import Moments
 
 __all__ = ["BayesianLinearRegression"]
 
+QUIET = 1e-12  # least variance of the noise beside that of y: an exact fit leaves none, and precisions without end
 LARGEST = 1e12  # precision beside the data's own from which a column counts as switched off
 
 
@@ -94,6 +95,8 @@ class BayesianLinearRegression(Declared, RegressorMixin, CertifiedEstimator):
         1e-6, Real(0), "Relative change of the precisions at which the maximization of the evidence stops."
     )
     max_iter: int = Parameter(1000, Integer(1), "Most steps of it.")
+
+    weights_are_counts = True  # the more rows, the surer the posterior
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> BayesianLinearRegression:
         """Compute the posterior.
@@ -216,7 +219,8 @@ class BayesianLinearRegression(Declared, RegressorMixin, CertifiedEstimator):
                 raise ValueError(f"prior_precision must be numbers; got {self.prior_precision!r}.") from error
             if given.shape not in ((), (d,), (d, d)) or not np.isfinite(given).all():
                 raise ValueError(
-                    f"prior_precision must be a number, {d} numbers, or a {d} × {d} matrix; got shape {given.shape}."
+                    f"prior_precision must be a finite number, {d} numbers, or a {d} × {d} matrix; got "
+                    f"{self.prior_precision!r} of shape {given.shape}."
                 )
             matrix = given if given.ndim == 2 else np.diag(np.broadcast_to(given, (d,)))
             values = np.linalg.eigvalsh(0.5 * (matrix + matrix.T))
@@ -332,7 +336,7 @@ class _Prior:
     def solve(self, data: _Data, tol: float, max_iter: int) -> _Posterior:
         d = data.cross.shape[0]
         factor = data.target / data.unit  # coefficient in the user's units = scaled one · factor
-        noise = self.noise if self.noise is not None else max(data.energy / data.freedom, 1e-300)
+        noise = self.noise if self.noise is not None else max(data.energy / data.freedom, QUIET)
         if self.precision is not None:
             matrix = self.precision if self.precision.ndim == 2 else np.diag(np.broadcast_to(self.precision, (d,)))
             fixed = matrix * np.outer(factor, factor)
@@ -343,21 +347,23 @@ class _Prior:
 
     def _fixed(self, data: _Data, prior: Array, noise: float, tol: float, max_iter: int) -> _Posterior:
         change, iteration = 0.0, 0
-        for iteration in range(1, max_iter + 1):
+        for _ in range(max_iter):
+            iteration += 1
             mean, covariance, log_det = _normal(prior + data.gram / noise, prior @ self.mean + data.cross / noise)
             residual = _residual(data, mean)
             effective = data.cross.shape[0] - float((prior * covariance).sum())
             if self.noise is not None:
                 break
-            new = max(residual / max(data.freedom - effective, 1e-9), 1e-300)
+            new = max(residual / max(data.freedom - effective, 1e-9), QUIET)
             change, noise = abs(new - noise) / noise, new
             if change <= tol:
                 break
-        sign, prior_det = np.linalg.slogdet(prior)
+        _, prior_det = np.linalg.slogdet(prior)
         off = mean - self.mean
+        alpha = self.precision if self.precision is None or self.precision.ndim else float(self.precision)
         evidence = _evidence(data, float(prior_det), noise, residual, float(off @ prior @ off), log_det)
         return _Posterior(
-            mean=mean, covariance=covariance, alpha=self.precision if self.precision is None or self.precision.ndim else float(self.precision),
+            mean=mean, covariance=covariance, alpha=alpha,
             noise=noise, effective=effective, log_evidence=evidence, residual=residual, iterations=iteration, change=change,
         )  # fmt: skip
 
@@ -371,7 +377,8 @@ class _Prior:
         start = self.mean / factor * np.sqrt(unit)
         b, m0 = vectors.T @ cross, vectors.T @ start
         alpha, change, iteration = 1.0, np.inf, 0
-        for iteration in range(1, max_iter + 1):
+        for _ in range(max_iter):
+            iteration += 1
             precision = alpha + values / noise
             m = (alpha * m0 + b / noise) / precision
             effective = float((values / noise / precision).sum())
@@ -380,7 +387,7 @@ class _Prior:
                 break
             off = float((m - m0) @ (m - m0))
             new_alpha = min(max(effective / max(off, 1e-300), 1e-12), 1e300)
-            new_noise = noise if self.noise is not None else max(residual / max(data.freedom - effective, 1e-9), 1e-300)
+            new_noise = noise if self.noise is not None else max(residual / max(data.freedom - effective, 1e-9), QUIET)
             change = max(abs(np.log(new_alpha / alpha)), abs(np.log(new_noise / noise)))
             alpha, noise = new_alpha, new_noise
         covariance = (vectors / precision) @ vectors.T
@@ -402,7 +409,8 @@ class _Prior:
         change, iteration = np.inf, 0
         mean, covariance = np.zeros(d), np.zeros((d, d))
         ceiling = LARGEST
-        for iteration in range(1, max_iter + 1):
+        for _ in range(max_iter):
+            iteration += 1
             part = np.ix_(on, on)
             m, S, log_det = _normal(
                 np.diag(alpha[on]) + data.gram[part] / noise, alpha[on] * self.mean[on] + data.cross[on] / noise
@@ -415,7 +423,7 @@ class _Prior:
             if change <= tol:
                 break
             new = np.clip(gamma, 1e-300, None) / np.maximum((m - self.mean[on]) ** 2, 1e-300)
-            new_noise = noise if self.noise is not None else max(residual / max(data.freedom - effective, 1e-9), 1e-300)
+            new_noise = noise if self.noise is not None else max(residual / max(data.freedom - effective, 1e-9), QUIET)
             kept = new < ceiling
             moved = (
                 np.abs(np.log(new[kept] / alpha[on][kept])) * gamma[kept]

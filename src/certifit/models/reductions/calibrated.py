@@ -3,8 +3,9 @@
     sigmoid (Platt)     p = s(a·f + b)                              isotonic      p = the best non-decreasing function of f
     temperature         p = softmax(f/T)                            beta          p = s(a·ln q − b·ln(1 − q) + c),  a, b ≥ 0
 
-The map is fitted to the scores of rows left out by cross-fitting; the classifier itself is then fitted on all rows. With more than two
-classes, temperature scales all scores at once, and the other maps are learned class by class against the rest and normalized.
+The map is fitted to the scores of rows left out by cross-fitting; the classifier itself is then fitted on all rows. With more
+than two classes, temperature scales all scores at once, and the other maps are learned class by class against the rest and
+normalized.
 Platt (1999); Zadrozny and Elkan (2002); Guo et al. (2017); Kull, Silva Filho and Flach (2017).
 """
 
@@ -23,12 +24,12 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from certifit._types import Array, Matrix
 from certifit.base import CertifiedEstimator
 from certifit.certificate import Certificate
-from certifit.data.gate import check_x, check_xy
+from certifit.data.gate import check_x, check_xy, kept_rows, like_input
 from certifit.data.targets import encode_labels
 from certifit.evaluation.losses import Logistic
-from certifit.evaluation.splits.folds import content_folds
+from certifit.evaluation.splits.choice import Fold, folds_of
 from certifit.names import stored
-from certifit.parameters import Choice, Declared, Either, Fitted, Integer, Learner, Nothing, Parameter, check_parameters
+from certifit.parameters import Choice, Declared, Either, Fitted, Folds, Learner, Nothing, Parameter, check_parameters
 
 __all__ = ["CalibratedClassifier"]
 
@@ -145,9 +146,12 @@ class CalibratedClassifier(Declared, ClassifierMixin, CertifiedEstimator):
     method: str = Parameter("sigmoid", Choice(*MAPS), "The map from scores to probabilities.")
     cv: Any = Parameter(
         5,
-        Either(Integer(2), Choice("prefit")),
-        'Folds whose left-out scores the map is learned from; "prefit" takes the classifier as fitted.',
+        Either(Folds(), Choice("prefit")),
+        "Folds whose left-out scores the map is learned from. An integer deals the rows of each class by their content, so that "
+        'copies of a row share a fold; "prefit" takes the classifier as fitted; anything else is scikit-learn\'s.',
     )
+
+    weights_are_counts = True  # Platt's targets depend on the number of rows
 
     classes_: Array = Fitted("array of shape (K,)", "The labels.")
     estimator_: Any = Fitted("classifier", "Fitted on all rows.")
@@ -177,6 +181,7 @@ class CalibratedClassifier(Declared, ClassifierMixin, CertifiedEstimator):
         started = time.perf_counter()
         check_parameters(self)
         tags = get_tags(self._base()).input_tags
+        labels = y
         X, y, weight = check_xy(
             self,
             X,
@@ -200,11 +205,13 @@ class CalibratedClassifier(Declared, ClassifierMixin, CertifiedEstimator):
                     f"{self.classes_.tolist()!r}."
                 )
             self.estimator_ = self.estimator
-            scores, known = self._scores(self.estimator_, X), np.ones(y.shape[0], dtype=bool)
+            scores, rows = self._scores(self.estimator_, X), np.arange(y.shape[0])
         else:
-            scores, known = self._left_out(X, codes, given)
             self.estimator_ = self._fitted(X, codes, given)
-        self._learn(scores[known], codes[known], weight[known])
+            kept, names = kept_rows(sample_weight, X.shape[0]), self.classes_.tolist()
+            folds = folds_of(self.cv, X, codes, kept=kept, given=labels, classes=names)
+            scores, rows = self._left_out(X, codes, given, folds)
+        self._learn(scores, codes[rows], weight[rows])
         inner = getattr(self.estimator_, "certificate_", None)
         note = "The map is learned on rows left out."
         if inner is None:
@@ -225,25 +232,20 @@ class CalibratedClassifier(Declared, ClassifierMixin, CertifiedEstimator):
             raise ValueError(f"sample_weight was given, but {type(model).__name__}.fit takes no sample_weight.")
         return model.fit(X, self.classes_[codes], sample_weight=weight)
 
-    def _left_out(self, X: Matrix, codes: Array, weight: Array | None) -> tuple[Array, Array]:
-        """Scores of each row from a classifier that did not see it, and which rows have one."""
-        K, fold = self.classes_.shape[0], np.zeros(codes.shape[0], dtype=np.int64)
-        for k in range(K):
-            rows = np.flatnonzero(codes == k)
-            try:
-                fold[rows] = content_folds(X[rows], codes[rows], int(self.cv))
-            except ValueError:  # a class of one distinct row stays in the first fold
-                fold[rows] = 0
-        scores = np.full((codes.shape[0], 1 if K == 2 else K), np.nan)
-        for part in range(int(self.cv)):
-            train, test = np.flatnonzero(fold != part), np.flatnonzero(fold == part)
-            if test.size and np.unique(codes[train]).shape[0] == K:
-                model = self._fitted(X[train], codes[train], None if weight is None else weight[train])
-                scores[test] = self._scores(model, X[test])
-        known = np.isfinite(scores).all(axis=1)
+    def _left_out(
+        self, X: Matrix, codes: Array, weight: Array | None, folds: list[Fold]
+    ) -> tuple[Array, Array]:
+        """Scores of rows from a classifier that did not see them, and which rows these are."""
+        K = self.classes_.shape[0]
+        scores, rows = [np.zeros((0, 1 if K == 2 else K))], [np.zeros(0, dtype=np.int64)]
+        for train, test in folds:
+            model = self._fitted(X[train], codes[train], None if weight is None else weight[train])
+            scores.append(self._scores(model, X[test]))
+            rows.append(test)
+        known = np.concatenate(rows)
         if np.unique(codes[known]).shape[0] < K:  # too few rows to leave any out
-            return self._scores(self._fitted(X, codes, weight), X), np.ones(codes.shape[0], dtype=bool)
-        return scores, known
+            return self._scores(self.estimator_, X), np.arange(codes.shape[0])
+        return np.vstack(scores), known
 
     def _scores(self, model: Any, X: Any) -> Array:
         """Scores of shape (n, 1) for two classes, (n, K) for more; for the beta map, probabilities."""
@@ -302,13 +304,13 @@ class CalibratedClassifier(Declared, ClassifierMixin, CertifiedEstimator):
         scores, K = self._scores(self.estimator_, rows), self.classes_.shape[0]
         if self.method == "temperature":
             f = np.column_stack([np.zeros(scores.shape[0]), scores[:, 0]]) if K == 2 else scores
-            return np.exp(log_softmax(f / self.maps_[0], axis=1))
+            return like_input(rows, np.exp(log_softmax(f / self.maps_[0], axis=1)))
         if K == 2:
             p = self.maps_[0](scores[:, 0])
-            return np.column_stack([1.0 - p, p])
+            return like_input(rows, np.column_stack([1.0 - p, p]))
         p = np.column_stack([one(scores[:, k]) for k, one in enumerate(self.maps_)])
         total = p.sum(axis=1, keepdims=True)
-        return np.where(total > 0, p / np.where(total > 0, total, 1.0), 1.0 / K)
+        return like_input(rows, np.where(total > 0, p / np.where(total > 0, total, 1.0), 1.0 / K))
 
     def predict(self, X: Any) -> Array:
         """The most probable class.
@@ -321,7 +323,8 @@ class CalibratedClassifier(Declared, ClassifierMixin, CertifiedEstimator):
         -------
         array of shape (n_samples,)
         """
-        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+        most = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[most])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
