@@ -88,12 +88,11 @@ class Form:
 def log_posterior(joint: Array, dtype: Any) -> Array:
     """ln P(k | x) from ln P(x, k), shape (n, K), in the precision of the rows.
 
-    A probability so near 1 that the precision has no number between them is 1: its logarithm is 0, as that of the rounded
-    probability is.
+    Where the probability rounds to 1 in that precision, its logarithm is 0.
     """
-    log = joint - logsumexp(joint, axis=1, keepdims=True)
-    log = np.where(log > -np.finfo(dtype).epsneg / 2, 0.0, log)
-    return np.asarray(log, dtype=dtype)
+    log = np.asarray(joint - logsumexp(joint, axis=1, keepdims=True), dtype=dtype)
+    log[np.exp(log) == 1.0] = 0.0
+    return log
 
 
 def shrunk(covariance: Array, shrinkage: float) -> Array:

@@ -373,9 +373,11 @@ class _Prior:
         unit = float(np.trace(gram)) / max(gram.shape[0], 1) or 1.0
         gram, cross = gram / unit, cross / np.sqrt(unit)
         values, vectors = np.linalg.eigh(gram)
-        values = np.maximum(values, 0.0)
+        # What rounding left of directions without rows would count as data when there is hardly any noise.
+        seen = values > 4 * values.shape[0] * np.finfo(np.float64).eps * values.max(initial=0.0)
+        values = np.where(seen, values, 0.0)
         start = self.mean / factor * np.sqrt(unit)
-        b, m0 = vectors.T @ cross, vectors.T @ start
+        b, m0 = np.where(seen, vectors.T @ cross, 0.0), vectors.T @ start
         alpha, change, iteration = 1.0, np.inf, 0
         for _ in range(max_iter):
             iteration += 1
