@@ -74,7 +74,7 @@ class Conjugate(ABC):
 
     def plot(self, other: Any = None, ax: Any = None) -> Any:
         """The density of the parameter, beside that of another (say, the prior); returns the axes."""
-        from certifit.plots.axes import axes_of
+        from certifit.axes import axes_of
 
         ax = axes_of(ax)
         for one, name, style in ((other, "before", "--"), (self, "after", "-")):
@@ -226,7 +226,7 @@ class DirichletCategorical(Conjugate):
 
     def plot(self, other: Any = None, ax: Any = None) -> Any:
         """The probabilities with their 95 % intervals; returns the axes."""
-        from certifit.plots.axes import axes_of
+        from certifit.axes import axes_of
 
         ax = axes_of(ax)
         ends, at = self.credible_interval(), np.arange(self.alpha.shape[0])

@@ -47,6 +47,7 @@ PRIORS = Parameter(
 class _Discriminant(Declared, ClassifierMixin, CertifiedEstimator):
     """What LDA and QDA share: moments of the classes, Bayes' rule, densities, priors and costs changed after the fit."""
 
+    n_features_in_: int
     classes_: Array
     priors_: Array
     means_: Array

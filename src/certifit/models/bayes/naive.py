@@ -46,6 +46,7 @@ FIT_PRIOR = Parameter(True, Flag(), "Whether shares of the classes are learned; 
 class BaseNaive(Declared, ClassifierMixin, CertifiedEstimator):
     """What all naive Bayes models share: class shares, the product of factors, explanations."""
 
+    n_features_in_: int
     classes_: Array
     class_count_: Array
 
@@ -327,7 +328,7 @@ class Explanation:
 
     def plot(self, ax: Any = None, most: int = 12) -> Any:
         """Bars of the evidence for the winner, strongest first; returns the axes."""
-        from certifit.plots.axes import axes_of
+        from certifit.axes import axes_of
 
         ax = axes_of(ax)
         k = int((self.terms.sum(axis=0) + self.prior).argmax())

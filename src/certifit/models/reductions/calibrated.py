@@ -232,9 +232,7 @@ class CalibratedClassifier(Declared, ClassifierMixin, CertifiedEstimator):
             raise ValueError(f"sample_weight was given, but {type(model).__name__}.fit takes no sample_weight.")
         return model.fit(X, self.classes_[codes], sample_weight=weight)
 
-    def _left_out(
-        self, X: Matrix, codes: Array, weight: Array | None, folds: list[Fold]
-    ) -> tuple[Array, Array]:
+    def _left_out(self, X: Matrix, codes: Array, weight: Array | None, folds: list[Fold]) -> tuple[Array, Array]:
         """Scores of rows from a classifier that did not see them, and which rows these are."""
         K = self.classes_.shape[0]
         scores, rows = [np.zeros((0, 1 if K == 2 else K))], [np.zeros(0, dtype=np.int64)]
