@@ -26,6 +26,8 @@ __all__ = ["DELIMITERS", "Layout", "Parsed", "find_layout", "parse"]
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 RARE_DELIMITERS = {" ": "blank", ":": "colon"}
+OTHER_DELIMITERS = "!#$%&*/@\\^~"
+"""Taken where the first line says so."""
 SAMPLE_RECORDS = 200
 LONGEST_FIELD = 1 << 24
 BLOCK = 1 << 22
@@ -68,10 +70,14 @@ def find_layout(sample: str, named: Iterable[str] = ()) -> Layout | None:
 
     A first row that holds one of the `named` columns is a header, whatever else speaks against it.
     """
-    lines = sample.splitlines(keepends=True)
-    skip, told = 0, None
-    if lines and lines[0].strip().lower().startswith("sep=") and len(lines[0].strip()) == 5:
-        skip, told = 1, lines[0].strip()[-1]  # spreadsheets say which delimiter they used
+    lines = list(io.StringIO(sample))  # only a line feed ends a line, not the dozen characters that Python knows
+    skip, told, notes = 0, None, []
+    first_line = lines[0].strip(" \r\n") if lines else ""
+    if len(first_line) == 5 and first_line.lower().startswith("sep="):
+        skip, told = 1, first_line[-1]  # spreadsheets say which delimiter they used
+        if told not in (*DELIMITERS, *RARE_DELIMITERS, *OTHER_DELIMITERS):
+            notes.append(f"the first line names a delimiter that tables do not have, {told!r}, and was left out")
+            told = None
     while skip < len(lines) and (not lines[skip].strip() or lines[skip].lstrip().startswith("# ")):
         skip += 1
     body = lines[skip:]
@@ -83,7 +89,8 @@ def find_layout(sample: str, named: Iterable[str] = ()) -> Layout | None:
         delimiter = told
     records = _records_of(body, delimiter)
     first = records[0] if records else []
-    notes = [f"{skip} lines before the header were left out"] if skip and told is None else []
+    if skip and told is None and not notes:
+        notes.append(f"{skip} lines before the header were left out")
     names = [name.strip() for name in first]
     numbers = _is_data(names)
     has_header = not numbers and (not _returns_below(names, records[1:]) or _over_numbers(names, records[1:]))

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import io
 import sys
 import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from certifit.contest.table.binary import read_parquet
+from certifit.contest.table.errors import TableError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -23,11 +27,9 @@ if TYPE_CHECKING:
 __all__ = ["RawTable", "TableError", "read_table"]
 
 SAMPLE_BYTES = 1 << 18
+INFLATED_FREE, INFLATED_TIMES = 1 << 28, 100
+"""A compressed text may grow to so many bytes, and by so many times its size."""
 WIDE = 5_000
-
-
-class TableError(ValueError):
-    """A table that cannot be used: the message names the source, what was found and the cure, in one line."""
 
 
 @dataclass(frozen=True)
@@ -119,31 +121,35 @@ def _from_path(path: Path, as_text: Iterable[str], named: Iterable[str]) -> RawT
         raise TableError(f"{path} cannot be read: you lack the permission; change it with chmod.") from None
     except OSError as error:
         raise TableError(f"{path} cannot be read ({error.strerror or error}): check the path.") from None
-    if start[:2] == b"\x1f\x8b" or start[:4] == b"PAR1":
+    if start[:2] == b"\x1f\x8b":
         return _from_bytes(path.read_bytes(), name, as_text, named)
+    if start[:4] == b"PAR1":
+        return _finished(read_parquet(path, name), name, encoding="parquet")
     return _from_text(path, start, name, as_text, named)
 
 
 def _from_bytes(data: bytes, name: str, as_text: Iterable[str], named: Iterable[str]) -> RawTable:
     if data[:2] == b"\x1f\x8b":
-        try:
-            data = gzip.decompress(data)
-        except (OSError, EOFError, zlib.error) as error:
-            raise TableError(f"{name} is a damaged gzip file ({error}): get it again.") from None
+        data = _inflated(data, name)
     if data[:4] == b"PAR1":
-        return _from_parquet(data, name)
+        return _finished(read_parquet(data, name), name, encoding="parquet")
     return _from_text(data, data[:SAMPLE_BYTES], name, as_text, named)
 
 
-def _from_parquet(data: bytes, name: str) -> RawTable:
-    import polars as pl
-
+def _inflated(data: bytes, name: str) -> bytes:
+    """What a gzip file holds, unless it grows beyond what tables do."""
+    most = INFLATED_FREE + INFLATED_TIMES * len(data)
     try:
-        frame = pl.read_parquet(data)
-    except Exception as error:  # the readers of formats raise what their libraries raise
-        reason = str(error).splitlines()[0]
-        raise TableError(f"{name} is a Parquet file that cannot be read ({reason}): write it again.") from None
-    return _finished(frame, name, encoding="parquet")
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+            found = file.read(most + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise TableError(f"{name} is a damaged gzip file ({error}): get it again.") from None
+    if len(found) > most:
+        raise TableError(
+            f"{name} is a gzip file of {len(data)} bytes that holds more than {most}: if you trust it, unpack it with gunzip "
+            "and give the file that comes out."
+        )
+    return found
 
 
 def _from_frame(source: Any) -> RawTable:
