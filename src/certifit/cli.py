@@ -6,7 +6,6 @@ Heavy modules are imported by the commands that need them, so that ``certifit --
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
+
+from certifit.printable import json_text, printable
 
 if TYPE_CHECKING:
     from certifit.contest.contest import Contest
@@ -39,9 +40,14 @@ Data = Annotated[str, typer.Argument(help="CSV (any delimiter, also .gz), Parque
 ModelFile = Annotated[Path, typer.Argument(help="A .cfit file, as `certifit compete` writes.")]
 
 
+def say(text: object, err: bool = False) -> None:
+    """One line; what others have written into it does not steer the terminal."""
+    typer.echo(printable(text), err=err)
+
+
 def fail(message: str) -> NoReturn:
     """One line on standard error, exit code 2."""
-    typer.echo(f"certifit: {' '.join(str(message).split())}", err=True)
+    say(f"certifit: {' '.join(str(message).split())}", err=True)
     raise typer.Exit(USAGE)
 
 
@@ -165,6 +171,9 @@ def predict(
     threshold: Annotated[
         float | None, typer.Option(help="For two classes: say the positive one from this probability on.")
     ] = None,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="Write labels as they are, also those that a spreadsheet runs as formulas.")
+    ] = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -172,12 +181,13 @@ def predict(
     with user_errors():
         from certifit.contest.record.predicting import predict_file
 
-        written = predict_file(model, data, probabilities=probabilities, as_json=as_json, threshold=threshold)
+        written = predict_file(model, data, probabilities=probabilities, as_json=as_json, threshold=threshold, raw=raw)
         for note in written.notes:
             if not quiet:
-                typer.echo(f"certifit: {note}", err=True)
+                say(f"certifit: {note}", err=True)
         if out == "-":
-            sys.stdout.write(written.text)
+            lines = map(printable, written.text.split("\n")) if sys.stdout.isatty() else [written.text]
+            sys.stdout.write("\n".join(lines))
         else:
             from certifit.contest.record.outputs import OutputError, write_text
 
@@ -185,7 +195,7 @@ def predict(
                 raise OutputError(f"{Path(out).parent} is no folder: give --out a file in a folder that exists.")
             write_text(Path(out), written.text)
             if not quiet:
-                typer.echo(f"{written.rows:,} predictions in {out}", err=True)
+                say(f"{written.rows:,} predictions in {out}", err=True)
 
 
 @app.command()
@@ -196,7 +206,7 @@ def inspect(model: ModelFile, as_json: Json = False) -> None:
 
         description = inspect_model(model)
         if as_json:
-            typer.echo(json.dumps(description, ensure_ascii=False, indent=1))
+            typer.echo(json_text(description, indent=1))
             return
         from certifit.contest.terminal import show_description
 
@@ -221,7 +231,7 @@ def report(
             raise OutputError(f"{path} cannot be written: give --out a file in a folder that exists.")
         write_text(path, page)
         if not quiet:
-            typer.echo(str(path))
+            say(path)
 
 
 @app.command()
@@ -236,7 +246,7 @@ def export(
 
         export_onnx(model, out)
         if not quiet:
-            typer.echo(str(out))
+            say(out)
 
 
 def _hold(contest: Contest, out: Path, as_json: bool, quiet: bool) -> None:
@@ -249,7 +259,7 @@ def _hold(contest: Contest, out: Path, as_json: bool, quiet: bool) -> None:
     files = result.save(out)
     if as_json:
         record: dict[str, Any] = {**result.record, "files": {kind: str(path) for kind, path in files.items()}}
-        sys.stdout.write(json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n")
+        sys.stdout.write(json_text(record) + "\n")
     elif not quiet:
         display.show_result(result, files)
 

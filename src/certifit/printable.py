@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import json
 import re
 import reprlib
 from typing import Any
 
-__all__ = ["brief", "printable"]
+__all__ = ["brief", "json_text", "printable"]
 
 # Control characters command terminals, lone surrogates have no encoding, overrides of the writing direction turn the text
 # around them, and a line must stay a line.
@@ -24,6 +25,21 @@ def printable(text: Any) -> str:
     'pri\\x1b[2Jce\\n€'
     """
     return _UNPRINTABLE.sub(lambda match: match[0].encode("unicode_escape").decode("ascii"), str(text))
+
+
+def json_text(value: Any, indent: int | None = None) -> str:
+    r"""A value as JSON in which letters of all languages are themselves and what steers a terminal is escaped.
+
+    Examples
+    --------
+    >>> from certifit.printable import json_text
+    >>> json_text({"né": "a\x9b31m"})
+    '{"né": "a\\u009b31m"}'
+    """
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent)
+    # Line ends stand between values only: within texts json has written them as escapes already.
+    lines = (_UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", line) for line in text.split("\n"))
+    return "\n".join(lines)
 
 
 class _Brief(reprlib.Repr):

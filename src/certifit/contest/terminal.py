@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console, Group
+from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.live import Live
 from rich.markup import escape
+from rich.segment import Segment
 from rich.spinner import Spinner
 from rich.table import Table as Grid
 from rich.text import Text
@@ -18,6 +19,7 @@ from rich.text import Text
 from certifit.contest.numbers import duration, readable
 from certifit.contest.search.limits import Budget
 from certifit.contest.standing import Standing
+from certifit.printable import printable
 
 if TYPE_CHECKING:
     from certifit.contest.contest import Contest
@@ -29,12 +31,24 @@ MOST_COLUMNS = 30
 DONE = {"finished": "green", "fitted": "green", "failed": "red", "out of time": "yellow", "interrupted": "yellow"}
 
 
+class SafeConsole(Console):
+    """A console on which the texts of others, such as names of columns, are shown and not obeyed."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """The parts of what is shown; control sequences come from the console itself only."""
+        for segment in super().render(renderable, options):
+            if segment.control:
+                yield segment
+            else:
+                yield Segment("\n".join(map(printable, segment.text.split("\n"))), segment.style)
+
+
 class Display:
     """Shows a contest; on a terminal the lines move, in a file each event is a line."""
 
     def __init__(self, contest: Contest, *, quiet: bool, to_stderr: bool) -> None:
         self.contest, self.quiet = contest, quiet
-        self.console = Console(stderr=to_stderr, quiet=quiet, highlight=False)
+        self.console = SafeConsole(stderr=to_stderr, quiet=quiet, highlight=False)
         self.standings: list[Standing] = []
         self.text = ""
         self.budget = Budget(contest.options.time)
@@ -179,7 +193,7 @@ class Display:
 
 def show_description(description: Mapping[str, Any]) -> None:
     """A model file in words."""
-    console = Console(highlight=False, file=sys.stdout)
+    console = SafeConsole(highlight=False, file=sys.stdout)
     grid = Grid.grid(padding=(0, 2))
     for name in (
         "file",

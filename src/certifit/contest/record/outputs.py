@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import tempfile
 from pathlib import Path
@@ -12,6 +10,7 @@ from typing import Any
 from certifit.contest.alarms.registry import ring
 from certifit.contest.record.model import TableModel
 from certifit.contest.record.record import leaderboard_rows
+from certifit.contest.record.spreadsheet import csv_text
 from certifit.contest.report import render
 from certifit.files import written_whole
 from certifit.persistence import save
@@ -57,11 +56,7 @@ def write_outputs(record: dict[str, Any], winner: TableModel, folder: Path) -> d
         note = ring("not saved", why=str(error))
         record["data"] = {**record["data"], "warnings": [*record["data"]["warnings"], note]}
     rows = leaderboard_rows(record)
-    text = io.StringIO()
-    table = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
-    table.writeheader()
-    table.writerows(rows)
-    write_text(paths["leaderboard"], text.getvalue())
+    write_text(paths["leaderboard"], csv_text(rows, list(rows[0]))[0])
     write_text(paths["run"], json.dumps(record, ensure_ascii=False, allow_nan=False, indent=1) + "\n")
     write_text(paths["report"], render(record))
     return paths

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -11,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from certifit.contest.record import RUN_FORMAT
 from certifit.contest.record.model import Blend, Chain, TableModel
+from certifit.contest.record.spreadsheet import csv_text
 from certifit.persistence import ModelFileError, inspect_file, load
-from certifit.printable import brief
+from certifit.printable import brief, json_text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -47,9 +46,18 @@ def _there(path: Path) -> Path:
 
 
 def predict_file(
-    model_path: Path, source: Any, *, probabilities: bool, as_json: bool, threshold: float | None = None
+    model_path: Path,
+    source: Any,
+    *,
+    probabilities: bool,
+    as_json: bool,
+    threshold: float | None = None,
+    raw: bool = False,
 ) -> Predictions:
-    """Predictions for the rows of a table, as CSV or JSON; a threshold of the caller's replaces the model's own."""
+    """Predictions for the rows of a table, as CSV or JSON; a threshold of the caller's replaces the model's own.
+
+    Labels that a spreadsheet would run as formulas are guarded in CSV, unless they are wanted raw.
+    """
     model = load_table_model(model_path)
     if threshold is not None:
         model = model.with_threshold(threshold)
@@ -72,12 +80,14 @@ def predict_file(
     n = rows.features.height
     records = [{name: values[i] for name, values in columns.items()} for i in range(n)]
     if as_json:
-        return Predictions(json.dumps(records, ensure_ascii=False, allow_nan=False) + "\n", n, tuple(notes))
-    text = io.StringIO()
-    table = csv.DictWriter(text, fieldnames=list(columns), lineterminator="\n")
-    table.writeheader()
-    table.writerows(records)
-    return Predictions(text.getvalue(), n, tuple(notes))
+        return Predictions(json_text(records) + "\n", n, tuple(notes))
+    text, changed = csv_text(records, list(columns), raw)
+    if changed:
+        notes.append(
+            f"{changed} label{'s' if changed > 1 else ''} that a spreadsheet would run as a formula got an apostrophe in "
+            "front; --raw writes labels as they are"
+        )
+    return Predictions(text, n, tuple(notes))
 
 
 def _unseen(core: Chain | Blend, features: pl.DataFrame) -> list[str]:
