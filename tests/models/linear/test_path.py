@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from tests.models.linear.constructed import rows
 
-from certifit import ElasticNet, Lasso
+from certifit import ElasticNet, Lasso, Ridge
 from certifit.models.linear.path import RegularizationPath, elastic_path
 
 
@@ -74,5 +74,10 @@ def test_alphas_are_sorted_and_refused_by_name() -> None:
     for bad in ([], [-1.0], [np.nan], "a"):
         with pytest.raises(ValueError, match="alphas"):
             elastic_path(X, y, alphas=bad)
-    with pytest.raises(ValueError, match="l1_ratio=0"):
-        elastic_path(X, y, l1_ratio=0.0)
+
+
+def test_without_an_l1_share_the_path_is_ridge_s() -> None:
+    X, y, _ = noisy()
+    path = elastic_path(X, y, l1_ratio=0.0, n_alphas=5)
+    for alpha, coef in zip(path.alphas, np.asarray(path.coefs), strict=True):
+        np.testing.assert_allclose(coef, Ridge(alpha=float(alpha)).fit(X, y).coef_, rtol=1e-3, atol=1e-5)

@@ -10,6 +10,7 @@ import pytest
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score
+from sklearn.utils import get_tags
 
 import certifit
 from certifit import LinearSVC, LogisticRegression, LogisticRegressionCV, SGDClassifier
@@ -31,10 +32,13 @@ def build(name: str) -> Any:
     return model.set_params(**{key: value for key, value in quick.items() if key in known})
 
 
-def three_classes() -> tuple[np.ndarray, np.ndarray]:
+def three_classes(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of three classes, as counts for models that count."""
     rng = np.random.default_rng(0)
     y = np.repeat(["a", "b", "c"], 30)
-    return rng.normal(size=(90, 3)) + 2.0 * (y[:, None] == ["a", "b", "c"]), y
+    X = rng.normal(size=(90, 3)) + 2.0 * (y[:, None] == ["a", "b", "c"])
+    tags = get_tags(getattr(certifit, name)()).input_tags
+    return np.maximum(np.floor(2.0 * X), 0.0) if tags.positive_only else X, y
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +93,7 @@ def test_sgd_of_ten_in_a_million(ten_in_a_million: Any) -> None:
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
 def test_a_class_that_a_training_part_has_not_seen(name: str) -> None:
-    X, y = three_classes()  # sorted: without shuffling, each training part lacks one class
+    X, y = three_classes(name)  # sorted: without shuffling, each training part lacks one class
     model = build(name)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -101,7 +105,7 @@ def test_a_class_that_a_training_part_has_not_seen(name: str) -> None:
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
 def test_weights_that_remove_a_class(name: str) -> None:
-    X, y = three_classes()
+    X, y = three_classes(name)
     kept = y != "b"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -119,7 +123,7 @@ def test_weights_that_remove_a_class(name: str) -> None:
 
 
 def test_cross_validated_logistic_regression_names_the_class_that_a_fold_lacks() -> None:
-    X, y = three_classes()
+    X, y = three_classes("LogisticRegressionCV")
     with pytest.raises(ValueError, match=r"training part has no row of class 'a'"):
         LogisticRegressionCV(cv=KFold(3), n_alphas=5).fit(X, y)
     y[1:30] = "b"  # one row of class a: it stays in every training part
@@ -129,7 +133,7 @@ def test_cross_validated_logistic_regression_names_the_class_that_a_fold_lacks()
 
 
 def test_cross_validation_without_the_rows_of_a_removed_class() -> None:
-    X, y = three_classes()
+    X, y = three_classes("LogisticRegressionCV")
     kept = y != "b"
     model = LogisticRegressionCV(cv=3, n_alphas=5).fit(X, y, sample_weight=kept.astype(float))
     without = LogisticRegressionCV(cv=3, n_alphas=5).fit(X[kept], y[kept])
