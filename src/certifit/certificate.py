@@ -174,8 +174,12 @@ class Certificate:
         return self._with(certified=False, note=note, relative_gap=math.inf, kind=self.kind if kind is None else kind)
 
     def rescaled(self, factor: float) -> Certificate:
-        """The same evidence with the objective measured in another unit."""
-        return self._with(objective=self.objective * factor, bound=self.bound * factor, gap=self.gap * factor)
+        """The same evidence with the objective measured in another unit, as far as that unit can be written down."""
+        objective = self.objective * factor
+        if math.isfinite(self.objective) and not math.isfinite(objective):
+            beyond = self._with(objective=objective, bound=-math.inf, gap=math.inf)
+            return beyond.withdrawn(f"In the units of y the objective is beyond double precision. {self.note}".strip())
+        return self._with(objective=objective, bound=self.bound * factor, gap=self.gap * factor)
 
     def _with(self, **changes: Any) -> Certificate:
         copy = object.__new__(Certificate)

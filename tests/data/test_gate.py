@@ -215,3 +215,11 @@ def test_answers_have_the_precision_of_the_question() -> None:
     assert like_input(X.astype(np.float32), Y).dtype == np.float32
     assert like_input(X, Y).dtype == np.float64
     assert like_input(X.tolist(), Y).dtype == np.float64
+
+
+def test_targets_beyond_the_range_of_the_predictions_are_refused() -> None:
+    X, y = np.ones((3, 1), dtype=np.float32), np.array([0.0, 1.0, 1e39])
+    with pytest.raises(ValueError, match=r"y reaches 1e\+39, beyond the range of float32"):
+        check_xy(BaseEstimator(), X, y)
+    assert check_xy(BaseEstimator(), X.astype(np.float64), y)[1][2] == 1e39
+    assert check_xy(BaseEstimator(), X, y * 1e-2)[1][2] == 1e37

@@ -103,6 +103,8 @@ def check_xy(
             f"X and y must have the same number of rows: X has {X.shape[0]}, y has {y.shape[0]}. "
             "Found input variables with inconsistent numbers of samples."
         )
+    if numeric_target:
+        _check_range(X, y)
     weight = check_sample_weight(sample_weight, X.shape[0])
     kept = weight > 0
     if drop and not kept.all():
@@ -113,6 +115,18 @@ def check_xy(
                 "rows of weight zero count as absent."
             )
     return X, y, weight
+
+
+def _check_range(X: Matrix, y: Array) -> None:
+    """Predictions have the type of X: targets beyond its range could not be predicted."""
+    if X.dtype != np.float32 or y.dtype.kind != "f":
+        return
+    largest = float(np.abs(y).max(initial=0.0))
+    if largest > float(np.finfo(np.float32).max):
+        raise ValueError(
+            f"y reaches {largest:.3g}, beyond the range of float32, which is the type of X and so of the predictions: give X as "
+            "float64, or scale y."
+        )
 
 
 def kept_rows(sample_weight: Any, n: int) -> Array:

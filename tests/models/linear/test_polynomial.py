@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 from tests.models.linear.constructed import rows
+from threadpoolctl import threadpool_limits
 
 from certifit import PolynomialRegression
 
@@ -43,3 +44,13 @@ def test_a_polynomial_is_found_again_everywhere() -> None:
     far = np.random.default_rng(12).uniform(-6, 6, size=(20, 2))
     model = PolynomialRegression(3).fit(X, truth(X))
     np.testing.assert_allclose(model.predict(far), truth(far), rtol=1e-9, atol=1e-8)
+
+
+def test_threads_of_libraries_change_nothing() -> None:
+    X = np.random.default_rng(0).uniform(size=(1000, 3))
+    y = X[:, 0] ** 2 + np.random.default_rng(1).normal(size=1000)
+    found = []
+    for limit in (1, 2):
+        with threadpool_limits(limit):
+            found.append(PolynomialRegression(degree=8).fit(X, y).coef_)
+    np.testing.assert_array_equal(*found)

@@ -145,3 +145,25 @@ def test_exact_and_constant_targets() -> None:
     flat = HuberRegressor().fit(X, np.full(150, 7.0))
     assert flat.intercept_ == pytest.approx(7.0)
     assert flat.scale_ > 0.0
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.1])
+@pytest.mark.parametrize("size", [1e-200, 1e200])
+def test_chebyshev_on_columns_of_any_size(size: float, alpha: float) -> None:
+    X, y, _ = heavy()
+    model = ChebyshevRegressor(alpha=alpha).fit(X * size, y)
+    assert np.isfinite(model.certificate_.objective)
+    assert model.certificate_
+    if alpha == 0:
+        assert model.coef_ * size == pytest.approx(ChebyshevRegressor().fit(X, y).coef_, rel=1e-6)
+    elif size < 1:  # a coefficient that mattered would cost more than can be written down
+        assert not model.coef_.any()
+
+
+def test_a_power_penalty_of_strength_zero_is_no_penalty() -> None:
+    X, y, weight = heavy()
+    options = {"alpha": 0.0, "tol": 1e-9}
+    one = LADRegressor(penalty="lq", solver="sequential", **options).fit(X, y, weight)
+    assert one.certificate_
+    assert one.coef_ == pytest.approx(LADRegressor(**options).fit(X, y, weight).coef_, abs=1e-6)
+    assert one.solver_ == "sequential"

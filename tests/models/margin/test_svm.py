@@ -321,3 +321,27 @@ def test_bad_parameters(options, match):
 def test_one_class_is_refused():
     with pytest.raises(ValueError, match="one class"):
         LinearSVC().fit(np.ones((4, 2)), np.ones(4))
+
+
+@pytest.mark.parametrize("alpha", [1e-150, 1e150])
+@pytest.mark.parametrize("epsilon", [0.0, 0.5])
+def test_strengths_at_the_edge_of_the_range(alpha, epsilon):
+    X, y, weight = regression()
+    model = LinearSVR(alpha=alpha, epsilon=epsilon).fit(X, y, weight)
+    assert model.certificate_.certified
+    if alpha > 1:
+        assert np.abs(model.coef_).max() <= 1e-140
+    else:
+        assert model.coef_ == pytest.approx(
+            LinearSVR(alpha=1e-12, epsilon=epsilon, tol=1e-9).fit(X, y, weight).coef_, abs=1e-3
+        )
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_pegasos_on_huge_columns_is_no_worse_than_a_constant(dtype):
+    X, y, _ = binary()
+    X = (X * 1e30).astype(dtype)
+    with pytest.warns(ConvergenceWarning, match="Not certified"):
+        model = LinearSVC(solver="pegasos", max_iter=20).fit(X, y)
+    assert np.isfinite(model.decision_function(X)).all()
+    assert model.certificate_.relative_gap <= 1 + 1e-9

@@ -392,3 +392,19 @@ def test_bad_arguments_are_named(data):
             solve_polyhedral(X, absolute(y), tol=1e-8, **wrong)
     with pytest.raises(ValueError, match="kinks"):
         solve_polyhedral(X, TwoSidedHinge(y + 1, y, 1.0, 1.0), tol=1e-8)
+
+
+@pytest.mark.parametrize("ball", [None, ("l1", 5.0), ("l2", 5.0)])
+def test_one_point_only(ball):
+    """A box of equal bounds and no intercept leave nothing to choose."""
+    rng = np.random.default_rng(0)
+    X, y, w = rng.normal(size=(7, 3)), rng.normal(size=7), np.array([0.5, -1.0, 0.0])
+    terms = TwoSidedHinge(y - 0.1, y + 0.1, np.full(7, 2.0), np.full(7, 0.5))
+    found = solve_polyhedral(X, terms, l1=0.3, l2=0.2, lower=w, upper=w, ball=ball, fit_intercept=False)
+    above, below = np.maximum(X @ w - y - 0.1, 0), np.maximum(y - 0.1 - X @ w, 0)
+    value = (0.5 * above + 2.0 * below).sum() + 0.3 * np.abs(w).sum() + 0.1 * w @ w
+    assert found.coef.tolist() == w.tolist()
+    assert found.objective == found.bound == pytest.approx(value)
+    if ball is not None:
+        with pytest.raises(ValueError, match="no room in the ball"):
+            solve_polyhedral(X, terms, lower=w, upper=w, ball=(ball[0], 0.5), fit_intercept=False)

@@ -21,6 +21,7 @@ from certifit.models.linear.model import BaseLinear
 from certifit.parameters import ALPHA, FIT_INTERCEPT, TOL, VERBOSE, Declared, Flag, Integer, Parameter
 from certifit.representation.basis.monomials import PolynomialFeatures
 from certifit.representation.basis.scaling import StandardScaler
+from certifit.representation.design.rows import thin_products
 
 __all__ = ["PolynomialRegression"]
 
@@ -82,7 +83,8 @@ class PolynomialRegression(Declared, InferenceMixin, BaseLinear):
         self._basis = PolynomialFeatures(self.degree, interaction_only=self.interaction_only)
         monomials = self._basis.fit_transform(self._scaler.transform(X))
         self.monomials_ = self._basis.get_feature_names_out()
-        self._fit_arrays(monomials, y, weight)
+        with thin_products(monomials):
+            self._fit_arrays(monomials, y, weight)
         return self
 
     def _rows(self, X: Any) -> Array:

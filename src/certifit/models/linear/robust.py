@@ -248,7 +248,8 @@ class ChebyshevRegressor(Declared, BaseLinear):
         self.n_iter_ = result.iterations
         self.solver_ = "lp" if solver == "lp" else "interior_point"
         residual = y - np.asarray(X @ self.coef_.astype(np.float64)) - self.intercept_
-        objective = float(np.abs(residual).max()) + 0.5 * alpha * float(np.sum(self.coef_.astype(np.float64) ** 2))
+        size = float(np.sum(self.coef_.astype(np.float64) ** 2)) if alpha > 0 else 0.0
+        objective = float(np.abs(residual).max()) + 0.5 * alpha * size
         self._certify(
             Certificate(
                 "linear program" if alpha == 0 else "duality gap",

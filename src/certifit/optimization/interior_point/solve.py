@@ -29,6 +29,8 @@ from certifit.optimization.interior_point.core import FEASIBLE, CoreResult, solv
 from certifit.optimization.interior_point.problem import Array, Design, Polyhedral, is_sparse
 from certifit.optimization.interior_point.reduce import solve_reduced
 
+HELD = 1e100  # a penalty in scaled units that holds its coefficient at zero: larger ones are this one
+
 
 @dataclass(frozen=True)
 class InteriorPointResult:
@@ -255,7 +257,7 @@ def solve_polyhedral(
     scaling = _Scaling(centre, column, shift, target, height)
     # A penalty too large to represent in scaled units holds its coefficient at zero just as well.
     with np.errstate(over="ignore"):
-        second_scaled = np.minimum(second / column * (target / column) / height, 1e100)
+        second_scaled = np.minimum(second / column * (target / column) / height, HELD)
         ratio = column / target
         problem = Polyhedral(
             design=design,
@@ -264,7 +266,7 @@ def solve_polyhedral(
             low=low / height,
             high=high / height,
             linear=np.concatenate([linear / column / height, np.zeros(int(fit_intercept))]),
-            l1=np.minimum(first / column / height, 1e100),
+            l1=np.minimum(first / column / height, HELD),
             l2=second_scaled,
             box_lower=box_lower * ratio,
             box_upper=box_upper * ratio,
@@ -273,6 +275,10 @@ def solve_polyhedral(
         )
     with design.threading():
         core = solve_reduced(problem, tol / scaling.unit, max_iter)
+    held = (problem.l1 >= HELD) | (problem.l2 >= HELD)
+    if held.any():  # the bound of the milder penalty holds for the one that was meant
+        z = np.where(np.append(held, np.zeros(int(fit_intercept), dtype=bool)), 0.0, core.certified.z)
+        core = replace(core, certified=replace(core.certified, z=z))
     theta = np.zeros(n)
     theta[kept] = np.clip(core.certified.theta * height / pk, -take(slope_low), take(slope_high))
     return _result(core, scaling, theta, fit_intercept)
@@ -316,6 +322,8 @@ def _without_fixed(
 ) -> InteriorPointResult:
     """Coefficients with equal bounds move into the kinks: a box without interior has no interior point."""
     free = ~fixed
+    if not (free.any() or fit_intercept):
+        return _at(X, terms, weight, linear, l1, l2, lower, ball)
     value = lower[fixed]
     offset = np.asarray(X[:, np.flatnonzero(fixed)] @ value)
     constant = float(linear[fixed] @ value + l1[fixed] @ np.abs(value) + 0.5 * np.sum(l2[fixed] * value * value))
@@ -335,6 +343,21 @@ def _without_fixed(
     coef = np.empty(fixed.shape[0])
     coef[fixed], coef[free] = value, part.coef
     return replace(part, coef=coef, objective=part.objective + constant, bound=part.bound + constant)
+
+
+def _at(
+    X: Any, terms: TwoSidedHinge, weight: Array, linear: Array, l1: Array, l2: Array, w: Array, ball: Any
+) -> InteriorPointResult:
+    """The only point there is: nothing is left to choose."""
+    if ball is not None and float(np.abs(w).sum() if ball[0] == "l1" else np.linalg.norm(w)) > ball[1]:
+        raise ValueError("the coefficients held fixed by lower = upper leave no room in the ball")
+    f = np.asarray(X @ w, dtype=np.float64)
+    above, below = np.maximum(f - terms.upper, 0.0), np.maximum(terms.lower - f, 0.0)
+    with np.errstate(invalid="ignore"):  # an infinite slope where nothing is violated costs nothing
+        each = np.where(above > 0, terms.slope_high * above, 0.0) + np.where(below > 0, terms.slope_low * below, 0.0)
+    value = float(weight @ each) + float(linear @ w + l1 @ np.abs(w) + 0.5 * np.sum(l2 * w * w))
+    theta = np.where(above > 0, terms.slope_high, np.where(below > 0, -np.asarray(terms.slope_low), 0.0))
+    return InteriorPointResult(w.copy(), 0.0, theta, value, value, 0.0, 1, "optimal", "there is one point only")
 
 
 def chebyshev(
@@ -391,6 +414,8 @@ def chebyshev(
     else:
         body, end = design.transposed[:d], design.transposed[d:]
         stacked = Design(np.hstack([np.vstack([body, -ones, end]), np.vstack([-body, -ones, -end])]))
+    with np.errstate(over="ignore"):
+        first, second = np.minimum(l1 / column, HELD), np.minimum(l2 / column * (target / column), HELD)
     none = np.zeros(2 * m)
     problem = Polyhedral(
         design=stacked,
@@ -399,8 +424,8 @@ def chebyshev(
         low=none,
         high=np.full(2 * m, np.inf),
         linear=np.concatenate([np.zeros(d), [1.0], np.zeros(int(fit_intercept))]),
-        l1=np.append(np.minimum(l1 / column, 1e100), 0.0),
-        l2=np.append(np.minimum(l2 / column * (target / column), 1e100), 0.0),
+        l1=np.append(first, 0.0),
+        l2=np.append(second, 0.0),
         box_lower=np.append(np.full(d, -np.inf), 0.0),
         box_upper=np.full(d + 1, np.inf),
         intercept=fit_intercept,
@@ -410,6 +435,7 @@ def chebyshev(
         core = solve_core(problem, tol / target, max_iter)
     done = core.certified
     z = np.delete(done.z, d)
+    z[:d][(problem.l1[:d] >= HELD) | (problem.l2[:d] >= HELD)] = 0.0
     residual = values - design.forward(z)
     if fit_intercept:
         # The best intercept makes the two extreme residuals equal.

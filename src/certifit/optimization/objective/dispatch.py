@@ -315,6 +315,11 @@ def minimize(
         run = _run(conditioned, solver, seed)
         solution = run(conditioned, conditioned.start(), tol * conditioned.scale, max_iter, clock)
         solution, certificate = units.restore(*certify(conditioned, solution, tol, clock))
+        if not (np.isfinite(solution.coef).all() and np.isfinite(solution.intercept).all()):
+            raise ValueError(
+                "The best coefficients are beyond the range of double precision: columns of X are so small, or y is so large, "
+                "that no finite coefficient reaches from the one to the other. Scale X or y."
+            )
         return solution, admitted(problem, solution, certificate)
 
 

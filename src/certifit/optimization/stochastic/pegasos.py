@@ -82,8 +82,9 @@ class Pegasos:
         rows, sign = row_matrix(problem.X), 2.0 * problem.y - 1.0
         draw, share = np.random.default_rng(self.seed), np.cumsum(p) / float(np.sum(p))
         run = _Run.start(n, d, problem.constant)
-        best = Solution(np.zeros(d), problem.constant, 0, "pegasos", -np.inf, np.inf)
+        level = problem.risk(np.full(n, problem.constant))  # no step is better than a bad one
         theta = np.zeros(n)
+        best = Solution(np.zeros(d), problem.constant, 0, "pegasos", -np.inf, level, dual=theta)
         check, done = 1, 0
         while done < max_iter:
             for _ in range(min(check, max_iter) - done):
