@@ -46,7 +46,8 @@ from certifit.threads import n_threads
 __all__ = ["Contest"]
 
 ALARMS_SHARE = 0.05  # of the time may go into the search for leaks
-RESERVE = 0.2  # share of the time kept for scores, refit and diagnostics
+METRICS = 0.85  # of the time must be over before the scores that the summary quotes are given up
+RESERVE = 0.25  # share of the time kept for scores, refit and diagnostics
 WRITING = (0.5, 0.02)  # seconds, and share of the time, kept for the files
 FEW_FOLDS, ONE_FOLD = 60_000, 250_000  # training rows above which three folds, or one part set aside, tell enough
 
@@ -257,7 +258,10 @@ class Contest:
                 standings.append(blended)
                 watch.changed(blended)
         watch.phase("scoring on the sealed rows")
-        ranking = referee.rank(standings, budget, watch)
+        ranking = referee.rank(standings, watch)
+        winner, *others = [next(s for s in standings if s.name == name) for name in ranking.order]
+        others.sort(key=lambda s: not s.entrant.baseline)  # what the summary quotes comes first
+        hurried = referee.look_further([winner, *others[:1]], budget.part(METRICS))
         models = self._models(standings)
         best, shipped = self._shipped(standings, ranking, models, referee.n_rows, conditions, budget, watch)
         examination = examine(
@@ -270,8 +274,7 @@ class Contest:
             budget=budget,
             watch=watch,
         )
-        examination.left_out = [*ranking.left_out, *examination.left_out]
-        winner = next(s for s in standings if s.name == ranking.order[0])
+        examination.left_out += hurried or referee.look_further(others, budget)
         warnings += aftermath(
             winner,
             y=referee.unseal()[1],

@@ -119,8 +119,11 @@ def readable(value: Any, spec: Any, beside: Any = None) -> str:
     --------
     >>> readable(45090.4, ".4g"), readable(0.166, ".3g"), readable(50123.0, ".4g", beside=45090.4), readable(3.2e-9, ".4g")
     ('45,090', '0.166', '50,123', '3.2e−09')
+    >>> readable(181.1, ".4g", beside=0.000184)
+    '181.1'
     """
-    return aligned(value, fixed(spec, value if beside is None or not beside else beside))
+    alike = is_number(value) and is_number(beside) and 0.0 < abs(value) < 1000.0 * abs(beside)
+    return aligned(value, fixed(spec, beside if alike else value))
 
 
 def aligned(value: Any, spec: Any) -> str:

@@ -180,7 +180,7 @@ class Display:
                 self.console.print(f"{verdict.capitalize()}: {', '.join(names)}.", markup=False)
         self.console.print()
         for warning in record["data"]["warnings"]:
-            if warning not in self.contest.table.warnings:
+            if warning not in self.contest.table.warnings and warning["code"] != "no time":  # the summary says it
                 loud = warning["kind"] in ("leakage", "split")
                 mark, style = ("warning", "bold red") if loud else ("note", "yellow")
                 self.console.print(f"{mark}: {warning['text']}", style=style, markup=False)

@@ -14,8 +14,8 @@ from certifit.contest.verdict.scoring import Scoring
 
 __all__ = ["race"]
 
-SEARCH = 0.7  # of an entrant's share goes into the search at most, the rest into its final fit
-GRACE = 5.0  # seconds a final fit may take beyond its share, as long as the race lasts
+SEARCH = 0.6  # of an entrant's share goes into the search at most, the rest into its final fit
+OVERRUN = 1.6  # an entrant is stopped at so many times its share: the others want theirs
 BASELINE = 5.0  # seconds the baseline may take even when the time is over
 LEAST = 0.5  # seconds an entrant needs to be worth starting
 
@@ -38,7 +38,8 @@ def race(
                 raise OutOfTime
             # The baseline is there in any case: without it no score means anything.
             seconds = max(budget.share(standing.entrant.weight, weights), LEAST * standing.entrant.baseline)
-            with time_limit(max(budget.left, BASELINE if standing.entrant.baseline else LEAST)):
+            most = min(budget.left, OVERRUN * seconds) if i + 1 < len(standings) else budget.left
+            with time_limit(max(most, BASELINE if standing.entrant.baseline else LEAST)):
                 _compete(standing, training, conditions, scoring, seconds, watch)
         except KeyboardInterrupt:
             for rest in standings[i:]:
@@ -48,7 +49,7 @@ def race(
             standing.status, standing.error = "not applicable", str(reason)
         except OutOfTime:
             standing.status = "out of time"
-            standing.error = "its share of the time was over: give the contest more --time"
+            standing.error = "its time was over: more --time helps"
         except Exception as error:  # an entrant that fails must not stop the others; the report shows its error
             standing.status, standing.error = "failed", one_line(error)
         watch.changed(standing)
@@ -67,7 +68,6 @@ def _compete(
     entrant = standing.entrant
     standing.status = "searching"
     watch.changed(standing)
-    started = time.monotonic()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what a fit has to say is in its certificate
         found = search(entrant, training, conditions, scoring, SEARCH * seconds)
@@ -77,9 +77,8 @@ def _compete(
             standing.inner_folds = found.best.folds
         standing.status = "fitting"
         watch.changed(standing)
-        left = seconds - (time.monotonic() - started)
         begun = time.perf_counter()
-        with time_limit(max(left, 0.0) + max(GRACE, seconds)), peak_memory() as memory:
+        with peak_memory() as memory:
             standing.model = fit_setting(entrant, found.best, training.whole(entrant.encoding), conditions)
         standing.fit_seconds = time.perf_counter() - begun
         standing.memory_mib = memory["mib"]

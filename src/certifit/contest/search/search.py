@@ -87,8 +87,8 @@ class Found:
 def search(entrant: Entrant, training: Training, conditions: Conditions, scoring: Scoring, seconds: float) -> Found:
     """Judge the settings of an entrant on the folds for about `seconds`.
 
-    The first path is given twice the time before it is stopped, since without it there is nothing to choose from; where even that
-    is too little, the setting in the middle of the path is taken untried.
+    The first path is given a little longer before it is stopped, since without it there is nothing to choose from; where even
+    that is too little, the setting in the middle of the path is taken untried.
     """
     training.whole(entrant.encoding)  # encoded once for all entrants, and on nobody's clock
     training.fold(entrant.encoding, 0)
@@ -101,7 +101,7 @@ def search(entrant: Entrant, training: Training, conditions: Conditions, scoring
         seconds = max(seconds, 1.0)
     for path in paths:
         spent = time.monotonic() - started
-        allowed = (seconds if trials else 2.0 * seconds) - spent
+        allowed = (seconds if trials else 1.2 * seconds) - spent
         if trials and allowed <= 0:
             stopped = True
             break

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from certifit._types import Array
-from certifit.contest.search.limits import Budget
+from certifit.contest.search.limits import Budget, OutOfTime, time_limit
 from certifit.contest.standing import Standing, Verdict, Watcher, one_line
 from certifit.contest.verdict.scoring import Scoring
 from certifit.evaluation.metrics.registry import Metric
@@ -33,8 +33,6 @@ class Ranking:
     comparison: Comparison | None
     text: str
     tied: tuple[str, ...] = field(default=())
-    left_out: tuple[str, ...] = ()
-    """Scores that there was no time for, in words."""
 
 
 class Referee:
@@ -53,7 +51,7 @@ class Referee:
         """Number of sealed rows."""
         return int(self._y.shape[0])
 
-    def judge(self, name: str, model: Any, entrants: int, *, all_metrics: bool = True) -> Verdict:
+    def judge(self, name: str, model: Any, entrants: int) -> Verdict:
         """Score an entrant; a second try is refused, since the best of several tries is no honest score."""
         if name in self._predicted:
             raise ValueError(f"{name!r} was scored on the sealed rows already; an entrant is scored once.")
@@ -62,11 +60,19 @@ class Referee:
         seconds = time.perf_counter() - started
         if not np.isfinite(predicted).all():
             raise ValueError("the predictions of the sealed rows have NaN or infinity")
-        level = 1.0 - (1.0 - LEVEL) / max(1, entrants)
-        score = self._interval(self._scoring.metric, predicted, level)
+        score = self._interval(self._scoring.metric, predicted, 1.0 - (1.0 - LEVEL) / max(1, entrants))
         self._predicted[name] = predicted
-        metrics = self._scoring.metrics() if all_metrics else [self._scoring.metric]
-        return Verdict(predicted, seconds, score, self._scored(metrics, predicted, score, level))
+        return Verdict(predicted, seconds, score, {self._scoring.metric.name: _described(self._scoring.metric, score)})
+
+    def add_metrics(self, verdict: Verdict) -> None:
+        """The other metrics of the task, of predictions that were scored before."""
+        for metric in self._scoring.metrics():
+            if metric.name not in verdict.metrics:
+                try:
+                    risk = self._interval(metric, verdict.predicted, verdict.score.level)
+                except ValueError:  # undefined here: a Gamma deviance of zeros, the area of a class that is absent
+                    continue
+                verdict.metrics[metric.name] = _described(metric, risk)
 
     def _interval(self, metric: Any, predicted: Array, level: float) -> Risk:
         return metric_interval(
@@ -78,34 +84,13 @@ class Referee:
             random_state=self._seed,
         )
 
-    def _scored(self, metrics: list[Metric], predicted: Array, score: Risk, level: float) -> dict[str, dict[str, Any]]:
-        found = {}
-        for metric in metrics:
-            try:
-                risk = score if metric is self._scoring.metric else self._interval(metric, predicted, level)
-            except ValueError:  # undefined here: a Gamma deviance of zeros, the area of a class that is absent
-                continue
-            found[metric.name] = {
-                "label": metric.label,
-                "value": risk.value,
-                "low": risk.low,
-                "high": risk.high,
-                "lower_is_better": metric.lower_is_better,
-                "format": metric.format,
-            }
-        return found
-
-    def rank(self, standings: list[Standing], budget: Budget, watch: Watcher) -> Ranking:
+    def rank(self, standings: list[Standing], watch: Watcher) -> Ranking:
         """Every fitted entrant on the sealed rows, once; then which of them can be told apart, every pair on the same rows."""
         fitted = [standing for standing in standings if standing.model is not None]
-        hurried = []
         for standing in fitted:
             watch.phase(f"scoring {standing.entrant.label} on the sealed rows")
-            all_metrics = budget.left > 0.0
-            if not all_metrics:
-                hurried.append(standing.entrant.label)
             try:
-                standing.verdict = self.judge(standing.name, standing.model, len(fitted), all_metrics=all_metrics)
+                standing.verdict = self.judge(standing.name, standing.model, len(fitted))
                 standing.status = "finished"
             except Exception as error:  # predictions that fail are the entrant's failure
                 standing.status, standing.error = "failed", one_line(error)
@@ -116,8 +101,20 @@ class Referee:
             raise ValueError(
                 f"No entrant finished ({reasons or 'stopped before the first'}). Give the contest more time."
             )
-        found = self._compared(scores, {s.name: s.entrant.label for s in standings})
-        return replace(found, left_out=(f"further scores of {', '.join(hurried)}",)) if hurried else found
+        watch.phase("comparing the scores")
+        return self._compared(scores, {s.name: s.entrant.label for s in standings})
+
+    def look_further(self, standings: list[Standing], budget: Budget) -> list[str]:
+        """All other metrics of these entrants, in turn; in words what there was no time for."""
+        hurried = 0
+        for standing in standings:
+            assert standing.verdict is not None
+            try:
+                with time_limit(budget.left):
+                    self.add_metrics(standing.verdict)
+            except OutOfTime:
+                hurried += 1
+        return [f"all scores of {hurried} of {len(standings)} entrants"] if hurried else []
 
     def _compared(self, scores: Mapping[str, float], labels: Mapping[str, str]) -> Ranking:
         order = tuple(sorted(scores, key=lambda name: self._scoring.cost(scores[name])))
@@ -141,3 +138,14 @@ class Referee:
     def predictions(self, name: str) -> Array:
         """Predictions of an entrant judged before."""
         return self._predicted[name]
+
+
+def _described(metric: Metric, risk: Risk) -> dict[str, Any]:
+    return {
+        "label": metric.label,
+        "value": risk.value,
+        "low": risk.low,
+        "high": risk.high,
+        "lower_is_better": metric.lower_is_better,
+        "format": metric.format,
+    }
