@@ -26,17 +26,17 @@ FAST = ["logistic", "tree"]
 
 @pytest.fixture(scope="module")
 def binary() -> Result:
-    return Contest(loans(), "default", time=20, cost="fp=1,fn=5").run()
+    return Contest(loans(), "default", time=40, cost="fp=1,fn=5").run()
 
 
 @pytest.fixture(scope="module")
 def numeric() -> Result:
-    return Contest(prices(), "price", time=20).run()
+    return Contest(prices(), "price", time=40).run()
 
 
 @pytest.fixture(scope="module")
 def several() -> Result:
-    return Contest(kinds_of_flower(), "kind", time=20).run()
+    return Contest(kinds_of_flower(), "kind", time=40).run()
 
 
 def test_every_entrant_of_the_registry_finishes_or_says_why(binary: Result, numeric: Result, several: Result) -> None:

@@ -35,6 +35,30 @@ def test_a_native_fit_is_stopped() -> None:
     assert time.monotonic() - started < 5.0
 
 
+def test_an_alarm_that_is_not_heard_rings_again() -> None:
+    def deaf() -> None:
+        try:
+            time.sleep(30)
+        except OutOfTime:
+            time.sleep(30)
+
+    started = time.monotonic()
+    with pytest.raises(OutOfTime), time_limit(0.1):
+        deaf()
+    assert 1.0 < time.monotonic() - started < 10.0
+
+
+def test_a_limit_within_a_limit_ends_with_it() -> None:
+    started = time.monotonic()
+    with pytest.raises(OutOfTime), time_limit(0.2), time_limit(30.0):
+        time.sleep(30)
+    assert time.monotonic() - started < 5.0
+    with time_limit(30.0):
+        with pytest.raises(OutOfTime), time_limit(0.05):
+            time.sleep(30)
+        time.sleep(0.1)  # the outer limit goes on
+
+
 def test_nothing_rings_after_the_block() -> None:
     before = signal.getsignal(signal.SIGALRM)
     with time_limit(0.05):

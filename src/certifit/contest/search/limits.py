@@ -14,6 +14,7 @@ from types import FrameType
 
 __all__ = ["Budget", "OutOfTime", "peak_memory", "time_limit"]
 
+AGAIN = 1.0  # seconds after which an alarm that was not heard rings again
 _ENDS: list[float] = []  # moments at which the limits in force end, the innermost last
 STATUS, RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
@@ -75,7 +76,8 @@ def time_limit(seconds: float | None) -> Iterator[None]:
     end = min([started + seconds, *_ENDS[-1:]])
     _ENDS.append(end)
     before = signal.signal(signal.SIGALRM, ring)
-    left, interval = signal.setitimer(signal.ITIMER_REAL, max(end - started, 1e-3))
+    # It rings again: raised inside a callback of the garbage collector, an exception is printed and lost.
+    left, interval = signal.setitimer(signal.ITIMER_REAL, max(end - started, 1e-3), AGAIN)
     try:
         yield
     finally:
