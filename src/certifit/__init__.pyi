@@ -8,6 +8,8 @@ from certifit import plots as plots
 from certifit.certificate import Certificate as Certificate
 from certifit.contest.contest import Contest as Contest
 from certifit.contest.record.result import Result as Result
+from certifit.data.conll import read_conll as read_conll
+from certifit.data.conll import read_conllu as read_conllu
 from certifit.evaluation.decisions.bayes import bayes_action as bayes_action
 from certifit.evaluation.decisions.bayes import bayes_risk as bayes_risk
 from certifit.evaluation.decisions.calibration import calibration_curve as calibration_curve
@@ -42,6 +44,9 @@ from certifit.models.bayes.naive import ComplementNB as ComplementNB
 from certifit.models.bayes.naive import GaussianNB as GaussianNB
 from certifit.models.bayes.naive import MultinomialNB as MultinomialNB
 from certifit.models.bayes.regression import BayesianLinearRegression as BayesianLinearRegression
+from certifit.evaluation.sequences.report import SequenceReport as SequenceReport
+from certifit.evaluation.sequences.report import compare_sequences as compare_sequences
+from certifit.evaluation.sequences.report import sequence_report as sequence_report
 from certifit.models.boosting.adaboost import AdaBoostClassifier as AdaBoostClassifier
 from certifit.models.boosting.adaboost import ForwardStagewise as ForwardStagewise
 from certifit.models.boosting.model import BoostedTrees as BoostedTrees

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from certifit.printable import json_text, printable
+from certifit.contest.tagging.command import register as register_tagging
 
 if TYPE_CHECKING:
     from certifit.contest.contest import Contest
@@ -276,6 +277,9 @@ def _pairs(items: list[str], option: str) -> dict[str, str]:
 
 def _names(items: list[str]) -> list[str]:
     return [name.strip() for item in items for name in item.split(",") if name.strip()]
+
+
+register_tagging(app, user_errors)
 
 
 def main() -> None:

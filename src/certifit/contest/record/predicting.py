@@ -58,6 +58,8 @@ def predict_file(
 
     Labels that a spreadsheet would run as formulas are guarded in CSV, unless they are wanted raw.
     """
+    if inspect_file(_there(model_path)).model == "TaggingModel":
+        return _tagged(model_path, source)
     model = load_table_model(model_path)
     if threshold is not None:
         model = model.with_threshold(threshold)
@@ -107,6 +109,14 @@ def _unseen(core: Chain | Blend, features: pl.DataFrame) -> list[str]:
                 rows = f"{new.len():,} row{'' if new.len() == 1 else 's'}"
                 found[name] = f"'{name}' has {many} that the model does not know ({some}), in {rows}"
     return list(found.values())
+
+
+def _tagged(model_path: Path, source: Any) -> Predictions:
+    """Annotated text with the labels of a tagger, in the form in which it came."""
+    from certifit.contest.tagging.model import tagged_text
+
+    text, words = tagged_text(load(model_path), source)
+    return Predictions(text, words, ())
 
 
 def inspect_model(path: Path) -> dict[str, Any]:

@@ -90,16 +90,20 @@ def render(run: Mapping[str, Any]) -> str:
     True
     """
     clean = readable_run(run)
+    if clean["task"].get("kind") == "tagging":
+        from certifit.contest.tagging.page import content
+
+        return _filled("tagging.html.jinja", content(clean))
+    return _filled("page.html.jinja", _content(clean))
+
+
+def _filled(template: str, content: Part) -> str:
+    """A template with its content, style and script."""
     style, script = _asset("style.css"), _script()
     return (
         _environment()
-        .get_template("page.html.jinja")
-        .render(
-            **_content(clean),
-            style=Markup(style),
-            script=Markup(script),
-            policy=_policy(style, script),
-        )
+        .get_template(template)
+        .render(**content, style=Markup(style), script=Markup(script), policy=_policy(style, script))
     )
 
 

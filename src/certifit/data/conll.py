@@ -1,0 +1,211 @@
+"""Readers of annotated text: CoNLL-U, and plain columns as in the CoNLL tasks.
+
+A broken file is refused with the number of the line.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+__all__ = ["Corpus", "read_conll", "read_conllu"]
+
+CONLLU = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Sentences by column.
+
+    Parameters
+    ----------
+    columns : dict of str to list of lists of str
+        For each column the values of every sentence; all columns have the same shape.
+    source : str
+        Where it came from.
+    lines : list of int
+        Line on which each sentence begins.
+
+    Examples
+    --------
+    >>> from certifit.data.conll import Corpus
+    >>> corpus = Corpus({"form": [["a", "b"], ["c"]], "tag": [["x", "y"], ["x"]]}, "memory", [1, 4])
+    >>> len(corpus), corpus["form"][1], corpus.n_tokens
+    (2, ['c'], 3)
+    """
+
+    columns: dict[str, list[list[str]]]
+    source: str
+    lines: list[int]
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def __getitem__(self, column: str) -> list[list[str]]:
+        if column not in self.columns:
+            raise ValueError(f"{self.source} has no column {column!r}; it has {', '.join(self.columns)}.")
+        return self.columns[column]
+
+    @property
+    def n_tokens(self) -> int:
+        """How many tokens there are."""
+        return sum(len(sentence) for sentence in next(iter(self.columns.values()), []))
+
+    @property
+    def tokens(self) -> list[list[str]]:
+        """The words: the column ``form``, or the first one."""
+        return self.columns.get("form", next(iter(self.columns.values())))
+
+    @property
+    def parents(self) -> list[list[int]]:
+        """The tree of each sentence of CoNLL-U: the position of the head of each word, −1 for the root."""
+        trees = []
+        for at, (heads, line) in enumerate(zip(self["head"], self.lines, strict=True)):
+            if not all(head.isdigit() and int(head) <= len(heads) for head in heads):
+                bad = next(head for head in heads if not (head.isdigit() and int(head) <= len(heads)))
+                raise ValueError(
+                    f"{self.source}: sentence {at} (line {line}) has the head {bad!r}: it must be a word or 0."
+                )
+            trees.append([int(head) - 1 for head in heads])
+        return trees
+
+
+def read_conllu(path: str | os.PathLike[str]) -> Corpus:
+    r"""Read CoNLL-U: ten columns with tabs, an empty line after each sentence.
+
+    Comments, words of several tokens (``3-4``) and empty nodes (``8.1``) are left out.
+
+    Parameters
+    ----------
+    path : path
+        The file, also compressed (``.gz``).
+
+    Returns
+    -------
+    Corpus
+        With the columns id, form, lemma, upos, xpos, feats, head, deprel, deps and misc.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from certifit import read_conllu
+    >>> path = Path(tempfile.mkdtemp()) / "two.conllu"
+    >>> row = "{}\t{}\t_\t{}\t_\t_\t0\t_\t_\t_\n"
+    >>> _ = path.write_text("# text = Hi you\n" + row.format(1, "Hi", "INTJ") + row.format(2, "you", "PRON") + "\n")
+    >>> corpus = read_conllu(path)
+    >>> corpus["form"], corpus["upos"]
+    ([['Hi', 'you']], [['INTJ', 'PRON']])
+    """
+    rows: list[list[str]] = []
+    found: list[tuple[int, list[list[str]]]] = []
+    first = 0
+    for number, line in _lines(path):
+        if not line.strip():
+            if rows:
+                found.append((first, rows))
+            rows = []
+            continue
+        if line.startswith("#"):
+            continue
+        cells = line.split("\t")
+        if len(cells) != len(CONLLU):
+            raise ValueError(
+                f"{path}, line {number}: CoNLL-U has 10 columns with tabs between them, this line has {len(cells)}."
+            )
+        if not cells[0].isdigit():
+            if cells[0].replace("-", "").replace(".", "").isdigit():
+                continue
+            raise ValueError(
+                f"{path}, line {number}: the first column must be the number of the word; it is {cells[0]!r}."
+            )
+        if not rows:
+            first = number
+        if int(cells[0]) != len(rows) + 1:
+            raise ValueError(
+                f"{path}, line {number}: word {cells[0]} where word {len(rows) + 1} should come; an empty line may be missing."
+            )
+        if not cells[1]:
+            raise ValueError(f"{path}, line {number}: the word has no form.")
+        rows.append(cells)
+    if rows:
+        found.append((first, rows))
+    return _corpus(found, CONLLU, path)
+
+
+def read_conll(
+    path: str | os.PathLike[str], columns: Sequence[str] | None = None, separator: str | None = None
+) -> Corpus:
+    r"""Read columns of tokens and tags, an empty line after each sentence, as in the CoNLL tasks.
+
+    Parameters
+    ----------
+    path : path
+        The file, also compressed (``.gz``).
+    columns : sequence of str, optional
+        Names of the columns; by default ``form`` for the first, ``tag`` for the last and c1, c2, … between them.
+    separator : str, optional
+        What lies between columns; by default any white space.
+
+    Returns
+    -------
+    Corpus
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from certifit import read_conll
+    >>> path = Path(tempfile.mkdtemp()) / "names.conll"
+    >>> _ = path.write_text("-DOCSTART- O\n\nAnn I-PER\nslept O\n\nOslo I-LOC\n")
+    >>> corpus = read_conll(path)
+    >>> corpus["form"], corpus["tag"], corpus.lines
+    ([['Ann', 'slept'], ['Oslo']], [['I-PER', 'O'], ['I-LOC']], [3, 6])
+    """
+    rows: list[list[str]] = []
+    found: list[tuple[int, list[list[str]]]] = []
+    first, width = 0, None if columns is None else len(columns)
+    for number, line in _lines(path):
+        cells = line.split(separator) if line.strip() else []
+        if not cells or cells[0] == "-DOCSTART-":
+            if rows:
+                found.append((first, rows))
+            rows = []
+            continue
+        if width is None:
+            width = len(cells)
+        if len(cells) != width:
+            raise ValueError(f"{path}, line {number}: {len(cells)} columns where {width} should be: {line!r:.60}.")
+        if not rows:
+            first = number
+        rows.append(cells)
+    if rows:
+        found.append((first, rows))
+    if columns is None:
+        count = width or 0
+        columns = ["form"] if count == 1 else ["form", *(f"c{k}" for k in range(1, count - 1)), "tag"]
+    return _corpus(found, columns, path)
+
+
+def _lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, str]]:
+    """Numbered lines without their ends."""
+    with gzip.open(path, "rb") if str(path).endswith(".gz") else Path(path).open("rb") as file:
+        number = 0
+        try:
+            for number, raw in enumerate(file, start=1):
+                yield number, raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{path}, line {number}: not UTF-8 ({error.reason}).") from error
+        except (EOFError, gzip.BadGzipFile) as error:
+            raise ValueError(f"{path}, line {number}: the compressed file is broken ({error}).") from error
+
+
+def _corpus(found: list[tuple[int, list[list[str]]]], names: Sequence[str], path: Any) -> Corpus:
+    if not found:
+        raise ValueError(f"{path} has no sentences.")
+    columns = {name: [[cells[k] for cells in rows] for _, rows in found] for k, name in enumerate(names)}
+    return Corpus(columns, str(path), [line for line, _ in found])

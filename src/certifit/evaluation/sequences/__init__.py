@@ -1,0 +1,1 @@
+"""Judging labels of sequences: whole sentences are what varies."""
