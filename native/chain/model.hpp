@@ -172,6 +172,38 @@ CERTIFIT_CLONES [[maybe_unused]] static void gather_rows(const Rows& rows, const
             gather(at, w, rows.feature[e], rows.value ? scale * rows.value[e] : scale, u);
 }
 
+// Unary weights as rows of `width` numbers, where that pays: when the rows are read more often than it takes to lay them out.
+struct Spread {
+    std::vector<double> rows;
+
+    Spread(const Sequences& data, const Shape& shape, const double* w) {
+        const Layout& at = shape.unary;
+        if (data.given || data.unary.row[data.offset[data.n]] < at.features * shape.width) return;
+        rows.assign(at.features * shape.width, 0.0);
+        for (Index f = 0; f < at.features; ++f) {
+            double* row = rows.data() + f * shape.width;
+            if (at.first)
+                for (std::int64_t p = at.first[f]; p < at.first[f + 1]; ++p) row[at.code[p]] = w[p];
+            else
+                std::copy_n(w + f * at.codes, at.codes, row);
+        }
+    }
+};
+
+// The same as gather_rows from weights that lie spread out.
+CERTIFIT_CLONES [[maybe_unused]] static void gather_spread(const Rows& rows, const double* w, double scale, std::int64_t from, Index T, Index width,
+                                                           double* u) {
+    for (Index t = 0; t < T; ++t, u += width)
+        for (Index k = 0; k < width; k += 8) {
+            Lanes s = {}, v;
+            for (std::int64_t e = rows.row[from + t]; e < rows.row[from + t + 1]; ++e) {
+                load(w + rows.feature[e] * width + k, v);
+                s += (rows.value ? scale * rows.value[e] : scale) * v;
+            }
+            store(u + k, s);
+        }
+}
+
 // Which positions of sequence i have a child.
 inline void mark_children(const Sequences& data, Index i, Work& work) {
     const Index T = data.length(i);
@@ -187,13 +219,15 @@ inline void mark_children(const Sequences& data, Index i, Work& work) {
 
 // Unary and own transition scores of sequence i.
 inline void score_sequence(const Sequences& data, const Shape& shape, const double* w, double scale, const Transitions& trans, Index i,
-                           Work& work) {
+                           Work& work, const Spread* spread = nullptr) {
     const Index T = data.length(i), K = shape.labels, width = shape.width;
     const std::int64_t from = data.offset[i];
     const Parts<const double> part(shape, w);
     work.unary.assign(T * width, 0.0);
     if (data.given)
         for (Index t = 0; t < T; ++t) std::copy_n(data.given + (from + t) * K, K, work.u(t));
+    else if (spread && !spread->rows.empty())
+        gather_spread(data.unary, spread->rows.data(), scale, from, T, width, work.unary.data());
     else
         gather_rows(data.unary, shape.unary, part.unary, scale, from, T, width, work.unary.data());
     mark_children(data, i, work);

@@ -36,25 +36,42 @@ struct Columns {
     const double* value = nullptr;
 };
 
+namespace detail {
+
+// L × 8 columns of the sum over the positions of a feature, in registers.
+template <int L>
+[[gnu::always_inline]] inline void pull_block(const Columns& columns, std::int64_t from, std::int64_t to, const double* residual, Index stride,
+                                              double* out) {
+    Lanes s[L] = {}, v;
+    for (std::int64_t e = from; e < to; ++e) {
+        const double* r = residual + columns.position[e] * stride;
+        if (columns.value)
+            for (int l = 0; l < L; ++l) load(r + 8 * l, v), s[l] += columns.value[e] * v;
+        else
+            for (int l = 0; l < L; ++l) load(r + 8 * l, v), s[l] += v;
+    }
+    for (int l = 0; l < L; ++l) store(out + 8 * l, s[l]);
+}
+
+}  // namespace detail
+
 // slope[f, k] = Σ over positions t of feature f of value · residual[t, k]
 CERTIFIT_CLONES [[maybe_unused]] static void pull(const Columns& columns, const Layout& at, const double* residual, Index stride, Index from,
                                                   Index to, double* scratch, double* slope) {
     for (Index f = from; f < to; ++f) {
-        for (Index k = 0; k < stride; ++k) scratch[k] = 0.0;
-        for (std::int64_t e = columns.first[f]; e < columns.first[f + 1]; ++e) {
-            const double* r = residual + columns.position[e] * stride;
-            Lanes s, v;
-            if (columns.value) {
-                const double x = columns.value[e];
-                for (Index k = 0; k < stride; k += 8) load(scratch + k, s), load(r + k, v), store(scratch + k, s + x * v);
-            } else {
-                for (Index k = 0; k < stride; k += 8) load(scratch + k, s), load(r + k, v), store(scratch + k, s + v);
-            }
+        const std::int64_t a = columns.first[f], b = columns.first[f + 1];
+        Index k = 0;
+        for (; k + 32 <= stride; k += 32) detail::pull_block<4>(columns, a, b, residual + k, stride, scratch + k);
+        switch ((stride - k) / 8) {
+            case 3: detail::pull_block<3>(columns, a, b, residual + k, stride, scratch + k); break;
+            case 2: detail::pull_block<2>(columns, a, b, residual + k, stride, scratch + k); break;
+            case 1: detail::pull_block<1>(columns, a, b, residual + k, stride, scratch + k); break;
+            default: break;
         }
         if (at.first)
             for (std::int64_t p = at.first[f]; p < at.first[f + 1]; ++p) slope[p] = scratch[at.code[p]];
         else
-            for (Index k = 0; k < at.codes; ++k) slope[f * at.codes + k] = scratch[k];
+            for (Index c = 0; c < at.codes; ++c) slope[f * at.codes + c] = scratch[c];
     }
 }
 
@@ -112,6 +129,7 @@ inline double evaluate(const Sequences& data, const Shape& shape, const double* 
     const Index K = shape.labels, width = shape.width, edges = shape.edge.size();
     Transitions trans(shape, w);
     trans.exponentiate();
+    const Spread spread(data, shape, w);
     const Index size = edges + K * K + 2 * K;
     const std::vector<Index> cut = chunks_of(data, size);
     const Index count = static_cast<Index>(cut.size()) - 1;
@@ -123,7 +141,7 @@ inline double evaluate(const Sequences& data, const Shape& shape, const double* 
         for (Index i = cut[c]; i < cut[c + 1]; ++i) {
             const std::int64_t from = data.offset[i];
             const Index T = data.length(i);
-            score_sequence(data, shape, w, 1.0, trans, i, work);
+            score_sequence(data, shape, w, 1.0, trans, i, work, &spread);
             sum_product(data, trans, i, work, [&](Index t, const double* joint) { add_edge(data, shape, from + t, joint, p[i], edge); });
             loss[i] = std::max(work.log_z - path_score(data, trans, i, work, y + from), 0.0);
             if (!(work.log_z > kNever && work.log_z < -kNever)) loss[i] = std::numeric_limits<double>::quiet_NaN();
@@ -169,6 +187,7 @@ inline void infer(const Sequences& data, const Shape& shape, const double* w, co
     const Index K = shape.labels, width = shape.width;
     Transitions trans(shape, w);
     trans.exponentiate();
+    const Spread spread(data, shape, w);
     const std::vector<Index> cut = chunks_of(data, 1);
     std::vector<Work> works(threads, Work(shape));
     over_tasks(static_cast<Index>(cut.size()) - 1, threads, [&](Index c, int worker) {
@@ -176,7 +195,7 @@ inline void infer(const Sequences& data, const Shape& shape, const double* w, co
         for (Index i = cut[c]; i < cut[c + 1]; ++i) {
             const std::int64_t from = data.offset[i];
             const Index T = data.length(i);
-            score_sequence(data, shape, w, 1.0, trans, i, work);
+            score_sequence(data, shape, w, 1.0, trans, i, work, &spread);
             if (wanted.path) wanted.best[i] = max_product(data, trans, i, work, wanted.path + from);
             if (wanted.score) wanted.score[i] = path_score(data, trans, i, work, wanted.y + from);
             const auto copy = [&](Index t, const double* joint) {

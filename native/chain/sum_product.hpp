@@ -26,26 +26,63 @@ namespace detail {
 
 [[gnu::always_inline]] inline double sum(const Lanes& v) { return vec::detail::total(v); }
 
+// L × 8 numbers of Σ_i a(i) M(i, ·), times e if given; adds them to `all`. Two sums a lane keep the multipliers busy.
+template <int L>
+[[gnu::always_inline]] inline void step_block(const double* a, const double* M, const double* e, Index K, Index width, double* out, Lanes& all) {
+    Lanes s[L] = {}, r[L] = {}, m;
+    Index i = 0;
+    for (; i + 2 <= K; i += 2, M += 2 * width)
+        for (int l = 0; l < L; ++l) {
+            load(M + 8 * l, m), s[l] += a[i] * m;
+            load(M + width + 8 * l, m), r[l] += a[i + 1] * m;
+        }
+    for (int l = 0; l < L; ++l) {
+        if (i < K) load(M + 8 * l, m), s[l] += a[i] * m;
+        s[l] += r[l];
+        if (e) load(e + 8 * l, m), s[l] *= m;
+        all += s[l];
+        store(out + 8 * l, s[l]);
+    }
+}
+
 // out = Σ_i a(i) M(i, ·), times e if given; returns the sum of out.
 [[gnu::always_inline]] inline double step(const double* a, const double* M, const double* e, Index K, Index width, double* out) {
     Lanes all = {};
-    for (Index j = 0; j < width; j += 8) {
-        Lanes s0 = {}, s1 = {}, s2 = {}, s3 = {}, m;
-        Index i = 0;
-        const double* row = M + j;
-        for (; i + 4 <= K; i += 4, row += 4 * width) {
-            load(row, m), s0 += a[i] * m;
-            load(row + width, m), s1 += a[i + 1] * m;
-            load(row + 2 * width, m), s2 += a[i + 2] * m;
-            load(row + 3 * width, m), s3 += a[i + 3] * m;
-        }
-        for (; i < K; ++i, row += width) load(row, m), s0 += a[i] * m;
-        s0 = (s0 + s1) + (s2 + s3);
-        if (e) load(e + j, m), s0 *= m;
-        all += s0;
-        store(out + j, s0);
+    Index j = 0;
+    for (; j + 32 <= width; j += 32) step_block<4>(a, M + j, e ? e + j : nullptr, K, width, out + j, all);
+    switch ((width - j) / 8) {
+        case 3: step_block<3>(a, M + j, e ? e + j : nullptr, K, width, out + j, all); break;
+        case 2: step_block<2>(a, M + j, e ? e + j : nullptr, K, width, out + j, all); break;
+        case 1: step_block<1>(a, M + j, e ? e + j : nullptr, K, width, out + j, all); break;
+        default: break;
     }
     return sum(all);
+}
+
+// pairs(i, j) = M(i, j) Σ_t a_{t−1}(i) v_t(j) for R rows from i and L × 8 columns from j, over the positions that share M.
+template <int R, int L>
+[[gnu::always_inline]] inline void pair_block(const double* alpha, const double* v, const std::int32_t* own_at, Index T, Index width, Index rows,
+                                              const double* M, double* pairs) {
+    Lanes s[R][L] = {}, x[L];
+    for (Index t = 1; t < T; ++t) {
+        if (own_at[t] >= 0) continue;
+        const double* a = alpha + (t - 1) * width;
+        for (int l = 0; l < L; ++l) load(v + t * width + 8 * l, x[l]);
+        for (int r = 0; r < R; ++r)
+            for (int l = 0; l < L; ++l) s[r][l] += a[r] * x[l];
+    }
+    for (int r = 0; r < R && r < rows; ++r)
+        for (int l = 0; l < L; ++l) {
+            load(M + r * width + 8 * l, x[l]);
+            store(pairs + r * width + 8 * l, s[r][l] * x[l]);
+        }
+}
+
+template <int R, int L>
+[[gnu::always_inline]] inline void pair_rows(const double* alpha, const double* v, const std::int32_t* own_at, Index T, Index K, Index width,
+                                             const double* M, double* pairs) {
+    for (Index i = 0; i < K; i += R)  // rows are padded to a multiple of eight, so that R of them can be read
+        pair_block<R, L>(alpha + i, v, own_at, T, width, K - i, M + i * width, pairs + i * width);
 }
 
 [[gnu::always_inline]] inline void scale(double* x, double by, Index width) {
@@ -110,21 +147,15 @@ CERTIFIT_CLONES [[maybe_unused]] static bool forward_backward(const Chain& c, do
         }
         if (c.watched) fine &= !detail::faint(b - width, K);
     }
-    // Σ_t a_{t−1}(i) v_t(j) over the positions that share M: a product of matrices, eight rows at a time.
-    for (Index i = 0; i < K; i += 8)
-        for (Index j = 0; j < width; j += 8) {
-            Lanes s[8] = {}, v;
-            for (Index t = 1; t < T; ++t) {
-                if (c.own_at[t] >= 0) continue;
-                const double* a = c.alpha + (t - 1) * width + i;
-                load(exps + t * width + j, v);
-                for (int r = 0; r < 8; ++r) s[r] += a[r] * v;
-            }
-            for (int r = 0; r < 8 && i + r < K; ++r) {
-                load(c.weight + (i + r) * width + j, v);
-                store(pairs + (i + r) * width + j, s[r] * v);
-            }
-        }
+    Index j = 0;
+    for (; j + 32 <= width; j += 32)
+        detail::pair_rows<4, 4>(c.alpha, exps + j, c.own_at, T, K, width, c.weight + j, pairs + j);
+    switch ((width - j) / 8) {
+        case 3: detail::pair_rows<4, 3>(c.alpha, exps + j, c.own_at, T, K, width, c.weight + j, pairs + j); break;
+        case 2: detail::pair_rows<8, 2>(c.alpha, exps + j, c.own_at, T, K, width, c.weight + j, pairs + j); break;
+        case 1: detail::pair_rows<8, 1>(c.alpha, exps + j, c.own_at, T, K, width, c.weight + j, pairs + j); break;
+        default: break;
+    }
     for (Index x = 0; x < T * width; x += 8) {
         Lanes a, v;
         load(c.alpha + x, a), load(c.beta + x, v);

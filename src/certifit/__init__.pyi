@@ -27,6 +27,9 @@ from certifit.evaluation.risk.curves import validation_curve as validation_curve
 from certifit.evaluation.risk.ledger import ledger as ledger
 from certifit.evaluation.risk.risk import risk as risk
 from certifit.evaluation.risk.vc import vc_bound as vc_bound
+from certifit.evaluation.sequences.report import SequenceReport as SequenceReport
+from certifit.evaluation.sequences.report import compare_sequences as compare_sequences
+from certifit.evaluation.sequences.report import sequence_report as sequence_report
 from certifit.models.bayes.conjugate import BetaBernoulli as BetaBernoulli
 from certifit.models.bayes.conjugate import DirichletCategorical as DirichletCategorical
 from certifit.models.bayes.conjugate import GammaPoisson as GammaPoisson
@@ -44,9 +47,6 @@ from certifit.models.bayes.naive import ComplementNB as ComplementNB
 from certifit.models.bayes.naive import GaussianNB as GaussianNB
 from certifit.models.bayes.naive import MultinomialNB as MultinomialNB
 from certifit.models.bayes.regression import BayesianLinearRegression as BayesianLinearRegression
-from certifit.evaluation.sequences.report import SequenceReport as SequenceReport
-from certifit.evaluation.sequences.report import compare_sequences as compare_sequences
-from certifit.evaluation.sequences.report import sequence_report as sequence_report
 from certifit.models.boosting.adaboost import AdaBoostClassifier as AdaBoostClassifier
 from certifit.models.boosting.adaboost import ForwardStagewise as ForwardStagewise
 from certifit.models.boosting.model import BoostedTrees as BoostedTrees

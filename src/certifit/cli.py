@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from certifit.printable import json_text, printable
 from certifit.contest.tagging.command import register as register_tagging
+from certifit.printable import json_text, printable
 
 if TYPE_CHECKING:
     from certifit.contest.contest import Contest

@@ -61,6 +61,9 @@ FAMILIES = (
     Family("baseline", "the trivial baseline", exporter=False),
     Family("linear", "linear models and linear classifiers", page="linear.md"),
     Family("margin", "support vector machines", exporter=False, page="svm.md"),
+    Family(
+        "structured", "models of sequences and trees of labels", entrants=False, exporter=False, page="structured.md"
+    ),
     Family("trees", "decision trees, random forests and boosted trees", page="trees.md"),
 )
 """In the order in which their entrants compete: the cheap ones first."""

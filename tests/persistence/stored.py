@@ -25,6 +25,11 @@ def rows(n: int = 90, seed: int = 0) -> np.ndarray[Any, Any]:
     return np.column_stack([rng.normal(size=(n, 4)), rng.integers(5, size=n)]).round(3)
 
 
+def words(X: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Sentences of three words from the column of few values."""
+    return np.array([f"w{value:.0f}" for value in X[:, 4]]).reshape(-1, 3)
+
+
 def models() -> dict[str, Any]:
     """A small fitted model of each family."""
     X = rows()
@@ -57,6 +62,7 @@ def models() -> dict[str, Any]:
         "scaler": cf.StandardScaler().fit(X),
         "splines": cf.SplineBasis().fit(X[:, :2]),
         "pipeline": table.fit(X, value),
+        "crf": cf.LinearChainCRF(alpha=0.1, features=["w[0]", "w[-1]|w[0]"]).fit(words(X), two.reshape(-1, 3)),
     }
 
 
@@ -65,7 +71,7 @@ def said(model: Any, X: Any) -> dict[str, Any]:
     if not hasattr(model, "predict"):
         return {"transform": np.asarray(model.transform(X)).tolist()}
     names = [name for name in ("predict", "predict_proba") if hasattr(model, name)]
-    return {name: getattr(model, name)(X).tolist() for name in names}
+    return {name: np.asarray(getattr(model, name)(X)).tolist() for name in names}
 
 
 def main() -> None:
@@ -77,6 +83,7 @@ def main() -> None:
         if not path.exists():
             save(model, path, note="kept to see that files of this format still open")
             X = rows(12, seed=1)[:, : getattr(model, "n_features_in_", 5)]
+            X = words(X) if getattr(model, "takes_sequences", False) else X
             path.with_suffix(".json").write_text(json.dumps({"X": X.tolist(), **said(model, X)}) + "\n")
 
 

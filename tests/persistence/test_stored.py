@@ -25,7 +25,7 @@ def test_opens_and_predicts_what_it_predicted(path: Path) -> None:
     X = np.array(told.pop("X"))
     assert told
     for method, wanted in told.items():
-        found = getattr(model, method)(X)
+        found = np.asarray(getattr(model, method)(X))
         if found.dtype.kind == "f":
             # The order of sums in BLAS differs from machine to machine.
             np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-14)

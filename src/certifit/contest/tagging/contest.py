@@ -70,7 +70,7 @@ TAGGERS = (
         "crf",
         "Conditional random field",
         "The probability of the whole labelling, certified.",
-        tuple({"strength": c} for c in (0.3, 1.0, 3.0)),
+        tuple({"strength": c} for c in (0.03, 0.1, 0.3, 1.0)),
         _crf,
     ),
     Tagger(

@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import numbers
 import zlib
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain, count
 from typing import Any
 
 import numpy as np
@@ -50,8 +52,8 @@ class Bags:
         """Learn the names and find them."""
         if self.hashing is not None:
             return self.transform(tokens)
-        index: dict[str, int] = {}
-        rows = _bag_rows(tokens, lambda name: index.setdefault(name, len(index)))
+        index: defaultdict[str, int] = defaultdict(count().__next__)
+        rows = _bag_rows(tokens, index.__getitem__)
         counts = np.bincount(rows.feature, minlength=len(index))
         kept = counts >= self.min_count
         self.names = [name for name, keep in zip(index, kept.tolist(), strict=True) if keep]
@@ -77,46 +79,50 @@ def _ones(rows: SparseRows) -> Array:
 
 def _bag_rows(tokens: Sequence[Any], number: Callable[[str], int]) -> SparseRows:
     """Rows of (name, value) pairs; names without a number are left out."""
-    feature: list[int] = []
+    lists, value = _names_and_values(tokens)
+    names = list(chain.from_iterable(lists))
+    if not set(map(type, names)) <= {str} and not _all_text(names):
+        odd = next(name for name in names if not isinstance(name, str))
+        raise TypeError(f"X: a feature must be text; there is {odd!r}.")
+    feature = np.fromiter(map(number, names), np.int64, len(names))
+    row = np.concatenate([[0], np.cumsum(np.fromiter(map(len, lists), np.int64, len(lists)))]).astype(np.int64)
+    kept = feature >= 0 if value is None else (feature >= 0) & (value != 0.0)
+    if not kept.all():
+        row = np.concatenate([[0], np.cumsum(kept)]).astype(np.int64)[row]
+        feature, value = feature[kept], None if value is None else value[kept]
+    if value is not None and bool((value == 1.0).all()):
+        value = None
+    return SparseRows(row, feature.astype(np.int32), value, int(feature.max(initial=-1)) + 1)
+
+
+def _names_and_values(tokens: Sequence[Any]) -> tuple[list[Any], Array | None]:
+    """For every position the names of its features, and the values of all unless they are 1."""
+    if not isinstance(tokens[0], Mapping):
+        for at, token in enumerate(tokens):
+            if not isinstance(token, (list, tuple, set, frozenset)):
+                raise TypeError(
+                    f"X: position {at} must have a mapping or a list of features, like the first; got {token!r:.60}."
+                )
+        return [list(token) if isinstance(token, (set, frozenset)) else token for token in tokens], None
+    lists: list[list[str]] = []
     value: list[float] = []
-    row = [0]
-    plain = True
     for at, token in enumerate(tokens):
-        if isinstance(token, Mapping):
-            for name, amount in token.items():
-                if not isinstance(name, str):
-                    raise TypeError(f"X: the features of a token must have names; position {at} has the key {name!r}.")
-                if isinstance(amount, str):
-                    name, amount = f"{name}={amount}", 1.0
-                elif isinstance(amount, (bool, np.bool_)):
-                    amount = float(amount)
-                elif not isinstance(amount, numbers.Real) or not np.isfinite(float(amount)):
-                    raise ValueError(
-                        f"X: the feature {name!r} of position {at} must be text, a truth value or a finite number; "
-                        f"got {amount!r}."
-                    )
-                k = number(name) if amount != 0.0 else -1
-                if k >= 0:
-                    feature.append(k)
-                    value.append(float(amount))
-                    plain = plain and amount == 1.0
-        else:
-            if isinstance(token, str) or not isinstance(token, Iterable):
-                raise TypeError(f"X: position {at} must have a mapping or a list of features; got {token!r}.")
-            for name in token:
-                if not isinstance(name, str):
-                    raise TypeError(f"X: a feature must be text; position {at} has {name!r}.")
-                k = number(name)
-                if k >= 0:
-                    feature.append(k)
-                    value.append(1.0)
-        row.append(len(feature))
-    return SparseRows(
-        np.array(row, dtype=np.int64),
-        np.array(feature, dtype=np.int32),
-        None if plain else np.array(value),
-        max(feature, default=-1) + 1,
-    )
+        if not isinstance(token, Mapping):
+            raise TypeError(f"X: position {at} must have a mapping of features, like the first; got {token!r:.60}.")
+        names = []
+        for name, amount in token.items():
+            if isinstance(amount, str):
+                names.append(f"{name}={amount}")
+                value.append(1.0)
+            elif isinstance(amount, numbers.Real) and np.isfinite(float(amount)):
+                names.append(name)
+                value.append(float(amount))
+            else:
+                raise ValueError(
+                    f"X: the feature {name!r} of position {at} must be text, a truth value or a finite number; got {amount!r}."
+                )
+        lists.append(names)
+    return lists, np.array(value)
 
 
 @stored("IdColumns")

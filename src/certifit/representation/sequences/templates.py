@@ -16,7 +16,8 @@ import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from itertools import count
+from itertools import chain, count
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,21 @@ BEFORE, AFTER = "<s>", "</s>"
 """Values of terms that look beyond the ends of a sequence."""
 
 
+class _Shapes(dict[int, str]):
+    """The shape of each letter, found when it is first seen."""
+
+    def __missing__(self, code: int) -> str:
+        letter = chr(code)
+        kind = "X" if letter.isupper() else "0" if letter.isdigit() else "x" if letter.isalpha() else letter
+        self[code] = kind
+        return kind
+
+
+_SHAPES = _Shapes()
+_RUNS = re.compile(r"(.)\1+", re.DOTALL)
+_DIGITS = re.compile(r"\d")
+
+
 def shape(text: str) -> str:
     """Letters to x and X, digits to 0, the rest as it is.
 
@@ -40,26 +56,28 @@ def shape(text: str) -> str:
     >>> shape("McDonald-2")
     'XxXxxxxx-0'
     """
-    return "".join(
-        "X" if letter.isupper() else "0" if letter.isdigit() else "x" if letter.isalpha() else letter for letter in text
-    )
+    return text.translate(_SHAPES)
 
 
 def brief(text: str) -> str:
     """The shape with repetitions written once: ``XxXx-0``."""
-    return re.sub(r"(.)\1+", r"\1", shape(text))
+    return _RUNS.sub(_once, text.translate(_SHAPES))
 
 
-FUNCTIONS: dict[str, Callable[..., str]] = {
-    "lower": str.lower,
-    "shape": shape,
-    "brief": brief,
-    "prefix": lambda text, n: text[:n],
-    "suffix": lambda text, n: text[-n:],
-    "digits": lambda text: re.sub(r"\d", "0", text),
-    "length": lambda text: str(min(len(text), 20)),
+def _once(found: re.Match[str]) -> str:
+    return found[1]
+
+
+FUNCTIONS: dict[str, Callable[..., Callable[[str], str]]] = {
+    "lower": lambda: str.lower,
+    "shape": lambda: shape,
+    "brief": lambda: brief,
+    "prefix": lambda n: itemgetter(slice(None, n)),
+    "suffix": lambda n: itemgetter(slice(-n, None)),
+    "digits": lambda: lambda text: _DIGITS.sub("0", text),
+    "length": lambda: lambda text: str(min(len(text), 20)),
 }
-"""What a term may do to the text of its token; prefix and suffix take a number of letters."""
+"""What a term may do to the text of its token: makers of functions; prefix and suffix take a number of letters."""
 _NUMBERED = {"prefix", "suffix"}
 _TERM = re.compile(r"(?P<column>[A-Za-z_]\w*)\[(?P<offset>[+-]?\d+)\](?P<calls>(?:\.\w+(?:\(\d+\))?)*)")
 _CALL = re.compile(r"\.(\w+)(?:\((\d+)\))?")
@@ -111,11 +129,12 @@ class Term:
         """What it reads, wherever: terms that differ in the offset only share their vocabulary."""
         return (self.column, self.calls)
 
-    def value(self, text: str) -> str:
-        """The text after the functions."""
-        for name, number in self.calls:
-            text = FUNCTIONS[name](text) if number is None else FUNCTIONS[name](text, number)
-        return text
+
+def changed(texts: list[str], calls: tuple[tuple[str, int | None], ...]) -> list[str]:
+    """The texts after the functions of a term."""
+    for name, number in calls:
+        texts = list(map(FUNCTIONS[name]() if number is None else FUNCTIONS[name](number), texts))
+    return texts
 
 
 class Template:
@@ -225,7 +244,7 @@ class TemplateFeatures:
             self.vocabulary, self.codes, self.kept = [], [], []
             self.__dict__.pop("index", None)
         known = [self._source(columns, source, learn) for source in self.sources]
-        found = np.empty((total, len(self.parsed)), dtype=np.int64)
+        found = np.empty((total, len(self.parsed)), dtype=np.int32)
         width = 0
         cache: dict[tuple[int, int], Array] = {}
         for j, template in enumerate(self.parsed):
@@ -244,16 +263,14 @@ class TemplateFeatures:
         self.width = self.hashing or width
         there = found >= 0
         row = np.concatenate([[0], np.cumsum(there.sum(axis=1))]).astype(np.int64)
-        rows = SparseRows(row, found[there].astype(np.int32), None, self.width)
+        rows = SparseRows(row, found[there], None, self.width)
         return rows if self.hashing is None else merged(rows)
 
     def _source(self, columns: dict[str, tuple[list[str], Array]], source: tuple[Any, ...], learn: bool) -> Array:
         """The code of the source's value at every position: its number, or its hash; −1 where it is unknown."""
         column, calls = source
         texts, which = columns[column]
-        probe = Term.__new__(Term)
-        probe.calls = calls
-        values = texts if not calls else [probe.value(text) for text in texts]
+        values = changed(texts, calls)
         if self.hashing is not None:
             hashes = np.fromiter(
                 (zlib.crc32(value.encode("utf-8", "surrogatepass")) for value in values), np.uint64, len(values)
@@ -302,7 +319,7 @@ class TemplateFeatures:
             self.kept.append(np.flatnonzero(counts >= max(self.min_count, 1)))
         kept = self.kept[j]
         size = int(kept[-1]) + 1 if kept.shape[0] else 0
-        number = np.full(size + 1, -1, dtype=np.int64)
+        number = np.full(size + 1, -1, dtype=np.int32)
         number[kept] = base + np.arange(kept.shape[0])
         return number[np.where((code < 0) | (code > size), size, code)]
 
@@ -310,7 +327,7 @@ class TemplateFeatures:
 def _distinct(sequences: Sequence[Sequence[Any]], column: str, total: int) -> tuple[list[str], Array]:
     """The distinct texts of a column, and the number of the text at every position."""
     table: defaultdict[Any, int] = defaultdict(count().__next__)
-    tokens = (token for sequence in sequences for token in sequence)
+    tokens = chain.from_iterable(sequences)
     if column == "w" and isinstance(sequences[0][0], str):
         which = np.fromiter(map(table.__getitem__, tokens), np.int64, total)
     else:
