@@ -1,91 +1,92 @@
 // certifit._native.bayes: counting by class.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
-
 #include "bayes/bayes.hpp"
+#include "core/boundary.hpp"
 
-namespace nb = nanobind;
-using namespace nb::literals;
 using namespace certifit::bayes;
+using namespace certifit::boundary;
+using namespace nb::literals;
 
 namespace {
 
-template <class T>
-using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <class T>
-using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using Output = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Codes = Vector<std::int64_t>;
+using Table = RowMajor<double>;
+using Sums = OutputRows<double>;
 
-[[noreturn]] void refuse(const char* message) { throw nb::value_error(message); }
-
-template <class A>
-void expect(const A& out, Index rows, Index columns) {
-    if (static_cast<Index>(out.shape(0)) != rows || static_cast<Index>(out.shape(1)) != columns) refuse("an array has the wrong shape");
+template <class Array>
+void expect_shape(const Array& a, Index rows, Index columns, const char* name) {
+    if (static_cast<Index>(a.shape(0)) != rows || static_cast<Index>(a.shape(1)) != columns)
+        refuse(std::string(name) + " must have shape (" + std::to_string(rows) + ", " + std::to_string(columns) + ")");
 }
 
-Labels checked(const Vector<std::int64_t>& group, const Vector<double>& weight, Index n, Index K, int threads) {
-    if (static_cast<Index>(group.size()) != n || static_cast<Index>(weight.size()) != n) refuse("group and weight must have one entry for each row");
-    if (threads < 1) refuse("threads must be at least 1");
+template <class Array>
+Index rows_of(const Array& a) { return static_cast<Index>(a.shape(0)); }
+template <class Array>
+Index columns_of(const Array& a) { return static_cast<Index>(a.shape(1)); }
+
+Labels labels(const Codes& group, const Vector<double>& weight, Index n, Index K) {
+    expect_length(group, static_cast<std::size_t>(n), "group");
+    expect_length(weight, static_cast<std::size_t>(n), "weight");
     for (Index i = 0; i < n; ++i)
         if (group.data()[i] < 0 || group.data()[i] >= K) refuse("group must hold classes from 0");
     return {group.data(), weight.data(), n, K};
 }
 
-void check_offset(const Vector<std::int64_t>& offset, Index d, Index total) {
-    if (static_cast<Index>(offset.size()) != d + 1 || offset.data()[0] != 0 || offset.data()[d] != total) refuse("offset must run from 0 to the number of categories");
+void expect_offset(const Codes& offset, Index d, Index total) {
+    expect_length(offset, static_cast<std::size_t>(d) + 1, "offset");
+    if (offset.data()[0] != 0 || offset.data()[d] != total) refuse("offset must run from 0 to the number of categories");
     for (Index j = 0; j < d; ++j)
         if (offset.data()[j + 1] < offset.data()[j]) refuse("offset must not fall");
 }
 
 template <class T>
-void run_moments(Matrix<T> X, Vector<std::int64_t> group, Vector<double> weight, Output held, Output mean, Output scatter, int threads) {
-    const Index n = static_cast<Index>(X.shape(0)), d = static_cast<Index>(X.shape(1)), K = static_cast<Index>(held.shape(0));
-    const Labels rows = checked(group, weight, n, K, threads);
-    expect(held, K, d), expect(mean, K, d), expect(scatter, K, d);
-    nb::gil_scoped_release release;
-    moments(X.data(), d, rows, held.data(), mean.data(), scatter.data(), threads);
+void run_moments(RowMajor<T> X, Codes group, Vector<double> weight, Sums held, Sums mean, Sums scatter, int threads) {
+    const Index d = columns_of(X), K = rows_of(held);
+    const Labels rows = labels(group, weight, rows_of(X), K);
+    expect_shape(held, K, d, "held"), expect_shape(mean, K, d, "mean"), expect_shape(scatter, K, d, "scatter");
+    expect_threads(threads);
+    without_gil([&] { moments(X.data(), d, rows, held.data(), mean.data(), scatter.data(), threads); });
 }
 
 template <class T>
-void run_gaussian(Matrix<T> X, Matrix<double> mean, Matrix<double> a, Matrix<double> c, Output out, int threads) {
-    const Index n = static_cast<Index>(X.shape(0)), d = static_cast<Index>(X.shape(1)), K = static_cast<Index>(mean.shape(0));
-    expect(mean, K, d), expect(a, K, d), expect(c, K, d), expect(out, n, K);
-    if (threads < 1) refuse("threads must be at least 1");
-    nb::gil_scoped_release release;
-    gaussian(X.data(), n, d, K, mean.data(), a.data(), c.data(), out.data(), threads);
+void run_gaussian(RowMajor<T> X, Table mean, Table a, Table c, Sums out, int threads) {
+    const Index n = rows_of(X), d = columns_of(X), K = rows_of(mean);
+    expect_shape(mean, K, d, "mean"), expect_shape(a, K, d, "a"), expect_shape(c, K, d, "c"), expect_shape(out, n, K, "out");
+    expect_threads(threads);
+    without_gil([&] { gaussian(X.data(), n, d, K, mean.data(), a.data(), c.data(), out.data(), threads); });
 }
 
 template <class T>
-void run_count(Matrix<T> X, Vector<std::int64_t> group, Vector<double> weight, Vector<std::int64_t> offset, Output count, int threads) {
-    const Index n = static_cast<Index>(X.shape(0)), d = static_cast<Index>(X.shape(1)), K = static_cast<Index>(count.shape(1));
-    const Labels rows = checked(group, weight, n, K, threads);
-    check_offset(offset, d, static_cast<Index>(count.shape(0)));
-    nb::gil_scoped_release release;
-    count_categories(X.data(), d, rows, offset.data(), count.data(), threads);
+void run_count(RowMajor<T> X, Codes group, Vector<double> weight, Codes offset, Sums count, int threads) {
+    const Index d = columns_of(X);
+    const Labels rows = labels(group, weight, rows_of(X), columns_of(count));
+    expect_offset(offset, d, rows_of(count));
+    expect_threads(threads);
+    without_gil([&] { count_categories(X.data(), d, rows, offset.data(), count.data(), threads); });
 }
 
 template <class T>
-void run_look_up(Matrix<T> X, Vector<std::int64_t> offset, Matrix<double> table, Output out, int threads) {
-    const Index n = static_cast<Index>(X.shape(0)), d = static_cast<Index>(X.shape(1)), K = static_cast<Index>(table.shape(1));
-    check_offset(offset, d, static_cast<Index>(table.shape(0)));
-    expect(out, n, K);
-    if (threads < 1) refuse("threads must be at least 1");
-    nb::gil_scoped_release release;
-    look_up(X.data(), n, d, K, offset.data(), table.data(), out.data(), threads);
+void run_look_up(RowMajor<T> X, Codes offset, Table table, Sums out, int threads) {
+    const Index n = rows_of(X), d = columns_of(X), K = columns_of(table);
+    expect_offset(offset, d, rows_of(table));
+    expect_shape(out, n, K, "out");
+    expect_threads(threads);
+    without_gil([&] { look_up(X.data(), n, d, K, offset.data(), table.data(), out.data(), threads); });
 }
 
 template <class T>
 void define_numbers(nb::module_& m) {
-    m.def("moments", &run_moments<T>, "X"_a.noconvert(), "group"_a.noconvert(), "weight"_a.noconvert(), "held"_a.noconvert(), "mean"_a.noconvert(),
-          "scatter"_a.noconvert(), "threads"_a);
-    m.def("gaussian", &run_gaussian<T>, "X"_a.noconvert(), "mean"_a.noconvert(), "a"_a.noconvert(), "c"_a.noconvert(), "out"_a.noconvert(), "threads"_a);
+    m.def("moments", &run_moments<T>, "X"_a.noconvert(), "group"_a.noconvert(), "weight"_a.noconvert(), "held"_a.noconvert(),
+          "mean"_a.noconvert(), "scatter"_a.noconvert(), "threads"_a);
+    m.def("gaussian", &run_gaussian<T>, "X"_a.noconvert(), "mean"_a.noconvert(), "a"_a.noconvert(), "c"_a.noconvert(),
+          "out"_a.noconvert(), "threads"_a);
 }
 
 template <class T>
 void define_codes(nb::module_& m) {
-    m.def("count_categories", &run_count<T>, "X"_a.noconvert(), "group"_a.noconvert(), "weight"_a.noconvert(), "offset"_a.noconvert(), "count"_a.noconvert(),
+    m.def("count_categories", &run_count<T>, "X"_a.noconvert(), "group"_a.noconvert(), "weight"_a.noconvert(),
+          "offset"_a.noconvert(), "count"_a.noconvert(), "threads"_a);
+    m.def("look_up", &run_look_up<T>, "X"_a.noconvert(), "offset"_a.noconvert(), "table"_a.noconvert(), "out"_a.noconvert(),
           "threads"_a);
-    m.def("look_up", &run_look_up<T>, "X"_a.noconvert(), "offset"_a.noconvert(), "table"_a.noconvert(), "out"_a.noconvert(), "threads"_a);
 }
 
 }  // namespace
