@@ -8,7 +8,6 @@ from scipy.stats import norm
 
 from certifit.evaluation.decisions.bayes import (
     bayes_action,
-    bayes_estimate,
     bayes_risk,
     bayes_risk_of_densities,
     posterior_risk,
@@ -55,27 +54,6 @@ def test_bayes_risk_of_densities() -> None:
     assert bayes_risk_of_densities([norm(0).pdf, norm(2).pdf], prior, cost) == pytest.approx(exact)
 
 
-@pytest.mark.parametrize("loss", ["squared", "absolute", "quantile"])
-def test_estimates_minimize_their_loss(loss: str) -> None:
-    values, weight = RNG.normal(size=30), RNG.exponential(size=30)
-
-    def expected(c: float) -> float:
-        d = values - c
-        each = {"squared": d**2, "absolute": np.abs(d), "quantile": np.maximum(0.8 * d, -0.2 * d)}[loss]
-        return float(weight @ each)
-
-    best = bayes_estimate(values, weight, loss, level=0.8)
-    assert expected(best) <= min(expected(c) for c in np.linspace(-3, 3, 2001)) + 1e-9
-
-
-def test_mode_and_repetition() -> None:
-    assert bayes_estimate([1, 2, 2, 3], loss="zero_one") == 2.0
-    assert bayes_estimate([1, 2, 3], [0.2, 0.3, 0.5], loss="zero_one") == 3.0
-    for loss in ("squared", "absolute", "quantile"):
-        once = bayes_estimate([1, 2, 5], [2, 0, 1], loss)
-        assert once == pytest.approx(bayes_estimate([1, 1, 5], None, loss))
-
-
 BAD = {
     "cost shape": (lambda: bayes_action([0.5], [[0, 1, 1]]), r"shape \(2, actions\)"),
     "infinite": (lambda: bayes_action([0.5], [[0, np.inf], [1, 0]]), "finite"),
@@ -84,7 +62,8 @@ BAD = {
     "joint": (lambda: bayes_risk([[0.5, 0.6]]), "sums to 1"),
     "priors": (lambda: bayes_risk_of_densities([norm.pdf], [0.5, 0.5]), "as many; got 1 and 2"),
     "ends": (lambda: bayes_risk_of_densities([norm.pdf] * 2, [0.5, 0.5], low=1.0, high=0.0), "low"),
-    "loss": (lambda: bayes_estimate([1.0], loss="huber"), "loss must be one of"),
+    "weight": (lambda: bayes_action([0.5], [[0, 1], [1, 0]], weight=[1.0]), "weight goes with values"),
+    "rejected number": (lambda: bayes_action([0.5], "squared", reject_cost=1.0), "reject_cost goes with costs"),
     "cost rows": (lambda: bayes_risk([[0.5, 0.5]], [[0, 1]]), "each of the 2 classes"),
 }
 

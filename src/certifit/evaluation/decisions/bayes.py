@@ -9,11 +9,12 @@ import numpy as np
 from scipy.integrate import quad
 
 from certifit._types import Array
-from certifit.data.gate import check_choice, check_real, check_sample_weight
-from certifit.evaluation.metrics.inputs import check_probabilities, check_vector
-from certifit.evaluation.metrics.values import weighted_median
+from certifit.data.gate import check_real
+from certifit.evaluation.decisions.estimates import best_number
+from certifit.evaluation.losses import Loss
+from certifit.evaluation.metrics.inputs import check_probabilities
 
-__all__ = ["bayes_action", "bayes_estimate", "bayes_risk", "bayes_risk_of_densities", "posterior_risk"]
+__all__ = ["bayes_action", "bayes_risk", "bayes_risk_of_densities", "posterior_risk"]
 
 REJECT = -1
 
@@ -49,28 +50,45 @@ def posterior_risk(probabilities: Any, cost_matrix: Any) -> Array:
     return np.asarray(p @ cost if cost.ndim == 2 else np.einsum("nk,nka->na", p, cost))
 
 
-def bayes_action(probabilities: Any, cost_matrix: Any, reject_cost: Any = None) -> Array:
-    """The action with the least expected cost, for each example; −1 where declining to decide costs less.
+def bayes_action(posterior: Any, loss: Any, reject_cost: Any = None, *, weight: Any = None) -> Any:
+    """The action with the least expected loss under a posterior: of classes, or of a number.
 
     Parameters
     ----------
-    probabilities, cost_matrix
-        As in `posterior_risk`.
+    posterior : array of shape (n, K), or (n,) for the second of two classes, with costs; otherwise a distribution of a number
+        With costs, class probabilities of n examples. With a loss, a conjugate posterior such as `BetaBernoulli`, a frozen
+        SciPy distribution, or an array of possible values or draws.
+    loss : array of shape (K, A) or (n, K, A), str or Loss
+        Costs as in `posterior_risk`, or a loss of the package: "squared" asks for the mean, "absolute" for the median,
+        ``Quantile(q)`` for a quantile, "zero_one" for the mode (of draws: the most frequent value), and any other for what
+        its slopes say.
     reject_cost : float or array of shape (n,), optional
-        Cost of declining.
+        With costs: the cost of declining.
+    weight : array of shape (n,), optional
+        With an array of values: their probabilities, up to a factor.
 
     Returns
     -------
-    array of shape (n,), int
-        Numbers of actions; the first among equals.
+    array of shape (n,), or number
+        With costs, numbers of actions, the first among equals, and −1 where declining costs less. With a loss, the number; one
+        for each coordinate of a distribution of several.
 
     Examples
     --------
-    >>> from certifit import bayes_action
+    >>> from certifit import BetaBernoulli, bayes_action
     >>> bayes_action([0.1, 0.5, 0.95], [[0, 1], [1, 0]], reject_cost=0.2)
     array([ 0, -1,  1])
+    >>> coin = BetaBernoulli(2, 2).update([1, 1, 0, 1])
+    >>> [round(bayes_action(coin, loss), 4) for loss in ("squared", "absolute", "zero_one")]
+    [0.625, 0.6359, 0.6667]
     """
-    expected = posterior_risk(probabilities, cost_matrix)
+    if isinstance(loss, (str, Loss)):
+        if reject_cost is not None:
+            raise ValueError("reject_cost goes with costs of classes; a number is always named.")
+        return best_number(posterior, loss, weight)
+    if weight is not None:
+        raise ValueError("weight goes with values of a number; class probabilities are weights already.")
+    expected = posterior_risk(posterior, loss)
     action = expected.argmin(axis=1)
     if reject_cost is None:
         return action
@@ -146,43 +164,6 @@ def bayes_risk_of_densities(
     check_real("low", low, high=high, open_high=True)
     value, _ = quad(least, low, high, limit=500, points=points)
     return float(value)
-
-
-def bayes_estimate(values: Any, weight: Any = None, loss: str = "squared", level: float = 0.5) -> float:
-    """The number with the least expected loss under a discrete (posterior) distribution.
-
-    Parameters
-    ----------
-    values : array of shape (n,)
-        Possible values, or draws from the posterior.
-    weight : array of shape (n,), optional
-        Their probabilities, up to a factor.
-    loss : {"squared", "absolute", "zero_one", "quantile"}, default="squared"
-        The answer is the mean, the median, the mode or the quantile `level`.
-    level : float in (0, 1), default=0.5
-        For ``loss="quantile"``.
-
-    Examples
-    --------
-    >>> from certifit.evaluation.decisions.bayes import bayes_estimate
-    >>> [bayes_estimate([0, 1, 5, 5], loss=loss) for loss in ("squared", "absolute", "zero_one")]
-    [2.75, 3.0, 5.0]
-    """
-    check_choice("loss", loss, ("squared", "absolute", "zero_one", "quantile"))
-    v = check_vector("values", values).astype(np.float64)
-    w = check_sample_weight(weight, v.shape[0])
-    v, w = v[w > 0], w[w > 0]
-    if loss == "squared":
-        return float(w @ v / w.sum())
-    if loss == "absolute":
-        return weighted_median(v, w)
-    distinct, which = np.unique(v, return_inverse=True)
-    mass = np.bincount(which, weights=w)
-    if loss == "zero_one":
-        return float(distinct[mass.argmax()])
-    check_real("level", level, low=0, high=1, open_low=True, open_high=True)
-    total = np.cumsum(mass)
-    return float(distinct[min(np.searchsorted(total, level * total[-1] * (1.0 - 1e-12)), distinct.shape[0] - 1)])
 
 
 def _cost(cost_matrix: Any, k: int) -> Array:

@@ -195,6 +195,11 @@ class DirichletCategorical(Conjugate):
         return stats.dirichlet(self.alpha)
 
     @property
+    def marginals(self) -> tuple[Any, ...]:
+        """Beta distributions of the single probabilities."""
+        return tuple(stats.beta(a, float(self.alpha.sum()) - a) for a in self.alpha.tolist())
+
+    @property
     def predictive(self) -> Any:
         """Multinomial of one draw with the mean probabilities."""
         return stats.multinomial(1, self.mean)
