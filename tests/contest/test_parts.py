@@ -14,7 +14,7 @@ from tests.contest.tables import loans, prices
 from certifit.contest.entrants import ENTRANTS, Conditions, Encoded, Entrant, Path, Predict, entrants_for, predictor
 from certifit.contest.record.model import Chain
 from certifit.contest.search.blend import blend_weights
-from certifit.contest.search.calibrated import Calibrated
+from certifit.contest.search.calibrated import Calibrated, calibrated
 from certifit.contest.search.limits import OutOfTime
 from certifit.contest.search.search import expanded, fit_setting, search
 from certifit.contest.table.encoded import ENCODINGS, Training
@@ -192,7 +192,7 @@ def test_calibrated_scores_are_probabilities() -> None:
     X = rng.normal(size=(3000, 2))
     truth = expit(1.5 * X[:, 0])
     y = (rng.random(3000) < truth).astype(int)
-    model = Calibrated(LinearSVC(alpha=1e-2)).fit(X, y)
+    model = calibrated(LinearSVC(alpha=1e-2)).fit(X, y)
     assert np.abs(model.predict_proba(X)[:, 1] - truth).mean() < 0.03
     assert model.certificate_.certified
     np.testing.assert_array_equal(model.predict(X), model.predict_proba(X).argmax(axis=1))
@@ -202,10 +202,21 @@ def test_calibration_with_three_classes_and_with_hardly_any_rows() -> None:
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1, 2], 40)
     X = np.column_stack([y, y**2]) + 0.3 * rng.normal(size=(120, 2))
-    p = Calibrated(LinearSVC(alpha=1e-2)).fit(X, y).predict_proba(X)
+    p = calibrated(LinearSVC(alpha=1e-2)).fit(X, y).predict_proba(X)
     assert (p.argmax(axis=1) == y).mean() > 0.9
-    few = Calibrated(LinearSVC(alpha=1e-1)).fit(X[[0, 50]], y[[0, 50]]).predict_proba(X)
+    few = calibrated(LinearSVC(alpha=1e-1)).fit(X[[0, 50]], y[[0, 50]]).predict_proba(X)
     assert np.isfinite(few).all()
+
+
+def test_a_calibrated_classifier_of_an_earlier_contest_predicts() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    y = (X[:, 0] + rng.normal(size=60) > 0).astype(int)
+    now = calibrated(LinearSVC(alpha=1e-2)).fit(X, y)
+    then = Calibrated()
+    then.__dict__.update(estimator_=now.estimator_, calibrator_=now.maps_[0], classes_=now.classes_)
+    np.testing.assert_array_equal(then.predict_proba(X), now.predict_proba(X))
+    np.testing.assert_array_equal(then.predict(X), now.predict(X))
 
 
 # referee

@@ -118,6 +118,17 @@ LINEAR = {
     "pocket": (cf.PocketPerceptron(random_state=0), "three"),
     "multiclass perceptron": (cf.MulticlassPerceptron(random_state=0), "words"),
 }
+CALIBRATED = {
+    f"{method} of {target}": (cf.CalibratedClassifier(inner, method=method, cv=3), target)
+    for method in ("sigmoid", "isotonic", "beta", "temperature", "matrix")
+    for inner, target in (
+        (cf.LinearSVC(alpha=0.01), "two"),
+        (cf.LogisticRegression(), "three"),
+        (cf.RandomForestClassifier(n_estimators=5, random_state=0), "words"),
+    )
+}
+NUMBERS = {**LINEAR, **CALIBRATED}
+"""Models whose rows are numbers without holes."""
 FEW = {"n_estimators": 12, "random_state": 0}
 SMALL = {"n_estimators": 12, "max_leaves": 8, "min_samples_leaf": 5}
 TREES = {
@@ -160,8 +171,8 @@ def fitted() -> dict[str, tuple[Any, dict[str, Any]]]:
 
 def prepared(name: str, fitted: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     if name not in fitted:
-        model, target = {**LINEAR, **TREES}[name]
-        X = rows() if name in LINEAR else table(240)
+        model, target = {**NUMBERS, **TREES}[name]
+        X = rows() if name in NUMBERS else table(240)
         y = targets(np.nan_to_num(X))[target]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -171,8 +182,8 @@ def prepared(name: str, fitted: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("dtype", TOLERANCE)
-@pytest.mark.parametrize("name", LINEAR)
-def test_linear(name: str, dtype: str, fitted: dict[str, Any]) -> None:
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers(name: str, dtype: str, fitted: dict[str, Any]) -> None:
     model, sessions = prepared(name, fitted)
     X = rows(100, seed=5).astype(dtype)
     compare(model, run(sessions[dtype], X), X, dtype)

@@ -13,7 +13,7 @@ from tests.onnx.test_export import compare, run, session
 
 import certifit as cf
 from certifit.contest.record.model import Blend, Chain, TableModel
-from certifit.contest.search.calibrated import Calibrated
+from certifit.contest.search.calibrated import calibrated
 from certifit.onnx import to_onnx
 from certifit.onnx.errors import NotExportableError
 from certifit.persistence import load, save
@@ -121,9 +121,9 @@ def winners() -> dict[str, TableModel]:
         "logistic": winner(logistic, ("no", "yes")),
         "threshold": winner(boosted, ("no", "yes"), 0.2),
         "blend": winner(Blend({"a": logistic, "b": boosted}, {"a": 0.3, "b": 0.7}, proof), ("no", "yes"), 0.4),
-        "calibrated": winner(chain(Calibrated(cf.LinearSVC(alpha=0.01)), "matrix", table, two), ("no", "yes")),
+        "calibrated": winner(chain(calibrated(cf.LinearSVC(alpha=0.01)), "matrix", table, two), ("no", "yes")),
         "calibrated of three": winner(
-            chain(Calibrated(cf.LinearSVC(alpha=0.01)), "matrix", table, three), tuple("abc")
+            chain(calibrated(cf.LinearSVC(alpha=0.01)), "matrix", table, three), tuple("abc")
         ),
         "forest": winner(
             chain(cf.RandomForestClassifier(n_estimators=5, random_state=0), "codes", table, three), tuple("abc")

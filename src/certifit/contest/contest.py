@@ -28,7 +28,7 @@ from certifit.contest.record.model import TableModel
 from certifit.contest.record.record import skill, write_record
 from certifit.contest.record.result import Result
 from certifit.contest.search.blend import blend
-from certifit.contest.search.calibrated import Calibrated
+from certifit.contest.search.calibrated import calibrated
 from certifit.contest.search.limits import Budget
 from certifit.contest.search.race import race
 from certifit.contest.search.refit import refit
@@ -212,7 +212,7 @@ class Contest:
         calibrate = classifies and not hasattr(estimator, "predict_proba")
 
         def build(setting: Mapping[str, Any], data: Encoded) -> Any:
-            return Calibrated(clone(estimator)) if calibrate else clone(estimator)
+            return calibrated(clone(estimator)) if calibrate else clone(estimator)
 
         def paths(conditions: Conditions, data: Encoded) -> list[Path]:
             return [Path(({},), build)]

@@ -11,15 +11,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from certifit.families import FAMILIES
 from certifit.onnx.answers import Answer
+from certifit.onnx.calibrated import export_calibrated
 from certifit.onnx.errors import NotExportableError
 from certifit.onnx.graph import Graph
 from certifit.onnx.tables import encoded, transformed
 from certifit.persistence.classes import known_name
 
-__all__ = ["CALIBRATED", "TABLE_MODEL", "answer_of", "chains_of", "table_answer"]
+__all__ = ["TABLE_MODEL", "answer_of", "chains_of", "table_answer"]
 
 # The contest is known by the names of its classes: importing it would load what reading tables takes.
-CALIBRATED = "Calibrated"
+CALIBRATED = ("CalibratedClassifier", "Calibrated")
 TABLE_MODEL = "TableModel"
 BLEND = "Blend"
 
@@ -27,8 +28,8 @@ BLEND = "Blend"
 def answer_of(graph: Graph, table: str, model: Any) -> Answer:
     """What a fitted model says about the rows of a table."""
     name = known_name(type(model))
-    if name == CALIBRATED:
-        return _calibrated(graph, table, model)
+    if name in CALIBRATED:
+        return export_calibrated(graph, table, model, answer_of)
     write = next((function for kinds, function in _exporters() if isinstance(model, kinds)), None)
     if write is None or name is None:  # a class of the user may predict in its own way
         able = ", ".join(family.words for family in FAMILIES if family.exporter)
@@ -42,19 +43,6 @@ def _exporters() -> tuple[tuple[tuple[type, ...], Callable[[Graph, str, Any], An
     """Classes of models and the function that writes them, from every family that has an exporter."""
     modules = [family.exporter_module() for family in FAMILIES if family.exporter]
     return tuple(pair for module in modules for pair in module.EXPORTERS.items())
-
-
-def _calibrated(graph: Graph, table: str, model: Any) -> Answer:
-    """Scores of a classifier, and the logistic regression that makes probabilities of them."""
-    check_is_fitted(model)
-    scores = answer_of(graph, table, model.estimator_).scores
-    if scores is None:
-        raise NotExportableError(
-            f"a calibrated {type(model.estimator_).__name__} cannot be exported to ONNX: it has no decision_function."
-        )
-    probabilities = answer_of(graph, graph.rounded(scores), model.calibrator_).probabilities
-    index = graph.add("ArgMax", str(probabilities), axis=1, keepdims=0)
-    return Answer(index=index, probabilities=probabilities, classes=model.classes_)
 
 
 def chains_of(model: Any) -> dict[str, tuple[float, Any]]:

@@ -61,7 +61,7 @@ def test_the_action_minimizes_the_expected_loss_of_a_density(posterior: Any, los
     density = getattr(posterior, "distribution", posterior)
     low, _ = density.support()
     if loss.name in ("poisson", "gamma", "relative") and low < 0:  # no such targets, or an infinite loss at zero
-        with pytest.raises(ValueError, match="y must be|infinite"):
+        with pytest.raises(ValueError, match=r"y must be|infinite"):
             bayes_action(posterior, loss)
         return
     f = score_of(loss, bayes_action(posterior, loss))

@@ -39,7 +39,7 @@ def test_beta_undoes_a_distortion() -> None:
     assert found.b >= 0
 
 
-@pytest.mark.parametrize("method", ["sigmoid", "isotonic", "temperature", "beta"])
+@pytest.mark.parametrize("method", ["sigmoid", "isotonic", "temperature", "beta", "matrix"])
 @pytest.mark.parametrize("classes", [2, 3])
 def test_probabilities_come_true(method: str, classes: int) -> None:
     rng = np.random.default_rng(5)

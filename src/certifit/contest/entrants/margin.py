@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from certifit.contest.entrants.base import CLASSIFICATION, Conditions, Encoded, Entrant, Path
-from certifit.contest.search.calibrated import Calibrated
+from certifit.contest.search.calibrated import calibrated
 from certifit.models.margin.svm import LinearSVC, LinearSVR
 
 __all__ = ["ENTRANTS"]
@@ -19,7 +19,7 @@ def svm_paths(conditions: Conditions, data: Encoded) -> list[Path]:
 
     def build(s: Mapping[str, Any], fold: Encoded) -> Any:
         svm = LinearSVC(alpha=s["alpha"], random_state=conditions.seed, n_jobs=conditions.jobs)
-        return Calibrated(svm)
+        return calibrated(svm)
 
     return [Path(({"alpha": a},), build) for a in (1e-3, 1e-2, 1e-4)]
 

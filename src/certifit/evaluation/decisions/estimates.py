@@ -132,7 +132,10 @@ def _mode(distribution: Any, low: float, high: float) -> float:
     k = int(density.argmax())
     left, right = grid[max(k - 1, 0)], grid[min(k + 1, grid.shape[0] - 1)]
     found = minimize_scalar(
-        lambda x: -distribution.pdf(x), bounds=(left, right), method="bounded", options={"xatol": 1e-12 * (right - left)}
+        lambda x: -distribution.pdf(x),
+        bounds=(left, right),
+        method="bounded",
+        options={"xatol": 1e-12 * (right - left)},
     )
     return float(found.x if -found.fun > density[k] else grid[k])
 
@@ -143,9 +146,7 @@ def _by_slope(distribution: Any, loss: Loss) -> float:
     loss.check_target(sample)
     start = float(loss.optimal_constant(sample, np.ones(GRID)))
     mean = Expectation(distribution)
-    score = _root(
-        lambda f: mean(lambda y: loss.derivative(y, np.full(y.shape, f))), start, 1e-3 * (1.0 + abs(start))
-    )
+    score = _root(lambda f: mean(lambda y: loss.derivative(y, np.full(y.shape, f))), start, 1e-3 * (1.0 + abs(start)))
     return _finite(loss.predict(np.array([score]))[0], loss)
 
 

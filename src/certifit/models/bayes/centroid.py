@@ -9,6 +9,7 @@ import numpy as np
 from certifit._types import Array
 from certifit.models.bayes.discriminant import Discriminant
 from certifit.models.bayes.shares import PRIORS
+from certifit.parameters import Fitted
 from certifit.representation.design.moments import Moments
 
 __all__ = ["NearestCentroid"]
@@ -16,12 +17,6 @@ __all__ = ["NearestCentroid"]
 
 class NearestCentroid(Discriminant):
     """The class with the nearest mean: Gaussians with one variance for all columns and classes, and equal shares.
-
-    Attributes
-    ----------
-    classes_, means_ : arrays
-    centroids_ : array of shape (K, n_features)
-    certificate_ : Certificate
 
     Examples
     --------
@@ -32,6 +27,8 @@ class NearestCentroid(Discriminant):
     """
 
     priors: Any = PRIORS.but(text="Probabilities of the classes; None takes them as equally probable.")
+
+    centroids_: Array = Fitted("array of shape (K, n_features)", "The means.")
 
     def _covariances(self, moments: Moments, X: Array | None, group: Array | None, weight: Array | None) -> list[Array]:
         if self.priors is None:

@@ -26,7 +26,7 @@ from certifit.data.targets import encode_labels
 from certifit.evaluation.decisions.bayes import bayes_action
 from certifit.models.bayes.gaussian import Form, log_posterior
 from certifit.models.bayes.shares import checked_priors, classes_of_blocks, same_columns
-from certifit.parameters import Choice, Declared, Parameter
+from certifit.parameters import Choice, Declared, Fitted, Parameter
 from certifit.representation.design.moments import Moments
 
 __all__ = ["COVARIANCE", "Discriminant"]
@@ -44,10 +44,10 @@ class Discriminant(Declared, ClassifierMixin, CertifiedEstimator):
     """What LDA and QDA share: moments of the classes, Bayes' rule, densities, priors and costs changed after the fit."""
 
     n_features_in_: int
-    classes_: Array
-    priors_: Array
-    means_: Array
-    covariance_: Array
+    classes_: Array = Fitted("array of shape (K,)", "The labels.")
+    priors_: Array = Fitted("array of shape (K,)", "Probabilities of the classes.")
+    means_: Array = Fitted("array of shape (K, n_features)", "Their means.")
+    covariance_: Array = Fitted("array", "The covariance of all classes or of each, as matrices or as variances.")
 
     def _covariances(self, moments: Moments, X: Array | None, group: Array | None, weight: Array | None) -> list[Array]:
         """One covariance, or one for each class."""

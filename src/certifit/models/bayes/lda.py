@@ -13,7 +13,7 @@ from certifit.data.gate import check_x, like_input
 from certifit.models.bayes.discriminant import COVARIANCE, Discriminant
 from certifit.models.bayes.gaussian import ledoit_wolf, shrunk
 from certifit.models.bayes.shares import PRIORS
-from certifit.parameters import Choice, Either, Integer, Nothing, Parameter, Real
+from certifit.parameters import Choice, Either, Fitted, Integer, Nothing, Parameter, Real
 from certifit.representation.design.moments import Moments
 
 __all__ = ["LDA"]
@@ -24,19 +24,6 @@ class LDA(TransformerMixin, Discriminant):
 
     Minimizes −mean ln [π_y N(x; m_y, Σ)] in closed form. The boundaries are planes; `transform` projects onto the directions
     in which the class means differ most beside the spread within the classes.
-
-    Attributes
-    ----------
-    classes_, priors_, means_, covariance_ : arrays
-    coef_, intercept_ : arrays
-        The linear scores: for two classes of the second against the first.
-    scalings_ : array of shape (n_features, components)
-        Directions of `transform`, most telling first.
-    explained_variance_ratio_ : array
-        Share of the variance between classes along each of them.
-    shrinkage_ : float
-        The shrinkage used.
-    certificate_ : Certificate
 
     Examples
     --------
@@ -61,6 +48,16 @@ class LDA(TransformerMixin, Discriminant):
     n_components: int | None = Parameter(
         None, Either(Nothing(), Integer(1)), "Directions of `transform`; None takes min(K − 1, n_features)."
     )
+
+    coef_: Array = Fitted("array", "Weights of the linear scores; for two classes, of the second against the first.")
+    intercept_: Array = Fitted("array", "Their constants.")
+    scalings_: Array = Fitted(
+        "array of shape (n_features, components)", "Directions of `transform`, most telling first."
+    )
+    explained_variance_ratio_: Array = Fitted(
+        "array of shape (components,)", "Share of the variance between classes along each of them."
+    )
+    shrinkage_: float = Fitted("float", "The shrinkage used.")
 
     def _covariances(self, moments: Moments, X: Array | None, group: Array | None, weight: Array | None) -> list[Array]:
         within = moments.pooled().covariance()[0]

@@ -24,7 +24,7 @@ from certifit.models.bayes.explanation import Explanation
 from certifit.models.bayes.gaussian import log_posterior
 from certifit.models.bayes.parts import Factor
 from certifit.models.bayes.shares import checked_priors, classes_of_blocks, same_columns
-from certifit.parameters import Declared, Flag, Parameter, Real
+from certifit.parameters import Declared, Fitted, Flag, Parameter, Real
 
 __all__ = ["FIT_PRIOR", "SMOOTHING", "VAR_SMOOTHING", "BaseNaive"]
 
@@ -43,8 +43,9 @@ class BaseNaive(Declared, ClassifierMixin, CertifiedEstimator):
     """What all naive Bayes models share: class shares, the product of factors, explanations."""
 
     n_features_in_: int
-    classes_: Array
-    class_count_: Array
+    classes_: Array = Fitted("array of shape (K,)", "The labels.")
+    class_count_: Array = Fitted("array of shape (K,)", "Weight of the rows of each class.")
+    class_prior_: Array = Fitted("array of shape (K,)", "Probabilities of the classes.")
 
     def _learn(self, X: Any, group: Array, weight: Array, K: int) -> list[Factor]:
         """Counts of a block of rows."""

@@ -10,20 +10,15 @@ from certifit._types import Array, Matrix, is_sparse
 from certifit.models.bayes.naive import FIT_PRIOR, SMOOTHING, VAR_SMOOTHING, BaseNaive
 from certifit.models.bayes.parts import FACTORS, Categorical, Factor
 from certifit.models.bayes.shares import PRIORS
-from certifit.parameters import Any_, Either, Nothing, Parameter, Real
+from certifit.parameters import Any_, Either, Fitted, Nothing, Parameter, Real
+
+COUNT = "array of shape (K, n_features)"
 
 __all__ = ["BernoulliNB", "CategoricalNB", "ComplementNB", "GaussianNB", "MultinomialNB"]
 
 
 class GaussianNB(BaseNaive):
     """Naive Bayes with a normal density for each class and column.
-
-    Attributes
-    ----------
-    classes_, class_count_, class_prior_ : arrays of shape (K,)
-    theta_, var_ : arrays of shape (K, n_features)
-        Means and variances.
-    certificate_ : Certificate
 
     Examples
     --------
@@ -35,6 +30,9 @@ class GaussianNB(BaseNaive):
 
     priors: Any = PRIORS
     var_smoothing: float = VAR_SMOOTHING
+
+    theta_: Array = Fitted(COUNT, "Means.")
+    var_: Array = Fitted(COUNT, "Variances.")
 
     weights_are_counts = False  # what is added is a share of the variance
 
@@ -73,12 +71,6 @@ class _CountsNB(BaseNaive):
 class MultinomialNB(_CountsNB):
     """Naive Bayes for counts such as words of a text: each class has shares of all columns.
 
-    Attributes
-    ----------
-    classes_, class_count_, class_prior_ : arrays of shape (K,)
-    feature_count_, feature_log_prob_ : arrays of shape (K, n_features)
-    certificate_ : Certificate
-
     Examples
     --------
     >>> from certifit import MultinomialNB
@@ -90,6 +82,9 @@ class MultinomialNB(_CountsNB):
     alpha: float = SMOOTHING
     fit_prior: bool = FIT_PRIOR
     priors: Any = PRIORS
+
+    feature_count_: Array = Fitted(COUNT, "Counts of each column in each class.")
+    feature_log_prob_: Array = Fitted(COUNT, "Logarithms of their smoothed shares.")
 
     _kind = "multinomial"
 
@@ -104,12 +99,6 @@ class MultinomialNB(_CountsNB):
 
 class ComplementNB(MultinomialNB):
     """Naive Bayes for counts that learns each class from what the others do not look like; steadier when classes are uneven.
-
-    Attributes
-    ----------
-    classes_, class_count_, class_prior_ : arrays of shape (K,)
-    feature_count_, feature_log_prob_ : arrays of shape (K, n_features)
-    certificate_ : Certificate
 
     Examples
     --------
@@ -128,12 +117,6 @@ class ComplementNB(MultinomialNB):
 class BernoulliNB(BaseNaive):
     """Naive Bayes for columns of yes and no.
 
-    Attributes
-    ----------
-    classes_, class_count_, class_prior_ : arrays of shape (K,)
-    feature_count_, feature_log_prob_ : arrays of shape (K, n_features)
-    certificate_ : Certificate
-
     Examples
     --------
     >>> from certifit import BernoulliNB
@@ -147,6 +130,9 @@ class BernoulliNB(BaseNaive):
     )
     fit_prior: bool = FIT_PRIOR
     priors: Any = PRIORS
+
+    feature_count_: Array = Fitted(COUNT, "Rows of each class with a yes.")
+    feature_log_prob_: Array = Fitted(COUNT, "Logarithms of their smoothed shares.")
 
     _takes_sparse = True
 
@@ -189,13 +175,6 @@ class BernoulliNB(BaseNaive):
 class CategoricalNB(BaseNaive):
     """Naive Bayes for columns of category numbers 0, 1, 2, …; categories not seen before are left out of the product.
 
-    Attributes
-    ----------
-    classes_, class_count_, class_prior_ : arrays of shape (K,)
-    category_count_, feature_log_prob_ : lists of arrays of shape (K, categories)
-    n_categories_ : array of shape (n_features,)
-    certificate_ : Certificate
-
     Examples
     --------
     >>> from certifit import CategoricalNB
@@ -212,6 +191,12 @@ class CategoricalNB(BaseNaive):
         Any_("int, array of shape (n_features,) or None", wrong=("a", -1, [1.5])),
         "Least number of categories of each column; None takes those that are seen.",
     )
+
+    category_count_: list[Array] = Fitted("list of arrays of shape (K, categories)", "Counts of the categories.")
+    feature_log_prob_: list[Array] = Fitted(
+        "list of arrays of shape (K, categories)", "Logarithms of their smoothed shares."
+    )
+    n_categories_: Array = Fitted("array of shape (n_features,)", "Categories of each column.")
 
     def _check_values(self, X: Any) -> None:
         known = X[~np.isnan(X)]

@@ -10,7 +10,7 @@ from certifit._types import Array
 from certifit.models.bayes.discriminant import COVARIANCE, Discriminant
 from certifit.models.bayes.gaussian import Form, shrunk
 from certifit.models.bayes.shares import PRIORS
-from certifit.parameters import Either, Nothing, Parameter, Real
+from certifit.parameters import Either, Fitted, Nothing, Parameter, Real
 from certifit.representation.design.moments import Moments
 
 __all__ = ["QDA"]
@@ -21,13 +21,6 @@ class QDA(Discriminant):
 
     Minimizes −mean ln [π_y N(x; m_y, Σ_y)] in closed form; the boundaries are quadrics. A class with too few rows for a
     covariance of its own, one that varies in fewer directions than all classes together, takes that of all (see `pooling_`).
-
-    Attributes
-    ----------
-    classes_, priors_, means_, covariance_ : arrays
-    pooling_ : array of shape (K,)
-        Share of the covariance of all classes in each one's.
-    certificate_ : Certificate
 
     Examples
     --------
@@ -46,6 +39,8 @@ class QDA(Discriminant):
     )
     pooling: float = Parameter(0.0, Real(0, 1), "Share of the covariance of all classes in each one's own: 1 is LDA.")
     priors: Any = PRIORS
+
+    pooling_: Array = Fitted("array of shape (K,)", "Share of the covariance of all classes in each one's.")
 
     def _covariances(self, moments: Moments, X: Array | None, group: Array | None, weight: Array | None) -> list[Array]:
         within = moments.pooled().covariance()[0]

@@ -2,10 +2,11 @@
 
     sigmoid (Platt)     p = s(a·f + b)                              isotonic      p = the best non-decreasing function of f
     temperature         p = softmax(f/T)                            beta          p = s(a·ln q − b·ln(1 − q) + c),  a, b ≥ 0
+    matrix              p = softmax(W f + b)
 
 The map is fitted to the scores of rows left out by cross-fitting; the classifier itself is then fitted on all rows. With more
-than two classes, temperature scales all scores at once, and the other maps are learned class by class against the rest and
-normalized.
+than two classes, temperature and matrix take all scores at once, and the other maps are learned class by class against the
+rest and normalized.
 Platt (1999); Zadrozny and Elkan (2002); Guo et al. (2017); Kull, Silva Filho and Flach (2017).
 """
 
@@ -31,7 +32,7 @@ from certifit.evaluation.splits.choice import Fold, folds_of
 from certifit.names import stored
 from certifit.parameters import Choice, Declared, Either, Fitted, Folds, Learner, Nothing, Parameter, check_parameters
 
-__all__ = ["CalibratedClassifier"]
+__all__ = ["CalibratedClassifier", "scores_of"]
 
 EDGE = 1e-12  # probabilities are kept this far from 0 and 1 before their logarithm is taken
 
@@ -120,7 +121,37 @@ def _logistic(A: Array, target: Array, weight: Array) -> Array:
     return x
 
 
-MAPS: dict[str, Any] = {"sigmoid": Sigmoid, "isotonic": Isotonic, "beta": Beta, "temperature": None}
+def _matrix(scores: Array, codes: Array, weight: Array) -> Any:
+    """A logistic regression on the scores; the alpha keeps it finite when they separate the classes."""
+    from certifit.models.logistic.model import LogisticRegression
+
+    return LogisticRegression(alpha=1e-6).fit(scores, codes, sample_weight=weight)
+
+
+MAPS: dict[str, Any] = {
+    "sigmoid": Sigmoid,
+    "isotonic": Isotonic,
+    "beta": Beta,
+    "temperature": None,
+    "matrix": _matrix,
+}
+
+
+def scores_of(model: Any, X: Any, classes: Array, *, probabilities: bool = False) -> Array:
+    """What a fitted classifier says of rows before it decides, shape (n, 1) for two classes, (n, K) for more."""
+    K = classes.shape[0]
+    if probabilities and hasattr(model, "predict_proba"):
+        p = np.asarray(model.predict_proba(X), dtype=np.float64)
+        return p[:, 1:] if K == 2 else p
+    if hasattr(model, "decision_function"):
+        f = np.asarray(model.decision_function(X), dtype=np.float64).reshape(X.shape[0], -1)
+        return np.asarray(expit(f)) if probabilities else f
+    if hasattr(model, "predict_proba"):
+        p = np.clip(np.asarray(model.predict_proba(X), dtype=np.float64), EDGE, 1.0)
+        return np.log(p[:, 1:]) - np.log(np.clip(p[:, :1], EDGE, 1.0)) if K == 2 else np.log(p)
+    labels = np.asarray(model.predict(X))
+    found = (labels[:, None] == classes).astype(np.float64)
+    return found[:, 1:] if K == 2 else found
 
 
 class CalibratedClassifier(Declared, ClassifierMixin, CertifiedEstimator):
@@ -246,20 +277,7 @@ class CalibratedClassifier(Declared, ClassifierMixin, CertifiedEstimator):
         return np.vstack(scores), known
 
     def _scores(self, model: Any, X: Any) -> Array:
-        """Scores of shape (n, 1) for two classes, (n, K) for more; for the beta map, probabilities."""
-        K = self.classes_.shape[0]
-        if self.method == "beta" and hasattr(model, "predict_proba"):
-            p = np.asarray(model.predict_proba(X), dtype=np.float64)
-            return p[:, 1:] if K == 2 else p
-        if hasattr(model, "decision_function"):
-            f = np.asarray(model.decision_function(X), dtype=np.float64).reshape(X.shape[0], -1)
-            return np.asarray(expit(f)) if self.method == "beta" else f
-        if hasattr(model, "predict_proba"):
-            p = np.clip(np.asarray(model.predict_proba(X), dtype=np.float64), EDGE, 1.0)
-            return np.log(p[:, 1:]) - np.log(np.clip(p[:, :1], EDGE, 1.0)) if K == 2 else np.log(p)
-        labels = np.asarray(model.predict(X))
-        found = (labels[:, None] == self.classes_).astype(np.float64)
-        return found[:, 1:] if K == 2 else found
+        return scores_of(model, X, self.classes_, probabilities=self.method == "beta")
 
     def _learn(self, scores: Array, codes: Array, weight: Array) -> None:
         K = self.classes_.shape[0]
@@ -278,7 +296,9 @@ class CalibratedClassifier(Declared, ClassifierMixin, CertifiedEstimator):
             self.maps_ = [float(np.exp(-found.x))]
             return
         make = MAPS[self.method]
-        if K == 2:
+        if self.method == "matrix":
+            self.maps_ = [make(scores, codes, weight)]
+        elif K == 2:
             self.maps_ = [make(scores[:, 0], (codes == 1).astype(np.float64), weight)]
         else:
             self.maps_ = [make(scores[:, k], (codes == k).astype(np.float64), weight) for k in range(K)]
@@ -303,6 +323,8 @@ class CalibratedClassifier(Declared, ClassifierMixin, CertifiedEstimator):
         if self.method == "temperature":
             f = np.column_stack([np.zeros(scores.shape[0]), scores[:, 0]]) if K == 2 else scores
             return like_input(rows, np.exp(log_softmax(f / self.maps_[0], axis=1)))
+        if self.method == "matrix":
+            return like_input(rows, self.maps_[0].predict_proba(scores))
         if K == 2:
             p = self.maps_[0](scores[:, 0])
             return like_input(rows, np.column_stack([1.0 - p, p]))
