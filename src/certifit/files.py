@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all: readers see the old one or the new one, never a part."""
+"""Files that are written whole or not at all: readers see the old one or the new one, never a part; how far they unpack."""
 
 from __future__ import annotations
 
@@ -10,7 +10,19 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["written_whole"]
+__all__ = ["most_inflated", "written_whole"]
+
+
+def most_inflated(compressed: int) -> int:
+    """How many bytes a compressed text of so many may grow to: 256 MiB, and a hundred times its size.
+
+    Examples
+    --------
+    >>> from certifit.files import most_inflated
+    >>> most_inflated(1000)
+    268535456
+    """
+    return (1 << 28) + 100 * compressed
 
 
 @contextmanager

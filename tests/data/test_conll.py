@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from certifit import read_conll, read_conllu
+from certifit.data import conll
 
 ROW = "{}\t{}\t_\t{}\t_\t_\t{}\t_\t_\t_\n"
 GOOD = (
@@ -83,3 +84,19 @@ def test_columns(tmp_path: Path) -> None:
     path.write_text("Ann I-PER\nran\n", encoding="utf-8")
     with pytest.raises(ValueError, match="line 2: 1 columns where 2"):
         read_conll(path)
+
+
+def test_compressed_text_does_not_grow_without_limit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(conll, "most_inflated", lambda compressed: 10**4 + 100 * compressed)
+    bomb = tmp_path / "bomb.conll.gz"
+    bomb.write_bytes(gzip.compress(b"a" * 10**7))
+    with pytest.raises(ValueError, match=r"bomb\.conll\.gz holds more than \d+ bytes.*gunzip"):
+        read_conll(bomb, ("word", "tag"))
+
+
+def test_damage_within_compressed_text_is_told(tmp_path: Path) -> None:
+    packed = bytearray(gzip.compress(b"".join(b"w%d O\n" % k for k in range(500))))
+    packed[100:100] = b"\xff" * 50
+    (tmp_path / "torn.conll.gz").write_bytes(packed)
+    with pytest.raises(ValueError, match=r"line \d+: the compressed file is broken"):
+        read_conll(tmp_path / "torn.conll.gz", ("word", "tag"))

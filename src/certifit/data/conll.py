@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import gzip
 import os
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from certifit.files import most_inflated
 
 __all__ = ["Corpus", "read_conll", "read_conllu"]
 
@@ -65,12 +68,13 @@ class Corpus:
         """The tree of each sentence of CoNLL-U: the position of the head of each word, −1 for the root."""
         trees = []
         for at, (heads, line) in enumerate(zip(self["head"], self.lines, strict=True)):
-            if not all(head.isdigit() and int(head) <= len(heads) for head in heads):
-                bad = next(head for head in heads if not (head.isdigit() and int(head) <= len(heads)))
-                raise ValueError(
-                    f"{self.source}: sentence {at} (line {line}) has the head {bad!r}: it must be a word or 0."
-                )
-            trees.append([int(head) - 1 for head in heads])
+            words = {str(word): word for word in range(len(heads) + 1)}
+            for head in heads:
+                if head not in words:
+                    raise ValueError(
+                        f"{self.source}: sentence {at} (line {line}) has the head {head!r}: it must be a word or 0."
+                    )
+            trees.append([words[head] - 1 for head in heads])
         return trees
 
 
@@ -117,8 +121,8 @@ def read_conllu(path: str | os.PathLike[str]) -> Corpus:
             raise ValueError(
                 f"{path}, line {number}: CoNLL-U has 10 columns with tabs between them, this line has {len(cells)}."
             )
-        if not cells[0].isdigit():
-            if cells[0].replace("-", "").replace(".", "").isdigit():
+        if not cells[0].isdecimal():
+            if cells[0].replace("-", "").replace(".", "").isdecimal():
                 continue
             raise ValueError(
                 f"{path}, line {number}: the first column must be the number of the word; it is {cells[0]!r}."
@@ -192,16 +196,24 @@ def read_conll(
 
 
 def _lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, str]]:
-    """Numbered lines without their ends."""
-    with gzip.open(path, "rb") if str(path).endswith(".gz") else Path(path).open("rb") as file:
-        number = 0
+    """Numbered lines without their ends; of a compressed file as long as it grows like a text."""
+    packed = str(path).endswith(".gz")
+    most = most_inflated(Path(path).stat().st_size)
+    with gzip.open(path, "rb") if packed else Path(path).open("rb") as file:
+        number = read = 0
         try:
-            for number, raw in enumerate(file, start=1):
+            while raw := file.readline(most + 1 - read if packed else -1):
+                number, read = number + 1, read + len(raw)
+                if packed and read > most:
+                    raise ValueError(
+                        f"{path} holds more than {most} bytes, far more than a text of its size: if you trust it, unpack it "
+                        "with gunzip and give the file that comes out."
+                    )
                 yield number, raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
         except UnicodeDecodeError as error:
             raise ValueError(f"{path}, line {number}: not UTF-8 ({error.reason}).") from error
-        except (EOFError, gzip.BadGzipFile) as error:
-            raise ValueError(f"{path}, line {number}: the compressed file is broken ({error}).") from error
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise ValueError(f"{path}, line {number + 1}: the compressed file is broken ({error}).") from error
 
 
 def _corpus(found: list[tuple[int, list[list[str]]]], names: Sequence[str], path: Any) -> Corpus:

@@ -207,7 +207,7 @@ def _is_data(cells: list[str]) -> bool:
         numbers = [float(cell.replace(",", ".")) for cell in filled]
     except ValueError:
         return False
-    counting = [float(cell) if cell.isdigit() else None for cell in filled]
+    counting = [float(cell) if cell.isdecimal() else None for cell in filled]
     start = numbers[0]
     counts_on = counting == [start + j for j in range(len(numbers))]
     return not (counts_on and (start == 0.0 or (start == 1.0 and len(numbers) >= 4)))

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from certifit.contest.table.binary import read_parquet
 from certifit.contest.table.errors import TableError
+from certifit.files import most_inflated
 
 if TYPE_CHECKING:
     import polars as pl
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 __all__ = ["RawTable", "TableError", "read_table"]
 
 SAMPLE_BYTES = 1 << 18
-INFLATED_FREE, INFLATED_TIMES = 1 << 28, 100
-"""A compressed text may grow to so many bytes, and by so many times its size."""
 WIDE = 5_000
 
 
@@ -138,7 +137,7 @@ def _from_bytes(data: bytes, name: str, as_text: Iterable[str], named: Iterable[
 
 def _inflated(data: bytes, name: str) -> bytes:
     """What a gzip file holds, unless it grows beyond what tables do."""
-    most = INFLATED_FREE + INFLATED_TIMES * len(data)
+    most = most_inflated(len(data))
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
             found = file.read(most + 1)
@@ -319,7 +318,10 @@ def _finished(
     columns, left_out = [], []
     for name, column in zip(names, frame.get_columns(), strict=True):
         kind = column.dtype
-        if kind.is_nested() or kind in (pl.Binary, pl.Object):
+        plain = (
+            kind.is_numeric() or kind.is_temporal() or kind in (pl.String, pl.Categorical, pl.Enum, pl.Boolean, pl.Null)
+        )
+        if not plain:  # nested ones, bytes, objects, and the types that other libraries add
             left_out.append(name)
             continue
         if kind in (pl.Categorical, pl.Enum, pl.Time) and not (delimiter is not None and is_clean(column)):
