@@ -7,7 +7,7 @@ JOBS   ?= 2
 
 NATIVE := CMakeLists.txt pyproject.toml $(wildcard native/*/*.hpp native/*/*.cpp)
 
-.PHONY: help build browser test test-all lint sanitize bench demo clean
+.PHONY: help build browser test test-all lint fuzz sanitize bench demo clean
 help:           ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/'
 
@@ -56,6 +56,10 @@ sanitize: $(VENV)/.test  ## the native tests under AddressSanitizer and Undefine
 	    -DPython_EXECUTABLE=$(abspath $(BIN)/python) -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja)
 	$(BIN)/cmake --build build/sanitize
 	$(BIN)/python tests/native/sanitized.py build/sanitize
+
+MINUTES ?= 5
+fuzz: $(VENV)/.test  ## seeded fuzzers for MINUTES=5: fits, model files, tables, text; failures are written to build/fuzz
+	$(BIN)/python -m tests.fuzz.run --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
 
 # adelie needs NumPy 1, so it gets an environment of its own; the benchmark goes on without it where it cannot be installed.
 .venv-adelie/.built:

@@ -1,0 +1,8 @@
+# certified with objective nan
+import numpy as np
+import certifit as cf
+from tests.fuzz.judge import check_fit
+rng = np.random.default_rng(0)
+X, y = rng.normal(size=(50, 5)), rng.normal(size=50)
+model = cf.ChebyshevRegressor().fit(X * 1e-200, y)
+check_fit(model, X * 1e-200)

@@ -1,0 +1,8 @@
+# TypeError of the kernel
+import numpy as np
+import certifit as cf
+from tests.fuzz.judge import check_fit
+rng = np.random.default_rng(0)
+X, y = rng.normal(size=(50, 5)), rng.normal(size=50)
+model = cf.RandomForestRegressor(n_estimators=3, random_state=0).fit(X, y, sample_weight=np.full(50, 1e300))
+check_fit(model, X)

@@ -1,0 +1,8 @@
+# ZeroDivisionError
+import numpy as np
+import certifit as cf
+from tests.fuzz.judge import check_fit
+rng = np.random.default_rng(0)
+X, y = rng.normal(size=(50, 5)), rng.normal(size=50)
+model = cf.DecisionTreeRegressor().fit(X, y * 1e-170)
+check_fit(model, X)

@@ -1,0 +1,172 @@
+"""The fuzzers: ``python -m tests.fuzz.run --minutes 5 [--seed 7] [--only fits,tables]``, or ``make fuzz MINUTES=5``.
+
+The cases of each kind are drawn from the seed alone, and run in a child process. A case that ends the child, that does not end
+(by processor time, so that a busy machine is no failure), or that `judge` finds wrong is shortened line by line as long as the
+failure stays the same, and written to build/fuzz as a program of a few lines. Copy it to tests/fuzz/corpus with the mend.
+"""
+
+from __future__ import annotations
+
+import argparse
+import faulthandler
+import multiprocessing
+import os
+import resource
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import numpy as np
+from tests.fuzz import conll, files, fits, tables
+from tests.fuzz.judge import failure
+
+__all__ = ["KINDS", "Bench", "shortened"]
+
+Maker = Callable[[np.random.Generator], str]
+KINDS: dict[str, Maker] = {
+    "fits": fits.code,
+    "sequences": fits.sequences,
+    "files": files.code,
+    "tables": tables.text,
+    "parquet": tables.parquet,
+    "conll": conll.code,
+}
+SHARES = {"fits": 5.0}  # of the time; one for each of the others
+LIMIT = 20.0  # seconds of processor time for one case; ten times as much by the clock
+MEMORY = 8 << 30
+ENDLESS = "does not end"
+HERE = Path(__file__).resolve().parent
+
+
+class Bench:
+    """A child process that runs one case after the other, and is replaced when one ends it."""
+
+    def __init__(self, limit: float = LIMIT) -> None:
+        self.limit = limit
+        self._child: multiprocessing.process.BaseProcess | None = None
+        self._ends: tuple[Connection, Connection] | None = None
+
+    def judge(self, code: str) -> str | None:
+        """What is wrong with the case; None if nothing is."""
+        if self._child is None:
+            self._start()
+        assert self._child is not None
+        assert self._ends is not None
+        say, hear = self._ends
+        say.send(code)
+        try:
+            if hear.poll(10 * self.limit):
+                answer: str | None = hear.recv()
+                return answer
+        except (EOFError, ConnectionError):
+            pass
+        self._child.join(0.5)
+        ended = self._child.exitcode
+        self.close()
+        if ended is None or -ended == signal.SIGPROF:
+            return f"{ENDLESS} within {self.limit:g} s\n"
+        return f"the process ends: {signal.Signals(-ended).name if ended < 0 else f'exit code {ended}'}\n"
+
+    def _start(self) -> None:
+        fork = multiprocessing.get_context("fork")
+        (theirs, say), (hear, answer) = fork.Pipe(duplex=False), fork.Pipe(duplex=False)
+        self._child = fork.Process(target=_work, args=(theirs, answer, (say, hear), self.limit), daemon=False)
+        self._child.start()
+        theirs.close(), answer.close()
+        self._ends = say, hear
+
+    def close(self) -> None:
+        """End the child."""
+        if self._child is not None and self._ends is not None:
+            self._child.kill()
+            self._child.join()
+            for end in self._ends:
+                end.close()
+        self._child = self._ends = None
+
+
+def _work(cases: Connection, answer: Connection, others: tuple[Connection, Connection], limit: float) -> None:
+    for end in others:
+        end.close()
+    faulthandler.disable()  # the parent says how it ended
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    with tempfile.TemporaryDirectory(prefix="certifit-fuzz-") as tempfile.tempdir:
+        while True:
+            try:
+                code = cases.recv()
+            except EOFError:
+                return
+            signal.setitimer(signal.ITIMER_PROF, limit)  # its signal ends the process
+            found = failure(code)
+            signal.setitimer(signal.ITIMER_PROF, 0.0)
+            answer.send(found)
+
+
+def _kind(found: str | None) -> str:
+    """What tells failures apart: the first line, up to the words of the error; nothing where all is well."""
+    return (found or "").split("\n", 1)[0].split(": ", 1)[0]
+
+
+def shortened(code: str, found: str, judge: Callable[[str], str | None], patience: float = 60.0) -> str:
+    """The case without the lines that the failure does not need."""
+    lines = code.splitlines()
+    until = time.monotonic() + patience
+    for k in reversed(range(len(lines))):
+        shorter = lines[:k] + lines[k + 1 :]
+        if time.monotonic() < until and _kind(judge("\n".join(shorter) + "\n")) == _kind(found):
+            lines = shorter
+    return "\n".join(lines) + "\n"
+
+
+def hunt(minutes: float, seed: int, kinds: list[str], folder: Path) -> int:
+    """How many different failures were found; each is written into the folder."""
+    known: set[str] = set()
+    counts, spent = dict.fromkeys(kinds, 0), dict.fromkeys(kinds, 0.0)
+    start = time.monotonic()
+    bench = Bench()
+    while time.monotonic() - start < 60.0 * minutes:
+        kind = min(kinds, key=lambda kind: spent[kind] / SHARES.get(kind, 1.0))
+        number, counts[kind], began = counts[kind], counts[kind] + 1, time.monotonic()
+        code = KINDS[kind](np.random.default_rng([seed, list(KINDS).index(kind), number]))
+        found = bench.judge(code)
+        spent[kind] += time.monotonic() - began
+        if found is None:
+            continue
+        endless = found.startswith(ENDLESS)
+        what = next((line for line in code.splitlines() if line.startswith("model =")), "") if endless else ""
+        if _kind(found) + what in known:
+            continue
+        known.add(_kind(found) + what)
+        # Each try to shorten what does not end would take as long again.
+        short = code if endless else shortened(code, found, bench.judge)
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{kind}-{seed}-{number}.py"
+        path.write_text(f"# {found.splitlines()[0]}\n{short}", encoding="utf-8")
+        print(f"{path}\n    {found.splitlines()[0]}", flush=True)
+    bench.close()
+    print(", ".join(f"{count} {kind}" for kind, count in counts.items()) + f" with seed {seed}: {len(known)} failures")
+    return len(known)
+
+
+def main() -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="tests.fuzz.run", description=(__doc__ or "").split("\n\n", 1)[1])
+    parser.add_argument("--minutes", type=float, default=5.0)
+    parser.add_argument("--seed", type=int, default=None, help="default: from the clock")
+    parser.add_argument("--only", default=",".join(KINDS), help="kinds, with commas between them")
+    parser.add_argument("--out", type=Path, default=HERE.parents[1] / "build" / "fuzz")
+    given = parser.parse_args()
+    kinds = given.only.split(",")
+    if unknown := set(kinds) - set(KINDS):
+        parser.error(f"--only: {', '.join(sorted(unknown))} is none of {', '.join(KINDS)}")
+    seed = int(time.time()) if given.seed is None else given.seed
+    return 1 if hunt(given.minutes, seed, kinds, given.out) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

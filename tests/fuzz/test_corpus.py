@@ -1,0 +1,28 @@
+"""What once failed does not fail again. Each file of the corpus is a case that a fuzzer found, shortened.
+
+Its first line says what happened then; a second comment says by which words the case is refused now, where it is.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.fuzz.judge import failure
+
+CORPUS = sorted((Path(__file__).parent / "corpus").glob("*.py"))
+REFUSED = "# now refused: "
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("path", CORPUS, ids=lambda path: path.stem)
+def test_past_failure(path: Path) -> None:
+    code = path.read_text(encoding="utf-8")
+    assert failure(code) is None
+    words = [line.removeprefix(REFUSED) for line in code.splitlines() if line.startswith(REFUSED)]
+    case = compile(code, path.name, "exec")
+    if words:
+        with pytest.raises((ValueError, TypeError), match=words[0]):
+            exec(case, {"__name__": "case"})
+    else:
+        exec(case, {"__name__": "case"})

@@ -1,0 +1,84 @@
+"""The fuzzers notice what they are there for, and draw the same cases from the same seed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from tests.fuzz.judge import failure
+from tests.fuzz.run import KINDS, Bench, shortened
+
+MODEL = """import numpy as np
+import certifit as cf
+from tests.fuzz.judge import check_fit, check_table
+model = cf.Ridge().fit(np.eye(3), np.arange(3.0))
+"""
+
+
+@pytest.fixture(scope="module")
+def bench() -> Iterator[Bench]:
+    made = Bench(limit=2.0)
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ("import os; os.abort()", "the process ends: SIGABRT"),
+        ("import ctypes; ctypes.string_at(0)", "the process ends: SIGSEGV"),
+        ("import os; os._exit(3)", "the process ends: exit code 3"),
+        ("while True: pass", "does not end within 2 s"),
+        ("model.coef_[0] = np.nan\ncheck_fit(model, np.eye(3))", "AssertionError in judge.py:_check_numbers: predict"),
+        ("model.coef_ = None\nmodel.predict(np.eye(3))", "AttributeError in "),
+        ("model.coef_ = np.ones(7)\nmodel.predict(np.eye(3))", "ValueError in "),
+        ("cf.Ridge().predict(np.eye(3))", None),
+        ("model.fit('text', 3)", None),
+        ("1 / 0", None),
+    ],
+)
+def test_failures_are_told_from_refusals(lines: str, said: str | None, bench: Bench) -> None:
+    found = bench.judge(MODEL + lines + "\n")
+    assert found is None if said is None else found is not None and found.startswith(said), found
+
+
+def test_a_certificate_of_nothing_is_a_failure() -> None:
+    broken = "from types import SimpleNamespace\n"
+    broken += (
+        "model.certificate_ = SimpleNamespace(certified=True, objective=np.nan, gap=0.0)\ncheck_fit(model, np.eye(3))\n"
+    )
+    found = failure(MODEL + broken)
+    assert found is not None
+    assert "certified with objective nan" in found
+
+
+def test_cases_are_shortened_to_what_fails() -> None:
+    code = MODEL + "a = 1\nmodel.coef_[1] = np.inf\nb = 2\ncheck_fit(model, np.eye(3))\nc = 3\n"
+    found = failure(code)
+    assert found is not None
+    short = shortened(code, found, failure)
+    assert short.splitlines()[3:] == [MODEL.splitlines()[3], "model.coef_[1] = np.inf", "check_fit(model, np.eye(3))"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_cases_come_from_the_seed_alone(kind: str) -> None:
+    cases = [[KINDS[kind](np.random.default_rng([seed, k])) for k in range(20)] for seed in (1, 1, 2)]
+    assert cases[0] == cases[1] != cases[2]
+    for code in cases[0]:
+        compile(code, "case", "exec")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_most_fits_reach_their_end() -> None:
+    """A fuzzer that only meets refusals tests the gate alone."""
+    ended = 0
+    for k in range(30):
+        space = {"__name__": "case"}
+        code = KINDS["fits"](np.random.default_rng([3, k])) + "ended = True\n"
+        try:
+            exec(compile(code, "case", "exec"), space)
+        except Exception:  # what was refused, or failed, is counted out
+            continue
+        ended += bool(space.get("ended"))
+    assert ended > 8
