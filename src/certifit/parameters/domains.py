@@ -17,6 +17,7 @@ __all__ = [
     "Either",
     "Flag",
     "Folds",
+    "Function",
     "Given",
     "Integer",
     "Learner",
@@ -350,6 +351,27 @@ class Learner(Domain):
     def nonsense(self) -> list[Any]:
         """A name, a number, a class."""
         return ["tree", 3, int]
+
+
+@dataclass(frozen=True)
+class Function(Domain):
+    """A function, given by itself; the text says of what."""
+
+    def refuses(self, value: Any) -> str | None:
+        """Whatever cannot be called, and classes."""
+        return None if callable(value) and not isinstance(value, type) else "a function"
+
+    def wrong_type(self, value: Any) -> bool:
+        """All that is refused."""
+        return True
+
+    def describe(self) -> str:
+        """``callable``."""
+        return "callable"
+
+    def nonsense(self) -> list[Any]:
+        """A number, a class."""
+        return [3, int]
 
 
 @dataclass(frozen=True)
