@@ -79,6 +79,9 @@ from certifit.models.margin.separability import is_separable as is_separable
 from certifit.models.margin.svm import LinearSVC as LinearSVC
 from certifit.models.margin.svm import LinearSVR as LinearSVR
 from certifit.models.margin.svm import NotSeparableError as NotSeparableError
+from certifit.models.neighbors.model import KNeighborsClassifier as KNeighborsClassifier
+from certifit.models.neighbors.model import KNeighborsRegressor as KNeighborsRegressor
+from certifit.models.neighbors.model import NearestNeighbors as NearestNeighbors
 from certifit.models.perceptron.model import MulticlassPerceptron as MulticlassPerceptron
 from certifit.models.perceptron.model import Perceptron as Perceptron
 from certifit.models.perceptron.model import PocketPerceptron as PocketPerceptron

@@ -61,6 +61,7 @@ FAMILIES = (
     Family("baseline", "the trivial baseline", exporter=False),
     Family("linear", "linear models and linear classifiers", page="linear.md"),
     Family("margin", "support vector machines", exporter=False, page="svm.md"),
+    Family("neighbors", "nearest neighbors and local regression", entrants=False, exporter=False, page="neighbors.md"),
     Family(
         "structured", "models of sequences and trees of labels", entrants=False, exporter=False, page="structured.md"
     ),

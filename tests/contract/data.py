@@ -91,11 +91,13 @@ def reference(case: Case, *, precise: bool = False, weighted: bool = False) -> R
 
 
 def output(estimator: Any, X: Any) -> Array:
-    """What the fitted model says about rows: predictions, densities, or transformed rows as a dense array."""
+    """What the fitted model says about rows: predictions, densities, distances, or transformed rows as a dense array."""
     if hasattr(estimator, "predict"):
         return np.asarray(estimator.predict(X))
     if hasattr(estimator, "score_samples"):
         return np.asarray(estimator.score_samples(X))
+    if hasattr(estimator, "kneighbors"):
+        return np.asarray(estimator.kneighbors(X)[0])
     return transformed(estimator, X)
 
 

@@ -28,6 +28,8 @@ from certifit import losses, penalties
 # the method. A class that is not listed is tested as its constructor leaves it, or with a small `alpha` where
 # the default one would shrink everything to zero.
 VARIANTS: dict[str, list[dict[str, Any]]] = {
+    "KNeighborsClassifier": [{"n_neighbors": 3}, {"n_neighbors": "loo", "max_neighbors": 9}],
+    "KNeighborsRegressor": [{"n_neighbors": 3, "weights": "distance"}, {"n_neighbors": "loo", "max_neighbors": 9}],
     "LinearModel": [
         {"loss": "squared", "penalty": "l2", "alpha": 0.05},
         {"loss": "squared", "penalty": penalties.Lq(1.5), "alpha": 0.05},
@@ -52,6 +54,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "LinearSVC": [{}, {"loss": "squared_hinge"}],
     "LinearSVR": [{}, {"loss": "squared_epsilon_insensitive"}],
     "LogisticRegression": [{}, {"penalty": "l1"}, {"penalty": "elasticnet"}],
+    "NearestNeighbors": [{"n_neighbors": 3}],
     "Perceptron": [{}, {"averaged": True}, {"mode": "batch"}],
     "QuantileRegressor": [{"quantile": 0.3, "alpha": 0.02}],
     "Ridge": [{"alpha": 0.05}, {"alpha": 0.05, "positive": True}],

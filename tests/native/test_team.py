@@ -14,7 +14,7 @@ from tests.native.test_chain import Case
 from tests.native.test_softmax import data, run
 from tests.native.test_tree import encoded, forest, grow, options, target
 
-from certifit._native import binning, coordinate, products, stochastic, tree
+from certifit._native import binning, coordinate, neighbors, products, stochastic, tree
 
 RNG = np.random.default_rng(0)
 N, D = 60_000, 40
@@ -93,6 +93,19 @@ def chains(threads: int) -> Results:
     return list(case.infer(threads).values())
 
 
+def nearest(threads: int) -> Results:
+    found = []
+    tree = neighbors.Tree(*neighbors.build(np.ascontiguousarray(X[:, :3]), threads))
+    for wide in (True, False):
+        distance, row = np.empty((500, 7)), np.empty((500, 7), dtype=np.int64)
+        if wide:
+            neighbors.panels(X[:9000], X[:500], np.zeros(D), 0.1, distance, row, None, threads)
+        else:
+            neighbors.nearest(tree, np.ascontiguousarray(X[:500, :3]), "squared", 2.0, distance, row, None, threads)
+        found += [distance, row]
+    return found
+
+
 KERNELS: dict[str, Callable[[int], Results]] = {
     "products": passes,
     "softmax": softmax,
@@ -102,6 +115,7 @@ KERNELS: dict[str, Callable[[int], Results]] = {
     "binning": bins,
     "boosting": boosted,
     "chain": chains,
+    "neighbors": nearest,
 }
 
 

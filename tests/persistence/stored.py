@@ -62,6 +62,8 @@ def models() -> dict[str, Any]:
         "scaler": cf.StandardScaler().fit(X),
         "splines": cf.SplineBasis().fit(X[:, :2]),
         "pipeline": table.fit(X, value),
+        "neighbors": cf.KNeighborsClassifier(3, weights="distance").fit(X, two),
+        "neighbors_tree": cf.KNeighborsRegressor("loo", algorithm="kd_tree").fit(X, value),
         "crf": cf.LinearChainCRF(alpha=0.1, features=["w[0]", "w[-1]|w[0]"]).fit(words(X), two.reshape(-1, 3)),
     }
 

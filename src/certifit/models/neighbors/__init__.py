@@ -1,0 +1,1 @@
+"""Neighbors: predictions from the nearest rows, and local regression."""

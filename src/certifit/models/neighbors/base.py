@@ -1,0 +1,187 @@
+"""What all models of neighbors share: rows that are kept, and the search among them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted
+
+from certifit._types import Array, Matrix, is_sparse
+from certifit.base import CertifiedEstimator
+from certifit.data.gate import check_choice, check_real, check_x, like_input
+from certifit.models.neighbors.distance import Metric, Search, Tree, build_tree, wants_tree
+from certifit.parameters import Declared, Fitted
+from certifit.representation.kernels.base import Kernel
+from certifit.threads import n_threads
+
+__all__ = ["BaseNeighbors", "OfRows"]
+
+
+class OfRows(Declared):
+    """What is known of the rows after a fit."""
+
+    n_features_in_: int = Fitted("int", "Number of columns.")
+    n_samples_fit_: int = Fitted("int", "Number of rows that are asked.")
+    effective_metric_: Any = Fitted("str, callable or Kernel", "The distance used.")
+
+
+class BaseNeighbors(CertifiedEstimator):
+    """Rows, and who is near them."""
+
+    n_neighbors: Any
+    algorithm: str
+    metric: Any
+    p: float
+    metric_params: Any
+    n_jobs: int | None
+
+    n_samples_fit_: int
+
+    _tree: Tree | None
+    _columns: Array | None
+
+    def _accepts(self) -> dict[str, Any]:
+        """What the gate lets through: holes for a distance that knows them, sparse rows unless distances are given."""
+        return {
+            "accept_sparse": False if self.metric in ("precomputed", "nan_euclidean") else ("csr",),
+            "allow_nan": self.metric == "nan_euclidean",
+        }
+
+    def _keep(self, X: Matrix, kept: Array) -> None:
+        """Keep those of the checked rows that have a weight, and build what finds them again."""
+        if isinstance(self.metric, Kernel) and self.metric.takes != "numbers":
+            raise ValueError(
+                f"metric={self.metric} is a kernel on other things than numbers; compute its distances, and give them with "
+                'metric="precomputed".'
+            )
+        X = X if kept.all() else X[kept]
+        self._columns = None
+        if self.metric == "precomputed":
+            if kept.shape[0] != X.shape[1]:
+                raise ValueError(
+                    "Precomputed matrix must be square: under metric='precomputed' X holds the distances between the rows; "
+                    f"got shape {(kept.shape[0], X.shape[1])}."
+                )
+            self._columns = None if kept.all() else np.flatnonzero(kept)
+            X = self._own_columns(X)
+        metric = self._distance()
+        self._tree = build_tree(X, n_threads(self.n_jobs)) if wants_tree(metric, X, self.algorithm) else None
+        self._fit_X = X
+        self._fit_method = "brute" if self._tree is None else "kd_tree"
+        self.n_samples_fit_ = X.shape[0]
+        named = {"absolute": "manhattan", "squared": "euclidean", "maximum": "chebyshev"}.get(metric.norm, "minkowski")
+        self.effective_metric_ = named if self.metric == "minkowski" else self.metric
+        self.effective_metric_params_ = {"p": float(self.p)} if self.effective_metric_ == "minkowski" else {}
+
+    def _distance(self) -> Metric:
+        further = self.metric_params or {}
+        if further and (not isinstance(further, Mapping) or isinstance(self.metric, (str, Kernel))):
+            raise ValueError(
+                f"metric_params must be a dict of further arguments for a metric that is a function; got {further!r} for "
+                f"metric={self.metric!r}."
+            )
+        return Metric.of(partial(self.metric, **further) if further else self.metric, self.p)
+
+    def _search(self) -> Search:
+        return Search(self._distance(), self._fit_X, self._tree, n_threads(self.n_jobs))
+
+    def _queries(self, X: Any) -> Matrix:
+        check_is_fitted(self, "n_samples_fit_")
+        Q = check_x(self, X, reset=False, **self._accepts())
+        return _like(self._fit_X, self._own_columns(Q) if self.metric == "precomputed" else Q)
+
+    def _own_columns(self, Q: Array) -> Array:
+        """Given distances to the rows that were kept."""
+        if Q.min(initial=0.0) < 0:
+            raise ValueError("X holds distances under metric='precomputed', and one of them is negative.")
+        return Q if self._columns is None else Q[:, self._columns]
+
+    def _asked(self, X: Any) -> tuple[Matrix, Array | None]:
+        """Queries, and for each the row that it is itself, if the kept rows are asked about themselves."""
+        if X is not None:
+            return self._queries(X), None
+        check_is_fitted(self, "n_samples_fit_")
+        return self._fit_X, np.arange(self.n_samples_fit_)
+
+    def _count(self, n_neighbors: Any, skip: Array | None) -> int:
+        """How many neighbors are wanted, not more than there are."""
+        k = getattr(self, "n_neighbors_", self.n_neighbors) if n_neighbors is None else n_neighbors
+        check_real("n_neighbors", k, low=1, integer=True)
+        there = self.n_samples_fit_ - (skip is not None)
+        if k > there:
+            raise ValueError(
+                f"n_neighbors must be at most the number of rows{' besides the row itself' if skip is not None else ''}. "
+                f"Expected n_neighbors <= n_samples_fit, but n_neighbors = {k}, n_samples_fit = {self.n_samples_fit_}."
+            )
+        return int(k)
+
+    def kneighbors(self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True) -> Any:
+        """The nearest rows, exactly, the nearest first; rows at the same distance in the order of their numbers.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_queries, n_features), optional
+            Queries; by default the rows of the fit, each of which then is no neighbor of itself.
+        n_neighbors : int, optional
+            How many; by default the parameter of the model.
+        return_distance : bool, default=True
+            Whether distances come with them.
+
+        Returns
+        -------
+        distances : array of shape (n_queries, n_neighbors)
+            If asked for.
+        rows : array of shape (n_queries, n_neighbors)
+            Numbers of rows of the fit (those of weight zero are not counted).
+        """
+        Q, skip = self._asked(X)
+        distance, row = self._search().nearest(Q, self._count(n_neighbors, skip), skip)
+        return (like_input(self._fit_X, distance), row) if return_distance else row
+
+    def kneighbors_graph(self, X: Any = None, n_neighbors: int | None = None, mode: str = "connectivity") -> Any:
+        """The nearest rows as a sparse matrix of shape (n_queries, n_samples_fit_).
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_queries, n_features), optional
+            As for `kneighbors`.
+        n_neighbors : int, optional
+            How many; by default the parameter of the model.
+        mode : {"connectivity", "distance"}, default="connectivity"
+            Entries are ones, or the distances.
+
+        Returns
+        -------
+        CSR matrix
+        """
+        check_choice("mode", mode, ("connectivity", "distance"))
+        distance, row = self.kneighbors(X, n_neighbors)
+        values = distance if mode == "distance" else np.ones_like(distance)
+        start = np.arange(row.shape[0] + 1) * row.shape[1]
+        return sp.csr_matrix((values.ravel(), row.ravel(), start), shape=(row.shape[0], self.n_samples_fit_))
+
+    def _near(self, X: Any, radius: Any) -> tuple[Array, Array, Array]:
+        """All rows within the radius: where those of each query begin, their distances and their numbers."""
+        radius = getattr(self, "radius", 1.0) if radius is None else radius
+        check_real("radius", radius, low=0.0)
+        Q, skip = self._asked(X)
+        return self._search().within(Q, float(radius), skip)
+
+    def __sklearn_tags__(self) -> Any:
+        tags: Any = super().__sklearn_tags__()
+        accepts = self._accepts()
+        tags.input_tags.sparse = bool(accepts["accept_sparse"])
+        tags.input_tags.allow_nan = accepts["allow_nan"]
+        tags.input_tags.pairwise = isinstance(self.metric, str) and self.metric == "precomputed"
+        return tags
+
+
+def _like(X: Matrix, Q: Matrix) -> Matrix:
+    """Queries in the form of the rows that were kept, sparse or dense."""
+    if is_sparse(X) == is_sparse(Q):
+        return Q
+    return sp.csr_array(Q) if is_sparse(X) else Q.toarray()

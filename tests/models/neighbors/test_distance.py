@@ -1,0 +1,225 @@
+"""The search for neighbors against all distances, sorted; under every metric, by every algorithm."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.spatial.distance import cdist
+from sklearn.metrics import nan_euclidean_distances
+
+from certifit import NearestNeighbors, kernels
+from certifit._native import neighbors as native
+
+METRICS: dict[str, tuple[dict[str, Any], tuple[str, dict[str, float]]]] = {
+    "euclidean": ({"metric": "euclidean"}, ("euclidean", {})),
+    "manhattan": ({"metric": "manhattan"}, ("cityblock", {})),
+    "chebyshev": ({"metric": "chebyshev"}, ("chebyshev", {})),
+    "minkowski 3": ({"p": 3}, ("minkowski", {"p": 3.0})),
+    "minkowski 1.5": ({"p": 1.5}, ("minkowski", {"p": 1.5})),
+    "minkowski inf": ({"p": np.inf}, ("chebyshev", {})),
+    "cosine": ({"metric": "cosine"}, ("cosine", {})),
+}
+# Few columns and many; rounded, so that many distances are equal, and not.
+SHAPES = [(500, 3, 1), (700, 2, 8), (300, 40, 8), (90, 7, 1), (40, 1, 0)]
+
+
+def data(n: int, d: int, digits: int, queries: int = 37) -> tuple[Any, Any]:
+    rng = np.random.default_rng(n + d)
+    return (rng.normal(size=(n, d)) + 0.3).round(digits), (rng.normal(size=(queries, d)) + 0.3).round(digits)
+
+
+def nearest(distances: Any, k: int) -> tuple[Any, Any]:
+    """By sorting all of them; of equal distances the first rows."""
+    row = np.argsort(distances, axis=1, kind="stable")[:, :k]
+    return np.take_along_axis(distances, row, axis=1), row
+
+
+@pytest.mark.parametrize("name", METRICS)
+@pytest.mark.parametrize("algorithm", ["auto", "brute", "kd_tree", "sparse"])
+def test_neighbors_are_those_of_all_distances_sorted(name: str, algorithm: str) -> None:
+    if name == "cosine" and algorithm == "kd_tree":
+        with pytest.raises(ValueError, match=r"kd_tree.*cosine"):
+            NearestNeighbors(metric="cosine", algorithm="kd_tree").fit(data(*SHAPES[0])[0])
+        return
+    given, (metric, options) = METRICS[name]
+    for n, d, digits in SHAPES:
+        X, Q = data(n, d, digits)
+        full = np.nan_to_num(cdist(Q, X, metric, **options), nan=1.0)  # cosine of a row of zeros
+        for k in (1, 5, 33, n) if n < 100 else (1, 10, 80):
+            wanted, _ = nearest(full, k)
+            rows = sp.csr_array(X) if algorithm == "sparse" else X
+            model = NearestNeighbors(
+                n_neighbors=k, algorithm="auto" if algorithm == "sparse" else algorithm, **given
+            ).fit(rows)
+            distance, row = model.kneighbors(Q)
+            np.testing.assert_allclose(distance, wanted, rtol=1e-9, atol=1e-9)
+            np.testing.assert_allclose(np.take_along_axis(full, row, axis=1), wanted, rtol=1e-9, atol=1e-9)
+            assert all(np.unique(line).size == k for line in row)
+
+
+@pytest.mark.parametrize("algorithm", ["brute", "kd_tree"])
+@pytest.mark.parametrize("norm", ["squared", "absolute"])
+def test_equal_distances_are_in_the_order_of_the_rows(algorithm: str, norm: str) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 4, size=(400, 4)).astype(float)
+    Q = rng.integers(0, 4, size=(40, 4)).astype(float)
+    full = cdist(Q, X, "cityblock" if norm == "absolute" else "euclidean")
+    p = 1 if norm == "absolute" else 2
+    for k in (3, 100):
+        wanted = nearest(full, k)
+        distance, row = NearestNeighbors(n_neighbors=k, algorithm=algorithm, p=p).fit(X).kneighbors(Q)
+        np.testing.assert_array_equal(row, wanted[1])
+        np.testing.assert_allclose(distance, wanted[0], rtol=1e-15)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e3, 1e8])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_single_precision_filters_and_never_decides(offset: float, dtype: Any) -> None:
+    """Far from zero, or with columns of other magnitude, products in single precision know nothing; neighbors stay exact."""
+    rng = np.random.default_rng(1)
+    X = (rng.normal(size=(600, 20)) * np.geomspace(1e-6, 1.0, 20) + offset).astype(dtype)
+    X[300:] = X[:300]
+    Q = X[::7] + dtype(0.0)
+    full = cdist(Q.astype(float), X.astype(float), "sqeuclidean")
+    wanted = nearest(full, 4)
+    distance, row = NearestNeighbors(n_neighbors=4, algorithm="brute").fit(X).kneighbors(Q)
+    np.testing.assert_allclose(distance.astype(float) ** 2, wanted[0], rtol=1e-6)
+    assert (row[:, :2] == np.sort(row[:, :2], axis=1)).all()
+    assert (distance[:, :2] == 0).all()
+    assert distance.dtype == dtype
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-150, 1e150, 1e200])
+@pytest.mark.parametrize("p", [1, 2, 3, np.inf])
+def test_units_do_not_matter(scale: float, p: float) -> None:
+    X, Q = data(300, 3, 6)
+    one = NearestNeighbors(p=p).fit(X).kneighbors(Q)
+    other = NearestNeighbors(p=p).fit(X * scale).kneighbors(Q * scale)
+    np.testing.assert_array_equal(other[1], one[1])
+    np.testing.assert_allclose(other[0] / scale, one[0], rtol=1e-12)
+
+
+def test_a_query_far_away_has_finite_distances() -> None:
+    X, _ = data(300, 3, 6)
+    distance, _ = NearestNeighbors().fit(X).kneighbors(np.full((1, 3), 1e200))
+    np.testing.assert_allclose(distance, np.sqrt(3) * 1e200)
+
+
+def test_rows_without_direction_have_cosine_zero() -> None:
+    X = np.array([[0.0, 0.0], [1.0, 0.0], [-1.0, 0.0]])
+    for rows in (X, sp.csr_array(X)):
+        distance, row = NearestNeighbors(n_neighbors=3, metric="cosine").fit(rows).kneighbors([[0.0, 0.0], [2.0, 0.0]])
+        np.testing.assert_allclose(distance, [[1.0, 1.0, 1.0], [0.0, 1.0, 2.0]], atol=1e-15)
+        np.testing.assert_array_equal(row, [[0, 1, 2], [1, 0, 2]])
+
+
+def test_missing_values() -> None:
+    rng = np.random.default_rng(2)
+    X, Q = rng.normal(size=(80, 4)), rng.normal(size=(20, 4))
+    X[rng.random(X.shape) < 0.3] = np.nan
+    Q[rng.random(Q.shape) < 0.3] = np.nan
+    X[5], Q[3] = np.nan, [np.nan, 1.0, np.nan, np.nan]
+    full = np.nan_to_num(nan_euclidean_distances(Q, X), nan=np.inf)
+    distance, row = NearestNeighbors(n_neighbors=7, metric="nan_euclidean").fit(X).kneighbors(Q)
+    wanted = nearest(full, 7)
+    np.testing.assert_allclose(distance, wanted[0], rtol=1e-12)
+    np.testing.assert_allclose(np.take_along_axis(full, row, axis=1), wanted[0], rtol=1e-12)
+    with pytest.raises(ValueError, match="NaN"):
+        NearestNeighbors().fit(X)
+
+
+def test_kernels_functions_and_given_distances() -> None:
+    X, Q = data(60, 3, 8)
+    kernel = kernels.RBF(gamma=0.3) + 0.5 * kernels.Linear()
+    gram = kernel(np.vstack([Q, X]))
+    own, m = np.diagonal(gram), Q.shape[0]
+    full = np.sqrt(own[:m, None] - 2 * gram[:m, m:] + own[m:])
+    given = NearestNeighbors(metric="precomputed").fit(cdist(X, X)).kneighbors(cdist(Q, X))
+    for model, wanted in (
+        (NearestNeighbors(metric=kernel).fit(X).kneighbors(Q), nearest(full, 5)),
+        (NearestNeighbors(metric=kernel).fit(sp.csr_array(X)).kneighbors(Q), nearest(full, 5)),
+        (
+            NearestNeighbors(metric=lambda x, z: abs(x - z).max()).fit(X).kneighbors(Q),
+            nearest(cdist(Q, X, "chebyshev"), 5),
+        ),
+        (given, nearest(cdist(Q, X), 5)),
+    ):
+        np.testing.assert_allclose(model[0], wanted[0], rtol=1e-6, atol=1e-9)
+        np.testing.assert_array_equal(model[1], wanted[1])
+
+    def power(x: Any, z: Any, p: float) -> float:
+        return float((abs(x - z) ** p).sum() ** (1 / p))
+
+    bound = NearestNeighbors(metric=power, metric_params={"p": 4}).fit(X).kneighbors(Q)
+    np.testing.assert_allclose(bound[0], nearest(cdist(Q, X, "minkowski", p=4), 5)[0])
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"algorithm": "brute"}, {"metric": "cosine"}, {"p": 3}, {"metric": "precomputed"}]
+)
+def test_all_rows_within_a_radius(options: dict[str, Any]) -> None:
+    X, Q = data(500, 3, 1)
+    metric = {"metric": "cosine"}.get("metric") if options.get("metric") == "cosine" else "minkowski"
+    full = cdist(Q, X, metric, **({} if metric == "cosine" else {"p": options.get("p", 2)}))
+    precomputed = options.get("metric") == "precomputed"
+    model = NearestNeighbors(radius=0.5, **options).fit(cdist(X, X) if precomputed else X)
+    distance, row = model.radius_neighbors(full if precomputed else Q)
+    graph = model.radius_neighbors_graph(full if precomputed else Q, mode="distance")
+    assert graph.shape == full.shape
+    for i in range(Q.shape[0]):
+        # Distances that are 0.5 but for rounding may be on either side.
+        assert set(np.flatnonzero(full[i] < 0.5 - 1e-9)) <= set(row[i]) <= set(np.flatnonzero(full[i] < 0.5 + 1e-9))
+        np.testing.assert_allclose(distance[i], full[i, row[i]], atol=1e-9)
+        assert (np.diff(distance[i]) >= 0).all()
+
+
+def test_rows_asked_about_themselves_leave_themselves_out() -> None:
+    X = np.vstack([data(60, 3, 8)[0], data(60, 3, 8)[0]])  # every row has a copy
+    model = NearestNeighbors(n_neighbors=3).fit(X)
+    for rows in (model.kneighbors(return_distance=False), model.radius_neighbors(radius=0.8, return_distance=False)):
+        assert all(i not in line for i, line in enumerate(rows))
+        assert all(line[0] == (i + 60) % 120 for i, line in enumerate(rows))
+    graph = model.kneighbors_graph(mode="distance")
+    assert graph.shape == (120, 120)
+    assert graph.diagonal().sum() == 0
+    with pytest.raises(ValueError, match="besides the row itself"):
+        NearestNeighbors(n_neighbors=120).fit(X).kneighbors()
+
+
+def test_bad_input_is_refused() -> None:
+    X, Q = data(20, 3, 8)
+    with pytest.raises(ValueError, match="n_neighbors = 30, n_samples_fit = 20"):
+        NearestNeighbors(n_neighbors=30).fit(X).kneighbors(Q)
+    with pytest.raises(ValueError, match="square"):
+        NearestNeighbors(metric="precomputed").fit(X)
+    with pytest.raises(ValueError, match="negative"):
+        NearestNeighbors(metric="precomputed").fit(-cdist(X, X))
+    with pytest.raises(ValueError, match="distances >= 0"):
+        NearestNeighbors(metric=lambda x, z: -1.0).fit(X).kneighbors(Q)
+    with pytest.raises(ValueError, match="other things than numbers"):
+        NearestNeighbors(metric=kernels.Spectrum(2)).fit(X)
+    with pytest.raises(ValueError, match="not numeric"):
+        NearestNeighbors().fit([["a", 1.0], ["b", 2.0]])
+
+
+def test_the_native_search_refuses_what_does_not_fit() -> None:
+    X = np.zeros((50, 3))
+    distance, row = np.empty((2, 4)), np.empty((2, 4), dtype=np.int64)
+    tree = native.build(X, 1)
+    bad = [
+        lambda: native.nearest(X, np.zeros((2, 2)), "squared", 2.0, distance, row, None, 1),
+        lambda: native.nearest(X, np.zeros((3, 3)), "squared", 2.0, distance, row, None, 1),
+        lambda: native.nearest(X[:3], np.zeros((2, 3)), "squared", 2.0, distance, row, None, 1),
+        lambda: native.nearest(X, np.zeros((2, 3)), "no such", 2.0, distance, row, None, 1),
+        lambda: native.nearest(X, np.zeros((2, 3)), "squared", 2.0, distance, row, np.zeros(5, dtype=np.int64), 1),
+        lambda: native.panels(X, np.zeros((2, 3)), np.zeros(2), 1.0, distance, row, None, 1),
+        lambda: native.Tree(tree[0], tree[1], tree[2] + 7, tree[3], tree[4]),
+        lambda: native.Tree(tree[0][:5], *tree[1:]),
+        lambda: native.Sparse(np.ones(1), np.array([9]), np.array([0, 1]), 3),
+    ]
+    for call in bad:
+        with pytest.raises(ValueError, match=r"."):
+            call()
