@@ -98,7 +98,13 @@ def compete(
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out. Repeatable, or a,b,c.")] = None,
     group: Annotated[str | None, typer.Option(help="Column whose equal values must stay together.")] = None,
     time_column: Annotated[str | None, typer.Option(help="Column of time: the latest rows are sealed.")] = None,
-    cost: Annotated[str | None, typer.Option(help="Costs of the errors for two classes, as fp=1,fn=5.")] = None,
+    cost: Annotated[
+        str | None,
+        typer.Option(
+            help="Costs of the errors: fp=1,fn=5 for two classes; for more, a CSV or JSON file of costs (rows: what is true, "
+            'columns: what is said), or JSON such as \'{"a": {"b": 5}, "b": {"a": 1}}\'.'
+        ),
+    ] = None,
     metric: Annotated[str | None, typer.Option(help="What to rank by: log_loss, roc_auc, rmse, mae, cost, …")] = None,
     entrants: Annotated[
         str | None, typer.Option(help="Names of the entrants, as logistic,boosting; all by default.")

@@ -302,11 +302,6 @@ def test_options_are_refused_by_name(options: dict[str, Any], words: str) -> Non
         Contest(loans(), "default", **options)
 
 
-def test_costs_are_for_two_classes() -> None:
-    with pytest.raises(ValueError, match="two classes"):
-        Contest(prices(), "price", cost="fp=1,fn=5")
-
-
 def test_guests_are_checked() -> None:
     contest = Contest(loans(), "default", entrants=FAST)
     with pytest.raises(ValueError, match="taken"):

@@ -69,6 +69,11 @@ def _nothing_matters(run: dict[str, Any]) -> None:
 # Sentence: words of it; the change that makes it true; the one fact that makes it false.
 CASES: dict[str, tuple[str, Change, Change]] = {
     "cost: saved": ("costs 0.166 a row instead of 0.335", _with_costs(0.166, 0.335), _cost_of_the_winner(0.4)),
+    "cost: saved among classes": (
+        "costs 0.166 a row instead of 0.335 for the same answer every time; it says the class that costs the least",
+        both(_with_costs(0.166, 0.335), lambda run: run["options"].update(cost={"a": {"b": 2.0}, "b": {"a": 1.0}})),
+        lambda run: run["options"].update(cost={"fp": 1.0, "fn": 2.0}),
+    ),
     "cost: lost": ("no model here pays", _with_costs(0.4, 0.335), _cost_of_the_winner(0.1)),
     "question": ("whether y is yes, from 1 column of 1,000 rows", _nothing, _a_number),
     "answer: nothing helps": (

@@ -22,6 +22,7 @@ from sklearn.base import clone, is_classifier, is_regressor
 from certifit._types import Array
 from certifit.contest.alarms import alarms
 from certifit.contest.alarms.aftermath import aftermath
+from certifit.contest.costs import costs_of
 from certifit.contest.entrants import Conditions, Encoded, Entrant, Path, entrants_for
 from certifit.contest.numbers import readable
 from certifit.contest.record.model import TableModel
@@ -39,7 +40,8 @@ from certifit.contest.verdict.examination import examine
 from certifit.contest.verdict.referee import Ranking, Referee
 from certifit.contest.verdict.scoring import Scoring, scoring_for
 from certifit.data.gate import check_real
-from certifit.evaluation.decisions.thresholds import Costs, parse_costs
+from certifit.evaluation.decisions.costs import CostMatrix
+from certifit.evaluation.decisions.thresholds import Costs
 from certifit.evaluation.splits.sealed import SealedSplit, folds, sealed_split
 from certifit.threads import n_threads
 
@@ -61,7 +63,7 @@ class Options:
     drop: tuple[str, ...] = ()
     group: str | None = None
     time_column: str | None = None
-    cost: Costs | None = None
+    cost: Costs | CostMatrix | None = None
     metric: str | None = None
     entrants: tuple[str, ...] | None = None
     time: float = 60.0
@@ -90,8 +92,9 @@ class Contest:
         Column whose equal values stay together: no group is both trained on and tested on.
     time_column : str, optional
         Column that orders the rows in time: the latest are sealed.
-    cost : str, mapping or Costs, optional
-        Costs of the errors for two classes, such as ``"fp=1,fn=5"``.
+    cost : str, path, mapping, matrix, Costs or CostMatrix, optional
+        Costs of the errors: ``"fp=1,fn=5"`` for two classes; for any number of them a table of what is true by what is said, as a
+        CSV or JSON file, a mapping such as ``{"a": {"b": 5}, "b": {"a": 1}}``, or a matrix in the order of the classes.
     metric : str, optional
         What the contest is about; log loss for classes and root mean squared error for numbers by default.
     entrants : iterable of str, optional
@@ -144,7 +147,6 @@ class Contest:
             drop=tuple(drop),
             group=group,
             time_column=time_column,
-            cost=_costs(cost),
             metric=metric,
             entrants=None if entrants is None else tuple(entrants),
             time=float(check_real("time", time, low=0, open_low=True)),
@@ -156,7 +158,7 @@ class Contest:
         begun = clock.monotonic()
         self.table = table if isinstance(table, Table) else self._read(table, target)
         self._reading = clock.monotonic() - begun
-        self._check_task()
+        self._check_task(cost)
         self._guests: list[Entrant] = []
 
     def _read(self, source: Any, target: str) -> Table:
@@ -165,11 +167,10 @@ class Contest:
             source, target, task=o.task, types=o.types, drop=o.drop, group=o.group, time_column=o.time_column
         )
 
-    def _check_task(self) -> None:
+    def _check_task(self, cost: Any) -> None:
         """What can be refused before anything is fitted."""
         kind = self.table.task.kind
-        if self.options.cost is not None and kind != "binary":
-            raise ValueError(f"cost is for two classes, and the task is {kind}: leave it out.")
+        self.options = replace(self.options, cost=costs_of(cost, self.classes))
         self.scoring: Scoring = scoring_for(kind, self.options.metric, len(self.classes), self.options.cost)
         self.entrants = entrants_for(kind, None if self.options.entrants is None else list(self.options.entrants))
 
@@ -328,9 +329,11 @@ class Contest:
 
     def _models(self, standings: list[Standing]) -> dict[str, TableModel]:
         """What was scored, ready to take a table."""
-        schema, threshold = self.table.schema, self.scoring.threshold
+        schema, scoring = self.table.schema, self.scoring
         return {
-            s.name: TableModel(schema, s.model, s.name, s.entrant.label, self.classes, threshold)
+            s.name: TableModel(
+                schema, s.model, s.name, s.entrant.label, self.classes, scoring.threshold, costs=scoring.matrix
+            )
             for s in standings
             if s.verdict is not None and s.model is not None
         }
@@ -385,13 +388,3 @@ def _coded(y: Array, classes: tuple[str, ...]) -> Array:
         return np.asarray(y, dtype=np.float64)
     code = {label: k for k, label in enumerate(classes)}
     return np.array([code[str(label)] for label in y], dtype=np.intp)
-
-
-def _costs(cost: Any) -> Costs | None:
-    if cost is None or isinstance(cost, Costs):
-        return cost
-    if isinstance(cost, str):
-        return parse_costs(cost)
-    if isinstance(cost, Mapping):
-        return parse_costs(",".join(f"{name}={value}" for name, value in cost.items()))
-    raise ValueError(f"cost must look like 'fp=1,fn=5'; got {cost!r}.")

@@ -203,6 +203,7 @@ def show_description(description: Mapping[str, Any]) -> None:
         "target",
         "classes",
         "threshold",
+        "costs",
         "origin",
         "model",
         "certificate",

@@ -72,6 +72,9 @@ def table_answer(graph: Graph, columns: Sequence[str], model: Any) -> Answer:
     if model.threshold is not None and len(model.classes) == 2:
         positive = graph.add("Gather", total, graph.constant(np.int64(1)), axis=1)
         index = graph.cast(graph.add("GreaterOrEqual", positive, graph.constant(float(model.threshold))), "INT64")
+    elif model.costs is not None:
+        expected = graph.add("MatMul", total, graph.constant(np.asarray(model.costs, dtype=np.float64), "costs"))
+        index = graph.add("ArgMin", expected, axis=1, keepdims=0)
     else:
         index = graph.add("ArgMax", total, axis=1, keepdims=0)
     return Answer(index=index, probabilities=total, classes=np.asarray(model.classes))

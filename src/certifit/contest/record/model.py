@@ -11,6 +11,7 @@ from certifit._types import Array, Matrix
 from certifit.certificate import Certificate
 from certifit.contest.entrants.base import predictor
 from certifit.data.gate import check_real
+from certifit.evaluation.decisions.costs import least_costly
 from certifit.names import stored
 
 if TYPE_CHECKING:
@@ -93,6 +94,8 @@ class TableModel:
         For two classes: the positive class is said from this probability on.
     origin : str
         Which rows it was fitted on and what can be expected of it, in a sentence.
+    costs : array of shape (K, K) or None
+        For more classes: costs of saying each (columns) when another is true (rows); the class of least expected cost is said.
     """
 
     schema: TableSchema
@@ -102,6 +105,7 @@ class TableModel:
     classes: tuple[str, ...]
     threshold: float | None = None
     origin: str = ""
+    costs: Array | None = None
 
     def predict_features(self, features: pl.DataFrame) -> Array:
         """Probabilities of `classes`, or values, of rows already in the shape of the schema."""
@@ -118,11 +122,13 @@ class TableModel:
         return self.decide(self.predict_features(self.schema.conform(table).features))
 
     def decide(self, predicted: Array) -> Array:
-        """From probabilities to labels, by the threshold or the largest; values stay as they are."""
+        """From probabilities to labels, by the threshold, the costs or the largest; values stay as they are."""
         if not self.classes:
             return predicted
         if self.threshold is not None and len(self.classes) == 2:
             choice = (predicted[:, 1] >= self.threshold).astype(np.intp)
+        elif self.costs is not None:
+            choice = least_costly(predicted, self.costs)
         else:
             choice = np.argmax(predicted, axis=1)
         return np.asarray(self.classes, dtype=object)[choice]

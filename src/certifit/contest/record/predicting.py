@@ -77,6 +77,8 @@ def predict_file(
     if model.threshold is not None:
         whose = "the model's own; --threshold sets another" if threshold is None else "as asked"
         notes.append(f"{model.classes[1]!r} is said from probability {model.threshold:.4g} on ({whose})")
+    if model.costs is not None:
+        notes.append("what is said costs the least in expectation, with the costs of the contest")
     if len(rows.bad_rows) > 5:
         notes.append(f"{len(rows.bad_rows) - 5} more lines left out")
     n = rows.features.height
@@ -138,6 +140,7 @@ def _described(model: Any) -> dict[str, Any]:
             "target": model.schema.target,
             "classes": list(model.classes),
             "threshold": model.threshold,
+            "costs": None if model.costs is None else model.costs.tolist(),
             "origin": model.origin,
             "model": _core(model.core),
             "certificate": None if certificate is None else str(certificate),

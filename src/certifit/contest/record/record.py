@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+from certifit.contest.costs import as_plain
 from certifit.contest.entrants import Conditions
 from certifit.contest.plain import plain
 from certifit.contest.record import RUN_FORMAT
@@ -117,7 +118,6 @@ def environment() -> dict[str, Any]:
 
 
 def _options(o: Options, folds: int) -> dict[str, Any]:
-    cost = None if o.cost is None else {"fp": o.cost.fp, "fn": o.cost.fn}
     return {
         "time": o.time,
         "task": o.task,
@@ -127,7 +127,7 @@ def _options(o: Options, folds: int) -> dict[str, Any]:
         "types": dict(o.types or {}),
         "group": o.group,
         "time_column": o.time_column,
-        "cost": cost,
+        "cost": as_plain(o.cost),
         "test_size": o.test_size,
         "refit": o.refit,
         "folds": folds,

@@ -86,6 +86,16 @@ def _costs(run: Run) -> tuple[float, float] | None:
     return None if mine is None or trivial is None or not run["options"]["cost"] else (mine, trivial)
 
 
+def _saves(run: Run) -> bool:
+    costs = _costs(run)
+    return costs is not None and costs[0] < costs[1]
+
+
+def _by_classes(run: Run) -> bool:
+    """Whether costs are a table of classes, not those of false alarms and misses."""
+    return any(isinstance(row, Mapping) for row in (run["options"]["cost"] or {}).values())
+
+
 def _below_the_floor(run: Run) -> bool:
     """Whether the winner decides fewer rows rightly than the same answer every time."""
     mine, trivial = (metric_of(e, "accuracy") for e in (best(run), floor(run)))
@@ -136,6 +146,14 @@ def _cost(run: Run) -> str:
         f"With your costs (a false alarm {number(cost['fp'])}, a miss {number(cost['fn'])}), {best(run)['label']} costs "
         f"{readable(mine, '.3g')} a row instead of {readable(trivial, '.3g')} for the same answer every time; it says "
         f"“{task['positive']}” from probability {number(task['threshold'])} on."
+    )
+
+
+def _cost_of_classes(run: Run) -> str:
+    mine, trivial = _costs(run) or (0.0, 0.0)
+    return (
+        f"With your costs, {best(run)['label']} costs {readable(mine, '.3g')} a row instead of {readable(trivial, '.3g')} for "
+        "the same answer every time; it says the class that costs the least in expectation, not always the most probable one."
     )
 
 
@@ -215,7 +233,10 @@ def _right_for(run: Run) -> str:
 
 def _right_for_less(run: Run) -> str:
     cost, mine, trivial = run["options"]["cost"], metric_of(best(run), "accuracy"), metric_of(floor(run), "accuracy")
-    dear, cheap = ("misses", "false alarms") if cost["fn"] >= cost["fp"] else ("false alarms", "misses")
+    if _by_classes(run):
+        dear, cheap = "others", "cheap mistakes"
+    else:
+        dear, cheap = ("misses", "false alarms") if cost["fn"] >= cost["fp"] else ("false alarms", "misses")
     return (
         f"It is right for {percent(mine)} of the sealed rows, less often than the same answer every time ({percent(trivial)}), "
         f"and that is meant: it accepts {cheap} to avoid {dear}, which cost more."
@@ -236,8 +257,9 @@ def _matters_and_reading(run: Run) -> str:
 
 
 SENTENCES = (
-    Sentence("cost: saved", "cost", lambda r: (c := _costs(r)) is not None and c[0] < c[1], _cost),
-    Sentence("cost: lost", "cost", lambda r: (c := _costs(r)) is not None and c[0] >= c[1], _cost_lost),
+    Sentence("cost: saved among classes", "cost", lambda r: _saves(r) and _by_classes(r), _cost_of_classes),
+    Sentence("cost: saved", "cost", _saves, _cost),
+    Sentence("cost: lost", "cost", lambda r: _costs(r) is not None and not _saves(r), _cost_lost),
     Sentence("question", "question", lambda r: True, _question),
     Sentence("answer: nothing helps", "answer", lambda r: best(r)["baseline"], _nothing_helps),
     Sentence("answer", "answer", lambda r: not best(r)["baseline"], _answer),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import os
 import shlex
 from collections.abc import Callable, Mapping
@@ -16,6 +17,7 @@ import jinja2
 from markupsafe import Markup
 
 from certifit.contest import numbers
+from certifit.contest.report.choices import choices_of
 from certifit.contest.report.cleaning import embed, listed, mapped, readable_run, rounded
 from certifit.contest.report.cleaning import parts as parts_of
 from certifit.contest.report.diagnostics import short
@@ -184,7 +186,7 @@ def _content(run: Part) -> Part:
     pages, side_by_side, ledger = finalists(run), comparison(run), _ledger(run)
     names, pairs = pair_table(run)
     shown, more = column_rows(run["data"])
-    decide = _decide(run)
+    decide, choices = _decide(run), choices_of(run)
     drawn = [*side_by_side, *(figure for page in pages for figure in page.figures), *ledger]
     return {
         "run": run,
@@ -204,6 +206,7 @@ def _content(run: Part) -> Part:
         "finalists": pages,
         "comparison": side_by_side,
         "decide": decide,
+        "choices": choices,
         "columns": shown,
         "more_columns": more,
         "bad_lines": parts_of(mapped(run["data"], "bad_rows"), "first"),
@@ -293,12 +296,22 @@ def _options(options: Part) -> list[tuple[str, str]]:
     for key, value in options.items():
         if value is None or value == [] or value == {}:
             continue
+        if key == "cost" and isinstance(value, dict):
+            found.append((key, _cost_words(value)))
+            continue
         if key in UNITS:
             found.append((key.replace("_", " "), UNITS[key](value)))
             continue
         text = ", ".join(f"{k}={setting(v)}" for k, v in value.items()) if isinstance(value, dict) else setting(value)
         found.append((key.replace("_", " "), text))
     return found
+
+
+def _cost_words(cost: Part) -> str:
+    """Costs as the command line takes them."""
+    if any(isinstance(row, dict) for row in cost.values()):
+        return json.dumps(cost, ensure_ascii=False)
+    return ",".join(f"{key}={value:.12g}" for key, value in cost.items() if numbers.is_number(value))
 
 
 def _command(run: Part) -> str:
@@ -315,7 +328,7 @@ def _command(run: Part) -> str:
     for column, kind in mapped(options, "types").items():
         words += ["--types", f"{column}={kind}"] if kind else []
     if cost := mapped(options, "cost"):
-        words += ["--cost", ",".join(f"{key}={value:.12g}" for key, value in cost.items() if numbers.is_number(value))]
+        words += ["--cost", _cost_words(cost)]
     if numbers.is_number(size := options.get("test_size")) and size != TEST_SIZE:
         words += ["--test-size", str(size)]
     if options.get("refit") is False:

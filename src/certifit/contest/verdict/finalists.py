@@ -16,6 +16,7 @@ from certifit.contest.standing import Standing
 from certifit.contest.table.encoded import EncodedRows, Training, encode, encoder_for
 from certifit.contest.verdict.scoring import Scoring
 from certifit.evaluation.decisions.calibration import calibration_curve
+from certifit.evaluation.decisions.costs import least_costly
 from certifit.evaluation.decisions.thresholds import threshold_table
 from certifit.evaluation.explanation.dependence import partial_dependence
 from certifit.evaluation.explanation.importance import permutation_importance
@@ -67,6 +68,8 @@ def _classes(scoring: Scoring, y: Array, predicted: Array, labels: tuple[str, ..
         top = np.argmax(predicted, axis=1)
         curve = calibration_curve(top == y, predicted[np.arange(y.shape[0]), top])
         page["calibration"] = _calibration(curve)
+        if scoring.matrix is not None:
+            page["decisions"] = _decisions(scoring.matrix, y, predicted)
         return page
     p = predicted[:, 1]
     page["calibration"] = _calibration(calibration_curve(y, p, classes=scoring.classes))
@@ -79,6 +82,17 @@ def _classes(scoring: Scoring, y: Array, predicted: Array, labels: tuple[str, ..
         area = average_precision(y, p, classes=scoring.classes)
         page["pr"] = {"recall": recall.tolist(), "precision": precision.tolist(), "average_precision": area}
     return page
+
+
+def _decisions(costs: Array, y: Array, predicted: Array) -> dict[str, Any]:
+    """Mean cost of the sealed rows by the rule of least expected cost, by the most probable class, and by always one class."""
+    return {
+        "cost": float(costs[y, least_costly(predicted, costs)].mean()),
+        "most_probable": float(costs[y, predicted.argmax(axis=1)].mean()),
+        "always": costs[y].mean(axis=0).tolist(),
+        "changed": int((least_costly(predicted, costs) != predicted.argmax(axis=1)).sum()),
+        "rows": int(y.shape[0]),
+    }
 
 
 def _thresholds(scoring: Scoring, y: Array, p: Array) -> dict[str, Any]:

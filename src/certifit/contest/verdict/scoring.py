@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from certifit._types import Array
+from certifit.evaluation.decisions.costs import CostMatrix, least_costly
 from certifit.evaluation.decisions.thresholds import Costs
 from certifit.evaluation.metrics.registry import METRICS, Metric, cost_metric, metrics_for
 
@@ -23,7 +24,7 @@ class Scoring:
     metric: Metric
     task: str
     n_classes: int
-    costs: Costs | None = None
+    costs: Costs | CostMatrix | None = None
 
     @property
     def threshold(self) -> float | None:
@@ -33,7 +34,12 @@ class Scoring:
         """
         if self.n_classes != 2:
             return None
-        return 0.5 if self.costs is None else self.costs.threshold
+        return self.costs.threshold if isinstance(self.costs, Costs) else 0.5
+
+    @property
+    def matrix(self) -> Array | None:
+        """Costs of saying each class (columns) when another is true (rows), for more than two classes."""
+        return self.costs.matrix if isinstance(self.costs, CostMatrix) else None
 
     @property
     def classes(self) -> Array | None:
@@ -45,7 +51,7 @@ class Scoring:
         known = [
             metric for metric in metrics_for(self.task) if metric.name != "tpr"
         ]  # for two classes it is the recall
-        if self.costs is not None and self.n_classes == 2:
+        if self.costs is not None:
             known = [cost_metric(self.costs.matrix), *known]
         return [self.metric, *(m for m in known if m.name != self.metric.name)]
 
@@ -65,6 +71,8 @@ class Scoring:
         """Codes of the classes that are said."""
         if self.threshold is not None:
             return np.asarray(predicted[:, 1] >= self.threshold).astype(np.intp)
+        if self.matrix is not None:
+            return least_costly(predicted, self.matrix)
         return np.asarray(np.argmax(predicted, axis=1))
 
     def score(self, y: Array, predicted: Array, metric: Metric | None = None) -> float:
@@ -85,13 +93,15 @@ class Scoring:
         return score if self.metric.lower_is_better else -score
 
 
-def scoring_for(task: str, metric: str | None, n_classes: int, costs: Costs | None) -> Scoring:
+def scoring_for(task: str, metric: str | None, n_classes: int, costs: Costs | CostMatrix | None) -> Scoring:
     """The scoring of a task: log loss for classes and root mean squared error for numbers unless a metric is named."""
     if metric is None:
         return Scoring(METRICS[DEFAULT[task]], task, n_classes, costs)
     if metric == COST:
         if costs is None:
-            raise ValueError("metric='cost' needs the costs of the errors: give cost='fp=1,fn=5'.")
+            raise ValueError(
+                "metric='cost' needs the costs of the errors: give cost='fp=1,fn=5', or a table of costs for more classes."
+            )
         return Scoring(cost_metric(costs.matrix), task, n_classes, costs)
     names = [m.name for m in metrics_for(task)]
     if metric not in names:

@@ -83,6 +83,11 @@ class CostMatrix:
         return np.asarray(self.actions, dtype=object)[bayes_action(probabilities, self.matrix)]
 
 
+def least_costly(probabilities: Array, costs: Array) -> Array:
+    """Number of the action with the least expected cost for each row, the first among equals; probabilities are not checked."""
+    return np.asarray((probabilities @ costs).argmin(axis=1))
+
+
 def _check_diagonal(cost: Array, labels: Array) -> None:
     if (np.diagonal(cost) < 0).any():
         k = int(np.flatnonzero(np.diagonal(cost) < 0)[0])
