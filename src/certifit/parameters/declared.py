@@ -14,6 +14,7 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal, dataclass_transform
 
 from certifit.parameters.domains import Domain
+from certifit.parameters.methods import complete_methods
 
 __all__ = ["Declared", "Fitted", "Parameter", "check_parameters", "parameters_of"]
 
@@ -144,6 +145,7 @@ class Declared:
             setattr(cls, "__init__", _constructor(cls, parameters))  # noqa: B010 - as above
         if cls.__doc__:
             cls.__doc__ = _documented(cls.__doc__, declared)
+        complete_methods(cls)
 
 
 def _after_keyword_mark(cls: type) -> list[str]:

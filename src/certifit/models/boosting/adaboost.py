@@ -78,21 +78,7 @@ class AdaBoostClassifier(Declared, ClassifierMixin, Additive):
         return DecisionTreeClassifier(max_depth=1) if self.estimator is None else self.estimator
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> AdaBoostClassifier:
-        """Fit one learner after the other.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Features.
-        y : array of shape (n_samples,)
-            Classes.
-        sample_weight : array of shape (n_samples,), optional
-            A weight of 2 counts a row twice, a weight of 0 drops it.
-
-        Returns
-        -------
-        self
-        """
+        """Fit one learner after the other."""
         clock = Progress()
         X, y, start = self._read_rows(X, y, sample_weight, numeric=False)
         labels = self._read_classes(y)
@@ -197,45 +183,15 @@ class AdaBoostClassifier(Declared, ClassifierMixin, Additive):
         return np.asarray(softmax(votes / rivals, axis=1))
 
     def decision_function(self, X: Any) -> Array:
-        """F for two classes (positive: the second one), F_k for more.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        array of shape (n_samples,) or (n_samples, n_classes)
-        """
+        """F for two classes (positive: the second one), F_k for more."""
         return like_input(X, self._decision(self._votes(self._read_new(X))))
 
     def predict_proba(self, X: Any) -> Array:
-        """Probabilities for which the exponential loss would have this F: 1 / (1 + e^(−2F)) for two classes.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes)
-        """
+        """Probabilities for which the exponential loss would have this F: 1 / (1 + e^(−2F)) for two classes."""
         return like_input(X, self._probability(self._votes(self._read_new(X))))
 
     def predict(self, X: Any) -> Array:
-        """The class with the largest F.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-        """
+        """The class with the largest F."""
         return self._named(self._votes(self._read_new(X)))
 
     def _named(self, votes: Array) -> Array:

@@ -60,14 +60,6 @@ class BoostedTrees(RegressorMixin, BaseBoosting):
         ----------
         X : array, sparse matrix or data frame of shape (n_samples, n_features)
             Features; NaN marks missing values.
-        y : array of shape (n_samples,)
-            Target.
-        sample_weight : array of shape (n_samples,), optional
-            A weight of 2 counts a row twice, a weight of 0 drops it.
-
-        Returns
-        -------
-        self
         """
         loss = self._resolved_loss()
         X, y, weight, plan = self._checked_input(X, y, sample_weight, numeric=True)
@@ -89,17 +81,7 @@ class BoostedTrees(RegressorMixin, BaseBoosting):
         return resolve_loss(self.loss)
 
     def predict(self, X: Any) -> Array:
-        """Predictions of y: the inverse link of the scores.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Features.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-        """
+        """Predictions of y: the inverse link of the scores."""
         scores = self._scores(X)[:, 0]
         return self._loss.predict(scores)
 
@@ -193,12 +175,6 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
             Features; NaN marks missing values.
         y : array of shape (n_samples,)
             Classes: numbers or strings.
-        sample_weight : array of shape (n_samples,), optional
-            A weight of 2 counts a row twice, a weight of 0 drops it.
-
-        Returns
-        -------
-        self
         """
         binary = self._binary_loss()
         X, y, weight, plan = self._checked_input(X, y, sample_weight, numeric=False)

@@ -85,16 +85,8 @@ class ForwardStagewise(Declared, Additive):
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Features.
         y : array of shape (n_samples,)
             Target, or two classes.
-        sample_weight : array of shape (n_samples,), optional
-            A weight of 2 counts a row twice, a weight of 0 drops it.
-
-        Returns
-        -------
-        self
         """
         clock = Progress()
         X, y, weight = self._read_rows(X, y, sample_weight, numeric=not self._classifies())
@@ -186,17 +178,7 @@ class ForwardStagewise(Declared, Additive):
         )
 
     def predict(self, X: Any) -> Array:
-        """F, or the class its sign stands for.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-        """
+        """F, or the class its sign stands for."""
         return like_input(X, self._named(self._score_of(self._read_new(X))))
 
     def staged_predict(self, X: Any) -> Iterator[Array]:
@@ -219,11 +201,6 @@ class ForwardStagewise(Declared, Additive):
     def decision_function(self, X: Any) -> Array:
         """F; positive for the second class.
 
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Rows.
-
         Returns
         -------
         array of shape (n_samples,)
@@ -232,17 +209,7 @@ class ForwardStagewise(Declared, Additive):
 
     @available_if(lambda self: self._classifies())  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:
-        """1 / (1 + e^(−2F)) for the second class.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes)
-        """
+        """1 / (1 + e^(−2F)) for the second class."""
         positive = expit(2 * self.decision_function(X))
         if self.classes_.shape[0] == 1:
             return np.ones((positive.shape[0], 1))
@@ -253,16 +220,10 @@ class ForwardStagewise(Declared, Additive):
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Rows.
         y : array of shape (n_samples,)
             Truth.
         sample_weight : array of shape (n_samples,), optional
             Weights.
-
-        Returns
-        -------
-        float
         """
         said, y = self.predict(X), np.asarray(y)
         weight = np.ones(y.shape[0]) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)

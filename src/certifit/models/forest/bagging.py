@@ -188,16 +188,8 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Features.
-        y : array of shape (n_samples,)
-            Classes.
         sample_weight : array of shape (n_samples,), optional
             Chances of a row to be drawn; 0 drops it.
-
-        Returns
-        -------
-        self
         """
         X, y, weight = check_xy(self, X, y, sample_weight=sample_weight, allow_nan=True, numeric_target=False)
         check_classification_targets(y)
@@ -229,31 +221,11 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
         return found
 
     def predict_proba(self, X: Any) -> Array:
-        """Mean probabilities of the copies, or their shares of the votes.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes)
-        """
+        """Mean probabilities of the copies, or their shares of the votes."""
         return like_input(X, self._mean(self._read_x(X)))
 
     def predict(self, X: Any) -> Array:
-        """The class with the largest mean probability.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-        """
+        """The class with the largest mean probability."""
         probability = self._mean(self._read_x(X))
         return np.asarray(self.classes_[np.argmax(probability, axis=1)])
 
@@ -291,16 +263,8 @@ class BaggingRegressor(RegressorMixin, BaseBagging):
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Features.
-        y : array of shape (n_samples,)
-            Target.
         sample_weight : array of shape (n_samples,), optional
             Chances of a row to be drawn; 0 drops it.
-
-        Returns
-        -------
-        self
         """
         X, y, weight = check_xy(self, X, y, sample_weight=sample_weight, allow_nan=True)
         X = X.tocsr() if is_sparse(X) else X
@@ -321,15 +285,5 @@ class BaggingRegressor(RegressorMixin, BaseBagging):
         return np.asarray(model.predict(X), dtype=np.float64)
 
     def predict(self, X: Any) -> Array:
-        """Mean prediction of the copies.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-        """
+        """Mean prediction of the copies."""
         return like_input(X, self._mean(self._read_x(X)))

@@ -101,14 +101,8 @@ class RandomForestClassifier(ClassifierMixin, BaseForest):
         ----------
         X : array, sparse matrix or data frame of shape (n_samples, n_features)
             Features; NaN is a missing value and goes, at every split, to the better side.
-        y : array of shape (n_samples,)
-            Classes.
         sample_weight : array of shape (n_samples,), optional
             Chances of a row to be drawn (weights of the rows without a bootstrap); 0 drops it.
-
-        Returns
-        -------
-        self
         """
         before = getattr(self, "classes_", None)
         rows = read_classes(self, X, y, sample_weight)
@@ -143,46 +137,16 @@ class RandomForestClassifier(ClassifierMixin, BaseForest):
         return rows
 
     def predict_proba(self, X: Any) -> Array:
-        """Mean over the trees of the shares of the classes in the leaf of each row.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes)
-        """
+        """Mean over the trees of the shares of the classes in the leaf of each row."""
         return like_input(X, self._mean(X))
 
     def predict_log_proba(self, X: Any) -> Array:
-        """Logarithms of `predict_proba`.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes)
-        """
+        """Logarithms of `predict_proba`."""
         with np.errstate(divide="ignore"):
             return like_input(X, np.log(self._mean(X)))
 
     def predict(self, X: Any) -> Array:
-        """The class with the largest mean probability.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-        """
+        """The class with the largest mean probability."""
         probability = self._mean(X)
         return np.asarray(self.classes_[np.argmax(probability, axis=1)])
 
@@ -249,14 +213,8 @@ class RandomForestRegressor(RegressorMixin, BaseForest):
         ----------
         X : array, sparse matrix or data frame of shape (n_samples, n_features)
             Features; NaN is a missing value and goes, at every split, to the better side.
-        y : array of shape (n_samples,)
-            Target.
         sample_weight : array of shape (n_samples,), optional
             Chances of a row to be drawn (weights of the rows without a bootstrap); 0 drops it.
-
-        Returns
-        -------
-        self
         """
         rows = read_numbers(self, X, y, sample_weight)
         draws = self._draws(rows.weight)
@@ -288,17 +246,7 @@ class RandomForestRegressor(RegressorMixin, BaseForest):
         return read_numbers(RandomForestRegressor(categorical_features=self.categorical_features), X, y, sample_weight)
 
     def predict(self, X: Any) -> Array:
-        """Mean over the trees of the values of the leaf of each row.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-        """
+        """Mean over the trees of the values of the leaf of each row."""
         return like_input(X, self._mean(X)[:, 0])
 
     def predict_quantile(self, X: Any, quantiles: Any = (0.05, 0.5, 0.95)) -> Array:

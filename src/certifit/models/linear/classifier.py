@@ -34,34 +34,14 @@ class LinearClassifier(ClassifierMixin, CertifiedEstimator):
     intercept_: Array
 
     def decision_function(self, X: Any) -> Array:
-        """Scores: shape (n,) for two classes (positive: the second class), (n, K) for more.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Features.
-
-        Returns
-        -------
-        array of shape (n_samples,) or (n_samples, n_classes)
-        """
+        """Scores: shape (n,) for two classes (positive: the second class), (n, K) for more."""
         check_is_fitted(self)
         X = check_x(self, X, reset=False)
         scores = np.asarray(X @ self.coef_.T.astype(X.dtype, copy=False)) + self.intercept_.astype(X.dtype)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def predict(self, X: Any) -> Array:
-        """The class of the highest score.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Features.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-        """
+        """The class of the highest score."""
         scores = self.decision_function(X)
         chosen = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[chosen])

@@ -53,21 +53,7 @@ class _PathCV(BaseLinear):
         return Squared(), ElasticNetPenalty(ratio), alpha, constraint
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Choose alpha by cross-validation and fit on all rows.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Features.
-        y : array of shape (n_samples,)
-            Target.
-        sample_weight : array of shape (n_samples,), optional
-            A weight of 2 counts a row twice, a weight of 0 drops it.
-
-        Returns
-        -------
-        self
-        """
+        """Choose alpha by cross-validation and fit on all rows."""
         check_parameters(self)
         given = y
         X, y, weight = check_xy(self, X, y, sample_weight=sample_weight)

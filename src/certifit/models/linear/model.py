@@ -62,16 +62,8 @@ class BaseLinear(RegressorMixin, CertifiedEstimator):
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Features.
         y : array of shape (n_samples,)
             Target; estimators of the squared loss also take several, of shape (n_samples, n_targets).
-        sample_weight : array of shape (n_samples,), optional
-            A weight of 2 counts a row twice, a weight of 0 drops it.
-
-        Returns
-        -------
-        self
         """
         self._check_parameters()
         X, y, weight = check_xy(self, X, y, sample_weight=sample_weight, multi_output=self._multi_output)
@@ -134,17 +126,7 @@ class BaseLinear(RegressorMixin, CertifiedEstimator):
         return np.asarray(matvec(X, self.coef_.T.astype(np.float64)) + self.intercept_).astype(X.dtype, copy=False)
 
     def predict(self, X: Any) -> Array:
-        """Predictions of y: the inverse link of the scores x·w + b.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Features.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-        """
+        """Predictions of y: the inverse link of the scores x·w + b."""
         scores = self._scores(X)
         return self._loss.predict(scores)
 

@@ -68,14 +68,6 @@ class PolynomialRegression(Declared, InferenceMixin, BaseLinear):
         ----------
         X : array or data frame of shape (n_samples, n_features)
             Features.
-        y : array of shape (n_samples,)
-            Target.
-        sample_weight : array of shape (n_samples,), optional
-            A weight of 2 counts a row twice, a weight of 0 drops it.
-
-        Returns
-        -------
-        self
         """
         self._check_parameters()
         X, y, weight = check_xy(self, X, y, sample_weight=sample_weight, accept_sparse=False)

@@ -91,21 +91,7 @@ class RidgeCV(Declared, BaseLinear):
         return "auto", TOLERANCE, 1
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RidgeCV:
-        """Choose alpha, then fit all rows with it.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Features.
-        y : array of shape (n_samples,)
-            Target.
-        sample_weight : array of shape (n_samples,), optional
-            A weight of 2 counts a row twice, a weight of 0 drops it.
-
-        Returns
-        -------
-        self
-        """
+        """Choose alpha, then fit all rows with it."""
         check_parameters(self)
         given = y
         X, y, weight = check_xy(self, X, y, sample_weight=sample_weight, min_samples=2)

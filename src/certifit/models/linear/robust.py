@@ -213,16 +213,8 @@ class ChebyshevRegressor(Declared, BaseLinear):
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Features.
-        y : array of shape (n_samples,)
-            Target.
         sample_weight : array of shape (n_samples,), optional
             A weight of 0 drops a row; a maximum does not count repetitions.
-
-        Returns
-        -------
-        self
         """
         check_parameters(self)
         alpha = float(self.alpha)

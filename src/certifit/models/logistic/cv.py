@@ -80,21 +80,7 @@ class LogisticRegressionCV(Declared, BaseLogistic):
     one_standard_error: bool = ONE_STANDARD_ERROR
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LogisticRegressionCV:
-        """Choose alpha by cross-validation and fit on all rows.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Features.
-        y : array of shape (n_samples,)
-            Labels of two or more classes.
-        sample_weight : array of shape (n_samples,), optional
-            A weight of 2 counts a row twice, a weight of 0 drops it.
-
-        Returns
-        -------
-        self
-        """
+        """Choose alpha by cross-validation and fit on all rows."""
         penalty, free, tol, max_iter, threads = self._parameters()
         data = self._data(X, y, sample_weight)
         self.alphas_ = logistic_alphas(data, penalty, self.n_alphas, self.eps, self.alphas, free)

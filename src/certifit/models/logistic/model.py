@@ -99,34 +99,14 @@ class BaseLogistic(LinearClassifier):
             )
 
     def predict_proba(self, X: Any) -> Array:
-        """Probability of each class, in the order of `classes_`.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Features.
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes)
-        """
+        """Probability of each class, in the order of `classes_`."""
         scores = self.decision_function(X)
         if scores.ndim == 1:
             return np.column_stack([expit(-scores), expit(scores)])
         return np.asarray(softmax(scores, axis=1))
 
     def predict_log_proba(self, X: Any) -> Array:
-        """Logarithm of the probability of each class, accurate where the probability itself rounds to 0 or 1.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Features.
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes)
-        """
+        """Logarithm of the probability of each class, accurate where the probability itself rounds to 0 or 1."""
         scores = self.decision_function(X)
         if scores.ndim == 1:
             return np.column_stack([log_expit(-scores), log_expit(scores)])
@@ -219,16 +199,8 @@ class LogisticRegression(Declared, BaseLogistic):
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Features.
         y : array of shape (n_samples,)
             Labels of two or more classes; probabilities of the second class with ``soft_labels=True``.
-        sample_weight : array of shape (n_samples,), optional
-            A weight of 2 counts a row twice, a weight of 0 drops it.
-
-        Returns
-        -------
-        self
         """
         penalty, fit_intercept, tol, max_iter, threads = self._parameters()
         check_solver(

@@ -86,21 +86,7 @@ class MulticlassSVC(Declared, LinearClassifier):
     verbose: int = VERBOSE
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MulticlassSVC:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Features.
-        y : array of shape (n_samples,)
-            Labels of two or more classes.
-        sample_weight : array of shape (n_samples,), optional
-            A weight of 2 counts a row twice, a weight of 0 drops it.
-
-        Returns
-        -------
-        self
-        """
+        """Fit the model."""
         check_parameters(self)
         alpha, tol, max_iter = float(self.alpha), float(self.tol), int(self.max_iter)
         seed = draw_seed(self.random_state)
@@ -150,31 +136,11 @@ class MulticlassSVC(Declared, LinearClassifier):
         return self
 
     def predict(self, X: Any) -> Array:
-        """The class of the highest score.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Features.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-        """
+        """The class of the highest score."""
         return super().predict(X)
 
     def decision_function(self, X: Any) -> Array:
-        """Scores of the classes: shape (n, K); for two classes their difference, positive for the second one.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Features.
-
-        Returns
-        -------
-        array of shape (n_samples,) or (n_samples, n_classes)
-        """
+        """Scores of the classes: shape (n, K); for two classes their difference, positive for the second one."""
         scores = super().decision_function(X)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 

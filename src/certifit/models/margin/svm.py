@@ -122,21 +122,7 @@ class LinearSVC(Declared, LinearClassifier):
     verbose: int = VERBOSE
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVC:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Features.
-        y : array of shape (n_samples,)
-            Labels of two or more classes.
-        sample_weight : array of shape (n_samples,), optional
-            A weight of 2 counts a row twice, a weight of 0 drops it.
-
-        Returns
-        -------
-        self
-        """
+        """Fit the model."""
         alpha, solver, seed = self._check_parameters()
         tol, max_iter = float(self.tol), int(self.max_iter)
         X, codes, weight, self.classes_ = check_labels(self, X, y, sample_weight, self.class_weight)
@@ -221,17 +207,7 @@ class LinearSVC(Declared, LinearClassifier):
         return np.asarray(KKT[self._kkt])
 
     def predict(self, X: Any) -> Array:
-        """The class of the highest score; of scores that differ by rounding only, the first.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Features.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-        """
+        """The class of the highest score; of scores that differ by rounding only, the first."""
         scores = self.decision_function(X)
         if scores.ndim == 1:
             return np.asarray(self.classes_[(scores > 0).astype(np.intp)])
@@ -331,21 +307,7 @@ class LinearSVR(Declared, BaseLinear):
         return draw_seed(self.random_state)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVR:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Features.
-        y : array of shape (n_samples,)
-            Target.
-        sample_weight : array of shape (n_samples,), optional
-            A weight of 2 counts a row twice, a weight of 0 drops it.
-
-        Returns
-        -------
-        self
-        """
+        """Fit the model."""
         self.dual_coef_: Array
         self._kkt: Array
         super().fit(X, y, sample_weight)

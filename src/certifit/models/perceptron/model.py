@@ -100,16 +100,8 @@ class Perceptron(Declared, BasePerceptron):
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Features.
-        y : array of shape (n_samples,)
-            Labels, of any type.
         sample_weight : array of shape (n_samples,), optional
             Visits of each row: a weight of 2 counts a row twice, a weight of 0 drops it.
-
-        Returns
-        -------
-        self
         """
         rows, codes = self._rows(X, y, sample_weight)
         with progress(self.verbose, type(self).__name__) as clock:
@@ -233,16 +225,8 @@ class PocketPerceptron(Declared, BasePerceptron):
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Features.
-        y : array of shape (n_samples,)
-            Labels, of any type.
         sample_weight : array of shape (n_samples,), optional
             Visits of each row, and its share in the error.
-
-        Returns
-        -------
-        self
         """
         rows, codes = self._rows(X, y, sample_weight)
         with progress(self.verbose, type(self).__name__) as clock:
@@ -323,16 +307,8 @@ class MulticlassPerceptron(Declared, BasePerceptron):
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Features.
-        y : array of shape (n_samples,)
-            Labels, of any type.
         sample_weight : array of shape (n_samples,), optional
             Visits of each row.
-
-        Returns
-        -------
-        self
         """
         rows, codes = self._rows(X, y, sample_weight)
         n, d = rows.X.shape

@@ -197,18 +197,7 @@ class CalibratedClassifier(Declared, ClassifierMixin, CertifiedEstimator):
         return LogisticRegression()
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> CalibratedClassifier:
-        """Fit the classifier on folds, the map on left-out scores, and the classifier on all rows.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-        y : array of shape (n_samples,)
-        sample_weight : array of shape (n_samples,), optional
-
-        Returns
-        -------
-        self
-        """
+        """Fit the classifier on folds, the map on left-out scores, and the classifier on all rows."""
         started = time.perf_counter()
         check_parameters(self)
         tags = get_tags(self._base()).input_tags
@@ -304,16 +293,7 @@ class CalibratedClassifier(Declared, ClassifierMixin, CertifiedEstimator):
             self.maps_ = [make(scores[:, k], (codes == k).astype(np.float64), weight) for k in range(K)]
 
     def predict_proba(self, X: Any) -> Array:
-        """Calibrated probabilities, shape (n_samples, n_classes).
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes)
-        """
+        """Calibrated probabilities, shape (n_samples, n_classes)."""
         check_is_fitted(self, "maps_")
         tags = get_tags(self._base()).input_tags
         rows = check_x(
@@ -333,16 +313,7 @@ class CalibratedClassifier(Declared, ClassifierMixin, CertifiedEstimator):
         return like_input(rows, np.where(total > 0, p / np.where(total > 0, total, 1.0), 1.0 / K))
 
     def predict(self, X: Any) -> Array:
-        """The most probable class.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-
-        Returns
-        -------
-        array of shape (n_samples,)
-        """
+        """The most probable class."""
         most = self.predict_proba(X).argmax(axis=1)
         return np.asarray(self.classes_[most])
 

@@ -84,16 +84,8 @@ class _CodeClassifier(Declared, ClassifierMixin, CertifiedEstimator):
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Features.
-        y : array of shape (n_samples,)
-            Labels, of any type.
         sample_weight : array of shape (n_samples,), optional
             Passed on to the classifiers; rows of weight zero are dropped.
-
-        Returns
-        -------
-        self
         """
         check_parameters(self)
         started, base = time.perf_counter(), self._base()
@@ -132,32 +124,12 @@ class _CodeClassifier(Declared, ClassifierMixin, CertifiedEstimator):
         return np.column_stack([_score(part, X) for part in self.estimators_])
 
     def decision_function(self, X: Any) -> Array:
-        """Scores: shape (n,) for two classes (positive: the second class), (n, K) for more.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Features.
-
-        Returns
-        -------
-        array of shape (n_samples,) or (n_samples, n_classes)
-        """
+        """Scores: shape (n,) for two classes (positive: the second class), (n, K) for more."""
         scores = self._problem_scores(X)
         return scores[:, 0] if self.classes_.shape[0] == 2 else self._decode(scores)
 
     def predict(self, X: Any) -> Array:
-        """The class of the highest score.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Features.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-        """
+        """The class of the highest score."""
         scores = self.decision_function(X)
         chosen = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[chosen])
@@ -201,17 +173,7 @@ class OneVsRest(_CodeClassifier):
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:
-        """Probabilities of the parts, normalized to sum to one.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Features.
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes)
-        """
+        """Probabilities of the parts, normalized to sum to one."""
         check_is_fitted(self, "estimators_")
         X = check_x(self, X, reset=False, **self._accepted())
         each = np.column_stack([part.predict_proba(X)[:, 1] for part in self.estimators_])
@@ -257,15 +219,6 @@ class OneVsOne(_CodeClassifier):
         """Probabilities that agree best with those of the pairs (Wu, Lin and Weng 2004).
 
         They minimize Σ over pairs of (r_ji·p_i − r_ij·p_j)² with r_ij the probability of i against j.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Features.
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes)
         """
         check_is_fitted(self, "estimators_")
         X = check_x(self, X, reset=False, **self._accepted())
@@ -337,16 +290,8 @@ class OutputCode(_CodeClassifier):
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Features.
-        y : array of shape (n_samples,)
-            Labels, of any type.
         sample_weight : array of shape (n_samples,), optional
             Passed on to the classifiers; rows of weight zero are dropped.
-
-        Returns
-        -------
-        self
         """
         super().fit(X, y, sample_weight)
         self.min_distance_ = min_hamming_distance(self.code_)

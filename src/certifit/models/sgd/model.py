@@ -78,16 +78,8 @@ class SGDRegressor(RegressorMixin, BaseSGD):
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Features.
-        y : array of shape (n_samples,)
-            Target.
         sample_weight : array of shape (n_samples,), optional
             Visits of each row: a weight of 2 counts a row twice, a weight of 0 drops it.
-
-        Returns
-        -------
-        self
         """
         loss = self._options()[0]
         with quiet_blas(X):
@@ -113,16 +105,8 @@ class SGDRegressor(RegressorMixin, BaseSGD):
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Features.
-        y : array of shape (n_samples,)
-            Target.
         sample_weight : array of shape (n_samples,), optional
             Visits of each row.
-
-        Returns
-        -------
-        self
         """
         loss = self._options()[0]
         first = not hasattr(self, "coef_")
@@ -142,17 +126,7 @@ class SGDRegressor(RegressorMixin, BaseSGD):
         return self
 
     def predict(self, X: Any) -> Array:
-        """Predictions of y: the inverse link of the scores x·w + b.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Features.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-        """
+        """Predictions of y: the inverse link of the scores x·w + b."""
         check_is_fitted(self)
         X = check_x(self, X, reset=False)
         scores = np.asarray(matvec(X, self.coef_.astype(np.float64)) + self.intercept_)
@@ -212,16 +186,8 @@ class SGDClassifier(BaseSGD, LinearClassifier):
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Features.
-        y : array of shape (n_samples,)
-            Labels, of any type.
         sample_weight : array of shape (n_samples,), optional
             Visits of each row: a weight of 2 counts a row twice, a weight of 0 drops it.
-
-        Returns
-        -------
-        self
         """
         loss = self._options()[0]
         with quiet_blas(X):
@@ -290,18 +256,12 @@ class SGDClassifier(BaseSGD, LinearClassifier):
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Features.
         y : array of shape (n_samples,)
             Labels, a part of `classes`.
         classes : array of shape (K,), optional
             All labels there will ever be; needed at the first call.
         sample_weight : array of shape (n_samples,), optional
             Visits of each row.
-
-        Returns
-        -------
-        self
         """
         loss = self._options()[0]
         first = not hasattr(self, "coef_")
@@ -363,17 +323,7 @@ class SGDClassifier(BaseSGD, LinearClassifier):
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:
-        """Probabilities of the classes; one-against-rest estimates are normalized to sum to one.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Features.
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes)
-        """
+        """Probabilities of the classes; one-against-rest estimates are normalized to sum to one."""
         scores = self.decision_function(X)
         if scores.ndim == 2 and self.multi_class == "softmax":
             return np.asarray(softmax(scores, axis=1))
@@ -387,17 +337,7 @@ class SGDClassifier(BaseSGD, LinearClassifier):
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> Array:
-        """Logarithms of `predict_proba`.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Features.
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes)
-        """
+        """Logarithms of `predict_proba`."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 

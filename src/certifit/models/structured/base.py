@@ -193,10 +193,6 @@ class SequenceModel(Declared, CertifiedEstimator):
             As in `fit`.
         sample_weight : array of shape (n_sequences,), optional
             How often each sequence counts.
-
-        Returns
-        -------
-        float
         """
         return self._accuracy(X, y, sample_weight, lengths, None)
 

@@ -175,10 +175,6 @@ class LinearChainCRF(BaseCRF):
             A weight of 2 counts a sequence twice, a weight of 0 drops it.
         lengths : array of int, optional
             Lengths of the sequences in one matrix.
-
-        Returns
-        -------
-        self
         """
         fitted: LinearChainCRF = self._fit(X, y, sample_weight, lengths, None)
         return fitted
@@ -199,10 +195,6 @@ class LinearChainCRF(BaseCRF):
             All labels that will ever come; needed by the first call.
         sample_weight : array of int of shape (n_sequences,), optional
             How often each sequence is visited.
-
-        Returns
-        -------
-        self
         """
         threads = self._check()
         if self.penalty != "l2":
@@ -303,10 +295,6 @@ class TreeCRF(BaseCRF):
             As in `LinearChainCRF.fit`.
         parents : list of lists of int
             For each position the position of its parent in the same sequence, −1 for a root.
-
-        Returns
-        -------
-        self
         """
         fitted: TreeCRF = self._fit(X, y, sample_weight, None, parents)
         return fitted
@@ -378,10 +366,6 @@ class TreeCRF(BaseCRF):
         ----------
         X, y, sample_weight, parents
             As in `fit`.
-
-        Returns
-        -------
-        float
         """
         return self._accuracy(X, y, sample_weight, None, parents)
 

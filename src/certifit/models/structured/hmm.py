@@ -65,10 +65,6 @@ class HMM(ProbabilisticMixin, SequenceModel):
             Labels, as in `LinearChainCRF.fit`.
         sample_weight : array of shape (n_sequences,), optional
             A weight of 2 counts a sequence twice, a weight of 0 drops it.
-
-        Returns
-        -------
-        self
         """
         self._check()
         clock = Progress()

@@ -59,10 +59,6 @@ class StructuredPerceptron(FeatureModel):
             Sequences and their labels, as in `LinearChainCRF.fit`.
         sample_weight : array of shape (n_sequences,), optional
             How often each sequence is visited in a pass; 0 drops it.
-
-        Returns
-        -------
-        self
         """
         self._check()
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))

@@ -63,10 +63,6 @@ class StructuredSVM(FeatureModel):
             Sequences and their labels, as in `LinearChainCRF.fit`.
         sample_weight : array of shape (n_sequences,), optional
             A weight of 2 counts a sequence twice, a weight of 0 drops it.
-
-        Returns
-        -------
-        self
         """
         threads = self._check()
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))

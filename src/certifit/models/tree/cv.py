@@ -147,14 +147,6 @@ class DecisionTreeClassifierCV(_PrunedByFolds, DecisionTreeClassifier):
         ----------
         X : array, sparse matrix or data frame of shape (n_samples, n_features)
             Features; NaN is a missing value.
-        y : array of shape (n_samples,)
-            Classes.
-        sample_weight : array of shape (n_samples,), optional
-            A weight of 2 counts a row twice, a weight of 0 drops it.
-
-        Returns
-        -------
-        self
         """
         self._choose(X, y, sample_weight)
         return self
@@ -196,14 +188,6 @@ class DecisionTreeRegressorCV(_PrunedByFolds, DecisionTreeRegressor):
         ----------
         X : array, sparse matrix or data frame of shape (n_samples, n_features)
             Features; NaN is a missing value.
-        y : array of shape (n_samples,)
-            Target.
-        sample_weight : array of shape (n_samples,), optional
-            A weight of 2 counts a row twice, a weight of 0 drops it.
-
-        Returns
-        -------
-        self
         """
         self._choose(X, y, sample_weight)
         return self

@@ -84,14 +84,6 @@ class DecisionTreeClassifier(ClassifierMixin, BaseTree):
         ----------
         X : array, sparse matrix or data frame of shape (n_samples, n_features)
             Features; NaN is a missing value and goes, at every split, to the better side.
-        y : array of shape (n_samples,)
-            Classes.
-        sample_weight : array of shape (n_samples,), optional
-            A weight of 2 counts a row twice, a weight of 0 drops it.
-
-        Returns
-        -------
-        self
         """
         rows = read_classes(self, X, y, sample_weight)
         if self.monotone_constraints is not None and self.classes_.shape[0] > 2:
@@ -105,47 +97,17 @@ class DecisionTreeClassifier(ClassifierMixin, BaseTree):
         return np.array([place.get(label, -1) for label in y.tolist()], dtype=np.float64)  # a new class is always wrong
 
     def predict_proba(self, X: Any) -> Array:
-        """Shares of the classes in the leaf of each row.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes)
-        """
+        """Shares of the classes in the leaf of each row."""
         table = self._table(X)
         return like_input(X, self._tree.predict(table, self._walk_threads(table)))
 
     def predict_log_proba(self, X: Any) -> Array:
-        """Logarithms of `predict_proba`.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes)
-        """
+        """Logarithms of `predict_proba`."""
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.predict_proba(X)))
 
     def predict(self, X: Any) -> Array:
-        """The most frequent class in the leaf of each row.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-        """
+        """The most frequent class in the leaf of each row."""
         leaves = self.apply(X)
         return np.asarray(self.classes_[np.argmax(self._tree.values, axis=1)[leaves]])
 
@@ -190,31 +152,13 @@ class DecisionTreeRegressor(RegressorMixin, BaseTree):
         ----------
         X : array, sparse matrix or data frame of shape (n_samples, n_features)
             Features; NaN is a missing value and goes, at every split, to the better side.
-        y : array of shape (n_samples,)
-            Target.
-        sample_weight : array of shape (n_samples,), optional
-            A weight of 2 counts a row twice, a weight of 0 drops it.
-
-        Returns
-        -------
-        self
         """
         rows = read_numbers(self, X, y, sample_weight)
         self._grow(rows, target_of_numbers(self.criterion, rows.y, rows.weight, 0))
         return self
 
     def predict(self, X: Any) -> Array:
-        """Value of the leaf of each row.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-        """
+        """Value of the leaf of each row."""
         table = self._table(X)
         return like_input(X, self._tree.predict(table, self._walk_threads(table))[:, 0])
 

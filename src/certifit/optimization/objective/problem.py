@@ -102,7 +102,11 @@ class Problem:
     def _constant_risk(self, constant: Any) -> float:
         if self.n_scores == 1:
             return self._finite(lambda block: np.full(block.y.shape, constant))
-        return self._finite(lambda block: np.tile(constant[:, None], block.p.shape).T)
+        if any(block.y.ndim == 2 for block in self.blocks):
+            return self._finite(lambda block: np.tile(constant[:, None], block.p.shape).T)
+        classes = np.arange(self.n_scores)  # rows of a class have one loss: their share is all that counts
+        losses = self.loss.value(classes, np.tile(constant, (self.n_scores, 1)))
+        return finite_sum(np.bincount(block.y, block.p, self.n_scores) @ losses for block in self.blocks)
 
     def _finite(self, scores: Callable[[Block], Array]) -> float:
         return finite_sum(block.risk(scores(block)) for block in self.blocks)

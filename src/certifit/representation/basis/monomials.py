@@ -57,20 +57,7 @@ class PolynomialFeatures(OfColumns, TransformerMixin, BaseEstimator):
     n_output_features_: int = Fitted("int", "Number of columns of the result.")
 
     def fit(self, X: Matrix, y: Any = None) -> Self:
-        """Count the monomials; nothing is learned from the values.
-
-        Parameters
-        ----------
-        X : array, frame or sparse matrix of shape (n_samples, n_features)
-            The rows.
-        y : ignored
-            For pipelines.
-
-        Returns
-        -------
-        PolynomialFeatures
-            Itself.
-        """
+        """Count the monomials; nothing is learned from the values."""
         X = check_x(self, X, reset=True)
         self.n_output_features_ = self._size(X.shape[1])
         # A sparse row may be short however many columns there are, as long as 64 bits can number them.

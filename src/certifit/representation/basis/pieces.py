@@ -65,15 +65,6 @@ class Discretizer(OfColumns, TransformerMixin, BaseEstimator):
         ----------
         X : array or frame of shape (n_samples, n_features)
             The rows.
-        y : ignored
-            For pipelines.
-        sample_weight : array of shape (n_samples,), default=None
-            Weight 2 is the row twice, weight 0 the row dropped.
-
-        Returns
-        -------
-        Discretizer
-            Itself.
         """
         X = check_x(self, X, reset=True, accept_sparse=False)
         X, weight = weighted_rows(X, sample_weight)
@@ -156,15 +147,6 @@ class SplineBasis(OfColumns, TransformerMixin, BaseEstimator):
         ----------
         X : array or frame of shape (n_samples, n_features)
             The rows.
-        y : ignored
-            For pipelines.
-        sample_weight : array of shape (n_samples,), default=None
-            Weight 2 is the row twice, weight 0 the row dropped.
-
-        Returns
-        -------
-        SplineBasis
-            Itself.
         """
         X = check_x(self, X, reset=True, accept_sparse=False)
         X, weight = weighted_rows(X, sample_weight)

@@ -60,22 +60,7 @@ class RBFFeatures(OfColumns, TransformerMixin, BaseEstimator):
     gamma_: float = Fitted("float", "The γ in use.")
 
     def fit(self, X: Matrix, y: Any = None, sample_weight: Any = None) -> Self:
-        """Draw the centers and set γ.
-
-        Parameters
-        ----------
-        X : array, frame or sparse matrix of shape (n_samples, n_features)
-            The rows.
-        y : ignored
-            For pipelines.
-        sample_weight : array of shape (n_samples,), default=None
-            Weight 2 is the row twice, weight 0 the row dropped.
-
-        Returns
-        -------
-        RBFFeatures
-            Itself.
-        """
+        """Draw the centers and set γ."""
         X = check_x(self, X, reset=True, accept_sparse=("csr",))
         X, weight = weighted_rows(X, sample_weight)
         if isinstance(self.centers, numbers.Integral):

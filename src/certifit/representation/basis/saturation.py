@@ -117,22 +117,7 @@ class Saturation(OfColumns, OneToOneFeatureMixin, TransformerMixin, BaseEstimato
     half_: Array = Fitted("array of shape (n_features,)", "Half-saturation points in use.")
 
     def fit(self, X: Matrix, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn the half-saturation points.
-
-        Parameters
-        ----------
-        X : array, frame or sparse matrix of shape (n_samples, n_features)
-            The rows.
-        y : ignored
-            For pipelines.
-        sample_weight : array of shape (n_samples,), default=None
-            Weight 2 is the row twice, weight 0 the row dropped.
-
-        Returns
-        -------
-        Saturation
-            Itself.
-        """
+        """Learn the half-saturation points."""
         X = check_x(self, X, reset=True)
         X, weight = weighted_rows(X, sample_weight)
         if isinstance(self.half, str):

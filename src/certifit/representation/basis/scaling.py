@@ -74,15 +74,6 @@ class StandardScaler(OfColumns, OneToOneFeatureMixin, TransformerMixin, BaseEsti
         ----------
         X : array, frame or sparse matrix of shape (n_samples, n_features)
             The rows; sparse only if `with_mean=False`.
-        y : ignored
-            For pipelines.
-        sample_weight : array of shape (n_samples,), default=None
-            Weight 2 is the row twice, weight 0 the row dropped.
-
-        Returns
-        -------
-        StandardScaler
-            Itself.
         """
         X = self._check(X, reset=True)
         X, weight = weighted_rows(X, sample_weight)
@@ -169,15 +160,8 @@ class MinMaxScaler(OfColumns, OneToOneFeatureMixin, TransformerMixin, BaseEstima
         ----------
         X : array or frame of shape (n_samples, n_features)
             The rows.
-        y : ignored
-            For pipelines.
         sample_weight : array of shape (n_samples,), default=None
             Rows of weight zero are dropped; otherwise weights do not matter to extremes.
-
-        Returns
-        -------
-        MinMaxScaler
-            Itself.
         """
         check_parameters(self)
         if not self.low < self.high:

@@ -73,10 +73,6 @@ class Binner(Declared):
             Positive weights; None counts every row once. Rows of weight zero are ignored.
         n_threads : int, default=1
             The result does not depend on it.
-
-        Returns
-        -------
-        self
         """
         check_parameters(self)
         max_bins = int(self.max_bins)

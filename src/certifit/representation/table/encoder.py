@@ -116,15 +116,6 @@ class TableEncoder(OfColumns, TransformerMixin, BaseEstimator):
         ----------
         X : data frame or array of shape (n_samples, n_features)
             The table.
-        y : ignored
-            For pipelines.
-        sample_weight : array of shape (n_samples,), default=None
-            Weight 2 is the row twice, weight 0 the row dropped.
-
-        Returns
-        -------
-        TableEncoder
-            Itself.
         """
         self._check_parameters()
         table = Columns(self, X, reset=True)
