@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import inspect
 import warnings
+from typing import Any
 
+import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import get_tags
 
+from certifit._types import Array
 from certifit.certificate import Certificate
 
-__all__ = ["CertifiedEstimator", "ConvergenceWarning"]
+__all__ = ["CertifiedEstimator", "ConvergenceWarning", "CopiesMixin", "HighestScoreMixin"]
 
 
 class CertifiedEstimator(BaseEstimator):
@@ -23,6 +27,36 @@ class CertifiedEstimator(BaseEstimator):
         self.certificate_ = certificate
         if not certificate.certified and certificate.kind != "none":
             warnings.warn(f"{type(self).__name__}: {certificate}", ConvergenceWarning, stacklevel=_caller())
+
+
+class HighestScoreMixin:
+    """Decisions of a classifier with scores: one for two classes, positive for the second, or one for each class."""
+
+    classes_: Array
+
+    def decision_function(self, X: Any) -> Array:
+        """Scores: shape (n,) for two classes (positive: the second class), (n, K) for more."""
+        raise TypeError(f"{type(self).__name__} must say how it scores.")
+
+    def predict(self, X: Any) -> Array:
+        """The class of the highest score."""
+        scores = self.decision_function(X)
+        chosen = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+        return np.asarray(self.classes_[chosen])
+
+
+class CopiesMixin:
+    """An estimator that fits copies of another one, and accepts what that one accepts."""
+
+    def _inner(self) -> Any:
+        """The estimator that is copied."""
+        raise TypeError(f"{type(self).__name__} must say what it fits.")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        inner = get_tags(self._inner()).input_tags
+        tags.input_tags.allow_nan, tags.input_tags.sparse = inner.allow_nan, inner.sparse
+        return tags
 
 
 def _caller() -> int:

@@ -10,7 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from certifit._types import Array, Matrix
 from certifit.data.gate import check_real, check_xy
 
-__all__ = ["check_labels", "class_weights", "encode_labels"]
+__all__ = ["check_labels", "class_weights", "encode_labels", "several_classes"]
 
 
 def check_labels(
@@ -20,17 +20,28 @@ def check_labels(
     X, y, weight = check_xy(estimator, X, y, sample_weight=sample_weight, numeric_target=False)
     check_classification_targets(y)
     classes = np.unique(y)
-    if classes.shape[0] < 2:
-        raise ValueError(
-            f"{type(estimator).__name__} needs at least 2 classes, but the data has one class only: "
-            f"{classes.tolist()[0]!r}. (Rows of weight zero do not count.)"
-        )
+    _need_two(estimator, classes)
     # Two classes need no search, and a search needs no sorting of all labels.
     codes = (y == classes[1]).astype(np.intp) if classes.shape[0] == 2 else np.searchsorted(classes, y)
     weight = weight * class_weights(class_weight, classes, codes, weight)[codes]
     if not (np.bincount(codes, weights=weight, minlength=classes.shape[0]) > 0).all():
         raise ValueError("class_weight gives a class weight 0; drop the rows of that class instead.")
     return X, codes, weight, classes
+
+
+def several_classes(estimator: Any, y: Array) -> tuple[Array, Array]:
+    """Sorted classes and the number of each label, where a single class is an error."""
+    classes, codes = encode_labels(y)
+    _need_two(estimator, classes)
+    return classes, codes
+
+
+def _need_two(estimator: Any, classes: Array) -> None:
+    if classes.shape[0] < 2:
+        raise ValueError(
+            f"{type(estimator).__name__} needs at least 2 classes, but the data has one class only: "
+            f"{classes.tolist()[0]!r}. (Rows of weight zero do not count.)"
+        )
 
 
 def encode_labels(y: Array) -> tuple[Array, Array]:

@@ -6,7 +6,6 @@ minimum over f is zero. One subclass, in NumPy, serves linear models with every 
 
 from __future__ import annotations
 
-import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
@@ -14,6 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from certifit._types import Array, Matrix
+from certifit.by_value import ByValue
 from certifit.evaluation.losses.terms import TwoSidedHinge
 
 __all__ = ["Fused", "FusedDual", "Loss", "constant_by_slopes"]
@@ -45,7 +45,7 @@ class FusedDual(NamedTuple):
     columns: Array
 
 
-class Loss(ABC):
+class Loss(ByValue, ABC):
     """Base class of all losses.
 
     A smooth loss needs `value`, `derivative` and `second_derivative`; everything else has a numerical default that
@@ -63,6 +63,9 @@ class Loss(ABC):
 
     task: ClassVar[str] = "regression"
     """``"regression"``; ``"binary"`` when y is 0 or 1 (the positive class); ``"multiclass"`` when it is a class number."""
+
+    kernel: ClassVar[tuple[str, ...]] = ()
+    """Its name in the native kernel that visits row after row, and the attributes that are its parameters there; empty: NumPy."""
 
     convex: bool = False
     """Whether the loss is convex in f, for every target: the ground that certificates stand on. A class says it by itself; one
@@ -156,7 +159,7 @@ class Loss(ABC):
         """From raw scores to predictions of y (the inverse link)."""
         return f
 
-    def check_target(self, y: Array) -> None:  # noqa: B027 - most losses accept every real target
+    def check_target(self, y: Array) -> None:
         """Raise a ValueError that names the first target outside the domain of the loss."""
 
     def fused(self, X: Matrix, y: Array, p: Array, w: Array, b: Any, threads: int) -> Fused | None:
@@ -170,25 +173,6 @@ class Loss(ABC):
     def rescaled(self, unit: float) -> tuple[Loss, float] | None:
         """A loss L and a factor c with ℓ(y, f) = c·L(y/unit, f/unit), if the loss is homogeneous."""
         return None
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Constructor arguments: losses print, compare, persist and are cloned by value."""
-        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
-
-    def set_params(self, **params: Any) -> Loss:
-        """Change constructor arguments, so that a grid search can vary ``loss__delta``."""
-        self.__init__(**{**self.get_params(), **params})  # type: ignore[misc]
-        return self
-
-    def __repr__(self) -> str:
-        arguments = ", ".join(f"{k}={v!r}" for k, v in self.get_params().items() if v is not None)
-        return f"{type(self).__name__}({arguments})"
-
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.get_params() == other.get_params()  # type: ignore[attr-defined]
-
-    def __hash__(self) -> int:
-        return hash((type(self), tuple(sorted(self.get_params().items()))))
 
 
 def _invert_near(loss: Loss, y: Array, u: Array, start: Array, active: Array) -> tuple[Array, Array]:

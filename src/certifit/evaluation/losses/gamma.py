@@ -20,6 +20,7 @@ class Gamma(Loss):
     """
 
     name = "gamma"
+    kernel = ("gamma",)
     convex = True
 
     def value(self, y: Array, f: Array) -> Array:

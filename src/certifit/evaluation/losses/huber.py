@@ -34,6 +34,7 @@ class Huber(Loss):
     """
 
     name = "huber"
+    kernel = ("huber", "delta", "curvature")
     convex = True
 
     def __init__(self, delta: float = 1.0, curvature: float = 1.0) -> None:

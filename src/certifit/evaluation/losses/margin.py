@@ -33,6 +33,7 @@ class Logistic(Loss):
     """
 
     name = "logistic"
+    kernel = ("logistic",)
     convex = True
     task = "binary"
     smoothness = 0.25
@@ -119,6 +120,7 @@ class Hinge(PiecewiseLinear):
     """
 
     name = "hinge"
+    kernel = ("hinge", "threshold")
     convex = True
     task = "binary"
     threshold = 1.0
@@ -148,6 +150,7 @@ class PerceptronLoss(Hinge):
     """
 
     name = "perceptron"
+    kernel = ("hinge", "threshold")
     convex = True
     threshold = 0.0
 
@@ -164,6 +167,7 @@ class SquaredHinge(Loss):
     """
 
     name = "squared_hinge"
+    kernel = ("squared_hinge",)
     convex = True
     task = "binary"
     smoothness = 1.0
@@ -202,6 +206,7 @@ class Exponential(Loss):
     """
 
     name = "exponential"
+    kernel = ("exponential",)
     convex = True
     task = "binary"
 

@@ -21,6 +21,7 @@ class Poisson(Loss):
     """
 
     name = "poisson"
+    kernel = ("poisson",)
     convex = True
 
     def value(self, y: Array, f: Array) -> Array:

@@ -73,6 +73,7 @@ class Quantile(PiecewiseLinear):
     """
 
     name = "quantile"
+    kernel = ("quantile", "quantile")
     convex = True
 
     def __init__(self, quantile: float = 0.5) -> None:
@@ -97,6 +98,7 @@ class Absolute(PiecewiseLinear):
     """
 
     name = "absolute"
+    kernel = ("absolute",)
     convex = True
 
     def hinge_terms(self, y: Array) -> TwoSidedHinge:
@@ -123,6 +125,7 @@ class EpsilonInsensitive(PiecewiseLinear):
     """
 
     name = "epsilon_insensitive"
+    kernel = ("epsilon_insensitive", "epsilon")
     convex = True
 
     def __init__(self, epsilon: float = 0.1) -> None:

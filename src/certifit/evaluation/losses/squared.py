@@ -20,6 +20,7 @@ class Squared(Loss):
     """
 
     name = "squared"
+    kernel = ("squared",)
     convex = True
     smoothness = 1.0
 

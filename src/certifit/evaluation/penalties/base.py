@@ -6,18 +6,18 @@ conjugate; both follow from four elementwise functions.
 
 from __future__ import annotations
 
-import inspect
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
 
 from certifit._types import Array
+from certifit.by_value import ByValue
 
 __all__ = ["Penalty", "soft_threshold"]
 
 
-class Penalty(ABC):
+class Penalty(ByValue, ABC):
     """Base class of all penalties; `weights` gives each coefficient its own strength.
 
     Parameters
@@ -95,28 +95,6 @@ class Penalty(ABC):
                 f"The penalty has {self.weights.shape[0]} weights, but X has {d} features: give one weight each."
             )
         return self.weights
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Constructor arguments: penalties print, compare, persist and are cloned by value."""
-        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
-
-    def set_params(self, **params: Any) -> Penalty:
-        """Change constructor arguments, so that a grid search can vary ``penalty__l1_ratio``."""
-        self.__init__(**{**self.get_params(), **params})  # type: ignore[misc]
-        return self
-
-    def __repr__(self) -> str:
-        shown = {k: v for k, v in self.get_params().items() if not (k == "weights" and v is None)}
-        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in shown.items())})"
-
-    def __eq__(self, other: object) -> bool:
-        if type(self) is not type(other):
-            return False
-        mine, theirs = self.get_params(), other.get_params()  # type: ignore[attr-defined]
-        return all(np.array_equal(mine[k], theirs[k]) for k in mine)
-
-    def __hash__(self) -> int:
-        return hash(type(self))
 
 
 def soft_threshold(z: Array, t: float | Array) -> Array:

@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import MetaEstimatorMixin, clone
-from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from certifit._types import Array, is_sparse
-from certifit.base import CertifiedEstimator
+from certifit.base import CertifiedEstimator, CopiesMixin
 from certifit.data.gate import check_x, check_xy
 from certifit.parameters import RANDOM_STATE, Either, Learner, Nothing, Parameter, check_parameters
 
@@ -23,18 +22,8 @@ LEAST_ERROR = 1e-10
 """A perfect learner would get an infinite coefficient; it gets the one of this error."""
 
 
-class Additive(MetaEstimatorMixin, CertifiedEstimator):
+class Additive(CopiesMixin, MetaEstimatorMixin, CertifiedEstimator):
     """A sum of learners, fitted one after the other under weights: reading rows and making fresh learners."""
-
-    def _inner(self) -> Any:
-        """The learner that is copied."""
-        raise TypeError(f"{type(self).__name__} must say what it fits.")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        inner = get_tags(self._inner()).input_tags
-        tags.input_tags.allow_nan, tags.input_tags.sparse = inner.allow_nan, inner.sparse
-        return tags
 
     def _read_rows(self, X: Any, y: Any, sample_weight: Any, numeric: bool) -> tuple[Any, Array, Array]:
         check_parameters(self)

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin, MetaEstimatorMixin, RegressorMixin, clone
-from sklearn.utils import check_random_state, get_tags
+from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from certifit._types import Array
-from certifit.base import CertifiedEstimator
+from certifit.base import CertifiedEstimator, CopiesMixin
 from certifit.certificate import Certificate
 from certifit.data.equal_rows import repetitions
 from certifit.data.gate import check_x, check_xy, like_input
@@ -42,7 +42,7 @@ def _fit_one(estimator: Any, X: Any, y: Array, counts: Array, columns: Array) ->
     return estimator.fit(X[rows], y[rows])
 
 
-class BaseBagging(Declared, MetaEstimatorMixin, CertifiedEstimator):
+class BaseBagging(Declared, CopiesMixin, MetaEstimatorMixin, CertifiedEstimator):
     """Draws, fits and out-of-bag means."""
 
     estimator: Any = Parameter(
@@ -63,16 +63,6 @@ class BaseBagging(Declared, MetaEstimatorMixin, CertifiedEstimator):
     oob_score: bool = OOB_SCORE
     random_state: Any = DRAWS
     n_jobs: int | None = N_JOBS
-
-    def _inner(self) -> Any:
-        """The estimator that is copied."""
-        raise TypeError(f"{type(self).__name__} must say what it fits.")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        inner = get_tags(self._inner()).input_tags
-        tags.input_tags.allow_nan, tags.input_tags.sparse = inner.allow_nan, inner.sparse
-        return tags
 
     def _fit(self, X: Any, y: Array, weight: Array) -> None:
         clock = Progress()

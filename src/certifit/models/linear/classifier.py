@@ -13,13 +13,13 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array
-from certifit.base import CertifiedEstimator
+from certifit.base import CertifiedEstimator, HighestScoreMixin
 from certifit.data.gate import check_x
 
 __all__ = ["LinearClassifier"]
 
 
-class LinearClassifier(ClassifierMixin, CertifiedEstimator):
+class LinearClassifier(HighestScoreMixin, ClassifierMixin, CertifiedEstimator):
     """Scores X·coefᵀ + intercept and the decision they stand for; subclasses fit `coef_` and `intercept_`.
 
     Attributes
@@ -39,12 +39,6 @@ class LinearClassifier(ClassifierMixin, CertifiedEstimator):
         X = check_x(self, X, reset=False)
         scores = np.asarray(X @ self.coef_.T.astype(X.dtype, copy=False)) + self.intercept_.astype(X.dtype)
         return scores[:, 0] if scores.shape[1] == 1 else scores
-
-    def predict(self, X: Any) -> Array:
-        """The class of the highest score."""
-        scores = self.decision_function(X)
-        chosen = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
-        return np.asarray(self.classes_[chosen])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -22,7 +22,7 @@ from certifit._types import Array, Matrix, is_sparse
 from certifit.certificate import Certificate
 from certifit.data.equal_rows import content_order
 from certifit.data.gate import check_xy
-from certifit.data.targets import class_weights, encode_labels
+from certifit.data.targets import class_weights, several_classes
 from certifit.models.linear.classifier import LinearClassifier
 from certifit.models.margin.separability import strictly_separable
 from certifit.models.sgd.base import by_rows
@@ -83,12 +83,7 @@ class BasePerceptron(LinearClassifier):
     def _rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Array]:
         """Rows and class numbers."""
         X, y, weight = check_xy(self, X, y, sample_weight=sample_weight, numeric_target=False)
-        classes, codes = encode_labels(y)
-        if classes.shape[0] < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs at least 2 classes, but y has one class only: {classes.tolist()[0]!r}. "
-                "(Rows of weight zero do not count.)"
-            )
+        classes, codes = several_classes(self, y)
         if self.class_weight is not None:
             weight = weight * class_weights(self.class_weight, classes, codes, weight)[codes]
         self.classes_ = classes

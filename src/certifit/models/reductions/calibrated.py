@@ -23,10 +23,10 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from certifit._types import Array, Matrix
-from certifit.base import CertifiedEstimator
+from certifit.base import CertifiedEstimator, CopiesMixin
 from certifit.certificate import Certificate
 from certifit.data.gate import check_x, check_xy, kept_rows, like_input
-from certifit.data.targets import encode_labels
+from certifit.data.targets import several_classes
 from certifit.evaluation.losses import Logistic
 from certifit.evaluation.splits.choice import Fold, folds_of
 from certifit.names import stored
@@ -154,7 +154,7 @@ def scores_of(model: Any, X: Any, classes: Array, *, probabilities: bool = False
     return found[:, 1:] if K == 2 else found
 
 
-class CalibratedClassifier(Declared, ClassifierMixin, CertifiedEstimator):
+class CalibratedClassifier(Declared, CopiesMixin, ClassifierMixin, CertifiedEstimator):
     """Any classifier, made to give probabilities that come true.
 
     Examples
@@ -188,7 +188,7 @@ class CalibratedClassifier(Declared, ClassifierMixin, CertifiedEstimator):
     estimator_: Any = Fitted("classifier", "Fitted on all rows.")
     maps_: list[Any] = Fitted("list", "The fitted maps: one, or one for each class.")
 
-    def _base(self) -> Any:
+    def _inner(self) -> Any:
         """The classifier that is cloned."""
         if self.estimator is not None:
             return self.estimator
@@ -200,7 +200,7 @@ class CalibratedClassifier(Declared, ClassifierMixin, CertifiedEstimator):
         """Fit the classifier on folds, the map on left-out scores, and the classifier on all rows."""
         started = time.perf_counter()
         check_parameters(self)
-        tags = get_tags(self._base()).input_tags
+        tags = get_tags(self._inner()).input_tags
         labels = y
         X, y, weight = check_xy(
             self,
@@ -211,14 +211,10 @@ class CalibratedClassifier(Declared, ClassifierMixin, CertifiedEstimator):
             accept_sparse=("csr",) if tags.sparse else False,
             allow_nan=bool(tags.allow_nan),
         )
-        self.classes_, codes = encode_labels(y)
-        if self.classes_.shape[0] < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs at least 2 classes, but y has one class only: {self.classes_.tolist()[0]!r}."
-            )
+        self.classes_, codes = several_classes(self, y)
         given = None if sample_weight is None else weight
         if self.cv == "prefit":
-            check_is_fitted(self._base())
+            check_is_fitted(self._inner())
             if np.asarray(self.estimator.classes_).tolist() != self.classes_.tolist():
                 raise ValueError(
                     f"cv='prefit': the classifier knows the classes {np.asarray(self.estimator.classes_).tolist()!r}, y has "
@@ -245,7 +241,7 @@ class CalibratedClassifier(Declared, ClassifierMixin, CertifiedEstimator):
         return self
 
     def _fitted(self, X: Matrix, codes: Array, weight: Array | None) -> Any:
-        model = clone(self._base())
+        model = clone(self._inner())
         if weight is None:
             return model.fit(X, self.classes_[codes])
         if not has_fit_parameter(model, "sample_weight"):
@@ -295,7 +291,7 @@ class CalibratedClassifier(Declared, ClassifierMixin, CertifiedEstimator):
     def predict_proba(self, X: Any) -> Array:
         """Calibrated probabilities, shape (n_samples, n_classes)."""
         check_is_fitted(self, "maps_")
-        tags = get_tags(self._base()).input_tags
+        tags = get_tags(self._inner()).input_tags
         rows = check_x(
             self, X, reset=False, accept_sparse=("csr",) if tags.sparse else False, allow_nan=bool(tags.allow_nan)
         )
@@ -316,9 +312,3 @@ class CalibratedClassifier(Declared, ClassifierMixin, CertifiedEstimator):
         """The most probable class."""
         most = self.predict_proba(X).argmax(axis=1)
         return np.asarray(self.classes_[most])
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        inner = get_tags(self._base()).input_tags
-        tags.input_tags.sparse, tags.input_tags.allow_nan = inner.sparse, inner.allow_nan
-        return tags

@@ -22,10 +22,10 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from certifit._types import Array, Matrix, is_sparse
-from certifit.base import CertifiedEstimator
+from certifit.base import CertifiedEstimator, CopiesMixin, HighestScoreMixin
 from certifit.certificate import Certificate
 from certifit.data.gate import check_x, check_xy
-from certifit.data.targets import encode_labels
+from certifit.data.targets import several_classes
 from certifit.parameters import (
     N_JOBS,
     RANDOM_STATE,
@@ -55,7 +55,7 @@ ESTIMATOR = Parameter(
 JOBS = N_JOBS.but(text="Threads over the two-class problems. The model does not depend on it.")
 
 
-class _CodeClassifier(Declared, ClassifierMixin, CertifiedEstimator):
+class _CodeClassifier(Declared, HighestScoreMixin, CopiesMixin, ClassifierMixin, CertifiedEstimator):
     """Fits one classifier for each column of a code; a subclass says which code, and how scores are decoded."""
 
     classes_: Array = Fitted("array of shape (K,)", "The labels.")
@@ -71,7 +71,7 @@ class _CodeClassifier(Declared, ClassifierMixin, CertifiedEstimator):
         """Scores of the classes, shape (n, K), from those of the two-class problems, shape (n, n_problems)."""
         raise TypeError(f"{type(self).__name__} must say how it decodes.")
 
-    def _base(self) -> Any:
+    def _inner(self) -> Any:
         """The classifier that is cloned."""
         if self.estimator is not None:
             return self.estimator
@@ -88,14 +88,9 @@ class _CodeClassifier(Declared, ClassifierMixin, CertifiedEstimator):
             Passed on to the classifiers; rows of weight zero are dropped.
         """
         check_parameters(self)
-        started, base = time.perf_counter(), self._base()
+        started, base = time.perf_counter(), self._inner()
         X, y, weight = check_xy(self, X, y, sample_weight=sample_weight, numeric_target=False, **self._accepted())
-        classes, codes = encode_labels(y)
-        if classes.shape[0] < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs at least 2 classes, but y has one class only: {classes.tolist()[0]!r}. "
-                "(Rows of weight zero do not count.)"
-            )
+        classes, codes = several_classes(self, y)
         if sample_weight is not None and not has_fit_parameter(base, "sample_weight"):
             raise ValueError(f"sample_weight was given, but {type(base).__name__}.fit takes no sample_weight.")
         self.classes_ = classes
@@ -115,7 +110,7 @@ class _CodeClassifier(Declared, ClassifierMixin, CertifiedEstimator):
         return self
 
     def _accepted(self) -> dict[str, Any]:
-        tags = get_tags(self._base()).input_tags
+        tags = get_tags(self._inner()).input_tags
         return {"accept_sparse": ("csr", "csc") if tags.sparse else False, "allow_nan": bool(tags.allow_nan)}
 
     def _problem_scores(self, X: Any) -> Array:
@@ -128,23 +123,11 @@ class _CodeClassifier(Declared, ClassifierMixin, CertifiedEstimator):
         scores = self._problem_scores(X)
         return scores[:, 0] if self.classes_.shape[0] == 2 else self._decode(scores)
 
-    def predict(self, X: Any) -> Array:
-        """The class of the highest score."""
-        scores = self.decision_function(X)
-        chosen = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
-        return np.asarray(self.classes_[chosen])
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        inner = get_tags(self._base()).input_tags
-        tags.input_tags.sparse, tags.input_tags.allow_nan = inner.sparse, inner.allow_nan
-        return tags
-
 
 def _has_probabilities(self: Any) -> bool:
     if hasattr(self, "estimators_"):
         return all(hasattr(part, "predict_proba") for part in self.estimators_)
-    return hasattr(self._base(), "predict_proba")
+    return hasattr(self._inner(), "predict_proba")
 
 
 class OneVsRest(_CodeClassifier):

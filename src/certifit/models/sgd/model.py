@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from certifit._types import Array, Matrix
 from certifit.certificate import Certificate
 from certifit.data.gate import check_x, check_xy
-from certifit.data.targets import class_weights, encode_labels
+from certifit.data.targets import class_weights, several_classes
 from certifit.evaluation.losses import Loss, Softmax, check_loss, resolve_loss
 from certifit.models.linear.classifier import LinearClassifier
 from certifit.models.linear.parameters import LOSS
@@ -192,12 +192,7 @@ class SGDClassifier(BaseSGD, LinearClassifier):
         loss = self._options()[0]
         with quiet_blas(X):
             X, y, weight = check_xy(self, X, y, sample_weight=sample_weight, numeric_target=False)
-        classes, codes = encode_labels(y)
-        if classes.shape[0] < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs at least 2 classes, but y has one class only: {classes.tolist()[0]!r}. "
-                "(Rows of weight zero do not count.)"
-            )
+        classes, codes = several_classes(self, y)
         if self.class_weight is not None:
             weight = weight * class_weights(self.class_weight, classes, codes, weight)[codes]
         X, codes, weight = self._ordered(X, codes, weight)

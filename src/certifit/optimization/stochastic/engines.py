@@ -1,6 +1,6 @@
 """Engines of stochastic gradient descent: what takes the steps, and what evaluates a point.
 
-The native one serves the losses of `NATIVE` with no, an L1, L2 or elastic-net penalty; one in NumPy every other loss and
+The native one serves the losses that name a `kernel` with no, an L1, L2 or elastic-net penalty; one in NumPy every other loss and
 penalty; one in NumPy the losses of K scores.
 """
 
@@ -14,21 +14,7 @@ import scipy.sparse as sp
 import certifit._native.stochastic as native
 from certifit._types import Array, Matrix, is_sparse
 from certifit.data.equal_rows import CONTENT_LIMIT
-from certifit.evaluation.losses import (
-    Absolute,
-    EpsilonInsensitive,
-    Exponential,
-    Gamma,
-    Hinge,
-    Huber,
-    Logistic,
-    Loss,
-    PerceptronLoss,
-    Poisson,
-    Quantile,
-    Squared,
-    SquaredHinge,
-)
+from certifit.evaluation.losses import Loss
 from certifit.optimization.objective.bounds import dual_bound, largest_scale
 from certifit.optimization.objective.problem import Problem
 from certifit.optimization.stochastic.bounds import averaged_bound, newton_bound
@@ -36,36 +22,29 @@ from certifit.optimization.stochastic.descent import Steps, step_at
 from certifit.representation.design.design import as_design
 
 __all__ = [
-    "NATIVE",
     "NativeEngine",
     "NumpyEngine",
     "ScoresEngine",
     "Stream",
     "engine_for",
     "held_out_loss",
+    "kernel_form",
     "native_rows",
     "typical_curvature",
 ]
 
-# Class of a loss → its name in the kernel and the parameters it takes there. Exact classes only: a subclass may
-# redefine its formulas, and then runs in NumPy.
-NATIVE: dict[type[Loss], Any] = {
-    Squared: lambda loss: ("squared",),
-    Absolute: lambda loss: ("absolute",),
-    Huber: lambda loss: ("huber", loss.delta, loss.curvature),
-    Quantile: lambda loss: ("quantile", loss.quantile),
-    EpsilonInsensitive: lambda loss: ("epsilon_insensitive", loss.epsilon),
-    Logistic: lambda loss: ("logistic",),
-    Hinge: lambda loss: ("hinge", 1.0),
-    PerceptronLoss: lambda loss: ("hinge", 0.0),
-    SquaredHinge: lambda loss: ("squared_hinge",),
-    Exponential: lambda loss: ("exponential",),
-    Poisson: lambda loss: ("poisson",),
-    Gamma: lambda loss: ("gamma",),
-}
 SAMPLE = 1000  # rows that the default step size looks at
 NEWTON_LIMIT = 500  # columns up to which a bound is worth a Newton system
 LARGE = 2_000_000  # entries of X from which a better bound waits for the fourth epoch: it costs as much as an epoch
+
+
+def kernel_form(loss: Loss) -> tuple[Any, ...]:
+    """The name of a loss in `native/stochastic/loss.hpp` and its parameters there; empty where it has none.
+
+    The class itself must say so: a subclass may change the formula, and then runs in NumPy.
+    """
+    name, *parameters = vars(type(loss)).get("kernel") or ("",)
+    return (name, *(float(getattr(loss, parameter)) for parameter in parameters)) if name else ()
 
 
 class Stream(Problem):
@@ -179,7 +158,7 @@ class NativeEngine(_VectorEngine):
         self.width = wide.shape[1]
         self.w, self.w_sum = np.zeros(self.width), np.zeros(self.width)
         self.rows = native_rows(wide)
-        self.loss = native.loss(*NATIVE[type(problem.loss)](problem.loss))
+        self.loss = native.loss(*kernel_form(problem.loss))
         parts = problem.regularizer.elastic()
         assert parts is not None
         self.l1, self.l2 = (float(part.max(initial=0.0)) for part in parts)
@@ -193,7 +172,7 @@ class NativeEngine(_VectorEngine):
     def takes(problem: Problem) -> bool:
         """Whether the kernel knows the loss and the penalty."""
         parts = problem.regularizer.elastic()
-        if type(problem.loss) not in NATIVE or parts is None or problem.regularizer.constraint is not None:
+        if not kernel_form(problem.loss) or parts is None or problem.regularizer.constraint is not None:
             return False
         return all(bool((part == part[:1]).all()) for part in parts)
 
