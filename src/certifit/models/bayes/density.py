@@ -68,13 +68,6 @@ class GaussianDensity(Declared, DensityMixin, CertifiedEstimator):
         ----------
         X : array or data frame of shape (n_samples, n_features)
             Rows.
-        y : ignored
-        sample_weight : array of shape (n_samples,), optional
-            A weight of 2 counts a row twice, a weight of 0 drops it.
-
-        Returns
-        -------
-        self
         """
         started = time.perf_counter()
         X = check_x(self, X, reset=True, accept_sparse=False)
@@ -319,12 +312,6 @@ class KernelDensity(Declared, DensityMixin, CertifiedEstimator):
         Parameters
         ----------
         X : array or data frame of shape (n_samples, n_features)
-        y : ignored
-        sample_weight : array of shape (n_samples,), optional
-
-        Returns
-        -------
-        self
         """
         started = time.perf_counter()
         X = check_x(self, X, reset=True, accept_sparse=False)

@@ -22,7 +22,7 @@ from certifit._types import Array
 from certifit.base import CertifiedEstimator
 from certifit.certificate import Certificate
 from certifit.data.gate import check_x, check_xy
-from certifit.data.targets import encode_labels
+from certifit.data.targets import several_classes
 from certifit.evaluation.decisions.bayes import bayes_action
 from certifit.models.bayes.gaussian import Form, log_posterior
 from certifit.models.bayes.shares import checked_priors, classes_of_blocks, same_columns
@@ -60,23 +60,10 @@ class Discriminant(Declared, ClassifierMixin, CertifiedEstimator):
         ----------
         X : array or data frame of shape (n_samples, n_features)
             Features.
-        y : array of shape (n_samples,)
-            Labels, of any type.
-        sample_weight : array of shape (n_samples,), optional
-            A weight of 2 counts a row twice, a weight of 0 drops it.
-
-        Returns
-        -------
-        self
         """
         started = time.perf_counter()
         X, y, weight = check_xy(self, X, y, sample_weight=sample_weight, accept_sparse=False, numeric_target=False)
-        classes, group = encode_labels(y)
-        if classes.shape[0] < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs at least 2 classes, but y has one class only: {classes.tolist()[0]!r}. "
-                "(Rows of weight zero do not count.)"
-            )
+        classes, group = several_classes(self, y)
         self.classes_ = classes
         self._dtype = X.dtype
         moments = Moments.of(X, weight, group, classes.shape[0], full=self._full)
@@ -89,14 +76,8 @@ class Discriminant(Declared, ClassifierMixin, CertifiedEstimator):
         Parameters
         ----------
         X : array or data frame of shape (n_samples, n_features)
-        y : array of shape (n_samples,)
         classes : array, optional
             All labels that will ever come; needed in the first call.
-        sample_weight : array of shape (n_samples,), optional
-
-        Returns
-        -------
-        self
         """
         started = time.perf_counter()
         if getattr(self, "shrinkage", None) == "ledoit-wolf":
@@ -184,10 +165,6 @@ class Discriminant(Declared, ClassifierMixin, CertifiedEstimator):
         Parameters
         ----------
         X : array or data frame of shape (n_samples, n_features)
-
-        Returns
-        -------
-        array of shape (n_samples,) or (n_samples, n_classes)
         """
         joint, dtype = self._joint(X)
         return np.asarray(joint[:, 1] - joint[:, 0] if joint.shape[1] == 2 else joint, dtype=dtype)

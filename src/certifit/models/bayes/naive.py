@@ -79,14 +79,6 @@ class BaseNaive(Declared, ClassifierMixin, CertifiedEstimator):
         ----------
         X : array, sparse matrix (for counts) or data frame of shape (n_samples, n_features)
             Features; NaN is missing.
-        y : array of shape (n_samples,)
-            Labels, of any type.
-        sample_weight : array of shape (n_samples,), optional
-            A weight of 2 counts a row twice, a weight of 0 drops it.
-
-        Returns
-        -------
-        self
         """
         started = time.perf_counter()
         X, y, weight = self._checked(X, y, sample_weight)
@@ -103,14 +95,8 @@ class BaseNaive(Declared, ClassifierMixin, CertifiedEstimator):
         Parameters
         ----------
         X : array, sparse matrix (for counts) or data frame of shape (n_samples, n_features)
-        y : array of shape (n_samples,)
         classes : array, optional
             All labels that will ever come; needed in the first call.
-        sample_weight : array of shape (n_samples,), optional
-
-        Returns
-        -------
-        self
         """
         started = time.perf_counter()
         first = not hasattr(self, "_factors")
@@ -199,10 +185,6 @@ class BaseNaive(Declared, ClassifierMixin, CertifiedEstimator):
         Parameters
         ----------
         X : array, sparse matrix (for counts) or data frame of shape (n_samples, n_features)
-
-        Returns
-        -------
-        array of shape (n_samples,)
         """
         joint, _ = self._joint(X)
         return np.asarray(self.classes_[joint.argmax(axis=1)])

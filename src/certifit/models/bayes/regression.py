@@ -105,14 +105,6 @@ class BayesianLinearRegression(Declared, RegressorMixin, CertifiedEstimator):
         ----------
         X : array or data frame of shape (n_samples, n_features)
             Features.
-        y : array of shape (n_samples,)
-            Target.
-        sample_weight : array of shape (n_samples,), optional
-            A weight of 2 counts a row twice, a weight of 0 drops it.
-
-        Returns
-        -------
-        self
         """
         started = time.perf_counter()
         X, y, weight = check_xy(self, X, y, sample_weight=sample_weight, accept_sparse=False)
@@ -125,12 +117,6 @@ class BayesianLinearRegression(Declared, RegressorMixin, CertifiedEstimator):
         Parameters
         ----------
         X : array or data frame of shape (n_samples, n_features)
-        y : array of shape (n_samples,)
-        sample_weight : array of shape (n_samples,), optional
-
-        Returns
-        -------
-        self
         """
         started = time.perf_counter()
         known = getattr(self, "_moments", None)
