@@ -60,6 +60,7 @@ class Family:
 FAMILIES = (
     Family("baseline", "the trivial baseline", exporter=False),
     Family("linear", "linear models and linear classifiers", page="linear.md"),
+    Family("bayes", "naive Bayes, discriminants and Bayesian regression", page="bayes.md"),
     Family("margin", "support vector machines", exporter=False, page="svm.md"),
     Family("neighbors", "nearest neighbors and local regression", entrants=False, exporter=False, page="neighbors.md"),
     Family(

@@ -127,7 +127,18 @@ CALIBRATED = {
         (cf.RandomForestClassifier(n_estimators=5, random_state=0), "words"),
     )
 }
-NUMBERS = {**LINEAR, **CALIBRATED}
+DENSITIES = {
+    "lda": (cf.LDA(), "two"),
+    "lda of three": (cf.LDA(shrinkage="ledoit-wolf"), "words"),
+    "qda": (cf.QDA(), "flag"),
+    "qda of three": (cf.QDA("diagonal", pooling=0.3), "three"),
+    "centroids": (cf.NearestCentroid(), "words"),
+    "bayesian regression": (cf.BayesianLinearRegression(), "value"),
+    "relevance": (cf.BayesianLinearRegression(relevance=True), "value"),
+    "calibrated lda": (cf.CalibratedClassifier(cf.LDA(), cv=3), "three"),
+    "calibrated gaussian": (cf.CalibratedClassifier(cf.GaussianNB(), method="temperature", cv=3), "words"),
+}
+NUMBERS = {**LINEAR, **CALIBRATED, **DENSITIES}
 """Models whose rows are numbers without holes."""
 FEW = {"n_estimators": 12, "random_state": 0}
 SMALL = {"n_estimators": 12, "max_leaves": 8, "min_samples_leaf": 5}
@@ -153,6 +164,15 @@ TREES = {
     "boosting hinge": (cf.GradientBoostingClassifier("squared_hinge", **SMALL), "two"),
 }
 
+NAIVE = {
+    "gaussian": (cf.GaussianNB(), "words"),
+    "bernoulli": (cf.BernoulliNB(binarize=0.2), "two"),
+    "mixed": (cf.NaiveBayes(kinds=["gaussian", "kernel", "categorical", "categorical"]), "three"),
+    "rates": (cf.NaiveBayes(kinds={0: "kernel"}, alpha=0.0), "flag"),
+}
+HOLES = {**TREES, **NAIVE}
+"""Models that take missing values."""
+
 
 def table(n: int, seed: int = 0) -> Any:
     """Rows for trees: with holes, columns 2 and 3 of few values, one value of the category rare."""
@@ -171,7 +191,7 @@ def fitted() -> dict[str, tuple[Any, dict[str, Any]]]:
 
 def prepared(name: str, fitted: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     if name not in fitted:
-        model, target = {**NUMBERS, **TREES}[name]
+        model, target = {**NUMBERS, **HOLES}[name]
         X = rows() if name in NUMBERS else table(240)
         y = targets(np.nan_to_num(X))[target]
         with warnings.catch_warnings():
@@ -190,11 +210,54 @@ def test_numbers(name: str, dtype: str, fitted: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("dtype", TOLERANCE)
-@pytest.mark.parametrize("name", TREES)
-def test_trees(name: str, dtype: str, fitted: dict[str, Any]) -> None:
+@pytest.mark.parametrize("name", HOLES)
+def test_holes(name: str, dtype: str, fitted: dict[str, Any]) -> None:
     model, sessions = prepared(name, fitted)
     for X in (table(400, seed=3).astype(dtype), np.full((1, D), np.nan, dtype=dtype)):
         compare(model, run(sessions[dtype], X), X, dtype)
+
+
+COUNTS = {
+    "multinomial": cf.MultinomialNB(),
+    "complement": cf.ComplementNB(),
+    "categorical": cf.CategoricalNB(alpha=0.5),
+    "yes and no": cf.BernoulliNB(binarize=None, alpha=0.0),
+    "poisson": cf.NaiveBayes(kinds="poisson"),
+    "counts": cf.NaiveBayes(kinds=["multinomial", "multinomial", "bernoulli", "categorical"]),
+}
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("name", COUNTS)
+def test_counts(name: str, dtype: str) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.poisson([1.0, 3.0, 2.0, 1.0], size=(200, D)).astype(dtype)
+    X[:, 2] = X[:, 2] > 1
+    if name == "yes and no":
+        X = (X > 1).astype(dtype)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    y = targets(np.nan_to_num(X))["words"]
+    model = COUNTS[name].fit(X, y)
+    new = np.vstack([X[:50], np.full((1, D), np.nan, dtype=dtype)])
+    if name == "categorical":
+        new[0, 3] = 40.0  # a category that training did not see
+    compare(model, run(session(to_onnx(model, dtype=dtype)), new), new, dtype)
+
+
+def test_priors_and_costs_changed_after_the_fit() -> None:
+    X = rows()
+    model = cf.LDA().fit(X, targets(X)["three"])
+    for changed in (model.with_priors([0.1, 0.1, 0.8]), model.with_costs([[0, 1, 5], [1, 0, 1], [9, 1, 0]])):
+        found = run(session(to_onnx(changed)), X)
+        np.testing.assert_array_equal(found["label"], changed.predict(X))
+        np.testing.assert_allclose(found["probabilities"], changed.predict_proba(X), atol=1e-9)
+
+
+def test_categories_of_text_are_refused() -> None:
+    frame = pd.DataFrame({"a": ["x", "y", "x", "y"], "b": [0.0, 1.0, 2.0, 3.0]})
+    model = cf.NaiveBayes().fit(frame, [0, 1, 0, 1])
+    with pytest.raises(NotExportableError, match="TableEncoder"):
+        to_onnx(model)
 
 
 VALUES = st.one_of(

@@ -36,10 +36,10 @@ def to_onnx(
 ) -> bytes:
     """Export a fitted model to ONNX (needs ``pip install "certifit[onnx]"``).
 
-    Linear models and generalized linear models, linear classifiers, decision trees, random forests and boosted trees,
-    also at the end of a Pipeline behind a `TableEncoder` (numbers, truth values, categories), `StandardScaler`,
-    `MinMaxScaler`, `PolynomialFeatures` or `SimpleImputer`, and the winners of contests. Missing values and categories
-    go where they go in Certifit.
+    Linear models and generalized linear models, linear classifiers, naive Bayes, discriminants, Bayesian regression,
+    decision trees, random forests and boosted trees, classifiers calibrated by any map, also at the end of a Pipeline
+    behind a `TableEncoder` (numbers, truth values, categories), `StandardScaler`, `MinMaxScaler`, `PolynomialFeatures`
+    or `SimpleImputer`, and the winners of contests. Missing values and categories go where they go in Certifit.
 
     Regressors have the output ``prediction`` of shape (rows,). Classifiers have ``label`` and ``probabilities`` of
     shape (rows, classes), or ``scores`` where they have no probabilities.

@@ -90,7 +90,8 @@ def log_posterior(joint: Array, dtype: Any) -> Array:
 
     Where the probability rounds to 1 in that precision, its logarithm is 0.
     """
-    log = np.asarray(joint - logsumexp(joint, axis=1, keepdims=True), dtype=dtype)
+    with np.errstate(over="ignore"):  # what is impossible is −∞ in single precision
+        log = np.asarray(joint - logsumexp(joint, axis=1, keepdims=True), dtype=dtype)
     log[np.exp(log) == 1.0] = 0.0
     return log
 

@@ -129,13 +129,13 @@ class NaiveBayes(BaseNaive):
 
     def _codes(self, table: Columns, j: int, learn: Array | None) -> Array:
         """Numbers of the categories of a column; −1 is missing or unknown."""
-        labels = table.strings(j)
+        codes, labels = table.levels(j)
         if learn is not None:
-            known = set(self.levels_.get(j, []))
-            fresh = {label for label, kept in zip(labels, learn, strict=True) if kept and label is not None} - known
-            self.levels_[j] = self.levels_.get(j, []) + sorted(fresh)
+            seen = {labels[code] for code in np.unique(codes[learn]) if code >= 0}
+            self.levels_[j] = self.levels_.get(j, []) + sorted(seen - set(self.levels_.get(j, [])))
         number = {label: code for code, label in enumerate(self.levels_[j])}
-        return np.array([-1 if label is None else number.get(label, -1) for label in labels], dtype=np.int64)
+        known = np.array([number.get(label, -1) for label in labels] + [-1], dtype=np.int64)
+        return np.asarray(known[codes])  # −1 is the last
 
     @staticmethod
     def _check_kind(kind: str, part: Array, names: list[str]) -> None:

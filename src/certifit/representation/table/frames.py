@@ -102,6 +102,20 @@ class Columns:
             return list(values)
         return [None if is_absent(v) else _label(v) for v in values]
 
+    def levels(self, j: int) -> tuple[Array, list[str]]:
+        """The column as numbers of its distinct strings, −1 where missing, and the strings."""
+        if self.frame is None and self.array.dtype.kind == "f":  # few distinct numbers become strings, not every row
+            values = self.array[:, j]
+            known = ~np.isnan(values)
+            distinct, which = np.unique(values[known], return_inverse=True)
+            codes = np.full(values.shape[0], -1, dtype=np.int64)
+            codes[known] = which
+            return codes, [_label(value) for value in distinct]
+        number: dict[str, int] = {}
+        labels = self.strings(j)
+        found = [-1 if label is None else number.setdefault(label, len(number)) for label in labels]
+        return np.array(found, dtype=np.int64), list(number)
+
     def moments(self, j: int) -> Array:
         """The column as microseconds since 1970, float64, NaN where missing."""
         if self.frame is not None:
