@@ -56,6 +56,11 @@ from certifit.models.forest.bagging import BaggingClassifier as BaggingClassifie
 from certifit.models.forest.bagging import BaggingRegressor as BaggingRegressor
 from certifit.models.forest.model import RandomForestClassifier as RandomForestClassifier
 from certifit.models.forest.model import RandomForestRegressor as RandomForestRegressor
+from certifit.models.kernel.one_class import OneClassSVM as OneClassSVM
+from certifit.models.kernel.svc import SVC as SVC
+from certifit.models.kernel.svc import NuSVC as NuSVC
+from certifit.models.kernel.svr import SVR as SVR
+from certifit.models.kernel.svr import NuSVR as NuSVR
 from certifit.models.linear.glm import GammaRegressor as GammaRegressor
 from certifit.models.linear.glm import PoissonRegressor as PoissonRegressor
 from certifit.models.linear.lasso_cv import ElasticNetCV as ElasticNetCV

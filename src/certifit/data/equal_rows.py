@@ -9,7 +9,7 @@ import numpy as np
 import certifit._native.products as _products
 from certifit._types import Array, Matrix, is_sparse
 
-__all__ = ["content_order", "merge_rows", "repetitions", "row_codes"]
+__all__ = ["content_order", "equal_rows", "merge_rows", "repetitions", "row_codes"]
 
 CONTENT_LIMIT = 1 << 20  # entries of X up to which the order of rows follows from their content
 MOST_REPETITIONS = 100  # of a row, on average: whole weights beyond that are taken for relative ones
@@ -28,26 +28,41 @@ def content_order(X: Matrix, y: Array) -> Array | None:
     return np.argsort(row_codes(X, y), kind="stable")
 
 
+def equal_rows(X: Matrix, y: Array) -> tuple[Array, Array]:
+    """The distinct rows (with their targets), in an order that depends on content alone, and which of them each row is.
+
+    Returns
+    -------
+    first : array of shape (m,)
+        Numbers of rows, one for each distinct content.
+    which : array of shape (n,)
+        Row i has the content of row ``first[which[i]]``.
+    """
+    codes = row_codes(X, y)
+    order = np.argsort(codes)
+    ordered = codes[order]
+    if (ordered[1:] != ordered[:-1]).all():  # the usual case: no two rows are equal
+        which = np.empty_like(order)
+        which[order] = np.arange(order.shape[0])
+        return order, which
+    _, first, which = np.unique(codes, return_index=True, return_inverse=True)
+    # A collision of codes would merge rows that differ; at 64 bits it is unheard of, and it is checked all the same.
+    copies = np.setdiff1d(np.arange(y.shape[0]), first)
+    twins = first[which[copies]]
+    same = X[copies] != X[twins]
+    differs = same.nnz > 0 if is_sparse(X) else bool(same.any())
+    if differs or (y[copies] != y[twins]).any():
+        return np.arange(y.shape[0]), np.arange(y.shape[0])
+    return first, which
+
+
 def merge_rows(X: Matrix, y: Array, weight: Array) -> tuple[Matrix, Array, Array]:
     """Equal rows become one with the sum of their weights, in an order that depends on content alone.
 
     A method whose optimum need not be unique gives the same answer for a weight of 2 and for the row twice, and for every
     order of the rows, when it starts from this.
     """
-    codes = row_codes(X, y)
-    order = np.argsort(codes)
-    ordered = codes[order]
-    if (ordered[1:] != ordered[:-1]).all():  # the usual case: no two rows are equal
-        return X[order], y[order], weight[order]
-    _, first, which = np.unique(codes, return_index=True, return_inverse=True)
-    if first.shape[0] < y.shape[0]:
-        # A collision of codes would merge rows that differ; at 64 bits it is unheard of, and it is checked all the same.
-        copies = np.setdiff1d(np.arange(y.shape[0]), first)
-        twins = first[which[copies]]
-        same = X[copies] != X[twins]
-        differs = same.nnz > 0 if is_sparse(X) else bool(same.any())
-        if differs or (y[copies] != y[twins]).any():
-            return X, y, weight
+    first, which = equal_rows(X, y)
     return X[first], y[first], np.bincount(which, weights=weight)
 
 

@@ -1,0 +1,218 @@
+// Support vectors on any kernel: sequential minimal optimization over large blocks of variables.
+//
+//   minimize over β    ½ βᵀKβ − Σ c_i(β_i)      low ≤ β ≤ high,   the sum of each group given                    (block.hpp has c)
+//
+// Each round takes the variables that violate the optimality conditions most beside those of the round before, solves that block by
+// pairs of second order, and updates all scores by one product with the rows of the block. The duality gap costs one pass over the scores:
+//
+//   gap = Σ_i φ_i(f_i) − c_i(β_i) + β_i f_i  ≥ 0,     f = Kβ + b of the group,     φ_i(f) = max over low ≤ β ≤ high of c_i(β) − βf, the loss
+//
+// and is what the fit stops on. Rows of K may be in single precision: after a leg the scores are computed anew in double precision, and
+// the next leg goes on from them, so that rounding only touches the changes of β, which vanish (iterative refinement).
+//
+// Joachims (1998), Making large-scale SVM learning practical; Wen et al. (2018), ThunderSVM.
+#pragma once
+
+#include <cmath>
+
+#include "smo/block.hpp"
+#include "smo/rows.hpp"
+
+namespace certifit::smo {
+
+// One dual problem: `groups` variables for each of n rows, group by group.
+struct Dual {
+    Index n;
+    int groups;
+    const double *lower, *upper, *low, *high;
+    double *beta, *g;
+    Index variables() const { return n * groups; }
+    Terms terms(Index v) const { return {lower[v], upper[v], low[v], high[v]}; }
+};
+
+struct Options {
+    double target;     // duality gap to stop at
+    double bytes;      // for rows of K
+    Index max_rounds;  // negative: no limit
+    Index block;       // variables of a block
+    bool single;       // whether rows of K may be in single precision
+};
+
+constexpr double kRounding = 2e-15;  // differences of slopes below this share of the numbers say nothing
+
+struct Outcome {
+    Index rounds = 0, steps = 0;
+    double gap = detail::kInfinity;
+};
+
+using Poll = std::function<void()>;
+
+// Slopes of raising and of lowering each variable (±∞ where it cannot), their extremes in each group, and the duality gap.
+struct Slopes {
+    std::vector<double> up, down, least, most;
+    double gap = 0.0, violation = 0.0, size = 0.0;  // size of the numbers that slopes are differences of
+
+    void at(const Dual& p) {
+        const Index n = p.n;
+        up.resize(p.variables()), down.resize(p.variables());
+        least.assign(p.groups, detail::kInfinity), most.assign(p.groups, -detail::kInfinity);
+        gap = violation = size = 0.0;
+        for (int k = 0; k < p.groups; ++k) {
+            for (Index i = 0; i < n; ++i) {
+                const Index v = k * n + i;
+                const Terms t = p.terms(v);
+                size = std::max({size, std::fabs(p.g[i]), std::fabs(p.lower[v]), std::fabs(p.upper[v])});
+                up[v] = p.g[i] - t.rise(p.beta[v]), down[v] = p.g[i] - t.fall(p.beta[v]);
+                least[k] = std::min(least[k], up[v]), most[k] = std::max(most[k], down[v]);
+            }
+            const bool both = least[k] < detail::kInfinity && most[k] > -detail::kInfinity;
+            if (both) violation = std::max(violation, most[k] - least[k]);
+            const double b = both ? -0.5 * (least[k] + most[k]) : least[k] < detail::kInfinity ? -least[k] : most[k] > -detail::kInfinity ? -most[k] : 0.0;
+            for (Index i = 0; i < n; ++i) {
+                const Index v = k * n + i;
+                const double f = p.g[i] + b, beta = p.beta[v];
+                const double loss = std::max({0.0, p.high[v] > 0.0 ? p.high[v] * (p.lower[v] - f) : 0.0, p.low[v] < 0.0 ? p.low[v] * (p.upper[v] - f) : 0.0});
+                gap += loss - beta * ((beta >= 0.0 ? p.lower[v] : p.upper[v]) - f);
+            }
+        }
+    }
+};
+
+// The worst violators on each side, then free variables of the block before, then the rest of it, then further violators.
+inline std::vector<Index> choose(const Dual& p, const Slopes& slopes, const std::vector<Index>& before, Index size) {
+    using Candidate = std::pair<double, Index>;
+    const auto worse = [](const Candidate& a, const Candidate& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; };
+    std::vector<Candidate> sides[2];
+    for (int k = 0; k < p.groups; ++k)
+        for (Index v = k * p.n; v < (k + 1) * p.n; ++v) {
+            const double up = slopes.most[k] - slopes.up[v], down = slopes.down[v] - slopes.least[k];
+            if (up > 0.0) sides[0].push_back({up, v});
+            if (down > 0.0) sides[1].push_back({down, v});
+        }
+    std::vector<char> taken(p.variables(), 0);
+    std::vector<Index> block;
+    const auto take = [&](Index v) {
+        if (taken[v] || static_cast<Index>(block.size()) >= size) return;
+        taken[v] = 1, block.push_back(v);
+    };
+    for (auto& side : sides) {
+        const Index some = std::min<Index>(size / 2, side.size());
+        std::partial_sort(side.begin(), side.begin() + some, side.end(), worse);
+        for (Index k = 0; k < std::min(some, std::max<Index>(size / 4, 1)); ++k) take(side[k].second);
+    }
+    for (const bool free : {true, false})
+        for (const Index v : before)
+            if ((p.beta[v] > p.low[v] && p.beta[v] < p.high[v]) == free) take(v);
+    for (auto& side : sides)
+        for (Index k = 0; k < std::min<Index>(size / 2, side.size()); ++k) take(side[k].second);
+    std::sort(block.begin(), block.end());  // groups become neighbors
+    return block;
+}
+
+// Rounds until the gap, as the scores have it, is within `target`. p.g must hold the scores of p.beta.
+template <class Rows>
+void leg(const Dual& p, Rows& rows, double target, const Options& how, Outcome& out, Team& team, const Poll& poll) {
+    using T = typename Rows::Scalar;
+    Slopes slopes;
+    Block<T> block;
+    std::vector<Index> chosen, number, moved;
+    std::vector<double> delta;
+    for (;;) {
+        poll();
+        slopes.at(p);
+        out.gap = slopes.gap;
+        if (!(slopes.gap > target) || !(slopes.violation > kRounding * slopes.size) || (how.max_rounds >= 0 && out.rounds >= how.max_rounds)) return;
+        ++out.rounds;
+        chosen = choose(p, slopes, chosen, std::min(how.block, p.variables()));
+        const Index q = block.q = static_cast<Index>(chosen.size());
+        block.stride = (q + 15) / 16 * 16;
+        block.Q.resize(q * block.stride);
+        block.terms.resize(q), block.diagonal.resize(q), block.beta.resize(q), block.g.resize(q), block.rise.resize(q), block.fall.resize(q);
+        block.ends.clear(), number.resize(q);
+        for (Index r = 0; r < q; ++r) {
+            const Index v = chosen[r];
+            number[r] = v % p.n;
+            if (r > 0 && v / p.n != chosen[r - 1] / p.n) block.ends.push_back(r);
+            block.terms[r] = p.terms(v), block.beta[r] = p.beta[v], block.g[r] = p.g[number[r]], block.diagonal[r] = rows.diagonal(number[r]);
+        }
+        block.ends.push_back(q);
+        rows.block(number.data(), q, block.Q.data(), block.stride, team);
+        out.steps += exchange(block, 0.1 * slopes.violation, 100 * q, poll);
+        moved.clear(), delta.clear();
+        for (Index r = 0; r < q; ++r) {
+            const double by = block.beta[r] - p.beta[chosen[r]];
+            if (by == 0.0) continue;
+            moved.push_back(number[r]), delta.push_back(by), p.beta[chosen[r]] = block.beta[r];
+        }
+        if (moved.empty()) return;  // rounding: nothing can be improved any more
+        rows.update(moved.data(), delta.data(), static_cast<Index>(moved.size()), p.g, team);
+    }
+}
+
+// Legs until the gap of scores in double precision is within the target. `anew` computes these scores.
+template <class Rows, class Anew>
+bool legs(const Dual& p, Rows& rows, Anew&& anew, const Options& how, Outcome& out, Team& team, const Poll& poll) {
+    double before = detail::kInfinity;
+    Slopes slopes;
+    for (int k = 0; k < 100; ++k) {
+        const Index rounds = out.rounds;
+        leg(p, rows, 0.7 * how.target, how, out, team, poll);
+        if (out.rounds == rounds) return !(out.gap > how.target);
+        anew();
+        slopes.at(p);
+        out.gap = slopes.gap;
+        if (!(out.gap > how.target)) return true;
+        if (how.max_rounds >= 0 && out.rounds >= how.max_rounds) return false;
+        if (!(out.gap < 0.5 * before)) return false;
+        before = out.gap;
+    }
+    return false;
+}
+
+inline Outcome solve(const Features& X, const Dual& p, const Options& how, Team& team, const Poll& poll) {
+    std::vector<Index> support;
+    std::vector<double> beta;
+    const auto anew = [&] {
+        support.clear(), beta.clear();
+        for (Index v = 0; v < p.variables(); ++v)
+            if (p.beta[v] != 0.0) support.push_back(v % p.n), beta.push_back(p.beta[v]);
+        scores(X, support.data(), beta.data(), static_cast<Index>(support.size()), p.g, team);
+    };
+    Outcome out;
+    anew();
+    if (X.shape().form == Form::linear && X.d() <= 2 * how.block) {
+        LinearRows rows(X);
+        legs(p, rows, anew, how, out, team, poll);
+        return out;
+    }
+    std::vector<double> diagonal(p.n);
+    for (Index i = 0; i < p.n; ++i) diagonal[i] = X.own(i);
+    if (how.single) {
+        const FeatureRows<float> make(X, team);
+        CachedRows<float> rows(p.n, how.bytes, std::min(how.block, p.n), diagonal, std::cref(make));
+        if (legs(p, rows, anew, how, out, team, poll) || (how.max_rounds >= 0 && out.rounds >= how.max_rounds)) return out;
+    }
+    const FeatureRows<double> make(X, team);
+    CachedRows<double> rows(p.n, how.bytes, std::min(how.block, p.n), diagonal, std::cref(make));
+    legs(p, rows, anew, how, out, team, poll);
+    return out;
+}
+
+// The same on rows that somebody else makes, in double precision.
+inline Outcome solve(CachedRows<double>& rows, const Dual& p, const Options& how, Team& team, const Poll& poll) {
+    std::vector<Index> support;
+    std::vector<double> beta;
+    const auto anew = [&] {
+        support.clear(), beta.clear();
+        for (Index v = 0; v < p.variables(); ++v)
+            if (p.beta[v] != 0.0) support.push_back(v % p.n), beta.push_back(p.beta[v]);
+        std::fill(p.g, p.g + p.n, 0.0);
+        rows.update(support.data(), beta.data(), static_cast<Index>(support.size()), p.g, team);
+    };
+    Outcome out;
+    anew();
+    legs(p, rows, anew, how, out, team, poll);
+    return out;
+}
+
+}  // namespace certifit::smo

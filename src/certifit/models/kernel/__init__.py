@@ -1,0 +1,1 @@
+"""Models on a kernel: any loss through the representer theorem."""
