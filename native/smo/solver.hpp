@@ -169,14 +169,21 @@ bool legs(const Dual& p, Rows& rows, Anew&& anew, const Options& how, Outcome& o
     return false;
 }
 
-inline Outcome solve(const Features& X, const Dual& p, const Options& how, Team& team, const Poll& poll) {
-    std::vector<Index> support;
+// The rows with a multiplier, and the multipliers.
+struct Support {
+    std::vector<Index> rows;
     std::vector<double> beta;
-    const auto anew = [&] {
-        support.clear(), beta.clear();
+    explicit Support(const Dual& p) {
         for (Index v = 0; v < p.variables(); ++v)
-            if (p.beta[v] != 0.0) support.push_back(v % p.n), beta.push_back(p.beta[v]);
-        scores(X, support.data(), beta.data(), static_cast<Index>(support.size()), p.g, team);
+            if (p.beta[v] != 0.0) rows.push_back(v % p.n), beta.push_back(p.beta[v]);
+    }
+    Index size() const { return static_cast<Index>(rows.size()); }
+};
+
+inline Outcome solve(const Features& X, const Dual& p, const Options& how, Team& team, const Poll& poll) {
+    const auto anew = [&] {
+        const Support s(p);
+        scores(X, s.rows.data(), s.beta.data(), s.size(), p.g, team);
     };
     Outcome out;
     anew();
@@ -200,14 +207,10 @@ inline Outcome solve(const Features& X, const Dual& p, const Options& how, Team&
 
 // The same on rows that somebody else makes, in double precision.
 inline Outcome solve(CachedRows<double>& rows, const Dual& p, const Options& how, Team& team, const Poll& poll) {
-    std::vector<Index> support;
-    std::vector<double> beta;
     const auto anew = [&] {
-        support.clear(), beta.clear();
-        for (Index v = 0; v < p.variables(); ++v)
-            if (p.beta[v] != 0.0) support.push_back(v % p.n), beta.push_back(p.beta[v]);
+        const Support s(p);
         std::fill(p.g, p.g + p.n, 0.0);
-        rows.update(support.data(), beta.data(), static_cast<Index>(support.size()), p.g, team);
+        rows.update(s.rows.data(), s.beta.data(), s.size(), p.g, team);
     };
     Outcome out;
     anew();

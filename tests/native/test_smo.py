@@ -50,7 +50,7 @@ def test_single_and_double_precision_and_rows_of_others_agree(form):
         np.testing.assert_allclose(g, K @ beta[0], atol=1e-9)
         assert abs(beta.sum()) < 1e-9
         found.append(g)
-    one, beta, g = task(np.arange(700))
+    one, _, g = task(np.arange(700))
     smo.solve_rows(lambda rows: np.ascontiguousarray(K[rows]), np.diagonal(K).copy(), one, 1e-6, 1e6, -1, 128, 2)
     for other in found:
         np.testing.assert_allclose(other, g, atol=1e-3)
@@ -81,7 +81,7 @@ def test_an_error_of_the_callback_leaves_as_itself():
 
 
 def test_what_does_not_fit_is_refused():
-    one, beta, g = task(np.arange(700))
+    one, beta, _ = task(np.arange(700))
     with pytest.raises(ValueError, match="one row of K"):
         smo.solve_rows(lambda rows: np.ones((1, 3)), np.ones(700), one, 1e-6, 1e6, -1, 128, 2)
     with pytest.raises(ValueError, match="block"):

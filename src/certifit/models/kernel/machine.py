@@ -133,7 +133,8 @@ class Machine(Declared, CertifiedEstimator):
     kernel: Any = Parameter(
         "rbf",
         Similarity(),
-        'Name ("linear", "poly", "rbf", "laplacian", "precomputed", …), an object of `certifit.kernels`, or a function of two matrices.',
+        'Name ("linear", "poly", "rbf", "laplacian", "precomputed", …), an object of `certifit.kernels`, or a function of two '
+        "matrices.",
     )
     degree: int = Parameter(3, Integer(1), 'The power of kernel="poly".')
     gamma: Any = Parameter(

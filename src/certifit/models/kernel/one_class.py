@@ -54,8 +54,8 @@ class OneClassSVM(OutlierMixin, Machine):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OneClassSVM:
         """Fit the model.
 
-        X is the square matrix of similarities with ``kernel=\"precomputed\"``, and a sequence of what the kernel takes where that is
-        no numbers.
+        With ``kernel="precomputed"`` X is the square matrix of similarities; where a kernel takes no numbers, a sequence of
+        what it takes.
         """
         check_parameters(self)
         gated = check_x(self, self._gated(X), reset=True)

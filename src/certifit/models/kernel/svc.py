@@ -5,8 +5,8 @@ NuSVC      the two classes as soft convex hulls in feature space, and the plane 
 
     minimize over β    ½‖Σ β_i φ(x_i)‖²      0 ≤ y_i β_i ≤ s_i,   Σ of each class = ± ν·Σs/2
 
-whose optimum, divided by the half width r of the street it finds, is the one of SVC with C = 1/r: ν is at least the share of margin
-errors, and at most the share of support vectors. More than two classes: one function for each pair, and votes.
+whose optimum, divided by the half width r of the street it finds, is the one of SVC with C = 1/r: ν is at least the share of
+margin errors, and at most the share of support vectors. More than two classes: one function for each pair, and votes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ __all__ = ["SVC", "NuSVC"]
 SHAPE = Parameter(
     "ovr",
     Choice("ovr", "ovo"),
-    'What `decision_function` gives for more than two classes: votes and confidence of the classes ("ovr"), or the functions of the pairs.',
+    'What `decision_function` gives for more than two classes: votes and confidence of the classes ("ovr"), or the functions of '
+    "the pairs.",
 )
 TIES = Parameter(
     False,
@@ -65,8 +66,8 @@ class PairMachine(ClassifierMixin, Machine):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Fit the model.
 
-        X is the square matrix of similarities with ``kernel=\"precomputed\"``, and a sequence of what the kernel takes where that is
-        no numbers.
+        With ``kernel="precomputed"`` X is the square matrix of similarities; where a kernel takes no numbers, a sequence of
+        what it takes.
         """
         check_parameters(self)
         gated, codes, weight, self.classes_ = check_labels(
@@ -209,7 +210,7 @@ class SVC(PairMachine):
         return np.array([2.0 * min(float(dual.high.sum()), -float(dual.low.sum())) for dual in duals])
 
     def _read(self, solved: Solved, scale: float, clock: Progress, doubt: str) -> tuple[Array, float, Certificate]:
-        unit = float((solved.dual.high - solved.dual.low).sum())  # C·Σs: the objective becomes mean loss + ½‖f‖²/(C·Σs)
+        unit = float((solved.dual.high - solved.dual.low).sum())  # C·Σs: the objective is mean loss + ½‖f‖²/(C·Σs)
         certificate = self._certificate(solved, unit, scale, clock, doubt)
         return solved.beta[0], float(solved.evidence.intercepts[0]), certificate
 
@@ -235,8 +236,8 @@ class NuSVC(PairMachine):
     nu: float = Parameter(
         0.5,
         Real(0, 1, open_low=True),
-        "Upper limit of the share of margin errors, lower limit of that of support vectors; where the smaller class of a pair has "
-        "less than half of it, as much as that class has.",
+        "Upper limit of the share of margin errors, lower limit of that of support vectors; where the smaller class of a pair "
+        "has less than half of it, as much as that class has.",
     )
 
     # No class_weight: both classes have half of nu, whatever their rows weigh.
@@ -262,7 +263,7 @@ class NuSVC(PairMachine):
         nu = solved.mass / total
         lowered = f"nu is {nu:.4g} here, all that the smaller class has." if nu < float(self.nu) * (1 - 1e-9) else ""
         certificate = self._certificate(solved.turned(), solved.mass**2, scale, clock, doubt, lowered)
-        # The scores of the classes are above −b₀ and below −b₁: b is minus their middle, the half width of the street their distance.
+        # The classes have scores above −b₀ and below −b₁: b is minus their middle, half their distance that of the street.
         b0, b1 = (float(b) for b in solved.evidence.intercepts)
         half = 0.5 * (b1 - b0)
         beta = solved.beta.sum(axis=0)

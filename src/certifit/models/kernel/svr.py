@@ -40,8 +40,8 @@ class TubeMachine(RegressorMixin, Machine):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Fit the model.
 
-        X is the square matrix of similarities with ``kernel=\"precomputed\"``, and a sequence of what the kernel takes where that is
-        no numbers.
+        With ``kernel="precomputed"`` X is the square matrix of similarities; where a kernel takes no numbers, a sequence of
+        what it takes.
         """
         check_parameters(self)
         gated, y, weight = check_xy(self, self._gated(X), y, sample_weight=sample_weight)
