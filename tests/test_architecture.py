@@ -18,7 +18,18 @@ from certifit import GradientBoostingClassifier, Lasso, LogisticRegression
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = Path(certifit.__file__).resolve().parent
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-ROOMS = {"contest", "data", "evaluation", "models", "onnx", "optimization", "persistence", "plots", "representation"}
+ROOMS = {
+    "contest",
+    "data",
+    "evaluation",
+    "models",
+    "onnx",
+    "optimization",
+    "persistence",
+    "plots",
+    "representation",
+    "sklearn",
+}
 DRAWN_BY = {"plots"}  # a model's `plot` asks for axes, wherever it lives: pictures are no part of the flow of data
 
 

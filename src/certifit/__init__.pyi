@@ -5,6 +5,7 @@ from certifit import losses as losses
 from certifit import metrics as metrics
 from certifit import penalties as penalties
 from certifit import plots as plots
+from certifit import sklearn as sklearn
 from certifit.certificate import Certificate as Certificate
 from certifit.contest.contest import Contest as Contest
 from certifit.contest.record.result import Result as Result

@@ -21,10 +21,14 @@ class CertifiedEstimator(BaseEstimator):
     """An estimator whose fit leaves a `certificate_`."""
 
     certificate_: Certificate
+    judged_elsewhere = False
+    """Whether whoever asked for the fit reads the certificate, and warns by a rule of its own."""
 
     def _certify(self, certificate: Certificate) -> None:
         """Keep the certificate; a fit that stopped short says so once, with the gap it reached."""
         self.certificate_ = certificate
+        if self.judged_elsewhere:
+            return
         if not certificate.certified and certificate.kind != "none":
             warnings.warn(f"{type(self).__name__}: {certificate}", ConvergenceWarning, stacklevel=_caller())
 

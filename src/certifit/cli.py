@@ -256,6 +256,29 @@ def export(
             say(out)
 
 
+@app.command(
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "allow_interspersed_args": False}
+)
+def patch(
+    script: Annotated[Path, typer.Argument(help="A Python script that uses scikit-learn.")],
+    arguments: Annotated[list[str] | None, typer.Argument(help="The script's own arguments.")] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Run a script with Certifit's estimators in the place of scikit-learn's, and say which were used."""
+    from certifit.sklearn.command import run_patched, used
+
+    if not script.is_file():
+        fail(f"{script} is no file: give the script to run.")
+    try:
+        run_patched(script, arguments or [])
+    finally:
+        if not quiet:
+            say(
+                f"certifit: in the place of scikit-learn's: {', '.join(used()) or 'nothing, for nothing was fitted'}",
+                err=True,
+            )
+
+
 def _hold(contest: Contest, out: Path, as_json: bool, quiet: bool) -> None:
     """Run the contest with a display, write the files, say the answer."""
     from certifit.contest.terminal import Display

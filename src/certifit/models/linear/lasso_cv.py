@@ -64,7 +64,9 @@ class _PathCV(BaseLinear):
         threads, p = n_threads(self.n_jobs), weight / weight.sum()
         ratios, tried, least = self._ratios(), [], np.inf
         for ratio in ratios:
-            grid = elastic_alphas(X, y, p, ratio, self.n_alphas, self.eps, self.alphas, self.fit_intercept)
+            grid = elastic_alphas(
+                X, y, p, ratio, self.n_alphas, self.eps, self.alphas, self.fit_intercept, self.positive
+            )
 
             def errors(train: Array, test: Array, grid: Array = grid, ratio: float = ratio) -> Array:
                 share = weight[train] / weight[train].sum()

@@ -93,7 +93,7 @@ def elastic_path(
         return _ridge(X, y, weight, ridge_alphas(X, p, fit_intercept, n_alphas, eps, alphas), fit_intercept)
     if is_sparse(X):
         X = X.tocsc()
-    grid = elastic_alphas(X, y, p, l1_ratio, n_alphas, eps, alphas, fit_intercept)
+    grid = elastic_alphas(X, y, p, l1_ratio, n_alphas, eps, alphas, fit_intercept, positive)
     return solve_path(X, y, p, grid, l1_ratio, fit_intercept, positive, tol, max_iter, n_threads(n_jobs))
 
 
@@ -208,7 +208,15 @@ def alpha_grid(largest: Callable[[], float], n_alphas: int, eps: float, alphas: 
 
 
 def elastic_alphas(
-    X: Matrix, y: Array, p: Array, l1_ratio: float, n_alphas: int, eps: float, alphas: Any, fit_intercept: bool
+    X: Matrix,
+    y: Array,
+    p: Array,
+    l1_ratio: float,
+    n_alphas: int,
+    eps: float,
+    alphas: Any,
+    fit_intercept: bool,
+    positive: bool = False,
 ) -> Array:
     """By default down from the smallest alpha with an all-zero solution; without an L1 share there is none, as for ridge."""
     if l1_ratio == 0:
@@ -219,7 +227,8 @@ def elastic_alphas(
         g = rmatvec(X, p * residual)
         if fit_intercept:  # the mean of the residual is zero only up to rounding
             g -= float(p @ residual) * rmatvec(X, p)
-        return float(np.abs(g).max(initial=0.0)) / l1_ratio
+        # A coefficient that must not be negative stays zero, whatever pulls it down.
+        return float((g if positive else np.abs(g)).max(initial=0.0)) / l1_ratio
 
     return alpha_grid(largest, n_alphas, eps, alphas)
 

@@ -15,6 +15,7 @@ below one are left out whole.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -31,7 +32,7 @@ from certifit.optimization.closed_form.spectrum import Spectrum, in_units, row_s
 from certifit.parameters import ALPHAS, CV, FIT_INTERCEPT, ONE_STANDARD_ERROR, Declared, Fitted, check_parameters
 from certifit.representation.design.rows import thin_products
 
-__all__ = ["RidgeCV"]
+__all__ = ["RidgeCV", "left_out"]
 
 TOLERANCE = 1e-9
 
@@ -129,24 +130,42 @@ def _leave_one_out(X: Matrix, y: Array, weight: Array, alphas: Array, fit_interc
     rest = max(spectrum.total - float(weight @ removed) / spectrum.total, 0.0)
     with np.errstate(over="ignore"):
         penalties = np.minimum(alphas / unit / unit, 1e300 / max(rest, 1.0)) * rest
-    shrinkage = spectrum.shrinkage(penalties)
-    fitted = spectrum.z[:, None] * shrinkage
-    base = 1.0 / spectrum.total if fit_intercept else 0.0
     errors, squares = np.zeros(alphas.shape[0]), np.zeros(alphas.shape[0])
-    for rows in row_slices(X, alphas.shape[0]):
-        q = spectrum.rotated(X, rows)
-        residual = (y[rows] - spectrum.y_mean)[:, None] - q @ fitted
-        spare = 1.0 - removed[rows, None] * (base + (q * q) @ shrinkage)
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            # A row that determines its own fit cannot be predicted without it.
-            left = np.where(spare > 1e-10, residual / spare, np.inf) ** 2
-            errors += weight[rows] @ left
-            squares += weight[rows] @ left**2
+    for rows, left in _left_out(spectrum, X, y, penalties, fit_intercept, removed):
+        with np.errstate(invalid="ignore", over="ignore"):
+            errors += weight[rows] @ left**2
+            squares += weight[rows] @ left**4
     with np.errstate(over="ignore", invalid="ignore"):
         mean = errors / spectrum.total
         spread = np.sqrt(np.maximum(squares / spectrum.total - mean**2, 0.0) / max(spectrum.total - 1.0, 1.0))
         size = y_unit * y_unit
         return Curve(mean * size, spread * size, mean[:, None] * size)
+
+
+def _left_out(
+    spectrum: Spectrum, X: Matrix, y: Array, penalties: Array, fit_intercept: bool, removed: Array
+) -> Iterator[tuple[slice, Array]]:
+    """Residuals of blocks of rows by fits from which `removed` of each row's weight is taken, a column for each penalty."""
+    shrinkage = spectrum.shrinkage(penalties)
+    fitted = spectrum.z[:, None] * shrinkage
+    base = 1.0 / spectrum.total if fit_intercept else 0.0
+    for rows in row_slices(X, penalties.shape[0]):
+        q = spectrum.rotated(X, rows)
+        residual = (y[rows] - spectrum.y_mean)[:, None] - q @ fitted
+        spare = 1.0 - removed[rows, None] * (base + (q * q) @ shrinkage)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            # A row that determines its own fit cannot be predicted without it.
+            yield rows, np.where(spare > 1e-10, residual / spare, np.inf)
+
+
+def left_out(X: Matrix, y: Array, weight: Array, penalties: Array, fit_intercept: bool, *, removed: Array) -> Array:
+    """Residual of each row by the ridge fit to the others, of shape (n, n_penalties).
+
+    A penalty is that beside the *sum* of the losses, the same for all the fits; `removed` is how much of each row's
+    weight is left out.
+    """
+    spectrum = Spectrum.of(X, y, weight, fit_intercept)
+    return np.concatenate([left for _, left in _left_out(spectrum, X, y, penalties, fit_intercept, removed)])
 
 
 def _ordinary(X: Matrix, y: Array, weight: Array, alphas: Array) -> tuple[Matrix, Array, Array, Array, float]:

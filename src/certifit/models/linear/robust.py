@@ -41,6 +41,7 @@ __all__ = ["ChebyshevRegressor", "HuberRegressor", "LADRegressor", "QuantileRegr
 MAD = 1.4826  # median absolute deviation of a normal distribution to its standard deviation
 ROUNDS = 30
 SETTLED = 1e-4  # relative change of the scale
+TOGETHER = 1e-10  # the same, of a scale that is fitted with the coefficients
 LEAST_SCALE = 1e-3  # of the spread of the target: an exact fit of most rows has no residuals to measure
 
 
@@ -59,6 +60,12 @@ class HuberRegressor(Declared, _PenalizedRobust):
 
     The unit s is that of the residuals: 1.4826 times their median absolute value, found by fitting with the spread of y
     first and again with the spread of what is left until it stays. A target in other units gives the same fit in those units.
+
+    With ``scale="joint"`` the unit is fitted too: minimize over w, b and s
+
+        mean huber(y − Xw − b)/s + s/2 + alpha·penalty(w),    huber turning linear at delta·s,
+
+    which is convex in all of them together (Huber 1981, section 7.7; half of scikit-learn's objective, its alpha divided by n).
 
     Attributes
     ----------
@@ -85,8 +92,9 @@ class HuberRegressor(Declared, _PenalizedRobust):
     )
     scale: Any = Parameter(
         "residuals",
-        Either(Choice("residuals"), Real(0, open_low=True)),
-        'Unit of `delta`: "residuals" is the robust spread of the residuals, a number is in units of y.',
+        Either(Choice("residuals", "joint"), Real(0, open_low=True)),
+        'Unit of `delta`: "residuals" is the robust spread of the residuals, "joint" is fitted with the coefficients (and needs '
+        "delta > 1), a number is in units of y.",
         kind="str or float",
     )
     alpha: float = ALPHA.but(0.0)
@@ -101,7 +109,19 @@ class HuberRegressor(Declared, _PenalizedRobust):
     def _loss_object(self) -> Loss:
         return Huber(delta=self.delta * getattr(self, "scale_", 1.0))
 
+    def _objective(self) -> tuple[Loss, Penalty, float, Constraint | None]:
+        loss, penalty, alpha, constraint = super()._objective()
+        if self.scale != "joint":
+            return loss, penalty, alpha, constraint
+        if not self.delta > 1:
+            raise ValueError(
+                f"scale='joint' needs delta > 1, got delta={self.delta:g}: for smaller ones the best scale is zero."
+            )
+        return loss, penalty, alpha * getattr(self, "scale_", 1.0), constraint
+
     def _fit_arrays(self, X: Matrix, y: Array, weight: Array) -> Any:
+        if self.scale == "joint":
+            return self._fit_jointly(X, y, weight)
         settled = self.scale != "residuals"
         self.scale_ = start = float(self.scale) if settled else _spread(y, weight)
         with warnings.catch_warnings():
@@ -118,10 +138,46 @@ class HuberRegressor(Declared, _PenalizedRobust):
         del self._left_over
         return self
 
+    def _fit_jointly(self, X: Matrix, y: Array, weight: Array) -> Any:
+        """Minimize over the coefficients and over the scale in turn, with secant steps on log s."""
+        least = LEAST_SCALE * _spread(y, weight)
+        self.scale_, before = _spread(y, weight), None
+        judged, self.judged_elsewhere = self.judged_elsewhere, True  # fits that only tell the scale are not judged
+        for _ in range(ROUNDS):
+            super()._fit_arrays(X, y, weight)
+            at = float(np.log(self.scale_))
+            step = float(np.log(max(_best_scale(self._left_over, weight, self.delta), least))) - at
+            if abs(step) < TOGETHER:
+                break
+            if before is not None and step != before[1]:
+                jump = -step * (at - before[0]) / (step - before[1])
+                jump = jump if abs(jump) < 10 * abs(step) and jump * step > 0 else step
+            else:
+                jump = step
+            before, self.scale_ = (at, step), float(np.exp(at + jump))
+        self.judged_elsewhere = judged
+        self._certify(self.certificate_)
+        del self._left_over
+        return self
+
     def _keep(self, problem: Any, solution: Any, weight: Array) -> None:
         super()._keep(problem, solution, weight)
         self._left_over = np.asarray(problem.y - problem.scores(solution.coef, solution.intercept))
         self.outliers_ = np.abs(self._left_over) > self.delta * self.scale_
+
+
+def _best_scale(residual: Array, weight: Array, delta: float) -> float:
+    """The s of least mean huber(r)/s + s/2, huber turning linear at delta·s: Σ p_i min(r_i²/s², delta²) = 1.
+
+    With the k smallest residuals in the quadratic part, s² = Σ_k p_i r_i² / (1 − delta²·(share of the others)).
+    """
+    order = np.argsort(np.abs(residual))
+    size, share = np.abs(residual)[order], weight[order] / weight.sum()
+    inside, outside = np.cumsum(share * size**2), np.maximum(1.0 - np.cumsum(share), 0.0)
+    spare = 1.0 - delta**2 * outside
+    scale = np.sqrt(np.where(spare > 0, inside / np.where(spare > 0, spare, 1.0), np.inf))
+    scale[-1] = np.sqrt(inside[-1])
+    return float(scale[np.argmax(delta * scale <= np.append(size[1:], np.inf))])
 
 
 def _spread(y: Array, weight: Array) -> float:

@@ -1,0 +1,25 @@
+"""``sklearn.linear_model``, as far as Certifit has it."""
+
+from __future__ import annotations
+
+from certifit.sklearn.linear_model.choice import ElasticNetCV, LassoCV, RidgeCV
+from certifit.sklearn.linear_model.general import GammaRegressor, HuberRegressor, PoissonRegressor, QuantileRegressor
+from certifit.sklearn.linear_model.logistic import LogisticRegression
+from certifit.sklearn.linear_model.squares import ElasticNet, Lasso, LinearRegression, Ridge, enet_path, lasso_path
+
+__all__ = [
+    "ElasticNet",
+    "ElasticNetCV",
+    "GammaRegressor",
+    "HuberRegressor",
+    "Lasso",
+    "LassoCV",
+    "LinearRegression",
+    "LogisticRegression",
+    "PoissonRegressor",
+    "QuantileRegressor",
+    "Ridge",
+    "RidgeCV",
+    "enet_path",
+    "lasso_path",
+]

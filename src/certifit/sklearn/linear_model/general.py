@@ -1,0 +1,140 @@
+"""Poisson, Gamma, Huber and quantile regression under scikit-learn's names.
+
+The scales of Poisson, Gamma and quantile regression agree. Scikit-learn's Huber minimizes over w, b and sigma
+
+    Σ s_i (sigma + H((y_i − x_i·w − b)/sigma)·sigma) + alpha·‖w‖²,    H(z) = z² up to epsilon, 2·epsilon·|z| − epsilon² beyond,
+
+and at each sigma that is (2Σs_i/sigma) times ours: mean huber + (alpha·sigma/Σs_i)·½‖w‖², with delta = epsilon·sigma.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+import sklearn.linear_model as theirs
+from sklearn.metrics import d2_tweedie_score
+from sklearn.utils.validation import check_is_fitted
+
+from certifit._types import Array
+from certifit.data.gate import check_x
+from certifit.models.linear import glm, robust
+from certifit.sklearn.linear_model.rows import ANY_SOLVER, MAX_ITER, TOL, VERBOSE, WARM_START, linear
+from certifit.sklearn.translation import By, Data, DropIn, Free, Same, Table
+
+__all__ = ["GammaRegressor", "HuberRegressor", "PoissonRegressor", "QuantileRegressor"]
+
+NEAR_ZERO = 1e-12
+
+
+class PoissonRegressor(DropIn, theirs.PoissonRegressor):
+    """Counts and rates: the mean Poisson half deviance of exp(Xw + b) plus alpha·½‖w‖²."""
+
+    _ours: ClassVar[Any] = glm.PoissonRegressor
+    _table: ClassVar[Table] = {
+        "alpha": Same(),
+        "fit_intercept": Same(),
+        "solver": ANY_SOLVER,
+        "max_iter": MAX_ITER,
+        "tol": TOL,
+        "warm_start": WARM_START,
+        "verbose": VERBOSE,
+    }
+
+    _power: ClassVar[int] = 1
+
+    def _learn(self, data: Data) -> Any:
+        try:
+            return super()._learn(data)
+        except ValueError as error:
+            if not str(error).startswith("y must be"):
+                raise
+            raise ValueError(f"Some value(s) of y are out of the valid range of the loss: {error}") from error
+
+    def _fitted(self, model: Any, data: Data) -> Mapping[str, Any]:
+        return {**linear(model), "n_iter_": max(1, int(model.n_iter_))}
+
+    def predict(self, X: Any) -> Array:
+        """The mean exp(x·w + b) of each row.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        X = check_x(self, X, reset=False)
+        return np.exp(np.asarray(X @ self.coef_) + self.intercept_)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """D², the share of the deviance of the best constant that the model explains.
+
+        Parameters
+        ----------
+        X, y, sample_weight : arrays
+            Features, target and weights.
+
+        Returns
+        -------
+        float
+        """
+        return float(d2_tweedie_score(y, self.predict(X), sample_weight=sample_weight, power=self._power))
+
+
+class GammaRegressor(PoissonRegressor, theirs.GammaRegressor):
+    """Positive amounts: the mean Gamma half deviance of exp(Xw + b) plus alpha·½‖w‖²."""
+
+    _ours = glm.GammaRegressor
+    _power: ClassVar[int] = 2
+    _table: ClassVar[Table] = dict(PoissonRegressor._table)
+
+
+class QuantileRegressor(DropIn, theirs.QuantileRegressor):
+    """The mean pinball loss plus alpha·‖w‖₁; of several solutions one in the middle."""
+
+    _ours = robust.QuantileRegressor
+    _table: ClassVar[Table] = {
+        "quantile": Same(),
+        "alpha": Same(),
+        "fit_intercept": Same(),
+        "solver": ANY_SOLVER,
+        "solver_options": Free("options of solvers that are not used"),
+    }
+    _always: ClassVar[Mapping[str, Any]] = {"tol": 1e-9}
+
+    def _fitted(self, model: Any, data: Data) -> Mapping[str, Any]:
+        found = linear(model)
+        # An interior point comes this close to zero and no closer; a vertex of the linear program, which theirs is, has zeros.
+        near = np.abs(found["coef_"]) <= NEAR_ZERO * np.abs(found["coef_"]).max(initial=0.0)
+        return {**found, "coef_": np.where(near, 0.0, found["coef_"]), "n_iter_": max(1, int(model.n_iter_))}
+
+
+class HuberRegressor(DropIn, theirs.HuberRegressor):
+    """Squares near zero, absolute values beyond epsilon times a scale that is fitted too."""
+
+    _ours = robust.HuberRegressor
+    _table: ClassVar[Table] = {
+        "epsilon": Same("delta"),
+        "max_iter": MAX_ITER,
+        "alpha": By(lambda alpha, data: alpha / data.total, "divided by the sum of the weights, times the scale"),
+        "warm_start": WARM_START,
+        "fit_intercept": Same(),
+        "tol": TOL,
+    }
+    _always: ClassVar[Mapping[str, Any]] = {"scale": "joint"}
+
+    def _fitted(self, model: Any, data: Data) -> Mapping[str, Any]:
+        outliers = np.zeros(data.rows, dtype=bool)
+        kept = np.ones(data.rows, dtype=bool) if data.sample_weight is None else np.asarray(data.sample_weight) > 0
+        outliers[kept] = model.outliers_
+        return {
+            **linear(model),
+            "scale_": model.scale_,
+            "outliers_": outliers,
+            "n_iter_": max(1, int(model.n_iter_)),
+        }

@@ -1,0 +1,113 @@
+"""Logistic regression under scikit-learn's name: C·Σ s_i·loss_i + penalty is ours with alpha = 1/(C·Σs_i).
+
+The solver "liblinear" stands for another problem: it penalizes the intercept, as the coefficient of one more column.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+import sklearn.linear_model as theirs
+
+from certifit.certificate import Certificate
+from certifit.models.logistic.model import LogisticRegression as OurLogistic
+from certifit.sklearn.linear_model.rows import (
+    MAX_ITER,
+    N_JOBS,
+    NO_DRAWS,
+    TOL,
+    VERBOSE,
+    WARM_START,
+    liblinear,
+    linear,
+    weighted_by_class,
+)
+from certifit.sklearn.translation import By, Data, DropIn, Free, Same, Table, fresh
+
+__all__ = ["LogisticRegression"]
+
+PENALTIES = {"l1": 1.0, "l2": 0.0}
+
+
+def _strength(C: Any, data: Data) -> float:
+    estimator = data.estimator
+    unpenalized = np.inf == C or getattr(estimator, "penalty", "deprecated") is None
+    return 0.0 if unpenalized else 1.0 / (float(C) * data.total)
+
+
+def _share(l1_ratio: Any, data: Data) -> dict[str, Any]:
+    given = getattr(data.estimator, "penalty", "deprecated")
+    if l1_ratio is None:
+        if given == "elasticnet":
+            raise ValueError("l1_ratio must be specified when penalty is elasticnet.")
+        if given == "deprecated":
+            _say(
+                "'l1_ratio=None' was deprecated in version 1.8 of scikit-learn: use 0 <= l1_ratio <= 1.", FutureWarning
+            )
+    ratio = PENALTIES.get(given, l1_ratio) or 0.0
+    if ratio in (0.0, 1.0):
+        return {"penalty": "l1" if ratio == 1.0 else "l2"}
+    return {"penalty": "elasticnet", "l1_ratio": float(ratio)}
+
+
+def _deprecated(penalty: Any, data: Data) -> dict[str, Any]:
+    """What scikit-learn says of its old parameter, and of what contradicts it."""
+    if penalty == "deprecated":
+        return {}
+    ratio = data.estimator.l1_ratio
+    _say("'penalty' was deprecated in version 1.8 of scikit-learn: use l1_ratio, or C=np.inf for none.", FutureWarning)
+    if penalty != "elasticnet" and ratio is not None and 0 < ratio < 1:
+        _say(f"l1_ratio parameter is only used when penalty is 'elasticnet'. Got (penalty={penalty})")
+    if penalty in PENALTIES and ratio != PENALTIES[penalty]:
+        _say(f"Inconsistent values: penalty={penalty} with l1_ratio={ratio}. penalty is deprecated: use l1_ratio only.")
+    if penalty is None and data.estimator.C != 1.0:
+        _say("Setting penalty=None will ignore the C and l1_ratio parameters")
+    return {}
+
+
+def _say(text: str, kind: type[Warning] = UserWarning) -> None:
+    warnings.warn(text, kind, stacklevel=7)
+
+
+class LogisticRegression(DropIn, theirs.LogisticRegression):
+    """Minimize C·Σ s_i·log loss + l1_ratio·‖w‖₁ + (1 − l1_ratio)·½‖w‖²; more than two classes by the softmax."""
+
+    _ours = OurLogistic
+    _table: ClassVar[Table] = {
+        "penalty": By(_deprecated, "as l1_ratio", None),
+        "C": By(_strength, "alpha is 1/(C·sum of the weights), class weights included", "alpha"),
+        "l1_ratio": By(_share, "the penalty", None),
+        "dual": Free("the dual is solved where it is the easier one"),
+        "tol": TOL,
+        "fit_intercept": Same(),
+        "intercept_scaling": Free('size of the column that is the intercept with solver="liblinear"'),
+        "class_weight": Free("multiplied into the weights of the rows"),
+        "random_state": NO_DRAWS,
+        "solver": Free('the optimum does not depend on it; "liblinear" penalizes the intercept, and so do we then'),
+        "max_iter": MAX_ITER,
+        "verbose": VERBOSE,
+        "warm_start": WARM_START,
+        "n_jobs": N_JOBS,
+    }
+
+    def _learn(self, data: Data) -> Any:
+        data = weighted_by_class(data, self.class_weight)
+        if self.solver != "liblinear":
+            return super()._learn(data)
+        if len(set(np.ravel(data.y).tolist())) > 2:
+            raise ValueError(
+                "The 'liblinear' solver does not support multiclass classification (n_classes >= 3): use another solver, or "
+                "OneVsRestClassifier around this one."
+            )
+        model = fresh(self._ours, **{**self._settings(data), "fit_intercept": False})
+        return liblinear(self, model, data, float(self.intercept_scaling) if self.fit_intercept else None)
+
+    def _fitted(self, model: Any, data: Data) -> Mapping[str, Any]:
+        steps = np.array([max(1, int(model.n_iter_))], dtype=np.int32)
+        return {**linear(model), "classes_": model.classes_, "n_iter_": steps}
+
+    def _complaint(self, certificate: Certificate) -> str:
+        return f"{self.solver} failed to converge, or rather what stands for it here. {super()._complaint(certificate)}"

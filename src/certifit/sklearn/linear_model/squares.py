@@ -1,0 +1,200 @@
+"""Least squares, ridge, lasso and elastic net under scikit-learn's names.
+
+Theirs: Σ s_i (y_i − x_i·w − b)² + alpha·‖w‖² is ours, divided by 2Σs_i, with alpha / Σs_i. The lasso and the elastic net
+have the same scale here and there: both divide by Σs_i.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+import sklearn.linear_model as theirs
+
+from certifit.models.linear import regression as ours
+from certifit.models.linear.path import elastic_path
+from certifit.sklearn.linear_model.rows import (
+    ANY_SOLVER,
+    COPY_X,
+    MAX_ITER,
+    N_JOBS,
+    NO_DRAWS,
+    PRECOMPUTE,
+    SELECTION,
+    TOL,
+    WARM_START,
+    linear,
+    narrow,
+    one_row,
+)
+from certifit.sklearn.translation import By, Data, DropIn, Free, Same, Several, Table
+
+__all__ = ["ElasticNet", "Lasso", "LinearRegression", "Ridge", "enet_path", "lasso_path"]
+
+
+class LinearRegression(DropIn, theirs.LinearRegression):
+    """Least squares; of several solutions the one of least norm."""
+
+    _ours = ours.LinearRegression
+    _table: ClassVar[Table] = {
+        "fit_intercept": Same(),
+        "copy_X": COPY_X,
+        "tol": Free("the factorization is exact"),
+        "n_jobs": N_JOBS,
+        "positive": Same(),
+    }
+    _always: ClassVar[Mapping[str, Any]] = {"tol": 1e-10}
+
+    def _fitted(self, model: Any, data: Data) -> Mapping[str, Any]:
+        return linear(model)
+
+
+class Ridge(DropIn, theirs.Ridge):
+    """Least squares with an L2 penalty: minimize Σ s_i (y_i − x_i·w − b)² + alpha·‖w‖²."""
+
+    _ours = ours.Ridge
+    _table: ClassVar[Table] = {
+        "alpha": By(lambda alpha, data: float(np.ravel(alpha)[0]) / data.total, "divided by the sum of the weights"),
+        "fit_intercept": Same(),
+        "copy_X": COPY_X,
+        "max_iter": MAX_ITER,
+        "tol": TOL,
+        "solver": ANY_SOLVER,
+        "positive": Same(),
+        "random_state": NO_DRAWS,
+    }
+
+    def _learn(self, data: Data) -> Any:
+        alphas = np.ravel(self.alpha)
+        if alphas.size == 1:
+            return super()._learn(data)
+        targets = np.asarray(data.y).reshape(data.rows, -1)
+        if targets.shape[1] != alphas.size:
+            raise ValueError(
+                f"Number of targets and number of penalties do not correspond: {alphas.size} != {targets.shape[1]}"
+            )
+        settings = self.get_params(deep=False)
+        return Several([
+            Ridge(**{**settings, "alpha": float(alpha)})._learn(Data(self, data.X, target, data.sample_weight))
+            for alpha, target in zip(alphas, targets.T, strict=True)
+        ])  # fmt: skip
+
+    def _fitted(self, model: Any, data: Data) -> Mapping[str, Any]:
+        found = one_row(linear(model))
+        direct = model.solver_ == "closed_form"
+        steps = None if direct else np.full(np.size(model.intercept_), model.n_iter_, dtype=np.int32)
+        return {**found, "n_iter_": steps, "solver_": model.solver_ if self.solver == "auto" else self.solver}
+
+
+class ElasticNet(DropIn, theirs.ElasticNet):
+    """Minimize mean ½(y − Xw − b)² + alpha·(l1_ratio·‖w‖₁ + (1 − l1_ratio)·½‖w‖²)."""
+
+    _ours = ours.ElasticNet
+    _table: ClassVar[Table] = {
+        "alpha": Same(),
+        "l1_ratio": Same(),
+        "fit_intercept": Same(),
+        "precompute": PRECOMPUTE,
+        "max_iter": MAX_ITER,
+        "copy_X": COPY_X,
+        "tol": TOL,
+        "warm_start": WARM_START,
+        "positive": Same(),
+        "random_state": NO_DRAWS,
+        "selection": SELECTION,
+    }
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, check_input: bool = True) -> Any:
+        """As `DropIn.fit`; `check_input` is scikit-learn's, and the input is checked in any case."""
+        return super().fit(X, y, sample_weight)
+
+    def _fitted(self, model: Any, data: Data) -> Mapping[str, Any]:
+        found = one_row(linear(model))
+        targets = found["coef_"].shape[0] if found["coef_"].ndim == 2 else None
+        gap, steps = model.certificate_.gap, max(1, int(model.n_iter_))
+        return {
+            **found,
+            "dual_gap_": gap if targets is None else np.full(targets, gap),
+            "n_iter_": steps if targets is None else [steps] * targets,
+        }
+
+    @staticmethod
+    def path(X: Any, y: Any, *, l1_ratio: float = 0.5, **options: Any) -> Any:
+        """See `enet_path`."""
+        return enet_path(X, y, l1_ratio=l1_ratio, **options)
+
+
+class Lasso(ElasticNet, theirs.Lasso):
+    """Minimize mean ½(y − Xw − b)² + alpha·‖w‖₁."""
+
+    _ours = ours.Lasso
+    _table: ClassVar[Table] = {name: row for name, row in ElasticNet._table.items() if name != "l1_ratio"}
+
+    @staticmethod
+    def path(X: Any, y: Any, **options: Any) -> Any:
+        """See `lasso_path`."""
+        return lasso_path(X, y, **options)
+
+
+def enet_path(
+    X: Any,
+    y: Any,
+    *,
+    l1_ratio: float = 0.5,
+    eps: float = 1e-3,
+    n_alphas: Any = "deprecated",
+    alphas: Any = 100,
+    positive: bool = False,
+    return_n_iter: bool = False,
+    tol: float = 1e-4,
+    max_iter: int = 1000,
+    **free: Any,
+) -> Any:
+    """``sklearn.linear_model.enet_path``: the elastic net without intercept for a sequence of alphas.
+
+    Parameters
+    ----------
+    X, y : arrays
+        The data, centered where an intercept is wanted; y may have several columns.
+    l1_ratio, eps, alphas, n_alphas, positive, tol, max_iter
+        Scikit-learn's; `alphas` is their number or the alphas themselves.
+    return_n_iter : bool
+        Whether the iterations of each alpha are returned too.
+    **free
+        Options that cannot change the answer: `precompute`, `Xy`, `copy_X`, `coef_init`, `verbose`, `check_input`, …
+
+    Returns
+    -------
+    alphas, coefs, dual_gaps : arrays
+        Coefficients have one column for each alpha.
+
+    Examples
+    --------
+    >>> from certifit.sklearn.linear_model import lasso_path
+    >>> alphas, coefs, gaps = lasso_path([[1.0, 2.0], [2.0, 1.0], [3.0, 3.0]], [1.0, 2.0, 3.0], alphas=[0.5, 0.1])
+    >>> coefs.round(2)
+    array([[0.89, 0.98],
+           [0.  , 0.  ]])
+    """
+    if not isinstance(n_alphas, str):
+        alphas = n_alphas if isinstance(alphas, (str, int)) or alphas is None else alphas
+    count = alphas if isinstance(alphas, (int, np.integer)) else 100
+    grid = None if isinstance(alphas, (str, int, np.integer)) else alphas
+    columns = np.asarray(y).reshape(Data(None, X).rows, -1).T
+    if len(columns) > 1:
+        raise NotImplementedError(
+            "Paths for several targets at once are those of the multi-task lasso, which Certifit does not have."
+        )
+    found = elastic_path(
+        X, columns[0], l1_ratio=l1_ratio, n_alphas=int(count), eps=eps, alphas=grid, fit_intercept=False,
+        positive=positive, tol=narrow(tol), max_iter=max_iter,
+    )  # fmt: skip
+    scale = 0.5 * float(np.mean(np.asarray(columns[0], dtype=np.float64) ** 2))
+    answer = (found.alphas, np.ascontiguousarray(found.coefs.T), found.gaps * scale)
+    return (*answer, [1] * found.alphas.shape[0]) if return_n_iter else answer
+
+
+def lasso_path(X: Any, y: Any, **options: Any) -> Any:
+    """``sklearn.linear_model.lasso_path``: `enet_path` with the absolute value alone."""
+    return enet_path(X, y, l1_ratio=1.0, **options)

@@ -1,0 +1,94 @@
+"""Why a test of scikit-learn fails with a drop-in in place: the reason, and patterns of the names of the tests.
+
+A reason among `NOT_APPLICABLE` means that the test looks at something that a drop-in cannot have: private names, mocks of
+internal functions, the exact numbers of another random stream.
+"""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+
+__all__ = ["DIFFERENCES", "NOT_APPLICABLE", "explanation"]
+
+REFUSED = "Scikit-learn refuses, or warns, where Certifit has an answer"
+UNTOUCHED = "X is never overwritten, and input is always checked"
+STEPS = "Iterations are our own steps, and an optimum does not depend on where the search started"
+CONVERGED = "Ours converges where theirs warns that it does not"
+INTERNAL = "The test replaces or reads scikit-learn's internal functions"
+LOOSE = "The test compares with a model that scikit-learn has solved to its default tolerance only"
+GRID = "A constant target has a grid of alphas that fall, not of equal ones"
+WORDS = "The error says the same in other words"
+THREADS = "n_jobs is the number of threads, and has an effect"
+RUNNING = "Callbacks of scikit-learn 1.9 are not called"
+LEAST_NORM = "Of several optima of an unpenalized fit, theirs is the one of least norm; ours is another"
+STALLED = "Known weakness: an almost unpenalized L1 fit with collinear columns converges slowly"
+
+NOT_APPLICABLE: tuple[str, ...] = (INTERNAL,)
+
+LINEAR, GLM = "linear_model/tests/", "linear_model/_glm/tests/test_glm.py::"
+DESCENT, RIDGE, LOGISTIC = (f"{LINEAR}test_{name}.py::" for name in ("coordinate_descent", "ridge", "logistic"))
+
+DIFFERENCES: dict[str, tuple[str, ...]] = {
+    REFUSED: (
+        f"{LINEAR}test_base.py::test_raises_value_error_if_positive_and_sparse",
+        f"{DESCENT}test_enet_l1_ratio",
+        f"{DESCENT}test_enet_nonfinite_params",
+        f"{DESCENT}test_lasso_alpha_warning",
+        f"{RIDGE}test_ridge_fit_intercept_sparse_error*",
+        f"{RIDGE}test_ridge_fit_intercept_sparse_sag*",
+        f"{RIDGE}test_ridge_positive_error_test*",
+        f"{LOGISTIC}test_check_solver_option*",
+        f"{LOGISTIC}test_large_sparse_matrix*",
+        f"{LOGISTIC}test_liblinear_with_large_values*",
+        f"{LOGISTIC}test_liblinear_dual_random_state*",
+        f"{LINEAR}test_quantile.py::test_error_interior_point_future",
+        "svm/tests/test_svm.py::test_linearsvc_parameters*",
+    ),
+    UNTOUCHED: (
+        f"{LINEAR}test_base.py::test_inplace_data_preprocessing*",
+        f"{DESCENT}test_enet_copy_X_False_check_input_False",
+        f"{DESCENT}test_check_input_false",
+    ),
+    STEPS: (
+        f"{DESCENT}test_warm_start_convergence*",
+        f"{LINEAR}test_huber.py::test_huber_warm_start",
+        f"{RIDGE}test_n_iter",
+        f"{LOGISTIC}test_warm_start*",
+        f"{LOGISTIC}test_zero_max_iter*",
+        f"{GLM}test_warm_start*",
+    ),
+    CONVERGED: (
+        f"{DESCENT}test_enet_coordinate_descent_raises_convergence*",
+        f"{DESCENT}test_sparse_input_convergence_warning*",
+        f"{LINEAR}test_sparse_coordinate_descent.py::test_sparse_enet_coordinate_descent*",
+        f"{RIDGE}test_lbfgs_solver_error",
+        f"{LOGISTIC}test_max_iter*",
+        f"{LOGISTIC}test_newton_cholesky_fallback_to_lbfgs*",
+        f"{GLM}test_linalg_warning_with_newton_solver*",
+        "svm/tests/test_svm.py::test_linear_svm_convergence_warnings*",
+    ),
+    INTERNAL: (
+        f"{DESCENT}test_elasticnet_precompute_incorrect_gram",
+        f"{DESCENT}test_overridden_gram_matrix",
+        f"{DESCENT}test_lassoCV_does_not_set_precompute*",
+        f"{DESCENT}test_lasso_dual_gap",
+    ),
+    LOOSE: (
+        f"{DESCENT}test_1d_multioutput_*",
+        f"{LOGISTIC}test_logistic_cv*",
+    ),
+    GRID: (f"{DESCENT}test_uniform_targets",),
+    THREADS: (f"{LOGISTIC}test_logisticregression_warns_with_n_jobs*",),
+    RUNNING: (f"{LOGISTIC}test_logistic_regression_callback_support*",),
+    LEAST_NORM: (f"{GLM}test_glm_regression_unpenalized*",),
+    STALLED: (f"{LOGISTIC}test_elastic_net_vs_l1_l2*",),
+}
+
+
+def explanation(name: str) -> str | None:
+    """The reason whose patterns fit a test's name."""
+    plain = name.replace("[", "(")
+    for reason, patterns in DIFFERENCES.items():
+        if any(fnmatchcase(plain, pattern) for pattern in patterns):
+            return reason
+    return None

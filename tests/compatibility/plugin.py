@@ -1,0 +1,22 @@
+"""A plugin of pytest: scikit-learn's tests with the drop-ins in place, and which of them each test has fitted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import certifit.sklearn
+from certifit.sklearn import translation
+
+certifit.sklearn.patch()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Any:
+    translation.fitted.clear()
+    try:
+        return (yield)
+    finally:
+        names = sorted({f"{cls.__module__.split('.')[2]}.{cls.__name__}" for cls in translation.fitted})
+        item.user_properties.append(("fitted", names))

@@ -1,0 +1,130 @@
+"""The tables are complete, and what is not offered is refused in words."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.exceptions import ConvergenceWarning
+
+import certifit
+from certifit.sklearn import replacements
+from certifit.sklearn.linear_model import Lasso, LogisticRegression, Ridge
+from certifit.sklearn.translation import Data, DropIn, Free, Instead, Only, fitted
+
+CLASSES = {name: pair for name, pair in replacements().items() if inspect.isclass(pair[1])}
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(60, 4))
+y = X @ [1.0, -2.0, 0.0, 0.5] + 0.1 * RNG.normal(size=60)
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_a_table_has_a_row_for_every_parameter(name: str) -> None:
+    theirs, ours = CLASSES[name]
+    assert set(ours._table) == set(inspect.signature(theirs).parameters)
+    assert all(row.words(parameter) for parameter, row in ours._table.items())
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_a_drop_in_is_what_it_stands_in_for(name: str) -> None:
+    theirs, ours = CLASSES[name]
+    assert issubclass(ours, theirs)
+    assert issubclass(ours, DropIn)
+    assert str(inspect.signature(ours)) == str(inspect.signature(theirs))
+    assert ours.__name__ == theirs.__name__
+    learning = [method for method in ("fit", "partial_fit", "fit_transform", "path") if hasattr(theirs, method)]
+    for method in learning:  # nothing learns by scikit-learn's code
+        owner = next(base for base in ours.__mro__ if method in vars(base))
+        assert owner.__module__.startswith("certifit.") or owner.__module__ == "sklearn.base", (method, owner)
+
+
+def test_scales_are_those_of_scikit_learn() -> None:
+    model = Ridge(alpha=3.0).fit(X, y)
+    assert model.model_.alpha == pytest.approx(3.0 / 60)
+    np.testing.assert_allclose(model.coef_, certifit.Ridge(alpha=0.05).fit(X, y).coef_)
+    weighted = LogisticRegression(C=0.5, class_weight={True: 3.0}).fit(X, y > 0, sample_weight=np.full(60, 2.0))
+    total = 2.0 * (60 + 2 * (y > 0).sum())
+    assert weighted.model_.alpha == pytest.approx(1 / (0.5 * total))
+
+
+def test_the_certificate_rides_along() -> None:
+    model = Lasso(alpha=0.05).fit(X, y)
+    assert model.certificate_.certified
+    assert model.dual_gap_ == model.certificate_.gap
+    assert "duality gap" in str(model.certificate_.kind)
+
+
+def test_clone_pickle_and_kind() -> None:
+    model = clone(Lasso(alpha=0.05, selection="random")).fit(X, y)
+    assert is_regressor(model)
+    assert is_classifier(LogisticRegression())
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    assert again.certificate_ == model.certificate_
+
+
+def test_a_fit_that_stops_short_says_so() -> None:
+    with pytest.warns(ConvergenceWarning, match="LogisticRegression did not converge"):
+        LogisticRegression(C=1e4, max_iter=1).fit(X, y > 0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        LogisticRegression(C=1e4).fit(X, y > 0)
+
+
+def test_parameters_are_judged_by_scikit_learn_every_time() -> None:
+    for _ in range(2):
+        with pytest.raises(ValueError, match="'alpha' parameter of Lasso must be"):
+            Lasso(alpha=-1.0).fit(X, y)
+    Lasso(alpha=1).fit(X, y)
+    with pytest.raises(ValueError, match="'fit_intercept' parameter"):
+        Lasso(alpha=1, fit_intercept=1).fit(X, y)  # 1 == True, and is not the same
+
+
+def test_rows_that_refuse_or_warn() -> None:
+    data = Data(Ridge(), X, y)
+    with pytest.raises(
+        NotImplementedError, match=r"Ridge\(solver='x'\) is not offered .*: no such thing. Use 'a' or 'b'"
+    ):
+        Only(("a", "b"), "no such thing").settings("solver", "x", data)
+    with pytest.warns(UserWarning, match=r"Ridge\(solver='x'\): the nearest is taken"):
+        assert Instead(("a",), "the nearest is taken").settings("solver", "x", data) == {}
+    assert Only(("a",), "").settings("solver", "a", data) == {}
+    assert Free("always").settings("solver", "x", data) == {}
+    assert Only((True,), "").settings
+    with pytest.raises(NotImplementedError):
+        Only((True,), "a flag").settings("solver", 1, data)
+
+
+def test_feature_names_come_and_go() -> None:
+    pandas = pytest.importorskip("pandas")
+    model = Ridge().fit(pandas.DataFrame(X, columns=list("abcd")), y)
+    assert list(model.feature_names_in_) == list("abcd")
+    assert not hasattr(model.fit(X, y), "feature_names_in_")
+
+
+def test_fits_are_counted() -> None:
+    fitted.clear()
+    Ridge().fit(X, y)
+    assert fitted[Ridge] == 1
+
+
+@pytest.mark.exhaustive
+def test_the_translation_costs_little() -> None:
+    def cost(fit: Any) -> float:
+        times = []
+        for _ in range(300):
+            start = time.process_time()
+            fit()
+            times.append(time.process_time() - start)
+        return float(np.median(times))
+
+    small = X[:20]
+    with_it = cost(lambda: Ridge(alpha=1.0).fit(small, y[:20]))
+    without = cost(lambda: certifit.Ridge(alpha=0.05, tol=1e-8).fit(small, y[:20]))
+    assert with_it - without < 100e-6  # 50 µs on a quiet machine
