@@ -4,6 +4,7 @@ worst of several        one-against-the-rest fits are as good as the worst of th
 total of several        independent objectives add up, and so do their bounds
 withdrawn               the numbers stand, the claim does not: an infimum that nothing attains
 in another unit         the objective of a rescaled target
+judged                  the numbers stand, another tolerance decides whether they will do
 absent                  a method that optimizes nothing as a whole says so, with the objective it reached
 """
 
@@ -172,6 +173,10 @@ class Certificate:
     def withdrawn(self, note: str, *, kind: str | None = None) -> Certificate:
         """The same numbers without the claim: zero distance from an infimum that nothing attains is not an optimum."""
         return self._with(certified=False, note=note, relative_gap=math.inf, kind=self.kind if kind is None else kind)
+
+    def judged(self, tol: float) -> Certificate:
+        """The same evidence judged by another tolerance of the relative gap."""
+        return self._with(certified=bool(math.isfinite(self.objective) and self.relative_gap <= tol))
 
     def rescaled(self, factor: float) -> Certificate:
         """The same evidence with the objective measured in another unit, as far as that unit can be written down."""

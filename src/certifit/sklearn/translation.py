@@ -260,13 +260,13 @@ class DropIn:
 
     def _judge(self, certificate: Certificate | None) -> None:
         """Keep the certificate. A fit that falls short of *their* tolerance says so; ours is narrower."""
-        if certificate is None:
+        if certificate is None or certificate.kind == "none":
+            if certificate is not None:
+                self.certificate_ = certificate
             return
-        self.certificate_ = certificate
-        wanted = float(getattr(self, "tol", None) or LOOSEST)
-        short = not certificate.certified and certificate.kind != "none" and not certificate.relative_gap <= wanted
-        if short:
-            warnings.warn(self._complaint(certificate), ConvergenceWarning, stacklevel=4)
+        self.certificate_ = certificate.judged(float(getattr(self, "tol", None) or LOOSEST))
+        if not self.certificate_.certified:
+            warnings.warn(self._complaint(self.certificate_), ConvergenceWarning, stacklevel=4)
 
     def _complaint(self, certificate: Certificate) -> str:
         """What is said of a fit that stopped short."""

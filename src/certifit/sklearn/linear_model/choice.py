@@ -175,9 +175,8 @@ class RidgeCV(DropIn, theirs.RidgeCV):
         """As `DropIn.fit`; `params` go to the splitter and the scorer."""
         self._checked(self)
         data = Data(self, X, y, sample_weight)
+        check_alphas(np.atleast_1d(self.alphas), zero=self.cv is not None)
         alphas = np.atleast_1d(np.asarray(self.alphas, dtype=np.float64))
-        if (not (alphas > 0).all() and self.cv is None) or not (alphas >= 0).all():
-            raise ValueError(f"alphas must be positive; got {alphas.min()!r}.")
         if self.cv is not None:
             self._over_folds(data, alphas, params)
         else:

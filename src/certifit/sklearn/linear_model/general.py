@@ -28,21 +28,23 @@ __all__ = ["GammaRegressor", "HuberRegressor", "PoissonRegressor", "QuantileRegr
 NEAR_ZERO = 1e-12
 
 
-class PoissonRegressor(DropIn, theirs.PoissonRegressor):
-    """Counts and rates: the mean Poisson half deviance of exp(Xw + b) plus alpha·½‖w‖²."""
+LOG_LINK: Table = {
+    "alpha": Same(),
+    "fit_intercept": Same(),
+    "solver": ANY_SOLVER,
+    "max_iter": MAX_ITER,
+    "tol": TOL,
+    "warm_start": WARM_START,
+    "verbose": VERBOSE,
+}
 
-    _ours: ClassVar[Any] = glm.PoissonRegressor
-    _table: ClassVar[Table] = {
-        "alpha": Same(),
-        "fit_intercept": Same(),
-        "solver": ANY_SOLVER,
-        "max_iter": MAX_ITER,
-        "tol": TOL,
-        "warm_start": WARM_START,
-        "verbose": VERBOSE,
-    }
 
-    _power: ClassVar[int] = 1
+class _LogLink(DropIn):
+    """What Poisson and Gamma regression share."""
+
+    _power: ClassVar[int]
+    coef_: Array
+    intercept_: Any
 
     def _learn(self, data: Data) -> Any:
         try:
@@ -86,12 +88,20 @@ class PoissonRegressor(DropIn, theirs.PoissonRegressor):
         return float(d2_tweedie_score(y, self.predict(X), sample_weight=sample_weight, power=self._power))
 
 
-class GammaRegressor(PoissonRegressor, theirs.GammaRegressor):
+class PoissonRegressor(_LogLink, theirs.PoissonRegressor):
+    """Counts and rates: the mean Poisson half deviance of exp(Xw + b) plus alpha·½‖w‖²."""
+
+    _ours = glm.PoissonRegressor
+    _table: ClassVar[Table] = LOG_LINK
+    _power: ClassVar[int] = 1
+
+
+class GammaRegressor(_LogLink, theirs.GammaRegressor):
     """Positive amounts: the mean Gamma half deviance of exp(Xw + b) plus alpha·½‖w‖²."""
 
     _ours = glm.GammaRegressor
+    _table: ClassVar[Table] = LOG_LINK
     _power: ClassVar[int] = 2
-    _table: ClassVar[Table] = dict(PoissonRegressor._table)
 
 
 class QuantileRegressor(DropIn, theirs.QuantileRegressor):

@@ -30,7 +30,7 @@ __all__ = [
     "weighted_by_class",
 ]
 
-NARROWEST, WIDEST = 1e-15, 1e-9  # a double cannot prove less, and nobody should get more
+NARROWEST, WIDEST = 1e-16, 1e-9  # a double cannot prove less, and nobody should get more
 
 
 def narrow(tol: Any, data: Data | None = None) -> float:
@@ -38,7 +38,7 @@ def narrow(tol: Any, data: Data | None = None) -> float:
     return float(min(max(float(tol) ** 3, NARROWEST), WIDEST))
 
 
-TOL = By(narrow, "the relative duality gap wanted is its cube, between 1e-15 and 1e-9", "tol")
+TOL = By(narrow, "the relative duality gap wanted is its cube, between 1e-16 and 1e-9", "tol")
 MAX_ITER = By(
     lambda value, data: {} if value is None else {"max_iter": max(1, int(value))},
     "most iterations, which are ours",
