@@ -55,6 +55,12 @@ class Regularizer:
         return w if self.constraint is None else self.constraint.project(w)
 
     @property
+    def active(self) -> bool:
+        """Whether there is a penalty or a constraint at all."""
+        parts = self.elastic()
+        return self.constraint is not None or parts is None or any(part.any() for part in parts)
+
+    @property
     def ball(self) -> Ball | None:
         """The constraint, if it is a norm ball."""
         return self.constraint if isinstance(self.constraint, Ball) else None
