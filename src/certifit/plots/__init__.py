@@ -1,5 +1,15 @@
 """Pictures: one function each, matplotlib, drawn on `ax` if it is given."""
 
+from certifit.plots.bayes import plot_band, plot_classes, plot_updates
+from certifit.plots.decisions import plot_calibration, plot_cost_curve
 from certifit.plots.tree import plot_oob_curve, plot_tree
 
-__all__ = ["plot_oob_curve", "plot_tree"]
+__all__ = [
+    "plot_band",
+    "plot_calibration",
+    "plot_classes",
+    "plot_cost_curve",
+    "plot_oob_curve",
+    "plot_tree",
+    "plot_updates",
+]
