@@ -57,7 +57,11 @@ from certifit.models.forest.bagging import BaggingClassifier as BaggingClassifie
 from certifit.models.forest.bagging import BaggingRegressor as BaggingRegressor
 from certifit.models.forest.model import RandomForestClassifier as RandomForestClassifier
 from certifit.models.forest.model import RandomForestRegressor as RandomForestRegressor
+from certifit.models.kernel.logistic import KernelLogisticRegression as KernelLogisticRegression
+from certifit.models.kernel.model import KernelModel as KernelModel
+from certifit.models.kernel.model import KernelQuantile as KernelQuantile
 from certifit.models.kernel.one_class import OneClassSVM as OneClassSVM
+from certifit.models.kernel.ridge import KernelRidge as KernelRidge
 from certifit.models.kernel.svc import SVC as SVC
 from certifit.models.kernel.svc import NuSVC as NuSVC
 from certifit.models.kernel.svr import SVR as SVR

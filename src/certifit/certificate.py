@@ -178,6 +178,10 @@ class Certificate:
         """The same evidence judged by another tolerance of the relative gap."""
         return self._with(certified=bool(math.isfinite(self.objective) and self.relative_gap <= tol))
 
+    def about(self, claim: str) -> Certificate:
+        """The same evidence for what it is about: the best of a part of all models."""
+        return self._with(claim=claim)
+
     def rescaled(self, factor: float) -> Certificate:
         """The same evidence with the objective measured in another unit, as far as that unit can be written down."""
         objective = self.objective * factor

@@ -38,7 +38,10 @@ def equal_rows(X: Matrix, y: Array) -> tuple[Array, Array]:
     which : array of shape (n,)
         Row i has the content of row ``first[which[i]]``.
     """
-    codes = row_codes(X, y)
+    codes = row_codes(X, y if y.ndim == 1 else y[:, 0])
+    if y.ndim == 2:  # several targets
+        with np.errstate(over="ignore"):
+            codes = _mixed(codes + row_codes(np.ascontiguousarray(y), y[:, 0]), np.uint64(1))
     order = np.argsort(codes)
     ordered = codes[order]
     if (ordered[1:] != ordered[:-1]).all():  # the usual case: no two rows are equal

@@ -20,6 +20,7 @@ from certifit.base import CertifiedEstimator
 from certifit.certificate import Certificate
 from certifit.data.equal_rows import equal_rows
 from certifit.data.gate import check_x
+from certifit.models.kernel.parameters import Similarity
 from certifit.models.margin.kkt import KKT
 from certifit.optimization.dual.smo import Dual, Evidence, Gram, judge, solve
 from certifit.parameters import (
@@ -28,7 +29,6 @@ from certifit.parameters import (
     VERBOSE,
     Choice,
     Declared,
-    Domain,
     Either,
     Fitted,
     Integer,
@@ -37,7 +37,6 @@ from certifit.parameters import (
 )
 from certifit.progress import Progress
 from certifit.representation.kernels import (
-    KERNELS,
     RBF,
     Custom,
     Kernel,
@@ -54,26 +53,6 @@ __all__ = ["Machine", "Sample", "Solved", "classes_of_kkt"]
 SCORES = 1 << 22  # kernel values held at a time by predictions
 PROVEN = 5000  # rows up to which a matrix or a function of the user's is tested for being a kernel
 RELATIVE = 1e-10  # negative eigenvalues up to this share of the trace count as rounding
-
-
-class Similarity(Domain):
-    """A kernel by its name, a kernel object, or a function of two matrices."""
-
-    def refuses(self, value: Any) -> str | None:
-        """Unknown names, and what is no function."""
-        if isinstance(value, Kernel) or (callable(value) and not isinstance(value, type)):
-            return None
-        names = ", ".join(repr(name) for name in KERNELS)
-        named = isinstance(value, str) and value in KERNELS
-        return None if named else f"one of {names}, a certifit.kernels.Kernel, or a function of two matrices"
-
-    def describe(self) -> str:
-        """``str, Kernel or callable``."""
-        return "str, Kernel or callable"
-
-    def nonsense(self) -> list[Any]:
-        """Names and objects that are no kernels."""
-        return ["no such name", 3, None]
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, log_expit, log_softmax, softmax
 
-from certifit._types import Array
 from certifit.data.gate import check_xy
 from certifit.data.targets import check_labels
 from certifit.evaluation.penalties import Penalty, resolve_penalty
@@ -23,6 +21,7 @@ from certifit.models.linear.parameters import PENALTY, SOLVER
 from certifit.models.linear.path import RegularizationPath
 from certifit.models.logistic.fit import LogisticData, LogisticFit, solve_logistic
 from certifit.models.logistic.path import logistic_path
+from certifit.models.logistic.probabilities import LogisticScores
 from certifit.models.margin.separability import Separability
 from certifit.optimization.objective.dispatch import INFERENCE_LIMIT, check_solver
 from certifit.parameters import (
@@ -45,7 +44,7 @@ from certifit.threads import n_threads
 __all__ = ["BaseLogistic", "LogisticRegression"]
 
 
-class BaseLogistic(LinearClassifier):
+class BaseLogistic(LogisticScores, LinearClassifier):
     """Parameters, predictions and evidence that the plain and the cross-validated model share."""
 
     separability_: Separability | None
@@ -97,20 +96,6 @@ class BaseLogistic(LinearClassifier):
             self._inference = make_inference(
                 data.X, data.y, data.weight, data.loss, fit.coef[0], float(fit.intercept[0]), self.fit_intercept
             )
-
-    def predict_proba(self, X: Any) -> Array:
-        """Probability of each class, in the order of `classes_`."""
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            return np.column_stack([expit(-scores), expit(scores)])
-        return np.asarray(softmax(scores, axis=1))
-
-    def predict_log_proba(self, X: Any) -> Array:
-        """Logarithm of the probability of each class, accurate where the probability itself rounds to 0 or 1."""
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            return np.column_stack([log_expit(-scores), log_expit(scores)])
-        return np.asarray(log_softmax(scores, axis=1))
 
     def summary(self, level: float = 0.95) -> Summary:
         """Estimates with standard errors, z tests and confidence intervals, for two classes and no penalty.

@@ -9,8 +9,10 @@ import numpy as np
 
 from certifit._types import Array
 from certifit.data.gate import check_real
+from certifit.representation.kernels.base import Kernel
+from certifit.representation.kernels.basic import Custom, Precomputed
 
-__all__ = ["Mercer", "is_mercer"]
+__all__ = ["Mercer", "by_construction", "is_mercer"]
 
 
 @dataclass(frozen=True)
@@ -84,3 +86,10 @@ def is_mercer(K: Any, tol: float = 1e-10) -> Mercer:
     symmetric = asymmetry <= max(tol, 1e-12) * size
     positive = bool(symmetric and values[0] >= -tol * largest)
     return Mercer(positive, float(values[0] * size), vectors[:, 0], 0.0 if symmetric else asymmetry)
+
+
+def by_construction(kernel: Kernel) -> bool:
+    """Whether a kernel is one of the package with no part of the user's own: positive semidefinite on all rows."""
+    own = isinstance(kernel, (Custom, Precomputed)) or not type(kernel).__module__.startswith("certifit.")
+    parts = (part for part in kernel.get_params(deep=False).values() if isinstance(part, Kernel))
+    return not own and all(by_construction(part) for part in parts)

@@ -1,0 +1,93 @@
+"""Classes on a kernel: logistic regression of two classes or more.
+
+    minimize over f    (1/Σs_i) Σ s_i ln(1 + exp(−t_i (f(x_i) + b)))  +  alpha·½‖f‖²,              t_i = ±1
+    minimize over f_k  (1/Σs_i) Σ s_i (ln Σ_k exp(f_k(x_i) + b_k) − f_y(x_i) − b_y)  +  alpha·½Σ_k‖f_k‖²
+
+The second form is that of more than two classes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+
+from certifit._types import Array
+from certifit.certificate import Certificate
+from certifit.evaluation.losses import Loss, Softmax
+from certifit.evaluation.losses.margin import HardLogistic
+from certifit.models.kernel.model import BaseKernel
+from certifit.models.kernel.parameters import ALPHA, APPROXIMATION, KERNEL, N_COMPONENTS, RANDOM_STATE
+from certifit.models.kernel.points import sample_of
+from certifit.models.logistic.probabilities import LogisticScores
+from certifit.parameters import (
+    CLASS_WEIGHT,
+    FIT_INTERCEPT,
+    MAX_ITER,
+    TOL,
+    VERBOSE,
+    Declared,
+    Fitted,
+    check_parameters,
+)
+from certifit.progress import progress
+from certifit.representation.kernels import Kernel
+
+__all__ = ["KernelLogisticRegression"]
+
+
+class KernelLogisticRegression(Declared, LogisticScores, ClassifierMixin, BaseKernel):
+    """Logistic regression on a kernel: two classes by the logistic loss, more by the softmax.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit import KernelLogisticRegression
+    >>> X = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])  # no plane separates these
+    >>> model = KernelLogisticRegression(alpha=1e-4).fit(X, ["same", "same", "other", "other"])
+    >>> model.score(X, ["same", "same", "other", "other"]), model.certificate_.certified
+    (1.0, True)
+    """
+
+    kernel: Any = KERNEL
+    alpha: float = ALPHA
+    fit_intercept: bool = FIT_INTERCEPT
+    class_weight: Any = CLASS_WEIGHT
+    approximation: str = APPROXIMATION
+    n_components: int = N_COMPONENTS
+    tol: float = TOL
+    max_iter: int = MAX_ITER
+    random_state: Any = RANDOM_STATE
+    verbose: int = VERBOSE
+
+    classes_: Array = Fitted("array of shape (K,)", "The classes.")
+    kernel_: Kernel = Fitted("Kernel", "The kernel with all of its parameters numbers.")
+    dual_coef_: Array = Fitted(
+        "array of shape (n_points,) or (n_points, K)", "β; one column for each class of three or more."
+    )
+    intercept_: Any = Fitted("float or array of shape (K,)", "b.")
+    certificate_: Certificate = Fitted("Certificate", "How far the fit is from the best possible one.")
+    n_iter_: int = Fitted("int", "Iterations of the solver.")
+    solver_: str = Fitted("str", "The solver that was used.")
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelLogisticRegression:
+        """Fit the model; X holds what the kernel takes: a matrix, strings, sets, or the Gram matrix for ``"precomputed"``."""
+        check_parameters(self)
+        kernel = self._kernel()
+        sample = sample_of(self, kernel, X, y, sample_weight, labels=True, class_weight=self.class_weight)
+        self.classes_ = np.asarray(sample.classes)
+        K = self.classes_.shape[0]
+        loss: Loss = HardLogistic()
+        if K == 2:
+            sample = sample.with_targets(sample.y.astype(np.float64))
+        else:
+            loss = Softmax(K)
+        with progress(self.verbose, type(self).__name__) as clock:
+            certificate = self._solve(sample, loss, "auto", float(self.tol), int(self.max_iter), clock)
+        self._certify(certificate)
+        return self
+
+    def decision_function(self, X: Any) -> Array:
+        """Scores: shape (n,) for two classes (positive: the second class), (n, K) for more."""
+        return self._scores(X)
