@@ -38,8 +38,11 @@ from certifit.losses import *
 from certifit.penalties import *
 from tests.fuzz.judge import check_fit, check_sequences
 from tests.models.structured.sequences import trees"""
-FEW = {"n_estimators", "max_iter", "max_epochs", "n_members", "centers", "n_folds", "degree", "max_bins", "n_knots"}
-"""Parameters that only cost time when they are large."""
+COSTLY = dict.fromkeys(
+    ("n_estimators", "max_iter", "max_epochs", "n_members", "centers", "n_folds", "max_bins", "n_knots"), 4
+)
+COSTLY["degree"] = 2
+"""Parameters that only cost time or memory when they are large, and how far above the least they go."""
 
 ROWS = [
     "X[:, 0] = 3.0",
@@ -245,7 +248,7 @@ def _drawn(domain: Domain, rng: np.random.Generator, name: str) -> str | None:
         return _real(domain, rng)
     if isinstance(domain, Integer):
         low = int(domain.low) if np.isfinite(domain.low) else 0
-        most = low + (4 if name in FEW else 20)
+        most = low + COSTLY.get(name, 20)
         return repr(int(rng.integers(low, int(min(most, domain.high)) + 1)))
     if isinstance(domain, Reals):
         one = Real(domain.low, domain.high, domain.open_low)

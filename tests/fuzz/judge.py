@@ -19,6 +19,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 
 from certifit.contest.tagging.model import read_corpus
+from certifit.penalties import Box
 from certifit.persistence import ModelFileError, inspect_file, load
 from certifit.printable import brief
 
@@ -107,10 +108,10 @@ def _check_constraint(model: Any, coef: Any) -> None:
     constraint = getattr(model, "constraint", None)
     if getattr(model, "positive", False) or constraint == "non_negative":
         assert coef.min(initial=0.0) >= -scale, f"certified with a coefficient of {coef.min()} below 0"
-    low, high = getattr(constraint, "lower", None), getattr(constraint, "upper", None)
-    if low is not None and high is not None:
-        assert (coef >= np.asarray(low) - scale).all(), f"certified with a coefficient below its bound: {coef}"
-        assert (coef <= np.asarray(high) + scale).all(), f"certified with a coefficient above its bound: {coef}"
+    if isinstance(constraint, Box):
+        low, high = constraint.lower, constraint.upper
+        assert (coef >= low - scale).all(), f"certified with a coefficient below its bound: {coef}"
+        assert (coef <= high + scale).all(), f"certified with a coefficient above its bound: {coef}"
 
 
 def _has_holes(X: Any) -> bool:

@@ -205,7 +205,9 @@ class L2Ball(Ball):
         def lagrangian(multiplier: float) -> tuple[float, float]:
             w = penalty.prox(v / multiplier, alpha / multiplier)
             norm = self.norm(w)
-            value = float(v @ w) - alpha * penalty.value(w) + 0.5 * multiplier * (self.radius**2 - norm**2)
+            value = (
+                float(v @ w) - alpha * penalty.value(w) + 0.5 * multiplier * (self.radius - norm) * (self.radius + norm)
+            )
             return value, norm
 
         best, high = min(free, self.radius * size), size / self.radius

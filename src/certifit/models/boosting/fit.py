@@ -103,6 +103,7 @@ def boost(
 
     With `previous`, its trees are the first ones.
     """
+    weight, plan = _moderate(weight, plan)
     return _Booster(X, y, weight, loss, n_outputs, plan, validation, seed, previous).run(clock)
 
 
@@ -120,6 +121,20 @@ def validation_rows(X: Matrix, y: Array, fraction: float) -> Array | None:
         return np.asarray(content_folds(X, y, folds) == 0)
     except ValueError:
         return None
+
+
+def _moderate(weight: Array, plan: Plan) -> tuple[Array, Plan]:
+    """Weights whose squares are finite, and the plan in their unit: gains are squares of sums of weights over such sums."""
+    most = float(weight.max())
+    if 1e-100 < most < 1e100:
+        return weight, plan
+    equal = weight.strides == (0,)
+    shift = -int(np.frexp(most)[1])
+    scaled = np.ldexp(weight[:1] if equal else weight, shift)
+    with np.errstate(over="ignore"):  # beyond all weights
+        leaf, l2, smoothing = np.ldexp([plan.min_samples_leaf, plan.l2, plan.category_smoothing], shift).tolist()
+    plan = plan.replace(min_samples_leaf=leaf, l2=min(l2, 1e300), category_smoothing=min(smoothing, 1e300))
+    return np.broadcast_to(scaled, weight.shape) if equal else scaled, plan
 
 
 class _Booster:

@@ -51,8 +51,9 @@ def solve_on_ball(
         if state.objective < best[2]:
             best = (w, state.b, state.objective)
         # On the ball the multiplier's share of the norm is at most that of the radius (weak duality).
-        share = ball.radius if isinstance(ball, L1Ball) else 0.5 * ball.radius**2
-        bound = max(bound, solution.bound - multiplier * share, dual_bound(state))
+        radius = float(ball.radius)  # its square may be infinite, and then nothing but the multiplier zero bounds
+        share = radius if isinstance(ball, L1Ball) else 0.5 * radius * radius
+        bound = max(bound, solution.bound - (multiplier * share if multiplier > 0 else 0.0), dual_bound(state))
         clock.update(iterations, max_iter, (best[2] - bound) / max(problem.scale, 1e-300))
         return ball.norm(solution.coef) - ball.radius
 
