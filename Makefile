@@ -7,7 +7,7 @@ JOBS   ?= 2
 
 NATIVE := CMakeLists.txt pyproject.toml $(wildcard native/*/*.hpp native/*/*.cpp)
 
-.PHONY: help build browser test test-all test-sklearn lint fuzz sanitize bench demo clean
+.PHONY: help build browser test test-all test-sklearn lint fuzz sanitize sanitize-threads bench demo clean
 help:           ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/'
 
@@ -53,12 +53,20 @@ lint: $(VENV)/.lint  ## ruff and mypy
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+sanitize: SANITIZER = address
 sanitize: $(VENV)/.test  ## the native tests under AddressSanitizer and UndefinedBehaviorSanitizer
-	rm -rf build/sanitize-site && mkdir -p build/sanitize-site
-	$(BIN)/cmake -S . -B build/sanitize -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCERTIFIT_SANITIZE=ON \
+	$(SANITIZED)
+
+sanitize-threads: SANITIZER = thread
+sanitize-threads: $(VENV)/.test  ## the native tests under ThreadSanitizer
+	$(SANITIZED)
+
+define SANITIZED
+	$(BIN)/cmake -S . -B build/sanitize-$(SANITIZER) -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCERTIFIT_SANITIZE=$(SANITIZER) \
 	    -DPython_EXECUTABLE=$(abspath $(BIN)/python) -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja)
-	$(BIN)/cmake --build build/sanitize
-	$(BIN)/python tests/native/sanitized.py build/sanitize
+	$(BIN)/cmake --build build/sanitize-$(SANITIZER)
+	$(BIN)/python tests/native/sanitized.py $(SANITIZER) build/sanitize-$(SANITIZER)
+endef
 
 MINUTES ?= 5
 fuzz: $(VENV)/.test  ## seeded fuzzers for MINUTES=5: fits, model files, tables, text; failures are written to build/fuzz

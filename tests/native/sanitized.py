@@ -1,10 +1,10 @@
-"""Run the native tests on extension modules built with AddressSanitizer and UndefinedBehaviorSanitizer.
+"""Run the native tests on extension modules built with sanitizers.
 
-    python tests/native/sanitized.py DIRECTORY [PYTEST ARGUMENTS]
+    python tests/native/sanitized.py SANITIZER DIRECTORY [PYTEST ARGUMENTS]
 
-DIRECTORY holds the sanitized modules, one `<family>….so` each. They take the place of
-`certifit._native.<family>`; everything else comes from the installed package. The exit code is that of
-pytest, or 1 if a module was not tested.
+SANITIZER is "address" (with undefined behavior) or "thread". DIRECTORY holds the sanitized modules, one `<family>….so` each.
+They take the place of `certifit._native.<family>`; everything else comes from the installed package. The exit code is that of
+pytest, that of the sanitizer if it found something, or 1 if a module was not tested.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import importlib.abc
 import importlib.machinery
 import importlib.util
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -22,6 +23,27 @@ from types import ModuleType
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 CHILD = "CERTIFIT_SANITIZED_CHILD"
+# What each runtime is called, how it is told to report (all it finds, by the exit code), and which tests it can run.
+RUNTIMES = {
+    "address": (
+        "libasan.so",
+        {
+            "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=0:allocator_may_return_null=1",
+            "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
+        },
+        [],
+    ),
+    "thread": (
+        "libtsan.so",
+        {
+            "TSAN_OPTIONS": "halt_on_error=0:exitcode=66:second_deadlock_stack=1",
+            # BLAS is not built with the sanitizer, which would take its ways to wait for races.
+            "OPENBLAS_NUM_THREADS": "1",
+            "MKL_NUM_THREADS": "1",
+        },
+        ["-k", "not fork"],  # this runtime has no threads in a child forked by a process that had some
+    ),
+}
 
 
 class Substitute(importlib.abc.MetaPathFinder):
@@ -55,18 +77,21 @@ def runtime(name: str) -> str:
     return path
 
 
-def parent(arguments: list[str]) -> int:
-    """Start the same script with the sanitizer's runtime loaded first, as it must be."""
+def parent(sanitizer: str, arguments: list[str]) -> int:
+    """Start the same script with the runtime of the sanitizer loaded first, as it must be."""
+    library, options, selection = RUNTIMES[sanitizer]
     # libstdc++ too: the sanitizer looks up the function that throws exceptions when it starts.
     environment = {
         **os.environ,
+        **options,
         CHILD: "1",
-        "LD_PRELOAD": " ".join([runtime("libasan.so"), runtime("libstdc++.so")]),
-        "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=0:allocator_may_return_null=1",
-        "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
+        "LD_PRELOAD": " ".join([runtime(library), runtime("libstdc++.so")]),
         "PYTHONMALLOC": "malloc",  # so that the sanitizer sees the memory of every Python object
     }
-    return subprocess.run([sys.executable, __file__, *arguments], env=environment, check=False).returncode
+    # The runtime wants the addresses where it expects them.
+    fixed = ["setarch", "-R"] if shutil.which("setarch") else []
+    command = [*fixed, sys.executable, __file__, arguments[0], *selection, *arguments[1:]]
+    return subprocess.run(command, env=environment, check=False).returncode
 
 
 def child(directory: Path, arguments: list[str]) -> int:
@@ -91,12 +116,12 @@ def child(directory: Path, arguments: list[str]) -> int:
 
 def main() -> int:
     """The command line."""
-    if len(sys.argv) < 2:
-        print(__doc__, file=sys.stderr)
-        return 2
     if os.environ.get(CHILD):
         return child(Path(sys.argv[1]), sys.argv[2:])
-    return parent(sys.argv[1:])
+    if len(sys.argv) < 3 or sys.argv[1] not in RUNTIMES:
+        print(__doc__, file=sys.stderr)
+        return 2
+    return parent(sys.argv[1], sys.argv[2:])
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from tests.native.test_smo import by_threads
 from tests.native.test_softmax import data, run
 from tests.native.test_tree import encoded, forest, grow, options, target
 
-from certifit._native import binning, coordinate, neighbors, products, stochastic, tree
+from certifit._native import bayes, binning, coordinate, neighbors, products, stochastic, tree
 
 RNG = np.random.default_rng(0)
 N, D = 60_000, 40
@@ -107,6 +107,16 @@ def nearest(threads: int) -> Results:
     return found
 
 
+def moments_by_class(threads: int) -> Results:
+    held, mean, scatter = np.zeros((3, 4, D))
+    group = np.arange(N) % 4
+    bayes.moments(X, group, P, held, mean, scatter, threads)
+    density, codes = np.zeros((N, 4)), np.zeros((180, 4))
+    bayes.gaussian(X, mean, 1.0 / scatter, np.zeros((4, D)), density, threads)
+    bayes.count_categories(BINS.astype(np.int64), group, P, np.arange(7) * 30, codes, threads)
+    return [held, mean, scatter, density, codes]
+
+
 KERNELS: dict[str, Callable[[int], Results]] = {
     "products": passes,
     "softmax": softmax,
@@ -118,6 +128,7 @@ KERNELS: dict[str, Callable[[int], Results]] = {
     "chain": chains,
     "neighbors": nearest,
     "smo": by_threads,
+    "bayes": moments_by_class,
 }
 
 
