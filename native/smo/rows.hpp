@@ -151,13 +151,13 @@ class CachedRows {
 
     double diagonal(Index i) const { return diagonal_[i]; }
 
-    // Q[r, c] = K[rows[r], rows[c]]
-    void block(const Index* rows, Index q, T* Q, Index stride, Team& team) {
-        hold(rows, q, team);
-        team.blocks(q, 32, q > 128, [&](Index from, Index to, int) {
+    // Q[r, c] = K[rows[r], columns[c]]
+    void cross(const Index* rows, Index m, const Index* columns, Index q, T* Q, Index stride, Team& team) {
+        hold(rows, m, team);
+        team.blocks(m, 16, m * q > 10000, [&](Index from, Index to, int) {
             for (Index r = from; r < to; ++r) {
                 const T* row = at(rows[r]);
-                for (Index c = 0; c < q; ++c) Q[r * stride + c] = row[rows[c]];
+                for (Index c = 0; c < q; ++c) Q[r * stride + c] = row[columns[c]];
             }
         });
     }
@@ -229,15 +229,15 @@ class LinearRows {
 
     double diagonal(Index i) const { return X_.square(i); }
 
-    void block(const Index* rows, Index q, double* Q, Index stride, Team& team) {
+    void cross(const Index* rows, Index m, const Index* columns, Index q, double* Q, Index stride, Team& team) {
         constexpr Index P = kPanel<double>;
-        const auto number = [rows](Index i) { return rows[i]; };
-        const Packed<double> panels = packed<double, P>(X_, number, q, team), strips = packed<double, kStrip>(X_, number, q, team);
-        team.run(strips.pieces, q * q * X_.d() > 100000, [&](Index s, int) {
+        const Packed<double> panels = packed<double, P>(X_, [columns](Index i) { return columns[i]; }, q, team);
+        const Packed<double> strips = packed<double, kStrip>(X_, [rows](Index i) { return rows[i]; }, m, team);
+        team.run(strips.pieces, m * q * X_.d() > 100000, [&](Index s, int) {
             alignas(64) double spare[P];
             for (Index p = 0; p < panels.pieces; ++p) {
                 double* to[kStrip];
-                for (Index r = 0; r < kStrip; ++r) to[r] = s * kStrip + r < q ? Q + (s * kStrip + r) * stride + p * P : spare;
+                for (Index r = 0; r < kStrip; ++r) to[r] = s * kStrip + r < m ? Q + (s * kStrip + r) * stride + p * P : spare;
                 tile(strips.values.get() + s * kStrip * X_.d(), panels.values.get() + p * P * X_.d(), X_.d(), X_.shape(),
                      strips.squares.get() + s * kStrip, panels.squares.get() + p * P, to);
             }

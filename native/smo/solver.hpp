@@ -40,6 +40,8 @@ struct Options {
 
 constexpr double kRounding = 2e-15;  // differences of slopes below this share of the numbers say nothing
 
+constexpr Index kInner = 64;  // least variables of a block within a block
+
 struct Outcome {
     Index rounds = 0, steps = 0;
     double gap = detail::kInfinity;
@@ -109,24 +111,109 @@ inline std::vector<Index> choose(const Dual& p, const Slopes& slopes, const std:
     return block;
 }
 
-// Rounds until the gap, as the scores have it, is within `target`. p.g must hold the scores of p.beta.
+// A block of the kernel matrix as a source of rows: blocks within a block.
+template <class T>
+class BlockRows {
+  public:
+    using Scalar = T;
+    explicit BlockRows(const Block<T>& block) : block_(block) {}
+    double diagonal(Index i) const { return block_.diagonal[i]; }
+    void cross(const Index* rows, Index m, const Index* columns, Index q, T* Q, Index stride, Team&) {
+        for (Index r = 0; r < m; ++r)
+            for (Index c = 0; c < q; ++c) Q[r * stride + c] = block_.Q[rows[r] * block_.stride + columns[c]];
+    }
+    void update(const Index* rows, const double* delta, Index m, double* g, Team&) {
+        std::vector<const T*> held(m);
+        std::vector<T> by(m);
+        for (Index r = 0; r < m; ++r) held[r] = block_.Q.data() + rows[r] * block_.stride, by[r] = static_cast<T>(delta[r]);
+        combine(held.data(), by.data(), m, 0, block_.q, g);
+    }
+
+  private:
+    const Block<T>& block_;
+};
+
+// The kernel matrix of one block after another: what two rows of the block before have in common is not asked for again, since
+// reading an entry of a row costs as much as reading the line of memory around it.
+template <class T>
+class Succession {
+  public:
+    explicit Succession(Index n) : place_(n, -1) {}
+
+    template <class Rows>
+    void next(Rows& rows, const std::vector<Index>& number, Block<T>& block, Team& team) {
+        const Index q = block.q, stride = block.stride;
+        fresh_.clear(), fresh_rows_.clear(), old_.clear();
+        for (Index r = 0; r < q; ++r) {
+            if (place_[number[r]] < 0)
+                fresh_.push_back(r), fresh_rows_.push_back(number[r]);
+            else
+                old_.push_back(r);
+        }
+        const Index m = static_cast<Index>(fresh_.size());
+        part_.resize(m * stride);
+        if (m > 0) rows.cross(fresh_rows_.data(), m, number.data(), q, part_.data(), stride, team);
+        Q_.resize(q * stride);
+        for (const Index r : old_) {
+            const T* from = block.Q.data() + place_[number[r]] * stride_;
+            for (const Index c : old_) Q_[r * stride + c] = from[place_[number[c]]];
+        }
+        for (Index k = 0; k < m; ++k) {
+            T* to = Q_.data() + fresh_[k] * stride;
+            std::copy(part_.begin() + k * stride, part_.begin() + k * stride + q, to);
+            for (const Index r : old_) Q_[r * stride + fresh_[k]] = to[r];
+        }
+        std::swap(Q_, block.Q);
+        for (const Index i : before_) place_[i] = -1;
+        for (Index r = 0; r < q; ++r) place_[number[r]] = r;
+        before_ = number, stride_ = stride;
+    }
+
+  private:
+    std::vector<Index> place_, before_, fresh_, fresh_rows_, old_;
+    std::vector<T> part_, Q_;
+    Index stride_ = 0;
+};
+
 template <class Rows>
-void leg(const Dual& p, Rows& rows, double target, const Options& how, Outcome& out, Team& team, const Poll& poll) {
+void leg(const Dual& p, Rows& rows, double target, double slack, const Options& how, Outcome& out, Team& team, const Poll& poll);
+
+// Exchanges on a block. An exchange costs as much as the block is long, and few variables of a large block still move after a while: these
+// are solved as a block of their own, until the whole block is as good as asked for.
+template <class T>
+Index settle(Block<T>& block, double tol, Team& team, const Poll& poll) {
+    const Index q = block.q;
+    Index free = 0;
+    for (Index r = 0; r < q; ++r) free += block.beta[r] > block.terms[r].low && block.beta[r] < block.terms[r].high;
+    const Index part = std::max<Index>(kInner, free + free / 4 + 32);
+    if (block.ends.size() > 1 || 3 * part > 2 * q) return exchange(block, tol, 100 * q, poll);
+    std::vector<double> lower(q), upper(q), low(q), high(q);
+    for (Index r = 0; r < q; ++r) lower[r] = block.terms[r].lower, upper[r] = block.terms[r].upper, low[r] = block.terms[r].low, high[r] = block.terms[r].high;
+    const Dual inside{q, 1, lower.data(), upper.data(), low.data(), high.data(), block.beta.data(), block.g.data()};
+    BlockRows<T> rows(block);
+    Outcome out;
+    leg(inside, rows, 0.0, tol, Options{0.0, 0.0, 100, part, false}, out, team, poll);
+    return out.steps;
+}
+
+// Rounds until the gap, as the scores have it, is within `target`, or slopes differ by no more than `slack`. p.g must hold the scores of p.beta.
+template <class Rows>
+void leg(const Dual& p, Rows& rows, double target, double slack, const Options& how, Outcome& out, Team& team, const Poll& poll) {
     using T = typename Rows::Scalar;
     Slopes slopes;
     Block<T> block;
+    Succession<T> matrices(p.n);
     std::vector<Index> chosen, number, moved;
     std::vector<double> delta;
     for (;;) {
         poll();
         slopes.at(p);
         out.gap = slopes.gap;
-        if (!(slopes.gap > target) || !(slopes.violation > kRounding * slopes.size) || (how.max_rounds >= 0 && out.rounds >= how.max_rounds)) return;
+        if (!(slopes.gap > target) || !(slopes.violation > std::max(slack, kRounding * slopes.size)) || (how.max_rounds >= 0 && out.rounds >= how.max_rounds)) return;
         ++out.rounds;
         chosen = choose(p, slopes, chosen, std::min(how.block, p.variables()));
         const Index q = block.q = static_cast<Index>(chosen.size());
         block.stride = (q + 15) / 16 * 16;
-        block.Q.resize(q * block.stride);
         block.terms.resize(q), block.diagonal.resize(q), block.beta.resize(q), block.g.resize(q), block.rise.resize(q), block.fall.resize(q);
         block.ends.clear(), number.resize(q);
         for (Index r = 0; r < q; ++r) {
@@ -136,8 +223,8 @@ void leg(const Dual& p, Rows& rows, double target, const Options& how, Outcome& 
             block.terms[r] = p.terms(v), block.beta[r] = p.beta[v], block.g[r] = p.g[number[r]], block.diagonal[r] = rows.diagonal(number[r]);
         }
         block.ends.push_back(q);
-        rows.block(number.data(), q, block.Q.data(), block.stride, team);
-        out.steps += exchange(block, 0.1 * slopes.violation, 100 * q, poll);
+        matrices.next(rows, number, block, team);
+        out.steps += settle(block, std::max(0.1 * slopes.violation, slack), team, poll);
         moved.clear(), delta.clear();
         for (Index r = 0; r < q; ++r) {
             const double by = block.beta[r] - p.beta[chosen[r]];
@@ -156,7 +243,7 @@ bool legs(const Dual& p, Rows& rows, Anew&& anew, const Options& how, Outcome& o
     Slopes slopes;
     for (int k = 0; k < 100; ++k) {
         const Index rounds = out.rounds;
-        leg(p, rows, 0.7 * how.target, how, out, team, poll);
+        leg(p, rows, 0.7 * how.target, 0.0, how, out, team, poll);
         if (out.rounds == rounds) return !(out.gap > how.target);
         anew();
         slopes.at(p);

@@ -28,7 +28,7 @@ from certifit.representation.kernels import RBF, Kernel, Linear, Polynomial, Pre
 
 __all__ = ["Dual", "Evidence", "Gram", "judge", "solve"]
 
-BLOCK = 1024  # variables that are solved at a time
+BLOCK = 512  # variables that are solved at a time
 DENSE = 4  # a sparse X is made dense when that takes at most so many times its own memory
 SINGLE_RBF = 1e3  # γ‖x − mean‖² up to which distances in single precision are good enough to start from
 SINGLE = 1e12  # the same for products
