@@ -89,6 +89,10 @@ from certifit.models.margin.separability import is_separable as is_separable
 from certifit.models.margin.svm import LinearSVC as LinearSVC
 from certifit.models.margin.svm import LinearSVR as LinearSVR
 from certifit.models.margin.svm import NotSeparableError as NotSeparableError
+from certifit.models.neighbors.local_logistic import (
+    LocallyWeightedLogisticRegression as LocallyWeightedLogisticRegression,
+)
+from certifit.models.neighbors.local_regression import LocallyWeightedRegression as LocallyWeightedRegression
 from certifit.models.neighbors.model import KNeighborsClassifier as KNeighborsClassifier
 from certifit.models.neighbors.model import KNeighborsRegressor as KNeighborsRegressor
 from certifit.models.neighbors.model import NearestNeighbors as NearestNeighbors

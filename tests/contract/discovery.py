@@ -53,6 +53,11 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "LinearRegression": [{}, {"positive": True}],
     "LinearSVC": [{}, {"loss": "squared_hinge"}],
     "LinearSVR": [{}, {"loss": "squared_epsilon_insensitive"}],
+    "LocallyWeightedLogisticRegression": [
+        {"kernel": "tricube", "bandwidth": "nearest", "fraction": 0.1},
+        {"degree": 0},
+    ],
+    "LocallyWeightedRegression": [{"kernel": "tricube", "bandwidth": "nearest"}, {}],
     "LogisticRegression": [{}, {"penalty": "l1"}, {"penalty": "elasticnet"}],
     "NearestNeighbors": [{"n_neighbors": 3}],
     "Perceptron": [{}, {"averaged": True}, {"mode": "batch"}],

@@ -59,7 +59,8 @@ def assert_threads_agree(case: Case, n: int, d: int, **options: Any) -> None:
     for name in LEARNED:
         if hasattr(one, name):
             np.testing.assert_array_equal(getattr(one, name), getattr(two, name))
-    np.testing.assert_array_equal(output(one, X), output(two, X))
+    # Some rows are enough: a local model is fitted anew for each of them.
+    np.testing.assert_array_equal(output(one, X[:300]), output(two, X[:300]))
 
 
 @parametrize(lambda case: case.has("n_jobs"))

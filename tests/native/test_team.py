@@ -15,7 +15,7 @@ from tests.native.test_smo import by_threads
 from tests.native.test_softmax import data, run
 from tests.native.test_tree import encoded, forest, grow, options, target
 
-from certifit._native import bayes, binning, coordinate, neighbors, products, stochastic, tree
+from certifit._native import bayes, binning, coordinate, local, neighbors, products, stochastic, tree
 
 RNG = np.random.default_rng(0)
 N, D = 60_000, 40
@@ -117,6 +117,19 @@ def moments_by_class(threads: int) -> Results:
     return [held, mean, scatter, density, codes]
 
 
+def local_fits(threads: int) -> Results:
+    rows = np.ascontiguousarray(X[:5120, :3].reshape(20, 256, 3).transpose(0, 2, 1))
+    box = np.ascontiguousarray(rows.min(axis=2)), np.ascontiguousarray(rows.max(axis=2))
+    table = local.Table(rows, (rows[:, :1] > 0).astype(float), np.ones((20, 256)), *box, 5120, True)
+    queries = np.ascontiguousarray(X[:60, :3])
+    value, odds, own, missing, spread, width = (np.empty(s) for s in ((60, 1), (60, 1), 60, 60, 60, 60))
+    lens = local.Lens("tricube", 1, 0.0, 0.1)
+    local.regress(table, lens, queries, value, own, spread, width, threads)
+    objective = local.Objective(0.01, 1e-6)
+    local.classify(table, lens, objective, np.zeros(1), queries, None, 1.0, odds, missing, threads)
+    return [value, own, spread, width, odds, missing]
+
+
 KERNELS: dict[str, Callable[[int], Results]] = {
     "products": passes,
     "softmax": softmax,
@@ -129,6 +142,7 @@ KERNELS: dict[str, Callable[[int], Results]] = {
     "neighbors": nearest,
     "smo": by_threads,
     "bayes": moments_by_class,
+    "local": local_fits,
 }
 
 

@@ -67,11 +67,6 @@ class NearestNeighbors(OfRows, BaseNeighbors):
         ----------
         X : array, sparse matrix or data frame of shape (n_samples, n_features)
             Rows; distances of shape (n_samples, n_samples) under ``metric="precomputed"``.
-        y : ignored
-
-        Returns
-        -------
-        self
         """
         started = time.perf_counter()
         X = check_x(self, X, reset=True, **self._accepts())
@@ -173,10 +168,6 @@ class _Voters(OfRows, BaseNeighbors):
             Values, or labels of any type.
         sample_weight : array of shape (n_samples,), optional
             A weight of 2 is the row twice, two of the k; a weight of 0 drops it.
-
-        Returns
-        -------
-        self
         """
         started = time.perf_counter()
         X, y, weight = check_xy(
