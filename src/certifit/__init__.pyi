@@ -61,7 +61,9 @@ from certifit.models.kernel.logistic import KernelLogisticRegression as KernelLo
 from certifit.models.kernel.model import KernelModel as KernelModel
 from certifit.models.kernel.model import KernelQuantile as KernelQuantile
 from certifit.models.kernel.one_class import OneClassSVM as OneClassSVM
+from certifit.models.kernel.perceptron import KernelPerceptron as KernelPerceptron
 from certifit.models.kernel.ridge import KernelRidge as KernelRidge
+from certifit.models.kernel.ridge_cv import KernelRidgeCV as KernelRidgeCV
 from certifit.models.kernel.svc import SVC as SVC
 from certifit.models.kernel.svc import NuSVC as NuSVC
 from certifit.models.kernel.svr import SVR as SVR
@@ -130,6 +132,8 @@ from certifit.representation.basis.saturation import Saturation as Saturation
 from certifit.representation.basis.scaling import MinMaxScaler as MinMaxScaler
 from certifit.representation.basis.scaling import Normalizer as Normalizer
 from certifit.representation.basis.scaling import StandardScaler as StandardScaler
+from certifit.representation.kernels.approximation import Nystroem as Nystroem
+from certifit.representation.kernels.approximation import RandomFourierFeatures as RandomFourierFeatures
 from certifit.representation.kernels.mercer import Mercer as Mercer
 from certifit.representation.kernels.mercer import is_mercer as is_mercer
 from certifit.representation.table.binning import Binner as Binner

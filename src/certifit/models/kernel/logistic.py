@@ -19,7 +19,6 @@ from certifit.evaluation.losses import Loss, Softmax
 from certifit.evaluation.losses.margin import HardLogistic
 from certifit.models.kernel.model import BaseKernel
 from certifit.models.kernel.parameters import ALPHA, APPROXIMATION, KERNEL, N_COMPONENTS, RANDOM_STATE
-from certifit.models.kernel.points import sample_of
 from certifit.models.logistic.probabilities import LogisticScores
 from certifit.parameters import (
     CLASS_WEIGHT,
@@ -33,6 +32,7 @@ from certifit.parameters import (
 )
 from certifit.progress import progress
 from certifit.representation.kernels import Kernel
+from certifit.representation.kernels.points import sample_of
 
 __all__ = ["KernelLogisticRegression"]
 

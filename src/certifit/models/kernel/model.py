@@ -22,7 +22,6 @@ from certifit.evaluation.losses import Loss, Squared, check_loss, resolve_loss
 from certifit.evaluation.losses.quantile import Quantile
 from certifit.evaluation.penalties import L2
 from certifit.models.kernel.parameters import ALPHA, APPROXIMATION, KERNEL, LOSS, N_COMPONENTS, RANDOM_STATE
-from certifit.models.kernel.points import Points, Sample, new_rows, raw_rows, sample_of
 from certifit.optimization.objective.dispatch import check_solver, minimize
 from certifit.optimization.objective.gram import GramProblem
 from certifit.optimization.objective.problem import Problem
@@ -42,6 +41,7 @@ from certifit.parameters import (
 )
 from certifit.progress import Progress, progress
 from certifit.representation.kernels import Kernel, Precomputed, resolve_kernel
+from certifit.representation.kernels.points import Points, Sample, new_rows, raw_rows, sample_of
 from certifit.representation.kernels.span import Span
 
 __all__ = ["MOST_ROWS", "BaseKernel", "KernelModel", "KernelQuantile", "KernelRegressor"]

@@ -26,10 +26,10 @@ from certifit.data.gate import like_input
 from certifit.evaluation.losses import Loss, Squared
 from certifit.models.kernel.model import KernelRegressor
 from certifit.models.kernel.parameters import ALPHA, APPROXIMATION, KERNEL, N_COMPONENTS, RANDOM_STATE
-from certifit.models.kernel.points import Sample, new_rows, raw_rows, sample_of
 from certifit.parameters import FIT_INTERCEPT, TOL, VERBOSE, Declared, Fitted, check_parameters
 from certifit.progress import progress
 from certifit.representation.kernels import Kernel
+from certifit.representation.kernels.points import Sample, new_rows, raw_rows, sample_of
 
 __all__ = ["GaussianReading", "KernelRidge"]
 
