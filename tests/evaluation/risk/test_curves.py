@@ -8,10 +8,11 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 import pytest
+from scipy.stats import t as student
 
 from certifit import DecisionTreeRegressor, LogisticRegression, Ridge
 from certifit.evaluation.metrics.registry import METRICS
-from certifit.evaluation.risk.curves import LearningCurve, learning_curve, reading, validation_curve
+from certifit.evaluation.risk.curves import LearningCurve, ValidationCurve, learning_curve, reading, validation_curve
 
 
 def regression(n: int, d: int, noise: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
@@ -164,3 +165,66 @@ def test_bad_input_is_named(call, message: str) -> None:  # type: ignore[no-unty
 def test_fit_must_be_able_to_fit() -> None:
     with pytest.raises(TypeError, match="estimator or a function of row numbers"):
         learning_curve(3, X20, Y20, "mse")
+
+
+def test_folds_of_one_row_have_an_interval() -> None:
+    """Influences are centered within a fold: in folds of one row all that varies is between them."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    y = X.sum(axis=1) + rng.normal(size=40)
+    curve = validation_curve(Ridge(), X, y, "mse", "alpha", [0.01], cv=40)
+    losses = [
+        (y[i] - Ridge(alpha=0.01).fit(np.delete(X, i, 0), np.delete(y, i)).predict(X[i : i + 1])[0]) ** 2
+        for i in range(40)
+    ]
+    value, error = np.mean(losses), np.std(losses, ddof=1) / np.sqrt(40)
+    factor = np.exp(student.isf(0.025, 39) * error * np.sqrt(1 + 1 / 39) / value)
+    np.testing.assert_allclose(
+        [curve.low[0], curve.validation[0], curve.high[0]], [value / factor, value, value * factor]
+    )
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("cv", [3, 20, 40])
+def test_intervals_cover(cv: int) -> None:
+    n, hits, truth = 40, [], []
+    fresh = np.random.default_rng(99).normal(size=(5000, 3))
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(n, 3))
+        y = X.sum(axis=1) + rng.normal(size=n)
+        curve = validation_curve(Ridge(), X, y, "mse", "alpha", [0.01], cv=cv)
+        hits.append((curve.low[0], curve.high[0]))
+        start = int(n * (1 - 1 / cv))
+        model = Ridge(alpha=0.01).fit(X[:start], y[:start])
+        truth.append(1.0 + np.mean((model.predict(fresh) - fresh.sum(axis=1)) ** 2))
+    low, high = np.array(hits).T
+    assert np.mean((low <= np.mean(truth)) & (np.mean(truth) <= high)) >= 0.91
+
+
+def test_doubling_that_gains_little_is_no_reason_for_more_data() -> None:
+    promised = 0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(800, 4))
+        curve = learning_curve(Ridge(alpha=1e-3), X, X.sum(axis=1) + rng.normal(size=800), "mse")
+        promised += reading(curve).startswith("More data")
+    assert promised <= 1
+
+
+@pytest.mark.parametrize(
+    ("train", "validation", "said"),
+    [
+        ((0.5, 0.9, 1.2), (1.0, 1.1, 1.4), "the first of the values: the best may lie beyond"),
+        ((0.9, 1.0, 1.2), (1.4, 1.1, 1.4), "alpha=2 does best."),
+        ((0.1, 0.1, 0.1), (1.4, 1.1, 1.4), "it overfits"),
+        ((0.9, 0.9, 0.9), (1.10, 1.11, 1.12), "hardly matters"),
+    ],
+)
+def test_reading_of_a_parameter(train: tuple[float, ...], validation: tuple[float, ...], said: str) -> None:
+    low, high = tuple(v - 0.05 for v in validation), tuple(v + 0.05 for v in validation)
+    best = (1, 2, 3)[int(np.argmin(validation))]
+    curve = ValidationCurve(
+        "alpha", (1, 2, 3), train, validation, low, high, best, "mse", "mean squared error", True, 0.95
+    )
+    assert said in reading(curve)

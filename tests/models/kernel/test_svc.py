@@ -159,10 +159,10 @@ def test_classes_of_the_kkt_conditions(cls):
     X, y, _ = classes(n=200)
     model = cls(tol=1e-10).fit(X, y)
     margin = np.where(y == 1, 1.0, -1.0) * model.decision_function(X)
-    assert (margin[model.kkt_ == "free"] >= 1 - 1e-6).all()
-    assert np.abs(margin[model.kkt_ == "margin"] - 1).max() < 1e-5
+    assert (margin[model.kkt_ == "none"] >= 1 - 1e-6).all()
+    assert np.abs(margin[model.kkt_ == "free"] - 1).max() < 1e-5
     assert (margin[model.kkt_ == "bound"] <= 1 + 1e-6).all()
-    np.testing.assert_array_equal(np.flatnonzero(model.kkt_ != "free"), np.sort(model.support_))
+    np.testing.assert_array_equal(np.flatnonzero(model.kkt_ != "none"), np.sort(model.support_))
 
 
 @pytest.mark.parametrize("nu", [0.1, 0.4])

@@ -54,3 +54,18 @@ def test_threads_of_libraries_change_nothing() -> None:
         with threadpool_limits(limit):
             found.append(PolynomialRegression(degree=8).fit(X, y).coef_)
     np.testing.assert_array_equal(*found)
+
+
+def test_the_polynomial_is_written_out_in_the_inputs_themselves() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 2)) * [3.0, 0.1] + [5.0, -2.0]
+    y = 1.0 + 2.0 * X[:, 0] - X[:, 0] * X[:, 1] + 0.5 * X[:, 1] ** 2 + 0.1 * rng.normal(size=80)
+    model = PolynomialRegression(degree=2).fit(X, y)
+    raw = np.column_stack([np.ones(80), X[:, 0], X[:, 1], X[:, 0] ** 2, X[:, 0] * X[:, 1], X[:, 1] ** 2])
+    beta, *_ = np.linalg.lstsq(raw, y, rcond=None)
+    np.testing.assert_allclose(np.append(model.raw_intercept_, model.raw_coef_), beta, rtol=1e-7)
+    table = model.summary()
+    variance = np.sum((y - raw @ beta) ** 2) / 74
+    np.testing.assert_allclose(table.coef, beta, rtol=1e-7)
+    np.testing.assert_allclose(table.std_error, np.sqrt(variance * np.diag(np.linalg.inv(raw.T @ raw))), rtol=1e-6)
+    assert list(table.names) == ["intercept", "x0", "x1", "x0^2", "x0 x1", "x1^2"]

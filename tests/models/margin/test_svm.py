@@ -66,7 +66,7 @@ def test_classes_of_rows_follow_complementary_slackness(solver):
     model = LinearSVC(alpha=0.02, solver=solver, tol=1e-9, max_iter=200_000).fit(X, y)
     margin = (2 * y - 1) * model.decision_function(X)
     size = np.abs(model.dual_coef_)
-    free, on, bound = (model.kkt_ == name for name in ("free", "margin", "bound"))
+    free, on, bound = (model.kkt_ == name for name in ("none", "free", "bound"))
     assert (free | on | bound).all()
     assert (margin[free] >= 1 - 1e-4).all()
     assert (size[free] <= 1e-4).all()
@@ -84,7 +84,7 @@ def test_rows_keep_their_numbers_when_some_have_no_weight():
     X, y, weight = binary()
     model = LinearSVC(alpha=0.02).fit(X, y, weight)
     assert model.dual_coef_.shape == model.kkt_.shape == y.shape
-    assert (model.kkt_[weight == 0] == "free").all()
+    assert (model.kkt_[weight == 0] == "none").all()
     assert (weight[model.support_] > 0).all()
 
 
@@ -109,8 +109,8 @@ def test_the_optimum_of_the_regression(solver, epsilon):
     if solver != "dual":
         assert model.coef_ == pytest.approx(coef, abs=1e-4)
         residual = np.abs(y - model.predict(X))
-        assert (residual[(model.kkt_ == "free") & (weight > 0)] <= epsilon + 1e-5).all()
-        assert residual[model.kkt_ == "margin"] == pytest.approx(epsilon, abs=1e-5)
+        assert (residual[(model.kkt_ == "none") & (weight > 0)] <= epsilon + 1e-5).all()
+        assert residual[model.kkt_ == "free"] == pytest.approx(epsilon, abs=1e-5)
         assert (residual[model.kkt_ == "bound"] >= epsilon - 1e-5).all()
 
 
@@ -237,7 +237,7 @@ def test_hard_margin(fit_intercept, scale):
     if scale == 1.0:
         assert model.certificate_.bound <= optimum * (1 + 1e-8)
         margin = sign * model.decision_function(X)
-        assert margin[model.kkt_ == "margin"] == pytest.approx(1.0, abs=1e-3)
+        assert margin[model.kkt_ == "free"] == pytest.approx(1.0, abs=1e-3)
         assert -X.T @ model.dual_coef_ == pytest.approx(model.coef_[0], abs=1e-2)
 
 
@@ -345,3 +345,9 @@ def test_pegasos_on_huge_columns_is_no_worse_than_a_constant(dtype):
         model = LinearSVC(solver="pegasos", max_iter=20).fit(X, y)
     assert np.isfinite(model.decision_function(X)).all()
     assert model.certificate_.relative_gap <= 1 + 1e-9
+
+
+def test_three_classes_without_a_hard_margin_are_told_which() -> None:
+    X = np.array([[0.0], [0.1], [1.0], [1.1], [2.0], [2.1]])
+    with pytest.raises(ValueError, match="no hyperplane separates class 'b' from the others"):
+        LinearSVC(alpha=0).fit(X, list("aabbcc"))

@@ -336,3 +336,37 @@ def test_bad_parameters_are_named(name, value):
         SGDClassifier(**{name: value}).fit(X, y)
     with pytest.raises(ValueError, match="one class only"):
         SGDClassifier().fit(X, np.ones(150))
+
+
+@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+@pytest.mark.parametrize("batch_size", [2000, 500])
+def test_large_batches_are_not_stalled_by_the_cut(loss: str, batch_size: int) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 10))
+    y = X @ rng.normal(size=10) + rng.logistic(size=2000) > 0
+
+    def objective(cut: float) -> float:
+        model = SGDClassifier(
+            loss,
+            alpha=0.01,
+            batch_size=batch_size,
+            schedule="constant",
+            tol=1e-5,
+            max_epochs=300,
+            plateau_cut=cut,
+            random_state=0,
+        )
+        return model.fit(X, y).certificate_.objective
+
+    assert objective(0.5) <= objective(1.0) * (1 + 5e-3)  # it was 1.1 times
+
+
+def test_the_perceptron_loss_runs_the_perceptron() -> None:
+    """Zero minimizes the loss: a fit of it would keep w = 0 and be called certified."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 4))
+    y = np.where(X @ [1.0, -2.0, 0.5, 0.0] + 0.3 * rng.normal(size=300) > 0, "yes", "no")
+    model = SGDClassifier(loss="perceptron", max_epochs=50, random_state=0).fit(X, y)
+    assert model.score(X, y) > 0.93
+    assert model.coef_.any()
+    assert not LinearModel(loss="perceptron", alpha=0.1).fit(X, y == "yes").certificate_.certified

@@ -197,3 +197,16 @@ def test_solvers_of_margins_refuse_with_a_reason(
     X, y, _ = data(Huber())
     with pytest.raises(ValueError, match=reason):
         LinearModel(loss, penalty, alpha, solver=solver).fit(X, (y > 0).astype(float))
+
+
+def test_the_gradient_test_is_relative() -> None:
+    """With y in another unit it stops at the same point, not before it began."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 4))
+    y = X @ [1.0, 2.0, 0.0, -1.0] + 0.1 * rng.normal(size=100)
+    solver = GradientDescent("fixed", stop="gradient", precision=1e-5)
+    fits = [
+        LinearModel(penalty="l2", alpha=0.01, solver=solver, max_iter=5000).fit(X, unit * y) for unit in (1.0, 1e-6)
+    ]
+    assert fits[0].n_iter_ == fits[1].n_iter_
+    np.testing.assert_allclose(fits[1].coef_, 1e-6 * fits[0].coef_, rtol=1e-9)

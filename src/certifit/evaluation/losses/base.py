@@ -71,6 +71,9 @@ class Loss(ByValue, ABC):
     """Whether the loss is convex in f, for every target: the ground that certificates stand on. A class says it by itself; one
     that changes the formula of a convex loss has to say it again."""
 
+    trivial: ClassVar[str] = ""
+    """Why the minimum of the loss says nothing about the data, where that is so; a fit that ends there claims nothing."""
+
     coupled: ClassVar[bool] = False
     """Whether the K scores of a row meet in one loss."""
 

@@ -141,6 +141,9 @@ class Hinge(PiecewiseLinear):
 class PerceptronLoss(Hinge):
     """ℓ(y, f) = max(0, −m) with the margin m = (2y − 1)·f.
 
+    Zero scores minimize it, whatever the classes; what users mean by it is the perceptron's *algorithm* (`Perceptron`, which
+    ``SGDClassifier(loss="perceptron")`` runs too).
+
     Examples
     --------
     >>> import numpy as np
@@ -153,6 +156,10 @@ class PerceptronLoss(Hinge):
     kernel = ("hinge", "threshold")
     convex = True
     threshold = 0.0
+    trivial = (
+        "Zero scores minimize the perceptron loss, whatever the classes: nothing was learned. "
+        "The perceptron's algorithm is `Perceptron`."
+    )
 
 
 class SquaredHinge(Loss):

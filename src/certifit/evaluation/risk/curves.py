@@ -251,12 +251,12 @@ def validation_curve(
     return ValidationCurve(parameter, tuple(values), train, validation, low, high, best, *facts)
 
 
-def reading(curve: LearningCurve) -> str:
-    """What a learning curve says about more data, in one sentence.
+def reading(curve: LearningCurve | ValidationCurve) -> str:
+    """What a curve says, in one sentence: about more data, or about a parameter.
 
-    The validation values are fitted by a + b·rows^(−c), with an own level for each fold and c the best of ¼, ½ and 1; what
-    twice the rows would gain follows from b, and its uncertainty from the residuals. Only a gain that is surely above zero
-    counts.
+    The validation values are fitted by a + b·rows^(−c), with an own level for each fold and c one of ¼, ½ and 1: of those that
+    fit, the one that promises least. What twice the rows would gain follows from b, and its uncertainty from the residuals. Only
+    a gain that is surely worth having counts.
 
     Examples
     --------
@@ -267,6 +267,8 @@ def reading(curve: LearningCurve) -> str:
     ...                       ".4g", True, 0.95, folds, folds))
     'More data would help: twice the rows should bring the root mean squared error from 0.2707 to about 0.25.'
     """
+    if isinstance(curve, ValidationCurve):
+        return _reading_of_values(curve)
     if len(curve.rows) < 3:
         return "Too few sizes to read a trend: the curve needs at least three."
     now, train, rows = curve.validation[-1], curve.train[-1], curve.rows[-1]
@@ -277,7 +279,7 @@ def reading(curve: LearningCurve) -> str:
     error = abs(now) if curve.lower_is_better else max(1.0 - now, 0.0)
     gap = now - train if curve.lower_is_better else train - now
     own = 0.5 * (curve.high[-1] - curve.low[-1])
-    if gain - half > 0.0 and gain > WORTHWHILE * error:
+    if gain - half > 0.5 * WORTHWHILE * error and gain > WORTHWHILE * error:
         return f"More data would help: twice the rows should bring the {curve.label} from {text['now']} to about {text['then']}."
     if gap > own and gap > 0.5 * error:
         return (
@@ -293,6 +295,28 @@ def reading(curve: LearningCurve) -> str:
     )
 
 
+def _reading_of_values(curve: ValidationCurve) -> str:
+    """Whether the parameter matters, whether its best value may lie beyond those tried, and what training rows say at it."""
+    if len(curve.values) < 2:
+        return "Too few values to read anything: the curve needs at least two."
+    sign = 1.0 if curve.lower_is_better else -1.0
+    found = sign * np.array(curve.validation)
+    k = int(np.argmin(found))
+    half = 0.5 * (curve.high[k] - curve.low[k])
+    shown = f"{curve.parameter}={curve.best!r}"
+    if found.max() - found.min() <= half:
+        ends = f"{curve.values[0]!r} to {curve.values[-1]!r}"
+        return f"{curve.parameter} hardly matters here: from {ends} all values do as well as {shown}."
+    where = ""
+    if k in (0, len(found) - 1) and len(found) > 2:
+        where = f" It is the {'first' if k == 0 else 'last'} of the values: the best may lie beyond."
+    gap = sign * (curve.validation[k] - curve.train[k])
+    error = abs(curve.validation[k]) if curve.lower_is_better else max(1.0 - curve.validation[k], 0.0)
+    if gap > half and gap > 0.5 * error:
+        return f"{shown} does best, and even there training rows are fitted far better than others: it overfits.{where}"
+    return f"{shown} does best.{where}"
+
+
 def _gain_of_doubling(curve: LearningCurve) -> tuple[float, float]:
     """Expected improvement of the validation metric from twice the rows, and half the width of its interval."""
     values = np.array(curve.validation_folds)
@@ -300,17 +324,21 @@ def _gain_of_doubling(curve: LearningCurve) -> tuple[float, float]:
     deviation = values - values.mean(axis=0)
     df = sizes * folds - folds - 1
     fits = []
+    sign = 1.0 if curve.lower_is_better else -1.0
     for c in EXPONENTS:
         x = np.array(curve.rows, dtype=np.float64) ** -c
         x = x - x.mean()
         square = folds * float(x @ x)
         b = float(x @ deviation.sum(axis=1)) / square
-        fits.append((float(((deviation - b * x[:, None]) ** 2).sum()), b, c, square))
-    residual, b, c, square = min(fits)
-    drop = curve.rows[-1] ** -c - (2.0 * curve.rows[-1]) ** -c
-    sign = 1.0 if curve.lower_is_better else -1.0
-    error = float(np.sqrt(residual / df / square)) if df > 0 else np.inf
-    return sign * b * drop, (critical(curve.level, df) * error * drop if df > 0 else np.inf)
+        drop = curve.rows[-1] ** -c - (2.0 * curve.rows[-1]) ** -c
+        fits.append((sign * b * drop, float(((deviation - b * x[:, None]) ** 2).sum()), drop / np.sqrt(square)))
+    if df <= 0:
+        return min(fits)[0], np.inf
+    # Slow laws promise more for the same points: among those that fit as well as the best one, the least promise counts.
+    student = critical(curve.level, df)
+    well = (1.0 + student**2 / df) * min(residual for _, residual, _ in fits)
+    gain, residual, reach = min(fit for fit in fits if fit[1] <= well)
+    return gain, student * float(np.sqrt(residual / df)) * reach
 
 
 def _folds(cv: Any, y: Array, weight: Array, stratify: bool, rng: np.random.Generator) -> list[tuple[Array, Array]]:
@@ -404,7 +432,19 @@ def _judge(
         shares.append(weight[outside])
     total = np.array([share.sum() for share in shares])
     value = float(total @ np.array(held) / total.sum())
-    error, df = standard_error(np.concatenate(moved), np.concatenate(shares))
-    half = critical(level, df) * error if df > 0 else np.inf
+    # Influences are centered within a fold; between folds the values vary too, and in folds of one row nothing else does.
+    about = np.concatenate([inner + (own - value) for inner, own in zip(moved, held, strict=True)])
+    error, df = standard_error(about, np.concatenate(shares))
+    # Another sample would also train other models (Nadeau and Bengio 2003): held-out rows per training row count on top.
+    overlap = np.mean([outside.shape[0] / rows.shape[0] for rows, outside in folds])
+    half = critical(level, df) * error * float(np.sqrt(1.0 + overlap)) if df > 0 else np.inf
     by_fold = (tuple(map(float, train)), tuple(map(float, held)))
-    return float(np.mean(train)), value, value - half, value + half, by_fold
+    return float(np.mean(train)), value, *_ends(metric, value, half), by_fold
+
+
+def _ends(metric: Metric, value: float, half: float) -> tuple[float, float]:
+    """The interval: of the logarithm where the metric is an error above zero, whose estimates are skewed."""
+    if metric.lower_is_better and value > 0.0 and np.isfinite(half):
+        factor = float(np.exp(min(half / value, 700.0)))
+        return value / factor, value * factor
+    return value - half, value + half

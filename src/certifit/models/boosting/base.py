@@ -204,7 +204,8 @@ class BaseBoosting(Declared, CertifiedEstimator):
             Certificate.absent(
                 result.objective,
                 "Boosting is greedy: no bound below its objective is known but zero, the least any loss can be. "
-                f"Stationarity: the gradient along the leaves of the last tree has norm {result.stationarity:.1e}.",
+                f"Stationarity: the gradient along the leaves of the last tree has norm {result.stationarity:.1e}."
+                f"{' ' + loss.trivial if loss.trivial else ''}",
                 scale=result.constant_objective,
                 iterations=self.n_iter_,
                 seconds=self._seconds,

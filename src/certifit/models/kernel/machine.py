@@ -303,7 +303,7 @@ class Machine(Declared, CertifiedEstimator):
 
     @property
     def kkt_(self) -> Array:
-        """Class of each row, for each function: "free" (β = 0), "margin" (between its limits), "bound" (at one)."""
+        """Class of each row, for each function: "none" (β = 0), "free" (between its limits), "bound" (at one)."""
         check_is_fitted(self, "support_")
         return np.asarray(KKT[self._kkt])
 

@@ -179,7 +179,7 @@ class SVC(PairMachine):
     >>> model.predict([[-0.8, -1.0], [0.9, -1.2]])
     array(['same', 'other'], dtype='<U5')
     >>> model.n_support_, model.kkt_, bool(model.certificate_)
-    (array([2, 2], dtype=int32), array(['margin', 'margin', 'margin', 'margin'], dtype='<U6'), True)
+    (array([2, 2], dtype=int32), array(['free', 'free', 'free', 'free'], dtype='<U5'), True)
     """
 
     C: float = Parameter(1.0, Real(0, open_low=True), "Weight of the losses against the penalty ½‖f‖².")

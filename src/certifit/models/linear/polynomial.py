@@ -8,15 +8,19 @@ in floating point, and makes a penalty treat the inputs alike.
 
 from __future__ import annotations
 
+from dataclasses import replace
+from math import comb
 from typing import Any
 
 import numpy as np
+from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array
 from certifit.data.gate import check_x, check_xy
 from certifit.evaluation.losses import Loss, Squared
 from certifit.evaluation.penalties import L2, Constraint, Penalty
-from certifit.models.linear.inference import InferenceMixin
+from certifit.models.linear.inference import InferenceMixin, Summary
 from certifit.models.linear.model import BaseLinear
 from certifit.parameters import ALPHA, FIT_INTERCEPT, TOL, VERBOSE, Declared, Flag, Integer, Parameter
 from certifit.representation.basis.monomials import PolynomialFeatures
@@ -34,6 +38,10 @@ class PolynomialRegression(Declared, InferenceMixin, BaseLinear):
     coef_ : array of shape (n_monomials,)
         Coefficients of the monomials of the standardized inputs, in the order of `monomials_`.
     intercept_ : float
+    raw_coef_ : array of shape (n_monomials,)
+        Coefficients of the same monomials of the inputs as they are: the polynomial written out.
+    raw_intercept_ : float
+        Its constant term.
     monomials_ : array of str
         Names of the monomials.
     certificate_ : Certificate
@@ -41,11 +49,15 @@ class PolynomialRegression(Declared, InferenceMixin, BaseLinear):
     Examples
     --------
     >>> import numpy as np
+    from scipy import sparse
+    from sklearn.utils.validation import check_is_fitted
     >>> from certifit import PolynomialRegression
     >>> X = np.linspace(-1, 1, 9)[:, None]
     >>> model = PolynomialRegression(degree=3).fit(X, X[:, 0] ** 3)
     >>> model.predict([[0.5]]).round(6), list(model.monomials_)
     (array([0.125]), ['x0', 'x0^2', 'x0^3'])
+    >>> model.raw_coef_.round(6) + 0.0
+    array([0., 0., 1.])
     """
 
     degree: int = Parameter(2, Integer(1), "Highest total degree of a monomial.")
@@ -74,10 +86,68 @@ class PolynomialRegression(Declared, InferenceMixin, BaseLinear):
         self._scaler = StandardScaler().fit(X, sample_weight=weight)
         self._basis = PolynomialFeatures(self.degree, interaction_only=self.interaction_only)
         monomials = self._basis.fit_transform(self._scaler.transform(X))
-        self.monomials_ = self._basis.get_feature_names_out()
+        self.monomials_ = self._basis.get_feature_names_out(getattr(self, "feature_names_in_", None))
         with thin_products(monomials):
             self._fit_arrays(monomials, y, weight)
         return self
+
+    @property
+    def raw_coef_(self) -> Array:
+        """Coefficients of the monomials of the inputs as they are: the polynomial written out."""
+        return self._raw()[1:]
+
+    @property
+    def raw_intercept_(self) -> float:
+        """The constant term of the polynomial written out."""
+        return float(self._raw()[0])
+
+    def _raw(self) -> Array:
+        check_is_fitted(self, "coef_")
+        return np.asarray(self._written_out() @ np.append(self.intercept_, self.coef_))
+
+    def _written_out(self) -> Any:
+        """From the coefficients of the monomials of z = (x − m)/s, the constant first, to those of the monomials of x.
+
+        Π_j z_j^p_j is a product of the polynomials (x_j − m_j)^p_j / s_j^p_j; each is written out by the binomial theorem.
+        """
+        powers = np.vstack([np.zeros((1, self.n_features_in_), dtype=np.int64), self._basis.powers_])
+        place = {tuple(row): i for i, row in enumerate(powers.tolist())}
+        mean, scale = (np.asarray(v, dtype=np.float64) for v in (self._scaler.mean_, self._scaler.scale_))
+        rows: list[int] = []
+        columns: list[int] = []
+        values: list[float] = []
+        for column, row in enumerate(powers.tolist()):
+            terms = {(0,) * self.n_features_in_: 1.0}
+            for j in np.flatnonzero(row):
+                p = row[j]
+                factors = [comb(p, k) * (-mean[j]) ** (p - k) / scale[j] ** p for k in range(p + 1)]
+                terms = {
+                    (*known[:j], k, *known[j + 1 :]): value * factor
+                    for known, value in terms.items()
+                    for k, factor in enumerate(factors)
+                }
+            rows += [place[known] for known in terms]
+            columns += [column] * len(terms)
+            values += terms.values()
+        return sparse.csr_array((values, (rows, columns)), shape=(len(place), len(place)))
+
+    def summary(self, level: float = 0.95) -> Summary:
+        """Estimates with standard errors, tests and confidence intervals, of the polynomial written out in the inputs themselves.
+
+        Without an intercept the monomials are those of the standardized inputs, which have no constant term.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Level of the confidence intervals.
+        """
+        found = self._known("summary")
+        if not found.fit_intercept:
+            return found.summary(level, [f"{name} (standardized)" for name in self.monomials_])
+        change = self._written_out()
+        covariance = change @ (change @ found.covariance).T
+        written = replace(found, estimate=change @ found.estimate, covariance=covariance)
+        return written.summary(level, [str(name) for name in self.monomials_])
 
     def _rows(self, X: Any) -> Array:
         rows = check_x(self, X, reset=False, accept_sparse=False)

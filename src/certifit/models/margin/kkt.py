@@ -1,7 +1,7 @@
 """Which rows hold a margin in place: the classes of the Karush-Kuhn-Tucker conditions.
 
-θ_i = 0                 free: the row could be left out
-θ_i between limits      the score is on a kink of the loss
+θ_i = 0                 none: no support vector, the row could be left out
+θ_i between limits      free: a support vector on a kink of the loss
 θ_i at a limit          bound: beyond the kink
 """
 
@@ -15,7 +15,7 @@ from certifit.optimization.objective.problem import Problem, Solution
 
 __all__ = ["KKT", "kkt_classes"]
 
-KKT = np.array(["free", "margin", "bound"])
+KKT = np.array(["none", "free", "bound"])
 
 
 def kkt_classes(problem: Problem, solution: Solution) -> tuple[Array, Array]:

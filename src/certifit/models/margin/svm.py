@@ -77,7 +77,7 @@ class LinearSVC(Declared, LinearClassifier):
     support_ : array of int
         Rows with θ ≠ 0 (in some class).
     kkt_ : array of str of shape (n,) or (K, n)
-        "free": not a support vector, margin ≥ 1; "margin": 0 < |θ| < 1, margin exactly 1; "bound": |θ| = 1, margin ≤ 1.
+        "none": not a support vector, margin ≥ 1; "free": 0 < |θ| < 1, margin exactly 1; "bound": |θ| = 1, margin ≤ 1.
     margin_ : float, or array of shape (K,)
         1/‖w‖, half the width of the street.
     certificate_ : Certificate
@@ -94,7 +94,7 @@ class LinearSVC(Declared, LinearClassifier):
     >>> X, y = np.array([[0.0], [1.0], [3.0], [4.0]]), ["no", "no", "yes", "yes"]
     >>> model = LinearSVC(alpha=0.01).fit(X, y)
     >>> model.coef_.round(4), model.intercept_.round(4), model.kkt_
-    (array([[1.]]), array([-2.]), array(['free', 'margin', 'margin', 'free'], dtype='<U6'))
+    (array([[1.]]), array([-2.]), array(['none', 'free', 'free', 'none'], dtype='<U5'))
     >>> model.predict([[1.5], [2.5]])
     array(['no', 'yes'], dtype='<U3')
     """
@@ -133,7 +133,7 @@ class LinearSVC(Declared, LinearClassifier):
             for k in positives:
                 sides = (codes == k).astype(np.float64)
                 if alpha == 0:
-                    fits.append(self._fit_hard(X, sides, tol, max_iter, clock))
+                    fits.append(self._fit_hard(X, sides, tol, max_iter, clock, k))
                 else:
                     problem = self._problem(X, sides, weight, alpha)
                     solution, certificate = minimize(problem, solver, tol, max_iter, clock, seed=seed)
@@ -163,9 +163,20 @@ class LinearSVC(Declared, LinearClassifier):
         return Problem(X, y, weight / weight.sum(), loss, regularizer, bool(self.fit_intercept), threads)
 
     def _fit_hard(
-        self, X: Matrix, y: Array, tol: float, max_iter: int, clock: Progress
+        self, X: Matrix, y: Array, tol: float, max_iter: int, clock: Progress, k: int
     ) -> tuple[Solution, Certificate, Array, Array]:
-        found = hard_margin(X, 2.0 * y - 1.0, fit_intercept=bool(self.fit_intercept), tol=tol, max_iter=max_iter)
+        try:
+            found = hard_margin(X, 2.0 * y - 1.0, fit_intercept=bool(self.fit_intercept), tol=tol, max_iter=max_iter)
+        except NotSeparableError as error:
+            if self.classes_.shape[0] == 2:
+                raise
+            raise NotSeparableError(
+                f"alpha=0 asks for a hard margin of each class against the rest, but no hyperplane separates class "
+                f"{self.classes_.tolist()[k]!r} from the others (error.witness; residual {error.residual:.1e}), "
+                "although each pair of classes may be separable (`is_separable`). Use alpha > 0.",
+                error.witness,
+                error.residual,
+            ) from None
         certificate = Certificate(
             "duality gap",
             objective=found.objective,
@@ -182,7 +193,7 @@ class LinearSVC(Declared, LinearClassifier):
         return solution, certificate, found.theta, supports.astype(np.int8)
 
     def _keep(self, fits: list[tuple[Solution, Certificate, Array, Array]], kept: Array, dtype: Any) -> None:
-        """Fitted attributes; rows of weight zero are free."""
+        """Fitted attributes; rows of weight zero support nothing."""
         K, n = len(fits), kept.shape[0]
         self.coef_ = np.array([solution.coef for solution, *_ in fits]).astype(dtype)
         self.intercept_ = np.array([solution.intercept for solution, *_ in fits]).astype(dtype)
@@ -202,7 +213,7 @@ class LinearSVC(Declared, LinearClassifier):
 
     @property
     def kkt_(self) -> Array:
-        """Class of each row: "free", "margin" or "bound"."""
+        """Class of each row: "none", "free" or "bound"."""
         check_is_fitted(self)
         return np.asarray(KKT[self._kkt])
 
@@ -258,7 +269,7 @@ class LinearSVR(Declared, BaseLinear):
     support_ : array of int
         Rows on the edge of the tube or outside.
     kkt_ : array of str of shape (n,)
-        "free": inside the tube; "margin": on its edge; "bound": outside.
+        "none": inside the tube; "free": on its edge; "bound": outside.
     certificate_ : Certificate
     solver_ : str
     n_iter_ : int
@@ -270,7 +281,7 @@ class LinearSVR(Declared, BaseLinear):
     >>> X, y = np.arange(5.0)[:, None], np.array([0.0, 1.0, 2.0, 3.0, 30.0])
     >>> model = LinearSVR(epsilon=0.0, alpha=1e-6).fit(X, y)
     >>> model.coef_.round(3), model.kkt_
-    (array([1.]), array(['margin', 'margin', 'margin', 'margin', 'bound'], dtype='<U6'))
+    (array([1.]), array(['free', 'free', 'free', 'free', 'bound'], dtype='<U5'))
     """
 
     epsilon: float = Parameter(0.1, Real(0), "Half width of the tube, in units of y.")
@@ -323,7 +334,7 @@ class LinearSVR(Declared, BaseLinear):
 
     @property
     def kkt_(self) -> Array:
-        """Class of each row: "free", "margin" or "bound"."""
+        """Class of each row: "none", "free" or "bound"."""
         check_is_fitted(self)
         return np.asarray(KKT[self._kkt])
 

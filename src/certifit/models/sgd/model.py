@@ -22,7 +22,7 @@ from certifit._types import Array, Matrix
 from certifit.certificate import Certificate
 from certifit.data.gate import check_x, check_xy
 from certifit.data.targets import class_weights, several_classes
-from certifit.evaluation.losses import Loss, Softmax, check_loss, resolve_loss
+from certifit.evaluation.losses import Loss, PerceptronLoss, Softmax, check_loss, resolve_loss
 from certifit.models.linear.classifier import LinearClassifier
 from certifit.models.linear.parameters import LOSS
 from certifit.models.sgd.base import (
@@ -223,6 +223,8 @@ class SGDClassifier(BaseSGD, LinearClassifier):
 
         def one(k: int, seed: int) -> tuple[Descent, Certificate]:
             target = _binary_target(loss, codes, k)
+            if isinstance(loss, PerceptronLoss):
+                return self._perceptron(X, target, weight, seed)
             if loss.task != "binary":  # 0 and 1 are what every binary loss takes
                 check_loss(loss, target)
             return self._descend(X, target, weight, aside, np.random.default_rng(seed), clock)
@@ -232,6 +234,22 @@ class SGDClassifier(BaseSGD, LinearClassifier):
             return [one(k, int(seed)) for k, seed in zip(positive, seeds, strict=True)]
         jobs = (delayed(one)(k, int(seed)) for k, seed in zip(positive, seeds, strict=True))
         return list(Parallel(n_jobs=threads, prefer="threads")(jobs))
+
+    def _perceptron(self, X: Matrix, target: Array, weight: Array, seed: int) -> tuple[Descent, Certificate]:
+        """The perceptron's algorithm, which is what its loss is asked for: the loss itself is minimized by zero."""
+        from certifit.models.perceptron.model import Perceptron
+
+        machine = Perceptron(
+            averaged=bool(self.average),
+            fit_intercept=self.fit_intercept,
+            max_epochs=int(self.max_epochs),
+            shuffle=self.shuffle,
+            random_state=seed % 2**32,
+        ).fit(X, target, weight)
+        w, b = machine.coef_[0].astype(np.float64), float(machine.intercept_[0])
+        self._steps_taken = float(machine.n_iter_ * target.shape[0])
+        result = Descent(w, b, np.nan, 0.0, machine.n_iter_, 1.0, [], [], "", False)
+        return result, machine.certificate_
 
     def _keep_results(self, results: list[Descent], dtype: Any) -> None:
         self._keep([result.coef for result in results], [result.intercept for result in results], dtype)

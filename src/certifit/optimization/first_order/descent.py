@@ -38,8 +38,9 @@ class GradientDescent:
         The constant c of the fixed and decaying steps (backtracking: the first trial). None takes 1/L with L the
         curvature at the start.
     stop : {"gap", "gradient", "objective", "parameters"}, default="gap"
-        Convergence test: the certificate's relative gap; or the norm of the gradient, the change of the objective, or
-        the change of the parameters, each relative and below `precision`.
+        Convergence test: the certificate's relative gap; or one of the classical tests, below `precision`: the norm of the
+        gradient (as a share of the steepest one met), the change of the objective (of the objective), the change of the
+        parameters (of their norm).
     precision : float, default=1e-8
         Threshold of the three classical tests.
 
@@ -68,18 +69,19 @@ class GradientDescent:
     def __call__(self, problem: Problem, start: Point, tol: float, max_iter: int, clock: Progress) -> Solution:
         """Descend until the convergence test holds."""
         state, bound, note = problem.at(*start), 0.0, ""
-        first = state.objective
+        first, steepest = state.objective, 0.0
         parts = problem.regularizer.elastic()
         bend = curvature(state) + (float(parts[1].max(initial=0.0)) if parts else 0.0)
         size = self.size if self.size is not None else 1.0 / bend
         iteration, done = 0, False
         for iteration in range(1, max_iter + 1):
             g = self._gradient(state)
+            steepest = max(steepest, float(np.linalg.norm(g)))
             new, size = self._step(state, g, size, iteration)
             if not np.isfinite(new.objective) or new.objective > 1e6 * (1.0 + first):
                 note = f"Gradient descent diverged at iteration {iteration}: use a smaller size, or backtracking."
                 break
-            done = self._small(g, state, new)
+            done = self._small(g, state, new, steepest)
             state = new
             if done or iteration % 10 == 0 or iteration == max_iter:
                 bound = max(bound, dual_bound(state))
@@ -106,9 +108,9 @@ class GradientDescent:
             size *= 0.5
         return new, size
 
-    def _small(self, g: Array, old: State, new: State) -> bool:
+    def _small(self, g: Array, old: State, new: State, steepest: float) -> bool:
         if self.stop == "gradient":
-            return float(np.linalg.norm(g)) <= self.precision
+            return float(np.linalg.norm(g)) <= self.precision * steepest
         if self.stop == "objective":
             return abs(old.objective - new.objective) <= self.precision * max(abs(new.objective), 1e-300)
         if self.stop == "parameters":

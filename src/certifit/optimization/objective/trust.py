@@ -4,7 +4,8 @@ A certificate is withheld, with the reason, where the fit itself speaks against 
 
 - the loss is the user's own and does not declare its convexity, or its numbers at the scores of the fit contradict it;
 - the bound lies above the objective that was reached, by more than rounding;
-- the coefficients do not satisfy the constraint.
+- the coefficients do not satisfy the constraint;
+- the fit ended in a minimum that the loss has on any data.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ def is_trusted(problem: Problem) -> bool:
 def admitted(problem: Problem, solution: Solution, certificate: Certificate) -> Certificate:
     """The certificate, or none with the reason."""
     reason = _infeasible(problem, solution)
+    if problem.loss.trivial and not np.any(solution.coef):
+        reason = reason or problem.loss.trivial
     if not (reason or is_trusted(problem)):
         with np.errstate(all="ignore"):
             parts = problem.at(solution.coef, solution.intercept, exact=True).parts

@@ -13,6 +13,7 @@ The engines that take the steps are in `stochastic_engines`, the bounds in `stoc
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -208,7 +209,9 @@ def descend(
                 break
             # A quarter of what is missing, where a good bound says what is missing; else a share of the whole.
             missing = 0.25 * (before - bound) if bound > 0.5 * before else 0.02 * before
-            if not before - objective >= missing:
+            if not before - objective >= missing and not _falls(
+                history[max(window - 1, 0) :], order.shape[0] // steps.batch
+            ):
                 # Never below c/√epochs: a step that is too small closes little too, and would be cut for ever.
                 least = 1.0 / (steep * np.sqrt(epoch)) if steps.size is None else 0.0
                 schedule = (max(schedule[0] * steps.cut, min(least, schedule[0])), *schedule[1:])
@@ -222,6 +225,15 @@ def descend(
     if cuts and steps.size is None:
         notes.append(f"The first step size diverged and was cut {cuts} times.")
     return Descent(w, b, objective, bound, epoch, first, history, validation, " ".join(notes), stopped)
+
+
+def _falls(losses: list[float], batches: int) -> bool:
+    """Whether the running loss still falls from epoch to epoch: the way is long then, and the step not too large for the noise.
+
+    Few batches an epoch have little noise, and one epoch more than another tells; many need several epochs in a row.
+    """
+    enough = 2 if batches <= 4 else 5
+    return len(losses) >= enough and all(later < sooner for sooner, later in pairwise(losses))
 
 
 def step_schedule(steps: Steps, steep: float, l2: float) -> tuple[float, float, float, float]:
