@@ -7,7 +7,7 @@ JOBS   ?= 2
 
 NATIVE := CMakeLists.txt pyproject.toml $(wildcard native/*/*.hpp native/*/*.cpp)
 
-.PHONY: help build browser test test-all test-sklearn lint fuzz sanitize sanitize-threads bench demo clean
+.PHONY: help build browser test test-all test-lowest test-sklearn lint fuzz sanitize sanitize-threads bench demo clean
 help:           ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/'
 
@@ -47,6 +47,18 @@ test-all: $(VENV)/.test browser  ## the same, with the full products of grids th
 
 test-sklearn: $(VENV)/.test  ## scikit-learn's own tests with our estimators in place; writes docs/compatibility.md
 	$(BIN)/python -m tests.compatibility.run -n $(JOBS)
+
+# An environment of its own, with exactly the floors of pyproject.toml.
+.venv-lowest/.test: $(NATIVE)
+	test -x .venv-lowest/bin/python || $(PYTHON) -m venv .venv-lowest
+	$(PYTHON) -m tests.lowest > .venv-lowest/floors.txt
+	.venv-lowest/bin/python -m pip --disable-pip-version-check -q install "scikit-build-core>=0.10" "nanobind>=2.4" ninja cmake
+	.venv-lowest/bin/python -m pip --disable-pip-version-check -q install --no-build-isolation \
+	    -C build-dir=build/lowest -c .venv-lowest/floors.txt -e ".[test]"
+	touch $@
+
+test-lowest: .venv-lowest/.test browser  ## the tests with the lowest versions of all packages that pyproject.toml allows
+	.venv-lowest/bin/python -m pytest -n $(JOBS) --dist worksteal
 
 lint: $(VENV)/.lint  ## ruff and mypy
 	$(BIN)/ruff check .

@@ -212,7 +212,12 @@ def parse_dates(values: pl.Series, pattern: str) -> pl.Series:
     parsed = values.str.to_datetime(pattern, strict=False, time_unit="us")
     if getattr(parsed.dtype, "time_zone", None) is not None:
         parsed = parsed.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
-    return parsed.set(parsed.dt.year().is_between(1000, 9999).not_(), None)
+    return (
+        parsed.to_frame()
+        .select(pl.when(parsed.dt.year().is_between(1000, 9999)).then(parsed))
+        .to_series()
+        .alias(parsed.name)
+    )
 
 
 def date_format(values: pl.Series) -> tuple[str, str] | None:
