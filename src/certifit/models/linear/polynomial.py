@@ -49,8 +49,6 @@ class PolynomialRegression(Declared, InferenceMixin, BaseLinear):
     Examples
     --------
     >>> import numpy as np
-    from scipy import sparse
-    from sklearn.utils.validation import check_is_fitted
     >>> from certifit import PolynomialRegression
     >>> X = np.linspace(-1, 1, 9)[:, None]
     >>> model = PolynomialRegression(degree=3).fit(X, X[:, 0] ** 3)
