@@ -62,6 +62,7 @@ FAMILIES = (
     Family("linear", "linear models and linear classifiers", page="linear.md"),
     Family("bayes", "naive Bayes, discriminants and Bayesian regression", page="bayes.md"),
     Family("margin", "support vector machines", exporter=False, page="svm.md"),
+    Family("kernel", "support vector machines on kernels", page="kernels.md"),
     Family("neighbors", "nearest neighbors and local regression", entrants=False, exporter=False, page="neighbors.md"),
     Family(
         "structured", "models of sequences and trees of labels", entrants=False, exporter=False, page="structured.md"

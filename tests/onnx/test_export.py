@@ -138,7 +138,18 @@ DENSITIES = {
     "calibrated lda": (cf.CalibratedClassifier(cf.LDA(), cv=3), "three"),
     "calibrated gaussian": (cf.CalibratedClassifier(cf.GaussianNB(), method="temperature", cv=3), "words"),
 }
-NUMBERS = {**LINEAR, **CALIBRATED, **DENSITIES}
+MACHINES = {
+    "rbf machine": (cf.SVC(C=2.0), "two"),
+    "rbf machine of three": (cf.SVC(C=2.0), "words"),
+    "polynomial machine": (cf.SVC(kernel="poly", coef0=1.0, degree=3, break_ties=True), "three"),
+    "linear machine": (cf.NuSVC(kernel="linear", nu=0.2), "flag"),
+    "machine on a sum": (cf.SVC(kernel=cf.kernels.RBF(0.3) * 2.0 + cf.kernels.Linear() * cf.kernels.RBF(0.1)), "two"),
+    "regression on a kernel": (cf.SVR(), "value"),
+    "tube of its own": (cf.NuSVR(kernel="linear"), "value"),
+    "tube around all": (cf.SVR(epsilon=1e3), "value"),
+    "calibrated machine": (cf.CalibratedClassifier(cf.SVC(), cv=3), "three"),
+}
+NUMBERS = {**LINEAR, **CALIBRATED, **DENSITIES, **MACHINES}
 """Models whose rows are numbers without holes."""
 FEW = {"n_estimators": 12, "random_state": 0}
 SMALL = {"n_estimators": 12, "max_leaves": 8, "min_samples_leaf": 5}

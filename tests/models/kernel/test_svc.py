@@ -243,3 +243,19 @@ def test_ties_cannot_be_broken_between_pairs():
     X, y, _ = classes(K=3)
     with pytest.raises(ValueError, match="break_ties"):
         SVC(break_ties=True, decision_function_shape="ovo").fit(X, y).predict(X)
+
+
+def test_a_sample_of_rows_is_drawn_by_content():
+    X, y, _ = classes(n=2000, seed=4)
+    rare = np.r_[np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:20]]
+    X, y = X[rare], y[rare]
+    model = SVC(max_rows=200).fit(X, y)
+    assert model.certificate_.certified
+    assert "rows" in model.certificate_.claim
+    assert model.n_support_.sum() <= 200
+    assert model.n_support_.min() > 0
+    order = np.random.default_rng(0).permutation(len(y))
+    np.testing.assert_allclose(
+        SVC(max_rows=200).fit(X[order], y[order]).decision_function(X), model.decision_function(X)
+    )
+    assert SVC(max_rows=5000).fit(X, y).certificate_.claim == ""

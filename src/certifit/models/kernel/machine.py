@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
+from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, Matrix, is_sparse
@@ -32,6 +33,7 @@ from certifit.parameters import (
     Either,
     Fitted,
     Integer,
+    Nothing,
     Parameter,
     Real,
 )
@@ -127,6 +129,12 @@ class Machine(Declared, CertifiedEstimator):
     max_iter: int = Parameter(
         -1, Either(Choice(-1), Integer(1)), "Most blocks of rows that are solved; -1 sets no limit.", kind="int"
     )
+    max_rows: int | None = Parameter(
+        None,
+        Either(Nothing(), Integer(2)),
+        "Most distinct rows that are fitted: a sample of more is drawn by their content, each class in proportion, and the "
+        "certificate is about the sample.",
+    )
     n_jobs: int | None = N_JOBS
     verbose: int = VERBOSE
 
@@ -162,8 +170,29 @@ class Machine(Declared, CertifiedEstimator):
         """X for the gate: the numbers of its rows where they hold no numbers."""
         return np.arange(len(X), dtype=np.float64)[:, None] if self._on_objects else X
 
+    def _drawn(self, gated: Matrix, target: Array, weight: Array, kept: Array) -> tuple[Matrix, Array, Array, Array]:
+        """At most `max_rows` distinct rows, each class in proportion; the others as if they had not been given."""
+        n, self._claim = gated.shape[0], ""
+        if self.max_rows is None or n <= int(self.max_rows):
+            return gated, target, weight, kept
+        csr = gated.tocsr() if is_sparse(gated) else gated
+        first, which = equal_rows(csr, target)  # in an order that is as good as drawn, and depends on content alone
+        most = int(self.max_rows)
+        if first.shape[0] <= most:
+            return gated, target, weight, kept
+        taken = np.zeros(first.shape[0], dtype=bool)
+        classes = target[first] if isinstance(self, ClassifierMixin) else np.zeros(first.shape[0])
+        for one in np.unique(classes):
+            members = np.flatnonzero(classes == one)
+            taken[members[: max(1, most * members.shape[0] // first.shape[0])]] = True
+        inside, kept = taken[which], kept.copy()
+        kept[np.flatnonzero(kept)[~inside]] = False
+        self._claim = f"the best for {int(inside.sum()):,} of {n:,} rows"
+        return csr[inside], target[inside], weight[inside], kept
+
     def _sample(self, X: Any, gated: Matrix, target: Array, weight: Array, kept: Array) -> Sample:
         """The rows of positive weight, and the kernel on the distinct ones."""
+        gated, target, weight, kept = self._drawn(gated, target, weight, kept)
         kernel, n = self._resolved(), gated.shape[0]
         first = which = np.arange(n)
         if self._on_objects:
@@ -247,6 +276,7 @@ class Machine(Declared, CertifiedEstimator):
             iterations=solved.rounds,
             seconds=clock.seconds,
             note=note,
+            claim=self._claim,
         )
 
     def _keep_support(self, sample: Sample, support: Array) -> None:

@@ -49,7 +49,19 @@ class OneClassSVM(OutlierMixin, Machine):
     offset_: float = Fitted("float", "ρ: `decision_function` is `score_samples` minus it.")
     certificate_: Certificate = Fitted("Certificate", "How far the weights are from the best ones.")
 
-    __order__ = ("kernel", "degree", "gamma", "coef0", "tol", "nu", "cache_size", "verbose", "max_iter", "n_jobs")
+    __order__ = (
+        "kernel",
+        "degree",
+        "gamma",
+        "coef0",
+        "tol",
+        "nu",
+        "cache_size",
+        "verbose",
+        "max_iter",
+        "max_rows",
+        "n_jobs",
+    )
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OneClassSVM:
         """Fit the model.

@@ -198,6 +198,7 @@ class SVC(PairMachine):
         "max_iter",
         "decision_function_shape",
         "break_ties",
+        "max_rows",
         "n_jobs",
     )
 

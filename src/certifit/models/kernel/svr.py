@@ -91,6 +91,7 @@ class SVR(TubeMachine):
         "cache_size",
         "verbose",
         "max_iter",
+        "max_rows",
         "n_jobs",
     )
 
