@@ -122,3 +122,39 @@ def test_units_do_not_matter() -> None:
 def test_nonsense_is_refused(arguments: dict[str, object]) -> None:
     with pytest.raises((ValueError, TypeError)):
         BayesianLinearRegression(**arguments).fit(X, Y)  # type: ignore[arg-type]
+
+
+def test_every_relevance_is_where_the_evidence_is_greatest() -> None:
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(60, 12)) @ (np.eye(12) + 0.4 * rng.normal(size=(12, 12)))
+    y = X[:, :3] @ [2.0, -1.0, 0.5] + rng.normal(size=60)
+    model = BayesianLinearRegression(relevance=True, fit_intercept=False, tol=1e-9).fit(X, y)
+
+    def evidence(alpha: np.ndarray, noise: float) -> float:
+        on = np.isfinite(alpha)
+        cover = noise * np.eye(60) + (X[:, on] / alpha[on]) @ X[:, on].T
+        return float(stats.multivariate_normal(np.zeros(60), cover).logpdf(y))
+
+    best = evidence(model.alpha_, model.noise_)
+    assert model.log_evidence_ == pytest.approx(best)
+    assert 3 <= np.isfinite(model.alpha_).sum() < 12
+    for j in range(12):
+        for other in (0.5, 0.99, 1.01, 2.0) if np.isfinite(model.alpha_[j]) else np.geomspace(1e-3, 1e6, 10):
+            changed = model.alpha_.copy()
+            changed[j] = other * changed[j] if np.isfinite(changed[j]) else other
+            assert evidence(changed, model.noise_) < best
+    assert evidence(model.alpha_, 1.01 * model.noise_) < best
+    assert evidence(model.alpha_, 0.99 * model.noise_) < best
+
+
+def test_relevance_about_a_prior_mean_and_with_few_steps() -> None:
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(80, 4))
+    y = X @ [3.0, 3.0, 3.0, 9.0] + 0.1 * rng.normal(size=80)
+    model = BayesianLinearRegression(relevance=True, prior_mean=3.0).fit(X, y)
+    np.testing.assert_allclose(model.coef_, [3.0, 3.0, 3.0, 9.0], atol=0.1)
+    assert not np.isfinite(model.alpha_[:3]).all()
+    assert np.isfinite(model.alpha_[3])
+    early = BayesianLinearRegression(relevance=True, max_iter=1).fit(X, y)
+    assert np.isfinite(early.coef_).all()
+    assert np.isfinite(early.covariance_).all()

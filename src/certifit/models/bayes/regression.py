@@ -17,7 +17,6 @@ import time
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 from scipy import stats
 from sklearn.base import RegressorMixin
 from sklearn.utils import check_random_state
@@ -27,13 +26,11 @@ from certifit._types import Array
 from certifit.base import CertifiedEstimator
 from certifit.certificate import Certificate
 from certifit.data.gate import check_real, check_x, check_xy, like_input
+from certifit.models.bayes.evidence import Data, Prior
 from certifit.parameters import FIT_INTERCEPT, Any_, Declared, Flag, Integer, Parameter, Real
 from certifit.representation.design.moments import Moments
 
 __all__ = ["BayesianLinearRegression"]
-
-QUIET = 1e-12  # least variance of the noise beside that of y: an exact fit leaves none, and precisions without end
-LARGEST = 1e12  # precision beside the data's own from which a column counts as switched off
 
 
 class BayesianLinearRegression(Declared, RegressorMixin, CertifiedEstimator):
@@ -140,7 +137,7 @@ class BayesianLinearRegression(Declared, RegressorMixin, CertifiedEstimator):
         # Columns in units of their own: the precision of the prior of a column of size u is α u².
         unit = np.sqrt(np.where(np.diag(scatter) > 0, np.diag(scatter) / total, 1.0))
         scaled = scatter / np.outer(unit, unit)
-        data = _Data(
+        data = Data(
             scaled[:d, :d],
             scaled[:d, d],
             float(scaled[d, d]),
@@ -214,7 +211,7 @@ class BayesianLinearRegression(Declared, RegressorMixin, CertifiedEstimator):
                 raise ValueError(
                     f"prior_precision must be > 0 (a matrix symmetric and positive definite); got {self.prior_precision!r}."
                 )
-        return _Prior(np.broadcast_to(mean, (d,)) * data.unit / data.target, given, noise, bool(self.relevance))
+        return Prior(np.broadcast_to(mean, (d,)) * data.unit / data.target, given, noise, bool(self.relevance))
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Mean of the predictive distribution, and its standard deviation on request.
@@ -289,169 +286,6 @@ class BayesianLinearRegression(Declared, RegressorMixin, CertifiedEstimator):
         level = self.intercept_ + float(self._center @ self.coef_.astype(np.float64))
         wobble = np.sqrt(self.noise_ / self._total) * rng.standard_normal(n) if self.fit_intercept else 0.0
         return coef, level + wobble - coef @ self._center
-
-
-class _Data:
-    """What the posterior needs: Gram, products with y, its energy, degrees of freedom; units of the columns and of y."""
-
-    def __init__(self, gram: Array, cross: Array, energy: float, freedom: float, unit: Array, target: float) -> None:
-        self.gram, self.cross, self.energy, self.freedom = gram, cross, energy, max(freedom, 1.0)
-        self.unit, self.target = unit, target
-
-
-class _Posterior:
-    def __init__(self, **values: Any) -> None:
-        self.mean: Array
-        self.covariance: Array
-        self.alpha: Any
-        self.noise: float
-        self.effective: float
-        self.log_evidence: float
-        self.residual: float
-        self.iterations: int
-        self.change: float
-        self.__dict__.update(values)
-
-
-class _Prior:
-    """A normal prior in units of the columns, some of its precisions to be found."""
-
-    def __init__(self, mean: Array, precision: Array | None, noise: float | None, relevance: bool) -> None:
-        self.mean, self.precision, self.noise, self.relevance = mean, precision, noise, relevance
-
-    def solve(self, data: _Data, tol: float, max_iter: int) -> _Posterior:
-        d = data.cross.shape[0]
-        factor = data.target / data.unit  # coefficient in the user's units = scaled one · factor
-        noise = self.noise if self.noise is not None else max(data.energy / data.freedom, QUIET)
-        if self.precision is not None:
-            matrix = self.precision if self.precision.ndim == 2 else np.diag(np.broadcast_to(self.precision, (d,)))
-            fixed = matrix * np.outer(factor, factor)
-            return self._fixed(data, fixed, noise, tol, max_iter)
-        if self.relevance:
-            return self._relevance(data, noise, factor, tol, max_iter)
-        return self._shared(data, noise, factor, tol, max_iter)
-
-    def _fixed(self, data: _Data, prior: Array, noise: float, tol: float, max_iter: int) -> _Posterior:
-        change, iteration = 0.0, 0
-        for _ in range(max_iter):
-            iteration += 1
-            mean, covariance, log_det = _normal(prior + data.gram / noise, prior @ self.mean + data.cross / noise)
-            residual = _residual(data, mean)
-            effective = data.cross.shape[0] - float((prior * covariance).sum())
-            if self.noise is not None:
-                break
-            new = max(residual / max(data.freedom - effective, 1e-9), QUIET)
-            change, noise = abs(new - noise) / noise, new
-            if change <= tol:
-                break
-        _, prior_det = np.linalg.slogdet(prior)
-        off = mean - self.mean
-        alpha = self.precision if self.precision is None or self.precision.ndim else float(self.precision)
-        evidence = _evidence(data, float(prior_det), noise, residual, float(off @ prior @ off), log_det)
-        return _Posterior(
-            mean=mean, covariance=covariance, alpha=alpha,
-            noise=noise, effective=effective, log_evidence=evidence, residual=residual, iterations=iteration, change=change,
-        )  # fmt: skip
-
-    def _shared(self, data: _Data, noise: float, factor: Array, tol: float, max_iter: int) -> _Posterior:
-        """One alpha in the user's units: with C = diag(factor) the problem in u = w/factor has the prior α·I."""
-        gram, cross = data.gram * np.outer(1 / factor, 1 / factor), data.cross / factor
-        unit = float(np.trace(gram)) / max(gram.shape[0], 1) or 1.0
-        gram, cross = gram / unit, cross / np.sqrt(unit)
-        values, vectors = np.linalg.eigh(gram)
-        # What rounding left of directions without rows would count as data when there is hardly any noise.
-        seen = values > 4 * values.shape[0] * np.finfo(np.float64).eps * values.max(initial=0.0)
-        values = np.where(seen, values, 0.0)
-        start = self.mean / factor * np.sqrt(unit)
-        b, m0 = np.where(seen, vectors.T @ cross, 0.0), vectors.T @ start
-        alpha, change, iteration = 1.0, np.inf, 0
-        for _ in range(max_iter):
-            iteration += 1
-            precision = alpha + values / noise
-            m = (alpha * m0 + b / noise) / precision
-            effective = float((values / noise / precision).sum())
-            residual = max(data.energy - 2 * float(m @ b) + float(values @ m**2), 0.0)
-            if change <= tol:
-                break
-            off = float((m - m0) @ (m - m0))
-            new_alpha = min(max(effective / max(off, 1e-300), 1e-12), 1e300)
-            new_noise = noise if self.noise is not None else max(residual / max(data.freedom - effective, 1e-9), QUIET)
-            change = max(abs(np.log(new_alpha / alpha)), abs(np.log(new_noise / noise)))
-            alpha, noise = new_alpha, new_noise
-        covariance = (vectors / precision) @ vectors.T
-        back = 1.0 / (factor * np.sqrt(unit))
-        off = float((m - m0) @ (m - m0))
-        log_det = float(np.log(precision).sum())
-        evidence = _evidence(data, m.shape[0] * float(np.log(alpha)), noise, residual, alpha * off, log_det)
-        # u = back-scaled: w(scaled) = u / (factor·√unit)
-        return _Posterior(
-            mean=(vectors @ m) * back, covariance=covariance * np.outer(back, back), alpha=alpha * unit, noise=noise,
-            effective=effective, log_evidence=evidence, residual=residual, iterations=iteration, change=change,
-        )  # fmt: skip
-
-    def _relevance(self, data: _Data, noise: float, factor: Array, tol: float, max_iter: int) -> _Posterior:
-        """One alpha for each column, in units of the columns; those that run to infinity switch their column off."""
-        d = data.cross.shape[0]
-        alpha = np.full(d, 1.0)
-        on = np.arange(d)
-        change, iteration = np.inf, 0
-        mean, covariance = np.zeros(d), np.zeros((d, d))
-        ceiling = LARGEST
-        for _ in range(max_iter):
-            iteration += 1
-            part = np.ix_(on, on)
-            m, S, log_det = _normal(
-                np.diag(alpha[on]) + data.gram[part] / noise, alpha[on] * self.mean[on] + data.cross[on] / noise
-            )
-            gamma = 1.0 - alpha[on] * np.diag(S)
-            full = self.mean.copy()
-            full[on] = m
-            residual = _residual(data, full)
-            effective = float(gamma.sum())
-            if change <= tol:
-                break
-            new = np.clip(gamma, 1e-300, None) / np.maximum((m - self.mean[on]) ** 2, 1e-300)
-            new_noise = noise if self.noise is not None else max(residual / max(data.freedom - effective, 1e-9), QUIET)
-            kept = new < ceiling
-            moved = (
-                np.abs(np.log(new[kept] / alpha[on][kept])) * gamma[kept]
-            )  # what the data say nothing about may drift
-            change = max(
-                float(moved.max(initial=0.0)), abs(float(np.log(new_noise / noise))), 0.0 if kept.all() else np.inf
-            )
-            alpha[on] = new
-            noise, on = new_noise, on[kept]
-        mean = full
-        covariance[np.ix_(on, on)] = (
-            S
-            if S.shape[0] == on.shape[0]
-            else _normal(np.diag(alpha[on]) + data.gram[np.ix_(on, on)] / noise, data.cross[on])[1]
-        )
-        off = mean[on] - self.mean[on]
-        evidence = _evidence(data, float(np.log(alpha[on]).sum()), noise, residual, float(alpha[on] @ off**2), log_det)
-        shown = np.full(d, np.inf)
-        shown[on] = alpha[on] / factor[on] ** 2
-        return _Posterior(
-            mean=mean, covariance=covariance, alpha=shown, noise=noise, effective=effective, log_evidence=evidence,
-            residual=residual, iterations=iteration, change=change,
-        )  # fmt: skip
-
-
-def _normal(precision: Array, right: Array) -> tuple[Array, Array, float]:
-    """Mean, covariance and ln det of the precision of a normal distribution."""
-    if not right.shape[0]:
-        return right, precision, 0.0
-    factor = scipy.linalg.cho_factor(precision, lower=True, check_finite=False)
-    covariance = scipy.linalg.cho_solve(factor, np.eye(right.shape[0]), check_finite=False)
-    return covariance @ right, 0.5 * (covariance + covariance.T), 2.0 * float(np.log(np.diag(factor[0])).sum())
-
-
-def _residual(data: _Data, mean: Array) -> float:
-    return max(data.energy - 2.0 * float(mean @ data.cross) + float(mean @ data.gram @ mean), 0.0)
-
-
-def _evidence(data: _Data, prior_det: float, noise: float, residual: float, off: float, log_det: float) -> float:
-    return 0.5 * (prior_det - data.freedom * float(np.log(2 * np.pi * noise)) - residual / noise - off - log_det)
 
 
 def _moments(X: Array, y: Array, weight: Array) -> Moments:
