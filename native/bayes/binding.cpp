@@ -73,6 +73,36 @@ void run_look_up(RowMajor<T> X, Codes offset, Table table, Sums out, int threads
     without_gil([&] { look_up(X.data(), n, d, K, offset.data(), table.data(), out.data(), threads); });
 }
 
+template <class T, class I>
+SparseRows<T, I> sparse(const Vector<T>& data, const Vector<I>& indices, const Vector<I>& indptr, Index d) {
+    return {data.data(), indices.data(), indptr.data(), check_compressed(data, indices, indptr, d, "column"), d};
+}
+
+template <class T, class I>
+void run_sparse_sums(Vector<T> data, Vector<I> indices, Vector<I> indptr, Codes group, Vector<double> weight, Sums out) {
+    const auto X = sparse(data, indices, indptr, rows_of(out));
+    const Labels rows = labels(group, weight, X.n, columns_of(out));
+    without_gil([&] { sparse_sums(X, rows, out.data()); });
+}
+
+template <class T, class I>
+void run_sparse_scores(Vector<T> data, Vector<I> indices, Vector<I> indptr, Table slope, Vector<double> constant, Sums out, int threads) {
+    const auto X = sparse(data, indices, indptr, rows_of(slope));
+    const Index K = columns_of(slope);
+    expect_length(constant, static_cast<std::size_t>(K), "constant");
+    expect_shape(out, X.n, K, "out");
+    expect_threads(threads);
+    without_gil([&] { sparse_scores(X, K, slope.data(), constant.data(), out.data(), threads); });
+}
+
+template <class T, class I>
+void define_sparse(nb::module_& m) {
+    m.def("sparse_sums", &run_sparse_sums<T, I>, "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(),
+          "group"_a.noconvert(), "weight"_a.noconvert(), "out"_a.noconvert());
+    m.def("sparse_scores", &run_sparse_scores<T, I>, "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(),
+          "slope"_a.noconvert(), "constant"_a.noconvert(), "out"_a.noconvert(), "threads"_a);
+}
+
 template <class T>
 void define_numbers(nb::module_& m) {
     m.def("moments", &run_moments<T>, "X"_a.noconvert(), "group"_a.noconvert(), "weight"_a.noconvert(), "held"_a.noconvert(),
@@ -97,4 +127,8 @@ NB_MODULE(bayes, m) {
     define_codes<double>(m);
     define_codes<float>(m);
     define_codes<std::int64_t>(m);
+    define_sparse<double, std::int32_t>(m);
+    define_sparse<float, std::int32_t>(m);
+    define_sparse<double, std::int64_t>(m);
+    define_sparse<float, std::int64_t>(m);
 }

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp
 
 from certifit._types import Array
 from certifit.names import stored
@@ -90,9 +89,11 @@ def log_posterior(joint: Array, dtype: Any) -> Array:
 
     Where the probability rounds to 1 in that precision, its logarithm is 0.
     """
+    shifted = joint - joint.max(axis=1, keepdims=True)
+    shifted -= np.log(np.exp(shifted).sum(axis=1, keepdims=True))
     with np.errstate(over="ignore"):  # what is impossible is −∞ in single precision
-        log = np.asarray(joint - logsumexp(joint, axis=1, keepdims=True), dtype=dtype)
-    log[np.exp(log) == 1.0] = 0.0
+        log = np.asarray(shifted, dtype=dtype)
+    log[log >= -0.25 * np.finfo(log.dtype).eps] = 0.0
     return log
 
 

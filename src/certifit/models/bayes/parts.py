@@ -61,6 +61,13 @@ def _onehot(group: Array, weight: Array, K: int) -> Any:
     return sp.csr_array((weight, (group, np.arange(n))), shape=(K, n))
 
 
+def _sums(X: Any, group: Array, weight: Array, K: int) -> Array:
+    """Sums by class of sparse rows, shape (K, d): every stored entry is added once, whatever the number of classes."""
+    found = np.empty((X.shape[1], K))
+    _native.sparse_sums(X.data, X.indices, X.indptr, _int64(group), np.ascontiguousarray(weight), found)
+    return found.T  # columns one after the other, as scores of sparse rows read them
+
+
 def _split(X: Any) -> tuple[Any, Any]:
     """Sparse X with zeros where it is missing, and ones where it is missing; None if nothing is."""
     absent = np.isnan(X.data)
@@ -141,11 +148,9 @@ class _Counted(Factor):
         """Sums by class; entries of sparse X that are not stored are zeros."""
         total = np.bincount(group, weights=weight, minlength=K)[:, None]
         if is_sparse(X):
-            by_class = np.zeros((X.shape[0], K))
-            by_class[np.arange(X.shape[0]), group] = weight
             X, missing = _split(X)
-            held = total if missing is None else total - np.asarray(missing.T @ by_class).T
-            return cls(held, np.ascontiguousarray(np.asarray(X.T @ by_class).T))
+            held = total if missing is None else total - _sums(missing, group, weight, K)
+            return cls(held, _sums(X, group, weight, K))
         by_class = _onehot(group, weight, K)
         if not np.isnan(X.min(initial=0.0)):
             return cls(total, np.asarray(by_class @ X.astype(np.float64, copy=False)))
@@ -155,19 +160,20 @@ class _Counted(Factor):
     def __add__(self, other: Any) -> Any:
         return type(self)(self.held + other.held, self.sums + other.sums)
 
-    def _linear(self, X: Matrix, slope: Array, constant: Array) -> Array:
+    def _linear(self, X: Matrix, slope: Array, constant: Array | None = None) -> Array:
         """Σ_j x_j·slope_kj + constant_kj over the known entries."""
+        level = np.zeros(slope.shape[0]) if constant is None else constant.sum(axis=1)
         if is_sparse(X):
             X, absent = _split(X)
-            total = np.asarray(X @ np.ascontiguousarray(slope.T)) + constant.sum(axis=1)
-            if absent is None:
-                return total
-            return np.asarray(total - absent @ np.broadcast_to(constant, slope.shape).T)
+            total, steep = np.empty((X.shape[0], slope.shape[0])), np.ascontiguousarray(slope.T)
+            _native.sparse_scores(X.data, X.indices, X.indptr, steep, level, total, n_threads(None))
+            return total if absent is None or constant is None else np.asarray(total - absent @ constant.T)
         z = X.astype(np.float64, copy=False)
         missing = np.isnan(z)
         if not missing.any():
-            return z @ slope.T + constant.sum(axis=1)
-        return np.where(missing, 0.0, z) @ slope.T + (~missing).astype(np.float64) @ constant.T
+            return z @ slope.T + level
+        total = np.where(missing, 0.0, z) @ slope.T
+        return total if constant is None else total + (~missing).astype(np.float64) @ constant.T
 
     @staticmethod
     def _known(terms: Array, x: Array) -> Array:
@@ -207,7 +213,7 @@ class Multinomial(_Counted):
 
     def scores(self, X: Matrix) -> Array:
         """x·ln p; a missing count adds nothing."""
-        return self._linear(X, np.maximum(self.log_share, LOWEST), np.zeros_like(self.log_share))
+        return self._linear(X, np.maximum(self.log_share, LOWEST))
 
     def terms(self, x: Array) -> Array:
         """x_j ln p_kj."""
@@ -263,8 +269,11 @@ class Categorical(Factor):
     @staticmethod
     def of(X: Array, group: Array, weight: Array, K: int, sizes: Array | None = None) -> Categorical:
         """Weights of the categories in each class."""
-        with np.errstate(invalid="ignore"):
-            seen = np.nan_to_num(np.fmax.reduce(X, axis=0), nan=-1.0).astype(np.int64) + 1
+        most = X.max(axis=0)
+        if X.dtype.kind == "f" and np.isnan(most).any():  # the slower way around missing values
+            with np.errstate(invalid="ignore"):
+                most = np.nan_to_num(np.fmax.reduce(X, axis=0), nan=-1.0)
+        seen = most.astype(np.int64) + 1
         size = np.maximum(np.maximum(seen, 0 if sizes is None else sizes), 1)
         offset = np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
         count = np.empty((int(offset[-1]), K))

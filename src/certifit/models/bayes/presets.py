@@ -199,7 +199,7 @@ class CategoricalNB(BaseNaive):
     n_categories_: Array = Fitted("array of shape (n_features,)", "Categories of each column.")
 
     def _check_values(self, X: Any) -> None:
-        known = X[~np.isnan(X)]
+        known = X[~np.isnan(X)] if np.isnan(X.min(initial=0.0)) else X
         if known.size and (float(known.min()) < 0 or not (known == np.floor(known)).all()):
             raise ValueError(
                 "Negative values in data passed to CategoricalNB (input X), or fractions: it counts categories in each class; "
