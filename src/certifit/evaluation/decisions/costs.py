@@ -67,7 +67,7 @@ class CostMatrix:
             square = cost.shape[0] == cost.shape[1]
             actions = labels.tolist() if square else list(range(cost.shape[1]))
             if square:
-                _check_diagonal(cost, labels)
+                _check_diagonal(cost, labels.tolist())
         if len(actions) != cost.shape[1]:
             raise ValueError(f"actions must name the {cost.shape[1]} columns of the cost matrix; got {actions!r}.")
         object.__setattr__(self, "matrix", cost)
@@ -88,7 +88,7 @@ def least_costly(probabilities: Array, costs: Array) -> Array:
     return np.asarray((probabilities @ costs).argmin(axis=1))
 
 
-def _check_diagonal(cost: Array, labels: Array) -> None:
+def _check_diagonal(cost: Array, labels: list[Any]) -> None:
     if (np.diagonal(cost) < 0).any():
         k = int(np.flatnonzero(np.diagonal(cost) < 0)[0])
         raise ValueError(
@@ -215,7 +215,7 @@ def decide(model: Any, X: Any, costs: Any, *, reject_cost: Any = None, declined:
             f"model must be a classifier with predict_proba; {type(model).__name__} has none. "
             "certifit.CalibratedClassifier gives any classifier probabilities."
         )
-    if not isinstance(costs, CostMatrix) and np.ndim(costs) == 2:
+    if not isinstance(costs, CostMatrix) and (isinstance(costs, str) or np.ndim(costs) == 2):
         costs = CostMatrix(costs, model.classes_)
     elif isinstance(costs, CostMatrix) and costs.classes.tolist() != np.asarray(model.classes_).tolist():
         raise ValueError(

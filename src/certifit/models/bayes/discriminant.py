@@ -143,7 +143,10 @@ class Discriminant(Declared, ClassifierMixin, CertifiedEstimator):
         text = "The greatest likelihood, in closed form."
         if shrunken:
             text = f"The covariance of greatest likelihood, shrunk by {shrunken:.3g}."
-        return f"{text} {d - least} directions without variance are left out." if least < d else text
+        if least == d:
+            return text
+        left = "1 direction without variance is" if d - least == 1 else f"{d - least} directions without variance are"
+        return f"{text} {left} left out."
 
     def _joint(self, X: Any) -> tuple[Array, Any]:
         """ln π_k + ln N(x; m_k, Σ_k) in double precision, shape (n, K), and the precision of the rows."""

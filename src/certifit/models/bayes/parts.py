@@ -207,9 +207,14 @@ class Multinomial(_Counted):
 
     def settle(self, smoothing: float) -> None:
         """Shares of the columns in each class, with `smoothing` added to every count."""
-        counts = self.sums + smoothing
+        self.log_share = self._shares(self.sums + smoothing)
+
+    def _shares(self, counts: Array) -> Array:
+        """Logarithms of the shares of each column in all columns of which any value is known."""
+        seen = self.held.sum(axis=0) > 0
+        known = counts if seen.all() else counts[:, seen]
         with np.errstate(divide="ignore"):
-            self.log_share = np.log(counts) - np.log(counts.sum(axis=1, keepdims=True))
+            return np.asarray(np.log(counts) - np.log(known.sum(axis=1, keepdims=True)))
 
     def scores(self, X: Matrix) -> Array:
         """x·ln p; a missing count adds nothing."""
@@ -226,9 +231,7 @@ class Complement(Multinomial):
 
     def settle(self, smoothing: float) -> None:
         """−ln of the shares outside each class."""
-        outside = self.sums.sum(axis=0) - self.sums + smoothing
-        with np.errstate(divide="ignore"):
-            self.log_share = -(np.log(outside) - np.log(outside.sum(axis=1, keepdims=True)))
+        self.log_share = -self._shares(self.sums.sum(axis=0) - self.sums + smoothing)
 
 
 @stored("PoissonFactor")
