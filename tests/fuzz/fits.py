@@ -122,7 +122,7 @@ LABELS = [
     "y = y - 1",
     "y = 10**15 * y",
     "y = y.astype(float); y[0] = np.nan",
-    "y = np.arange(n)",
+    "y = np.arange(n) % 12",
     "y = y[:-1]",
     "y = y + 0.5",
 ]

@@ -5,10 +5,12 @@ Its first line says what happened then; a second comment says by which words the
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 from tests.fuzz.judge import failure
+from tests.fuzz.run import LIMIT
 
 CORPUS = sorted((Path(__file__).parent / "corpus").glob("*.py"))
 REFUSED = "# now refused: "
@@ -18,7 +20,9 @@ REFUSED = "# now refused: "
 @pytest.mark.parametrize("path", CORPUS, ids=lambda path: path.stem)
 def test_past_failure(path: Path) -> None:
     code = path.read_text(encoding="utf-8")
+    start = time.process_time()
     assert failure(code) is None
+    assert time.process_time() - start < LIMIT
     words = [line.removeprefix(REFUSED) for line in code.splitlines() if line.startswith(REFUSED)]
     case = compile(code, path.name, "exec")
     if words:
