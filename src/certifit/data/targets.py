@@ -10,7 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from certifit._types import Array, Matrix
 from certifit.data.gate import check_real, check_xy
 
-__all__ = ["check_labels", "class_weights", "encode_labels", "several_classes"]
+__all__ = ["check_labels", "class_weights", "encode_labels", "positive_class_weights", "several_classes"]
 
 
 def check_labels(
@@ -23,9 +23,7 @@ def check_labels(
     _need_two(estimator, classes)
     # Two classes need no search, and a search needs no sorting of all labels.
     codes = (y == classes[1]).astype(np.intp) if classes.shape[0] == 2 else np.searchsorted(classes, y)
-    weight = weight * class_weights(class_weight, classes, codes, weight)[codes]
-    if not (np.bincount(codes, weights=weight, minlength=classes.shape[0]) > 0).all():
-        raise ValueError("class_weight gives a class weight 0; drop the rows of that class instead.")
+    weight = positive_class_weights(class_weight, classes, codes, weight)
     return X, codes, weight, classes
 
 
@@ -58,6 +56,14 @@ def encode_labels(y: Array) -> tuple[Array, Array]:
     check_classification_targets(y)
     classes, codes = np.unique(y, return_inverse=True)
     return classes, codes
+
+
+def positive_class_weights(given: Any, classes: Array, codes: Array, weight: Array) -> Array:
+    """The weights of the rows times those of their classes, where a class of no weight would have the score −∞."""
+    weight = weight * class_weights(given, classes, codes, weight)[codes]
+    if not (np.bincount(codes, weights=weight, minlength=classes.shape[0]) > 0).all():
+        raise ValueError("class_weight gives a class weight 0; drop the rows of that class instead.")
+    return weight
 
 
 def class_weights(given: Any, classes: Array, codes: Array, weight: Array) -> Array:

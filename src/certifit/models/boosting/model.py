@@ -20,7 +20,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
 from certifit._types import Array
-from certifit.data.targets import class_weights
+from certifit.data.targets import positive_class_weights
 from certifit.evaluation.losses import LOSSES, Logistic, Loss, Softmax, check_loss, resolve_loss
 from certifit.models.boosting.base import L2, BaseBoosting
 from certifit.models.boosting.fit import PIECE
@@ -181,7 +181,7 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
         check_classification_targets(y)
         labels = self._numbered(y)
         if self.class_weight is not None:
-            weight = weight * class_weights(self.class_weight, self.classes_, labels, weight)[labels]
+            weight = positive_class_weights(self.class_weight, self.classes_, labels, weight)
         loss = binary
         target, n_outputs = labels, 1
         if self.classes_.shape[0] == 1:

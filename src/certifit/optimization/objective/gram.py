@@ -106,7 +106,7 @@ class GramProblem:
         largest = float(np.abs(self.y).max(initial=0.0)) if self.y.dtype.kind == "f" else 1.0
         target, factor = 1.0, 1.0
         if largest != 0.0 and not ORDINARY[0] < largest < ORDINARY[1]:
-            unit = float(np.exp2(np.floor(np.log2(largest))))
+            unit = float(np.exp2(np.clip(np.floor(np.log2(largest)), -500, 500)))  # its square is a number too
             rescaled = self.loss.rescaled(unit)
             if rescaled is not None:
                 loss, factor = rescaled
