@@ -1,7 +1,7 @@
 """Why a test of scikit-learn fails with a drop-in in place: the reason, and patterns of the names of the tests.
 
 A reason among `NOT_APPLICABLE` means that the test looks at something that a drop-in cannot have: private names, mocks of
-internal functions, the exact numbers of another random stream.
+internal functions, the steps of another solver, the exact numbers of another random stream.
 """
 
 from __future__ import annotations
@@ -12,20 +12,29 @@ __all__ = ["DIFFERENCES", "NOT_APPLICABLE", "explanation"]
 
 REFUSED = "Scikit-learn refuses, or warns, where Certifit has an answer"
 UNTOUCHED = "X is never overwritten, and input is always checked"
-STEPS = "Iterations are our own steps, and an optimum does not depend on where the search started"
+STEPS = "The test counts or limits the iterations of a solver that is not used, or stops a search halfway to go on from there"
 CONVERGED = "Ours converges where theirs warns that it does not"
 INTERNAL = "The test replaces or reads scikit-learn's internal functions"
+INTERNAL_TREES = "The test reads or replaces private attributes of scikit-learn's trees"
 LOOSE = "The test compares with a model that scikit-learn has solved to its default tolerance only"
 GRID = "A constant target has a grid of alphas that fall, not of equal ones"
 THREADS = "n_jobs is the number of threads, and has an effect"
 RUNNING = "Callbacks of scikit-learn 1.9 are not called"
 LEAST_NORM = "Of several optima of an unpenalized fit, theirs is the one of least norm; ours is another"
 ROUNDING = "The gap is zero in double precision, and coefficients differ by one part in ten million"
+OUTPUTS = "Not offered: several outputs at once"
+OFFERED = "Not offered: the error says so and what to use instead"
+WORDS = "The error says the same in other words"
+DRAWS = "Draws are of another random stream, or ties between equal splits are resolved by another rule"
+CATEGORIES = "Categories are read by our own rules: text and categorical columns of a frame, and any whole numbers"
+BY_WEIGHT = "Almost constant columns and missing values are told from rounding by another rule"
 STALLED = "Known weakness: an almost unpenalized L1 fit with collinear columns converges slowly"
 
-NOT_APPLICABLE: tuple[str, ...] = (INTERNAL,)
+NOT_APPLICABLE: tuple[str, ...] = (INTERNAL, INTERNAL_TREES, STEPS)
 
 LINEAR, GLM = "linear_model/tests/", "linear_model/_glm/tests/test_glm.py::"
+TREE, FOREST = "tree/tests/test_tree.py::", "ensemble/tests/test_forest.py::"
+HIST = "ensemble/_hist_gradient_boosting/tests/test_gradient_boosting.py::"
 DESCENT, RIDGE, LOGISTIC = (f"{LINEAR}test_{name}.py::" for name in ("coordinate_descent", "ridge", "logistic"))
 
 DIFFERENCES: dict[str, tuple[str, ...]] = {
@@ -85,6 +94,99 @@ DIFFERENCES: dict[str, tuple[str, ...]] = {
         f"{GLM}test_glm_regression*",
         f"{LINEAR}test_sparse_coordinate_descent.py::test_same_output_sparse_dense_lasso_and_enet_cv*",
         f"{LINEAR}test_sparse_coordinate_descent.py::test_sparse_dense_equality*",
+    ),
+    OUTPUTS: (
+        *(
+            f"{TREE}{name}*"
+            for name in (
+                "test_class_weight_errors",
+                "test_class_weights",
+                "test_classes_shape",
+                "test_min_weight_fraction_leaf_on_sparse_input",
+                "test_min_weight_fraction_leaf_with_min_samples_leaf_on_sparse_input",
+                "test_multioutput",
+                "test_no_sparse_y_support",
+                "test_sparse_input*",
+            )
+        ),
+        "tree/tests/test_export.py::test_graphviz_toy",
+        *(
+            f"{FOREST}{name}*"
+            for name in (
+                "test_class_weight_balanced_and_bootstrap_multi_output",
+                "test_classes_shape",
+                "test_classifier_error_oob_score_multiclass_multioutput",
+                "test_forest_classifier_oob",
+                "test_forest_regressor_oob",
+                "test_forest_multioutput_integral_regression_target",
+                "test_forest_y_sparse",
+                "test_multioutput",
+                "test_sparse_input",
+            )
+        ),
+    ),
+    OFFERED: (
+        f"{TREE}test_apply_path_readonly_all_trees*",
+        f"{FOREST}test_estimators_samples*",
+        f"{FOREST}test_backend_respected*",
+        *(
+            f"{HIST}{name}*"
+            for name in (
+                "test_X_val_in_fit",
+                "test_early_stopping",
+                "test_no_user_warning_with_scoring",
+                "test_custom_loss",
+                "test_raw_predict_is_called_with_custom_scorer",
+                "test_string_target_early_stopping",
+                "test_infinite_values",
+            )
+        ),
+    ),
+    INTERNAL_TREES: (
+        f"{TREE}test_build_pruned_tree*",
+        f"{TREE}test_deterministic_pickle",
+        f"{TREE}test_pickle",
+        f"{TREE}test_big_input",
+        f"{TREE}test_huge_allocations",
+        f"{FOREST}test_class_weights_forest*",
+        f"{FOREST}test_class_weight_errors*",
+        f"{FOREST}test_mse_criterion_object_segfault_smoke_test*",
+        f"{FOREST}test_oob_not_computed_twice*",
+        *(
+            f"{HIST}{name}*"
+            for name in (
+                "test_binning_train_validation_are_separated",
+                "test_categorical_different_order_same_model",
+                "test_categorical_encoding_strategies",
+                "test_dataframe_categorical_results_same_as_ndarray",
+                "test_max_depth_max_leaf_nodes",
+                "test_sample_weight_effect",
+                "test_single_node_trees",
+            )
+        ),
+    ),
+    WORDS: (
+        f"{TREE}test_error",
+        f"{TREE}test_sample_weight_invalid",
+        f"{HIST}test_consistent_lengths",
+        f"{HIST}test_init_parameters_validation*",
+        f"{HIST}test_gamma_y_positive*",
+        f"{HIST}test_poisson_y_positive*",
+        f"{FOREST}test_poisson_y_positive_check*",
+    ),
+    CATEGORIES: (
+        f"{HIST}test_categorical_*",
+        f"{HIST}test_dataframe_categorical_errors*",
+        f"{HIST}test_unknown_categories_nan*",
+    ),
+    DRAWS: (
+        "tree/tests/test_export.py::test_export_text*",
+        f"{FOREST}test_importances*",
+        f"{FOREST}test_forest_oob_warning*",
+    ),
+    BY_WEIGHT: (
+        f"{TREE}test_almost_constant_feature*",
+        f"{TREE}test_missing_value*",
     ),
     STALLED: (f"{LOGISTIC}test_elastic_net_vs_l1_l2*",),
 }

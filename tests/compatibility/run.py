@@ -33,6 +33,12 @@ FILES = (
     "linear_model/_glm/tests/test_glm.py",
     "linear_model/tests/test_logistic.py",
     "svm/tests/test_svm.py",
+    "tree/tests/test_tree.py",
+    "tree/tests/test_export.py",
+    "ensemble/tests/test_forest.py",
+    "ensemble/_hist_gradient_boosting/tests/test_gradient_boosting.py",
+    "tests/test_naive_bayes.py",
+    "tests/test_discriminant_analysis.py",
 )
 
 

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 __all__ = ["MODULES"]
 
-MODULES = ("linear_model", "svm")
+MODULES = ("discriminant_analysis", "ensemble", "linear_model", "naive_bayes", "svm", "tree")

@@ -1,7 +1,7 @@
 """Scikit-learn's names bound to the drop-ins, and back again.
 
-A class is replaced wherever a loaded module holds it under its name, except in the module that defines it: the class
-itself, its private helpers and what inherits from it stay as they are. What is imported later finds the replaced name
+A class is replaced wherever a loaded module holds it under its name, except in the private module that defines it: the
+class itself, its private helpers and what inherits from it stay as they are. What is imported later finds the replaced name
 in scikit-learn's public modules.
 """
 
@@ -82,10 +82,15 @@ def patch(*names: str) -> list[str]:
             continue
         for name, value in list(vars(module).items()):
             pair = by_identity.get(id(value))
-            if pair is not None and pair[0] is value and module.__name__ != pair[0].__module__:
+            if pair is not None and pair[0] is value and not _defines(module, value):
                 _bound.append((module, name, value))
                 setattr(module, name, pair[1])
     return wanted
+
+
+def _defines(module: ModuleType, value: Any) -> bool:
+    """Whether this is the private module in which a class is written; a public one must show the drop-in."""
+    return module.__name__ == value.__module__ and "._" in module.__name__
 
 
 def _covers(name: str, full: str) -> bool:

@@ -67,7 +67,8 @@ class LinearRegression(Declared, InferenceMixin, BaseLinear):
 class Ridge(Declared, BaseLinear):
     """Least squares with an L2 penalty: minimize mean ½(y − Xw − b)² + alpha·½‖w‖².
 
-    ``sklearn.linear_model.Ridge(alpha=a)`` on n rows is ``Ridge(alpha=a / n)`` here.
+    ``sklearn.linear_model.Ridge(alpha=a)`` on n rows is ``Ridge(alpha=a / n)`` here; the class of
+    `certifit.sklearn.linear_model` has its scale.
 
     Examples
     --------
@@ -108,7 +109,8 @@ class Lasso(Declared, BaseLinear):
     """Least squares with an L1 penalty: minimize mean ½(y − Xw − b)² + alpha·‖w‖₁.
 
     Solved by coordinate descent over working sets with gap-safe screening; `tol` is the duality gap relative to the
-    objective of the best constant. The scale of alpha is that of ``sklearn.linear_model.Lasso``.
+    objective of the best constant. The scale of alpha is that of ``sklearn.linear_model.Lasso``, whose other names are in
+    `certifit.sklearn.linear_model`.
 
     Examples
     --------

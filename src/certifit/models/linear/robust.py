@@ -65,7 +65,8 @@ class HuberRegressor(Declared, _PenalizedRobust):
 
         mean huber(y − Xw − b)/s + s/2 + alpha·penalty(w),    huber turning linear at delta·s,
 
-    which is convex in all of them together (Huber 1981, section 7.7; half of scikit-learn's objective, its alpha divided by n).
+    which is convex in all of them together (Huber 1981, section 7.7; half of scikit-learn's objective, its alpha divided by n:
+    `certifit.sklearn.linear_model` has its scale).
 
     Attributes
     ----------

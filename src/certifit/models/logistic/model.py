@@ -127,7 +127,8 @@ class LogisticRegression(Declared, BaseLogistic):
 
     Two classes have one row of coefficients, K > 2 classes have K rows under the softmax (symmetric: the rows sum to
     zero unless an L1 penalty decides otherwise). The intercepts are not penalized.
-    ``alpha = certifit.alpha_from_C(C, n)`` gives the objective of other libraries' ``C``.
+    ``alpha = certifit.alpha_from_C(C, n)`` gives the objective of other libraries' ``C``, which `certifit.sklearn.linear_model`
+    takes itself.
 
     Without a penalty (``alpha=0``) the likelihood has a finite maximum only if no plane separates the classes. A fit
     then proves that they overlap, or warns, names the separating function and is not certified; see `separability_`.

@@ -64,7 +64,7 @@ class LinearSVC(Declared, LinearClassifier):
     widest margin, or an error that carries the proof that none exists. More than two classes: one against the rest.
 
     ``alpha = alpha_from_C(C, n)`` is scikit-learn's C for the hinge loss, and half of that for the squared hinge, which
-    is ½max(0, 1 − m)² here. (LIBLINEAR penalizes the intercept; this class does not.)
+    is ½max(0, 1 − m)² here. (LIBLINEAR penalizes the intercept; this class does not, `certifit.sklearn.svm` does.)
 
     Attributes
     ----------

@@ -175,7 +175,7 @@ class RidgeCV(DropIn, theirs.RidgeCV):
         """As `DropIn.fit`; `params` go to the splitter and the scorer."""
         self._checked(self)
         data = Data(self, X, y, sample_weight)
-        check_alphas(np.atleast_1d(self.alphas), zero=self.cv is not None)
+        check_alphas(self.alphas if np.ndim(self.alphas) else [self.alphas], zero=self.cv is not None)
         alphas = np.atleast_1d(np.asarray(self.alphas, dtype=np.float64))
         if self.cv is not None:
             self._over_folds(data, alphas, params)

@@ -29,6 +29,12 @@ from certifit.sklearn.translation import By, Data, DropIn, Free, Same, Table, fr
 
 __all__ = ["LogisticRegression"]
 
+COMPLAINTS = {  # what users of each solver look for
+    "newton-cholesky": "Newton solver did not converge after {} iterations.",
+    "liblinear": "Liblinear failed to converge, increase the number of iterations.",
+    "sag": "The max_iter was reached which means the coef_ did not converge.",
+    "saga": "The max_iter was reached which means the coef_ did not converge.",
+}
 PENALTIES = {"l1": 1.0, "l2": 0.0}
 
 
@@ -110,4 +116,7 @@ class LogisticRegression(DropIn, theirs.LogisticRegression):
         return {**linear(model), "classes_": model.classes_, "n_iter_": steps}
 
     def _complaint(self, certificate: Certificate) -> str:
-        return f"{self.solver} failed to converge, or rather what stands for it here. {super()._complaint(certificate)}"
+        words = COMPLAINTS.get(self.solver, f"{self.solver} failed to converge.")
+        return (
+            f"{words.format(self.n_iter_.max())} Increase the number of iterations. {super()._complaint(certificate)}"
+        )

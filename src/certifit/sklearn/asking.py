@@ -1,0 +1,61 @@
+"""Drop-ins whose predictions are those of our own model: the methods that ask it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from certifit._types import Array
+from certifit.sklearn.translation import DropIn
+
+__all__ = ["AsksForClasses", "AsksForStages", "AsksForValues"]
+
+
+def in_double(X: Any) -> Any:
+    """Rows in double precision: our models answer in the precision of X, scikit-learn's trees always in double."""
+    return X.astype(np.float64) if getattr(X, "dtype", None) == np.float32 else X
+
+
+class AsksForValues(DropIn):
+    """`predict` of the model."""
+
+    def predict(self, X: Any) -> Array:
+        """What our model predicts.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        return self.model_.predict(in_double(X))
+
+
+class AsksForClasses(AsksForValues):
+    """Probabilities of the classes too."""
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probability of each class, as `predict` takes its rows."""
+        check_is_fitted(self)
+        return self.model_.predict_proba(in_double(X))
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Logarithms of `predict_proba`."""
+        check_is_fitted(self)
+        return self.model_.predict_log_proba(in_double(X))
+
+
+class AsksForStages(DropIn):
+    """Predictions after each stage."""
+
+    def staged_predict(self, X: Any) -> Iterator[Array]:
+        """`predict` after each stage."""
+        check_is_fitted(self)
+        yield from self.model_.staged_predict(X)

@@ -1,0 +1,75 @@
+"""``sklearn.discriminant_analysis``: classes as normal distributions, of one covariance or of one each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import sklearn.discriminant_analysis as theirs
+from sklearn.utils.validation import check_is_fitted
+
+from certifit._types import Array
+from certifit.models.bayes.lda import LDA
+from certifit.models.bayes.qda import QDA
+from certifit.sklearn.asking import AsksForClasses
+from certifit.sklearn.translation import By, Data, Free, Only, Row, Same, Table
+
+__all__ = ["LinearDiscriminantAnalysis", "QuadraticDiscriminantAnalysis"]
+
+ROWS: dict[str, Row] = {
+    "solver": Free("the same model by another decomposition"),
+    "shrinkage": By(lambda value, data: "ledoit-wolf" if value == "auto" else value, '"auto" is Ledoit and Wolf\'s'),
+    "priors": Same(),
+    "store_covariance": Free("always kept, as `covariance_`"),
+    "tol": Free("directions without variance are found by their rounding"),
+    "covariance_estimator": Only((None,), "covariances are estimated by our own formulas"),
+}
+
+
+class _Discriminant(AsksForClasses):
+    """Scores are asked of our model."""
+
+    def decision_function(self, X: Any) -> Array:
+        """Logarithms of posteriors up to a constant; for two classes their difference."""
+        check_is_fitted(self)
+        return self.model_.decision_function(X)
+
+
+class LinearDiscriminantAnalysis(_Discriminant, theirs.LinearDiscriminantAnalysis):
+    """Normal classes of one covariance: a linear boundary, and at most K − 1 directions that tell classes apart."""
+
+    _ours = LDA
+    _table: ClassVar[Table] = {**ROWS, "n_components": Same()}
+
+    def _fitted(self, model: Any, data: Data) -> Mapping[str, Any]:
+        names = ("classes_", "priors_", "means_", "xbar_", "scalings_", "coef_", "intercept_", "covariance_")
+        found = {name: getattr(model, name) for name in (*names, "explained_variance_ratio_") if hasattr(model, name)}
+        return found | {"_max_components": min(model.classes_.shape[0] - 1, model.n_features_in_)}
+
+    def transform(self, X: Any) -> Array:
+        """Rows in the directions that tell classes apart.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        array of shape (n_samples, n_components)
+        """
+        check_is_fitted(self)
+        return self.model_.transform(X)
+
+
+class QuadraticDiscriminantAnalysis(_Discriminant, theirs.QuadraticDiscriminantAnalysis):
+    """Normal classes, each with a covariance of its own."""
+
+    _ours = QDA
+    _table: ClassVar[Table] = {
+        **ROWS,
+        "reg_param": Only((0.0,), "our regularization is shrinkage toward the mean variance"),
+    }
+
+    def _fitted(self, model: Any, data: Data) -> Mapping[str, Any]:
+        return {name: getattr(model, name) for name in ("classes_", "priors_", "means_", "covariance_")}

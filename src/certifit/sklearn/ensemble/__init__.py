@@ -1,0 +1,13 @@
+"""``sklearn.ensemble``, as far as Certifit has it."""
+
+from __future__ import annotations
+
+from certifit.sklearn.ensemble.boosting import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from certifit.sklearn.ensemble.forest import RandomForestClassifier, RandomForestRegressor
+
+__all__ = [
+    "HistGradientBoostingClassifier",
+    "HistGradientBoostingRegressor",
+    "RandomForestClassifier",
+    "RandomForestRegressor",
+]

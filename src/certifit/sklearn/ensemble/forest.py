@@ -1,0 +1,192 @@
+"""Random forests under scikit-learn's names. The draws are of another stream: single trees differ, forests agree."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+import sklearn.ensemble as theirs
+from scipy.sparse import hstack
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils.validation import check_is_fitted
+
+from certifit._types import Array
+from certifit.models.forest import model as ours
+from certifit.models.tree import model as our_trees
+from certifit.models.tree.growing import TreeArrays
+from certifit.sklearn.asking import AsksForClasses, AsksForValues
+from certifit.sklearn.translation import By, Data, DropIn, Free, Only, Same, Table, fresh
+from certifit.sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from certifit.sklearn.tree.model import ONE_OUTPUT, class_weight, poisson_words, tree_rows
+
+__all__ = ["RandomForestClassifier", "RandomForestRegressor"]
+
+
+def _class_weight(value: Any, data: Data) -> Any:
+    return "balanced" if value == "balanced_subsample" else class_weight(value, data)
+
+
+def _draws(value: Any, data: Data) -> Any:
+    """A share may exceed one: more draws than rows."""
+    return int(value * data.rows) if isinstance(value, float) and value > 1 else value
+
+
+ROWS: Table = {
+    "n_estimators": Same(),
+    **tree_rows(classes=False, splitter=False),
+    "bootstrap": Same(),
+    "oob_score": By(lambda value, data: bool(value), "the same; a function judges what the rows out of bag were told"),
+    "n_jobs": Same(),
+    "verbose": Free("a forest grows in one native call"),
+    "warm_start": Same(),
+    "ccp_alpha": Only((0.0,), "our forests are not pruned"),
+    "max_samples": By(_draws, "the same"),
+}
+
+
+class _Forest(DropIn):
+    """What forests for classes and for numbers share."""
+
+    n_estimators: int
+    bootstrap: bool
+    max_samples: Any
+    estimator_params: tuple[str, ...]
+    oob_score: Any
+    warm_start: bool
+    _member: ClassVar[Any]
+    _our_member: ClassVar[Any]
+
+    def _learn(self, data: Data) -> Any:
+        shape = np.shape(data.y)
+        if len(shape) == 2 and shape[1] > 1:
+            raise NotImplementedError(ONE_OUTPUT)
+        y = np.ravel(data.y) if len(shape) == 2 else data.y
+        if not self.bootstrap and self.oob_score:
+            raise ValueError("Out of bag estimation only available if bootstrap=True")
+        if not self.bootstrap and self.max_samples is not None:
+            raise ValueError(
+                "`max_sample` cannot be set if `bootstrap=False`. Either switch to `bootstrap=True` or set `max_sample=None`."
+            )
+        more = self.warm_start and "model_" in vars(self)
+        if more and self.model_._trees.n_trees == self.n_estimators:
+            warnings.warn("Warm-start fitting without increasing n_estimators does not fit new trees.", stacklevel=4)
+        settings = self._settings(data)
+        model = self.model_.set_params(**settings) if more else fresh(self._ours, **settings)
+        with poisson_words():
+            return model.fit(data.X, y, data.sample_weight)
+
+    def _fitted(self, model: Any, data: Data) -> Mapping[str, Any]:
+        self.__dict__.pop("_members", None)
+        found: dict[str, Any] = {"n_outputs_": 1}
+        if hasattr(model, "classes_"):
+            found |= {"classes_": model.classes_, "n_classes_": int(model.classes_.shape[0])}
+        if self.oob_score:
+            found |= self._out_of_bag(model, np.ravel(data.y))
+            told = found.get("oob_decision_function_", found.get("oob_prediction_"))
+            if not np.isfinite(told).all():
+                warnings.warn("Some inputs do not have OOB scores: too few trees were grown for them.", stacklevel=4)
+        return found
+
+    def _out_of_bag(self, model: Any, y: Array) -> dict[str, Any]:
+        raise NotImplementedError
+
+    @property
+    def feature_importances_(self) -> Array:
+        """Share of each feature in the decrease of impurity."""
+        check_is_fitted(self)
+        return np.asarray(self.model_.feature_importances_)
+
+    @property
+    def estimators_(self) -> list[Any]:
+        """The trees, each an estimator of its own."""
+        if "model_" not in vars(self):
+            raise AttributeError(f"{type(self).__name__} has no estimators_ before it is fitted.")
+        if "_members" not in vars(self):
+            self._members = [self._tree_number(k) for k in range(self.model_._trees.n_trees)]
+        return self._members
+
+    @property
+    def estimator_(self) -> Any:
+        """A tree that is not fitted, as the forest would grow it."""
+        return self._member()
+
+    def _tree_number(self, k: int) -> Any:
+        """One tree of the forest; it says numbers of classes."""
+        forest = self.model_
+        tree = self._our_member()
+        tree._tree, tree._categories, tree._collapse = _alone(forest._trees, k), forest._categories, None
+        tree.n_features_in_ = forest.n_features_in_
+        tree._missing = np.zeros(forest.n_features_in_, dtype=bool)
+        if hasattr(forest, "classes_"):
+            tree.classes_ = np.arange(forest.classes_.shape[0], dtype=np.float64)
+        tree._describe()
+        shared = {name: getattr(self, name) for name in self.estimator_params if name != "random_state"}
+        member = self._member(**{name: value for name, value in shared.items() if name in self._member._table})
+        member.model_, member.n_features_in_ = tree, forest.n_features_in_
+        for name, value in member._fitted(tree, Data(member, None)).items():
+            setattr(member, name, value)
+        return member
+
+    @property
+    def estimators_samples_(self) -> Any:
+        """Rows of each tree: not kept with their multiplicity."""
+        raise NotImplementedError("Certifit's forests keep which rows a tree drew, not how often: see `model_`.")
+
+    def apply(self, X: Any) -> Array:
+        """Number of the leaf of each row in each tree."""
+        check_is_fitted(self)
+        leaves = self.model_.apply(X)
+        return np.stack([tree.tree_._place[leaves[:, k]] for k, tree in enumerate(self.estimators_)], axis=1)
+
+    def decision_path(self, X: Any) -> tuple[Any, Array]:
+        """Which nodes each row visits, all trees side by side, and where each tree begins."""
+        check_is_fitted(self)
+        paths = [tree.decision_path(X) for tree in self.estimators_]
+        return hstack(paths).tocsr(), np.concatenate([[0], np.cumsum([path.shape[1] for path in paths])])
+
+
+def _alone(trees: TreeArrays, k: int) -> TreeArrays:
+    """The k-th of several trees."""
+    nodes = slice(int(trees.start[k]), int(trees.start[k + 1]))
+    bits = slice(int(trees.bits_start[k]), int(trees.bits_start[k + 1]))
+    return TreeArrays(
+        nodes=np.ascontiguousarray(trees.nodes[nodes]), bits=trees.bits[bits],
+        start=np.array([0, nodes.stop - nodes.start], dtype=trees.start.dtype),
+        bits_start=np.array([0, bits.stop - bits.start], dtype=trees.bits_start.dtype),
+        values=trees.values[nodes], loss=trees.loss[nodes], weight=trees.weight[nodes], depth=trees.depth[k : k + 1],
+        categories=trees.categories,
+    )  # fmt: skip
+
+
+class RandomForestClassifier(_Forest, AsksForClasses, theirs.RandomForestClassifier):
+    """The mean of trees that are grown on drawn rows and try drawn features."""
+
+    _ours = ours.RandomForestClassifier
+    _member, _our_member = DecisionTreeClassifier, our_trees.DecisionTreeClassifier
+    _table: ClassVar[Table] = {
+        **ROWS,
+        "class_weight": By(_class_weight, 'the same; "balanced_subsample" is "balanced"'),
+    }
+
+    def _out_of_bag(self, model: Any, y: Array) -> dict[str, Any]:
+        told = model.oob_decision_function_
+        judge = self.oob_score if callable(self.oob_score) else accuracy_score
+        seen = np.isfinite(told).all(axis=1)
+        score = judge(y[seen], model.classes_[np.argmax(told[seen], axis=1)])
+        return {"oob_score_": score, "oob_decision_function_": told}
+
+
+class RandomForestRegressor(_Forest, AsksForValues, theirs.RandomForestRegressor):
+    """The mean of trees that are grown on drawn rows."""
+
+    _ours = ours.RandomForestRegressor
+    _member, _our_member = DecisionTreeRegressor, our_trees.DecisionTreeRegressor
+    _table: ClassVar[Table] = ROWS
+
+    def _out_of_bag(self, model: Any, y: Array) -> dict[str, Any]:
+        told = np.ravel(model.oob_prediction_)
+        judge = self.oob_score if callable(self.oob_score) else r2_score
+        seen = np.isfinite(told)
+        return {"oob_score_": judge(y[seen], told[seen]), "oob_prediction_": told}

@@ -1,0 +1,111 @@
+"""``sklearn.naive_bayes``: closed forms, the same here and there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+import sklearn.naive_bayes as theirs
+from sklearn.utils.validation import check_is_fitted
+
+from certifit._types import Array
+from certifit.models.bayes import presets as ours
+from certifit.sklearn.asking import AsksForClasses
+from certifit.sklearn.translation import Data, Free, Only, Row, Same, Table, fresh
+
+__all__ = ["BernoulliNB", "CategoricalNB", "ComplementNB", "GaussianNB", "MultinomialNB"]
+
+
+class _Naive(AsksForClasses):
+    """Counts, all at once or in parts."""
+
+    _told: ClassVar[tuple[str, ...]] = ("class_count_", "class_log_prior_", "feature_log_prob_")
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
+        """Add rows to those already counted.
+
+        Parameters
+        ----------
+        X, y, sample_weight : arrays
+            Rows, labels and weights.
+        classes : array, optional
+            All labels that will ever come; needed in the first call.
+
+        Returns
+        -------
+        self
+        """
+        self._checked(self)
+        data = Data(self, X, y, sample_weight)
+        model = self.model_ if "model_" in vars(self) else fresh(self._ours, **self._settings(data))
+        self._keep(model.partial_fit(X, y, classes, sample_weight), data)
+        return self
+
+    def predict_joint_log_proba(self, X: Any) -> Array:
+        """ln P(x, class), shape (n_samples, n_classes)."""
+        check_is_fitted(self)
+        return self.model_.predict_joint_log_proba(X)
+
+    def _fitted(self, model: Any, data: Data) -> Mapping[str, Any]:
+        return {"classes_": model.classes_, **{name: getattr(model, name) for name in self._told}}
+
+
+class GaussianNB(_Naive, theirs.GaussianNB):
+    """Each feature normal in each class."""
+
+    _ours = ours.GaussianNB
+    _table: ClassVar[Table] = {"priors": Same(), "var_smoothing": Same()}
+    _told: ClassVar[tuple[str, ...]] = ("class_count_", "class_prior_", "theta_", "var_")
+
+    def _fitted(self, model: Any, data: Data) -> Mapping[str, Any]:
+        found = super()._fitted(model, data)
+        share = model.class_count_ / model.class_count_.sum()
+        mean = share @ model.theta_  # of each column over all rows
+        spread = share @ model.var_ + share @ (model.theta_ - mean) ** 2
+        # The variances told include what is added to them: epsilon = s·(largest spread without it).
+        smoothing = float(self.var_smoothing)
+        return {**found, "epsilon_": smoothing / (1.0 + smoothing) * float(spread.max(initial=0.0))}
+
+
+COUNTS: dict[str, Row] = {
+    "alpha": Same(),
+    "force_alpha": Free("alpha is taken as it is"),
+    "fit_prior": Same(),
+    "class_prior": Same("priors"),
+}
+
+
+class MultinomialNB(_Naive, theirs.MultinomialNB):
+    """Counts of words."""
+
+    _ours = ours.MultinomialNB
+    _table: ClassVar[Table] = COUNTS
+    _told: ClassVar[tuple[str, ...]] = (*_Naive._told, "feature_count_")
+
+
+class BernoulliNB(_Naive, theirs.BernoulliNB):
+    """Whether words occur."""
+
+    _ours = ours.BernoulliNB
+    _table: ClassVar[Table] = {**COUNTS, "binarize": Same()}
+    _told: ClassVar[tuple[str, ...]] = (*_Naive._told, "feature_count_")
+
+
+class ComplementNB(_Naive, theirs.ComplementNB):
+    """Counts of words in the other classes."""
+
+    _ours = ours.ComplementNB
+    _table: ClassVar[Table] = {**COUNTS, "norm": Only((False,), "our weights are not normalized a second time")}
+    _told: ClassVar[tuple[str, ...]] = (*_Naive._told, "feature_count_")
+
+    def _fitted(self, model: Any, data: Data) -> Mapping[str, Any]:
+        return {**super()._fitted(model, data), "feature_all_": np.asarray(model.feature_count_).sum(axis=0)}
+
+
+class CategoricalNB(_Naive, theirs.CategoricalNB):
+    """A table of shares for each feature."""
+
+    _ours = ours.CategoricalNB
+    _table: ClassVar[Table] = {**COUNTS, "min_categories": Same()}
+    _told: ClassVar[tuple[str, ...]] = (*_Naive._told, "category_count_", "n_categories_")

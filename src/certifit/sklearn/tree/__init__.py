@@ -1,0 +1,7 @@
+"""``sklearn.tree``, as far as Certifit has it."""
+
+from __future__ import annotations
+
+from certifit.sklearn.tree.model import DecisionTreeClassifier, DecisionTreeRegressor
+
+__all__ = ["DecisionTreeClassifier", "DecisionTreeRegressor"]

@@ -1,0 +1,184 @@
+"""Decision trees under scikit-learn's names.
+
+The same impurities, the same stopping rules, the same pruning. Among splits of equal value ours takes the lowest feature and
+threshold, scikit-learn's one at random.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from math import ceil
+from typing import Any, ClassVar
+
+import numpy as np
+import sklearn.tree as theirs
+from sklearn.utils import Bunch
+from sklearn.utils.validation import check_is_fitted
+
+from certifit._types import Array
+from certifit.models.tree import model as ours
+from certifit.sklearn.asking import AsksForClasses, AsksForValues
+from certifit.sklearn.translation import By, Data, DropIn, Only, Row, Same, Table, fresh
+from certifit.sklearn.tree.view import TreeView
+
+__all__ = [
+    "CRITERIA",
+    "ONE_OUTPUT",
+    "DecisionTreeClassifier",
+    "DecisionTreeRegressor",
+    "features_tried",
+    "poisson_words",
+    "tree_rows",
+]
+
+CRITERIA = {"log_loss": "entropy", "squared_error": "squared", "absolute_error": "absolute", "friedman_mse": "squared"}
+ONE_OUTPUT = "Certifit's trees have one output: fit a model for each column of y, for example by sklearn.multioutput"
+NEVER_BINDS = 1e-300
+
+
+def criterion(value: Any, data: Data) -> Any:
+    """Our name of an impurity; Friedman's score is that of the squared error but for the order of splits."""
+    return CRITERIA.get(value, value)
+
+
+def _least(never: int) -> Any:
+    def rule(value: Any, data: Data) -> float:
+        """A share of the rows, or a number of them. Ours counts by weight: one row alone never binds."""
+        if isinstance(value, (float, np.floating)):
+            value = max(never, ceil(value * data.rows))
+        return NEVER_BINDS if value <= never and data.sample_weight is not None else float(value)
+
+    return rule
+
+
+def class_weight(value: Any, data: Data) -> Any:
+    """Weights of the classes that are there."""
+    if isinstance(value, list):
+        raise NotImplementedError(ONE_OUTPUT)
+    if not isinstance(value, dict):
+        return value
+    there = set(np.ravel(data.y).tolist())
+    return {label: factor for label, factor in value.items() if label in there}
+
+
+def tree_rows(*, classes: bool, splitter: bool = True) -> dict[str, Row]:
+    """The table of everything that grows trees, in scikit-learn's words."""
+    rows: dict[str, Row] = {
+        "criterion": By(criterion, "the same impurity under our name; friedman_mse is squared_error"),
+        "max_depth": Same(),
+        "min_samples_split": By(_least(2), "the same; with sample_weight, rows are counted by weight"),
+        "min_samples_leaf": By(_least(1), "the same; with sample_weight, rows are counted by weight"),
+        "min_weight_fraction_leaf": Same(),
+        "max_features": Same(),
+        "random_state": Same(),
+        "max_leaf_nodes": Same("max_leaves"),
+        "min_impurity_decrease": Same(),
+        "ccp_alpha": Same(),
+        "monotonic_cst": Same("monotone_constraints"),
+    }
+    if splitter:
+        rows["splitter"] = Only(("best",), "our trees take the best split of a node")
+    if classes:
+        rows["class_weight"] = By(class_weight, "the same")
+    return rows
+
+
+@contextmanager
+def poisson_words() -> Iterator[None]:
+    """What scikit-learn says of targets that are no counts."""
+    try:
+        yield
+    except ValueError as error:
+        if not str(error).startswith("criterion='poisson'"):
+            raise
+        raise ValueError(
+            f"Some value(s) of y are negative which is not allowed for Poisson regression, or their sum is zero: {error}"
+        ) from error
+
+
+def features_tried(value: Any, columns: int) -> int:
+    """How many features a node tries."""
+    if value is None:
+        return columns
+    if isinstance(value, str):
+        return max(1, int(np.sqrt(columns) if value == "sqrt" else np.log2(columns)))
+    return int(value) if not isinstance(value, (float, np.floating)) else max(1, int(value * columns))
+
+
+class _Tree(DropIn):
+    """What trees of classes and of numbers share."""
+
+    max_features: Any
+    model_: Any
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, check_input: bool = True) -> Any:
+        """As `DropIn.fit`; `check_input` is scikit-learn's, and the input is checked in any case."""
+        return super().fit(X, y, sample_weight)
+
+    def _learn(self, data: Data) -> Any:
+        shape = np.shape(data.y)
+        if len(shape) == 2 and shape[1] > 1:
+            raise NotImplementedError(ONE_OUTPUT)
+        y = np.ravel(data.y) if len(shape) == 2 else data.y
+        with poisson_words():
+            return super()._learn(Data(self, data.X, y, data.sample_weight))
+
+    def _fitted(self, model: Any, data: Data) -> Mapping[str, Any]:
+        self.__dict__.pop("_view", None)
+        found = {"n_outputs_": 1, "max_features_": features_tried(self.max_features, model.n_features_in_)}
+        if hasattr(model, "classes_"):
+            found |= {"classes_": model.classes_, "n_classes_": int(model.classes_.shape[0])}
+        return found
+
+    @property
+    def tree_(self) -> TreeView:
+        """The nodes."""
+        if "model_" not in vars(self):
+            raise AttributeError(f"{type(self).__name__} has no tree_ before it is fitted.")
+        if "_view" not in vars(self):
+            classes = len(self.model_.classes_) if hasattr(self.model_, "classes_") else 1
+            self._view = TreeView(self.model_._tree, self.model_, classes)
+        return self._view
+
+    def apply(self, X: Any, check_input: bool = True) -> Array:
+        """Number of the leaf of each row in `tree_`."""
+        check_is_fitted(self)
+        return self.tree_.apply(X)
+
+    def decision_path(self, X: Any, check_input: bool = True) -> Any:
+        """Which nodes of `tree_` each row visits, a sparse matrix."""
+        check_is_fitted(self)
+        return self.tree_.decision_path(X)
+
+    def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:
+        """Prices at which the best pruning changes, and the impurity of its leaves.
+
+        Parameters
+        ----------
+        X, y, sample_weight : arrays
+            Rows, target and weights.
+
+        Returns
+        -------
+        Bunch
+            With `ccp_alphas` and `impurities`.
+        """
+        data = Data(self, X, y, sample_weight)
+        grown = fresh(self._ours, **{**self._settings(data), "ccp_alpha": 0.0}).fit(X, y, sample_weight)
+        path = grown.cost_complexity_path()
+        return Bunch(ccp_alphas=path.alphas, impurities=path.risks)
+
+
+class DecisionTreeClassifier(_Tree, AsksForClasses, theirs.DecisionTreeClassifier):
+    """A tree of questions about single features, for classes."""
+
+    _ours = ours.DecisionTreeClassifier
+    _table: ClassVar[Table] = tree_rows(classes=True)
+
+
+class DecisionTreeRegressor(_Tree, AsksForValues, theirs.DecisionTreeRegressor):
+    """A tree of questions about single features, for numbers."""
+
+    _ours = ours.DecisionTreeRegressor
+    _table: ClassVar[Table] = tree_rows(classes=False)
