@@ -34,6 +34,7 @@ NOT_APPLICABLE: tuple[str, ...] = (INTERNAL, INTERNAL_TREES, STEPS)
 
 LINEAR, GLM = "linear_model/tests/", "linear_model/_glm/tests/test_glm.py::"
 TREE, FOREST = "tree/tests/test_tree.py::", "ensemble/tests/test_forest.py::"
+BAYES, DISCRIMINANT = "tests/test_naive_bayes.py::", "tests/test_discriminant_analysis.py::"
 HIST = "ensemble/_hist_gradient_boosting/tests/test_gradient_boosting.py::"
 DESCENT, RIDGE, LOGISTIC = (f"{LINEAR}test_{name}.py::" for name in ("coordinate_descent", "ridge", "logistic"))
 
@@ -52,6 +53,11 @@ DIFFERENCES: dict[str, tuple[str, ...]] = {
         f"{LOGISTIC}test_liblinear_dual_random_state*",
         f"{LINEAR}test_quantile.py::test_error_interior_point_future",
         "svm/tests/test_svm.py::test_linearsvc_parameters*",
+        f"{DISCRIMINANT}test_lda_predict",
+        f"{DISCRIMINANT}test_lda_transform",
+        f"{DISCRIMINANT}test_qda[(]*",
+        f"{DISCRIMINANT}test_qda_regularization*",
+        f"{DISCRIMINANT}test_raises_value_error_on_*",
     ),
     UNTOUCHED: (
         f"{LINEAR}test_base.py::test_inplace_data_preprocessing*",
@@ -126,6 +132,14 @@ DIFFERENCES: dict[str, tuple[str, ...]] = {
         ),
     ),
     OFFERED: (
+        f"{DISCRIMINANT}test_lda_ledoitwolf",
+        f"{DISCRIMINANT}test_lda_shrinkage*",
+        f"{DISCRIMINANT}test_qda_coefs*",
+        f"{DISCRIMINANT}test_qda_covariance_estimator",
+        f"{DISCRIMINANT}test_qda_ledoitwolf*",
+        f"{DISCRIMINANT}test_qda_shrinkage_performance*",
+        f"{BAYES}test_alpha*",
+        f"{BAYES}test_cnb",
         f"{TREE}test_apply_path_readonly_all_trees*",
         f"{FOREST}test_estimators_samples*",
         f"{FOREST}test_backend_respected*",
@@ -166,6 +180,12 @@ DIFFERENCES: dict[str, tuple[str, ...]] = {
         ),
     ),
     WORDS: (
+        f"{DISCRIMINANT}test_lda_dimension_warning*",
+        f"{DISCRIMINANT}test_lda_priors",
+        f"{BAYES}test_NB_partial_fit_no_first_classes*",
+        f"{BAYES}test_categoricalnb_min_categories_errors*",
+        f"{BAYES}test_discretenb_provide_prior*",
+        f"{BAYES}test_gnb*",
         f"{TREE}test_error",
         f"{TREE}test_sample_weight_invalid",
         f"{HIST}test_consistent_lengths",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+import numpy as np
 import sklearn.discriminant_analysis as theirs
 from sklearn.utils.validation import check_is_fitted
 
@@ -20,10 +21,18 @@ ROWS: dict[str, Row] = {
     "solver": Free("the same model by another decomposition"),
     "shrinkage": By(lambda value, data: "ledoit-wolf" if value == "auto" else value, '"auto" is Ledoit and Wolf\'s'),
     "priors": Same(),
-    "store_covariance": Free("always kept, as `covariance_`"),
+    "store_covariance": Free("`covariance_` is kept where asked for; `model_` has it always"),
     "tol": Free("directions without variance are found by their rounding"),
     "covariance_estimator": Only((None,), "covariances are estimated by our own formulas"),
 }
+
+
+def _number(value: Any, data: Data) -> Any:
+    if isinstance(value, str):
+        raise NotImplementedError(
+            "QuadraticDiscriminantAnalysis(shrinkage='auto') is not offered by certifit.sklearn: give a number in [0, 1]."
+        )
+    return value
 
 
 class _Discriminant(AsksForClasses):
@@ -42,9 +51,34 @@ class LinearDiscriminantAnalysis(_Discriminant, theirs.LinearDiscriminantAnalysi
     _table: ClassVar[Table] = {**ROWS, "n_components": Same()}
 
     def _fitted(self, model: Any, data: Data) -> Mapping[str, Any]:
-        names = ("classes_", "priors_", "means_", "xbar_", "scalings_", "coef_", "intercept_", "covariance_")
-        found = {name: getattr(model, name) for name in (*names, "explained_variance_ratio_") if hasattr(model, name)}
-        return found | {"_max_components": min(model.classes_.shape[0] - 1, model.n_features_in_)}
+        names = (
+            "classes_",
+            "priors_",
+            "means_",
+            "xbar_",
+            "scalings_",
+            "coef_",
+            "intercept_",
+            "explained_variance_ratio_",
+        )
+        names = (*names, "covariance_") if self.store_covariance else names
+        return {name: getattr(model, name) for name in names if hasattr(model, name)}
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """Names of the directions.
+
+        Parameters
+        ----------
+        input_features : None
+            Not used.
+
+        Returns
+        -------
+        array of str
+        """
+        check_is_fitted(self)
+        prefix = type(self).__name__.lower()
+        return np.array([f"{prefix}{k}" for k in range(self.transform(self.means_).shape[1])], dtype=object)
 
     def transform(self, X: Any) -> Array:
         """Rows in the directions that tell classes apart.
@@ -68,8 +102,10 @@ class QuadraticDiscriminantAnalysis(_Discriminant, theirs.QuadraticDiscriminantA
     _ours = QDA
     _table: ClassVar[Table] = {
         **ROWS,
+        "shrinkage": By(_number, "a number only"),
         "reg_param": Only((0.0,), "our regularization is shrinkage toward the mean variance"),
     }
 
     def _fitted(self, model: Any, data: Data) -> Mapping[str, Any]:
-        return {name: getattr(model, name) for name in ("classes_", "priors_", "means_", "covariance_")}
+        names = ("classes_", "priors_", "means_", *(("covariance_",) if self.store_covariance else ()))
+        return {name: getattr(model, name) for name in names}

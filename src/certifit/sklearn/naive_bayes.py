@@ -51,21 +51,29 @@ class _Naive(AsksForClasses):
         return {"classes_": model.classes_, **{name: getattr(model, name) for name in self._told}}
 
 
+class _OneShare(ours.GaussianNB):
+    """Our model with scikit-learn's smoothing: one number for all columns, a share of the largest variance of a column."""
+
+    def _smoothing_of(self, factor: Any) -> Any:
+        factor.settle(0.0)  # the variances of the columns over all rows
+        return self._added(factor) / np.where(factor.overall > 0, factor.overall, 1.0)
+
+    def _added(self, factor: Any) -> float:
+        return float(self.var_smoothing) * float(factor.overall.max(initial=0.0))
+
+
+_OneShare.__name__ = "GaussianNB"  # in messages
+
+
 class GaussianNB(_Naive, theirs.GaussianNB):
     """Each feature normal in each class."""
 
-    _ours = ours.GaussianNB
+    _ours = _OneShare
     _table: ClassVar[Table] = {"priors": Same(), "var_smoothing": Same()}
     _told: ClassVar[tuple[str, ...]] = ("class_count_", "class_prior_", "theta_", "var_")
 
     def _fitted(self, model: Any, data: Data) -> Mapping[str, Any]:
-        found = super()._fitted(model, data)
-        share = model.class_count_ / model.class_count_.sum()
-        mean = share @ model.theta_  # of each column over all rows
-        spread = share @ model.var_ + share @ (model.theta_ - mean) ** 2
-        # The variances told include what is added to them: epsilon = s·(largest spread without it).
-        smoothing = float(self.var_smoothing)
-        return {**found, "epsilon_": smoothing / (1.0 + smoothing) * float(spread.max(initial=0.0))}
+        return {**super()._fitted(model, data), "epsilon_": model._added(model._factors[0])}
 
 
 COUNTS: dict[str, Row] = {
