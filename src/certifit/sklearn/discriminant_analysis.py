@@ -51,7 +51,7 @@ class LinearDiscriminantAnalysis(_Discriminant, theirs.LinearDiscriminantAnalysi
     _table: ClassVar[Table] = {**ROWS, "n_components": Same()}
 
     def _fitted(self, model: Any, data: Data) -> Mapping[str, Any]:
-        names = (
+        names = [
             "classes_",
             "priors_",
             "means_",
@@ -60,8 +60,8 @@ class LinearDiscriminantAnalysis(_Discriminant, theirs.LinearDiscriminantAnalysi
             "coef_",
             "intercept_",
             "explained_variance_ratio_",
-        )
-        names = (*names, "covariance_") if self.store_covariance else names
+        ]
+        names += ["covariance_"] if self.store_covariance else []
         return {name: getattr(model, name) for name in names if hasattr(model, name)}
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:

@@ -169,7 +169,7 @@ class _Checked:
     def __call__(self, estimator: Any) -> None:
         """Let scikit-learn judge the parameters, unless it has judged the same ones before; count the fit."""
         fitted[type(estimator)] += 1
-        values = [getattr(estimator, name) for name in estimator._table]
+        values = [getattr(estimator, name, None) for name in estimator._table]
         try:
             key = tuple((type(value), value) for value in values)
             if key in self.known:
@@ -235,7 +235,8 @@ class DropIn:
         """The parameters of our model."""
         found = dict(self._always)
         for name, row in self._table.items():
-            found |= row.settings(name, getattr(self, name), data)
+            if hasattr(self, name):  # an older release may lack it
+                found |= row.settings(name, getattr(self, name), data)
         return found
 
     def _learn(self, data: Data) -> Any:

@@ -84,7 +84,7 @@ class _Forest(DropIn):
             found |= {"classes_": model.classes_, "n_classes_": int(model.classes_.shape[0])}
         if self.oob_score:
             found |= self._out_of_bag(model, np.ravel(data.y))
-            told = found.get("oob_decision_function_", found.get("oob_prediction_"))
+            told = np.asarray(found.get("oob_decision_function_", found.get("oob_prediction_")))
             if not np.isfinite(told).all():
                 warnings.warn("Some inputs do not have OOB scores: too few trees were grown for them.", stacklevel=4)
         return found
