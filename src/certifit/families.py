@@ -63,7 +63,7 @@ FAMILIES = (
     Family("bayes", "naive Bayes, discriminants and Bayesian regression", page="bayes.md"),
     Family("margin", "support vector machines", exporter=False, page="svm.md"),
     Family("kernel", "support vector machines on kernels", page="kernels.md"),
-    Family("neighbors", "nearest neighbors and local regression", entrants=False, exporter=False, page="neighbors.md"),
+    Family("neighbors", "nearest neighbors and local regression", exporter=False, page="neighbors.md"),
     Family(
         "structured", "models of sequences and trees of labels", entrants=False, exporter=False, page="structured.md"
     ),

@@ -106,6 +106,11 @@ class LocallyWeightedRegression(LocalShape, RegressorMixin, BaseLocal):
             return values
         return values, self._shown(np.sqrt(spread)[:, None] * np.sqrt(self.noise_ / self._scale**2) * self._scale)
 
+    def rows(self) -> tuple[Array, Array]:
+        """The rows of the fit and their values, near ones together, of shapes (n, n_features) and (n, n_targets)."""
+        check_is_fitted(self, "bandwidth_")
+        return self._blocks.X * self._blocks.unit, self._blocks.y * self._scale + self._center
+
     def _around(
         self, queries: Array, width: float | None, fraction: float | None, spread: bool
     ) -> tuple[Array, Array, Array]:
