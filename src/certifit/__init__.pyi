@@ -53,6 +53,8 @@ from certifit.models.boosting.adaboost import ForwardStagewise as ForwardStagewi
 from certifit.models.boosting.model import BoostedTrees as BoostedTrees
 from certifit.models.boosting.model import GradientBoostingClassifier as GradientBoostingClassifier
 from certifit.models.boosting.model import GradientBoostingRegressor as GradientBoostingRegressor
+from certifit.models.cluster.kmeans import KMeans as KMeans
+from certifit.models.cluster.minibatch import MiniBatchKMeans as MiniBatchKMeans
 from certifit.models.forest.bagging import BaggingClassifier as BaggingClassifier
 from certifit.models.forest.bagging import BaggingRegressor as BaggingRegressor
 from certifit.models.forest.model import RandomForestClassifier as RandomForestClassifier

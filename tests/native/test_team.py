@@ -15,7 +15,7 @@ from tests.native.test_smo import by_threads
 from tests.native.test_softmax import data, run
 from tests.native.test_tree import encoded, forest, grow, options, target
 
-from certifit._native import bayes, binning, coordinate, local, neighbors, products, stochastic, tree
+from certifit._native import bayes, binning, coordinate, lloyd, local, neighbors, products, stochastic, tree
 
 RNG = np.random.default_rng(0)
 N, D = 60_000, 40
@@ -130,6 +130,14 @@ def local_fits(threads: int) -> Results:
     return [value, own, spread, width, odds, missing]
 
 
+def clusters(threads: int) -> Results:
+    rows, labels = lloyd.Rows64(X, np.linspace(1.0, 2.0, N), threads), np.empty(N, dtype=np.int32)
+    start = rows.seed(np.random.default_rng(1).random((12, 4)), threads)
+    centers = X[start].copy()
+    counts = rows.run(centers, labels, 6, 0.0, threads)
+    return [start, centers, labels, np.array(counts)]
+
+
 KERNELS: dict[str, Callable[[int], Results]] = {
     "products": passes,
     "softmax": softmax,
@@ -140,6 +148,7 @@ KERNELS: dict[str, Callable[[int], Results]] = {
     "boosting": boosted,
     "chain": chains,
     "neighbors": nearest,
+    "lloyd": clusters,
     "smo": by_threads,
     "bayes": moments_by_class,
     "local": local_fits,

@@ -1,0 +1,90 @@
+"""What no clustering into k groups can beat.
+
+For rows x_i of weight s_i let H (n × k) be the indicator of a clustering, its columns of unit length. With Z = diag(√s)(X − mean) the cost is
+
+    Σ s_i ‖x_i − center‖²  =  tr ZᵀZ − tr HᵀZZᵀH  ≥  tr ZᵀZ − (λ₁ + … + λ_{k−1}),
+
+λ being the eigenvalues of ZᵀZ in descending order: k orthonormal directions, one of which (√s) is orthogonal to all of Z, catch no more
+than the k − 1 largest (Zha, He, Ding, Gu, Simon 2001; Ding and He 2004). Nothing is left of it when k − 1 reaches the number of columns.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import eigvalsh
+
+from certifit._types import Array, Matrix, is_sparse
+from certifit.representation.design.moments import Moments
+
+__all__ = ["spectral_bound", "total_scatter"]
+
+CHEAP = 2e9  # multiplications that are not felt
+
+
+def total_scatter(X: Matrix, weight: Array) -> float:
+    """Σ s_i ‖x_i − mean‖²: the cost of one cluster."""
+    if is_sparse(X):
+        mean = np.asarray(X.T @ weight).ravel() / weight.sum()
+        rows = X.tocsr()
+        square = np.asarray(rows.multiply(rows).sum(axis=1), dtype=np.float64).ravel()
+        return float(max(0.0, weight @ square - weight.sum() * (mean @ mean)))
+    return float(Moments.of(X, weight, full=False).scatter.sum())
+
+
+def spectral_bound(X: Matrix, weight: Array, k: int, effort: float = 0.0) -> tuple[float, float]:
+    """Total scatter, and a lower bound of Σ s_i ‖x_i − center‖² over all clusterings into k groups.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+    weight : array of shape (n,)
+        Positive.
+    k : int
+        Number of clusters.
+    effort : float
+        Multiplications that the bound may cost; a bound that costs more is 0, which is true as well.
+
+    Returns
+    -------
+    total, bound : float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit.models.cluster.bound import spectral_bound
+    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [9.0, 0.0], [9.0, 1.0]])
+    >>> total, bound = spectral_bound(X, np.ones(4), 2)
+    >>> round(total, 6), round(bound, 6)
+    (82.0, 1.0)
+    """
+    n, d = X.shape
+    less = min(n, d)
+    if k - 1 >= less or float(n) * d * less > max(CHEAP, effort):
+        return total_scatter(X, weight), 0.0
+    size = float(abs(X).max()) or 1.0
+    scatter = _scatter(X / size, weight / weight.sum())
+    total = float(np.trace(scatter))
+    largest = eigvalsh(scatter, subset_by_index=(less - (k - 1), less - 1)).sum() if k > 1 else 0.0
+    slack = 8.0 * less * np.finfo(np.float64).eps * total  # what rounding may have taken from the eigenvalues
+    unit = size * size * float(weight.sum())
+    return total * unit, max(0.0, total - float(largest) - slack) * unit
+
+
+def _scatter(X: Matrix, weight: Array) -> Array:
+    """ZᵀZ, or ZZᵀ where that is smaller: they share their eigenvalues."""
+    n, d = X.shape
+    if not is_sparse(X):
+        if d <= n:
+            return np.asarray(Moments.of(X, weight).scatter[0])
+        Z = np.array(X, dtype=np.float64)
+        Z -= weight @ Z / weight.sum()
+        Z *= np.sqrt(weight)[:, None]
+        return np.asarray(Z @ Z.T)
+    rows = X.tocsr().astype(np.float64)
+    mean = np.asarray(rows.T @ weight).ravel() / weight.sum()
+    if d <= n:
+        return np.asarray((rows.T @ rows.multiply(weight[:, None])).todense()) - weight.sum() * np.outer(mean, mean)
+    root = np.sqrt(weight)
+    scaled = rows.multiply(root[:, None]).tocsr()
+    cross = np.outer(root, np.asarray(scaled @ mean).ravel())
+    return np.asarray((scaled @ scaled.T).todense()) - cross - cross.T + np.outer(root, root) * (mean @ mean)

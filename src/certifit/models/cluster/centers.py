@@ -1,0 +1,111 @@
+"""What clusterings around centers share: the nearest center of a row, distances to the centers, and the words of their certificate."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.spatial.distance import cdist
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from certifit._types import Array, Matrix, is_sparse
+from certifit.base import CertifiedEstimator
+from certifit.certificate import Certificate
+from certifit.data.equal_rows import CONTENT_LIMIT, merge_rows
+from certifit.data.gate import check_sample_weight, check_x, like_input
+from certifit.models.cluster.rows import rows_of
+from certifit.parameters import Declared, Fitted, Integer, Parameter
+from certifit.representation.kernels.basic import Rows, squared_distances, squared_lengths
+
+__all__ = ["N_CLUSTERS", "AroundMeans", "distinct_rows", "lower_bound_certificate", "weighted_rows"]
+
+N_CLUSTERS = Parameter(8, Integer(1), "The number k of clusters.")
+
+
+def weighted_rows(estimator: Any, X: Any, sample_weight: Any, *, accept_sparse: Any = ("csr",)) -> tuple[Matrix, Array, Array]:
+    """All rows as given, their weights, and which of them count; an error where they are fewer than the clusters."""
+    X = check_x(estimator, X, reset=True, accept_sparse=accept_sparse)
+    weight = check_sample_weight(sample_weight, X.shape[0])
+    kept = weight > 0
+    check_enough(int(kept.sum()), estimator.n_clusters)
+    return X, weight, kept
+
+
+def check_enough(n: int, k: int) -> None:
+    """An error where there are fewer rows than clusters."""
+    if n < k:
+        raise ValueError(f"n_samples={n} should be >= n_clusters={k}: ask for at most as many clusters as there are rows.")
+
+
+def distinct_rows(X: Matrix, weight: Array) -> tuple[Matrix, Array]:
+    """Equal rows as one, in the order of their content, so that draws see a weight of 2 as the row twice; large X stays as it is."""
+    if (X.nnz if is_sparse(X) else X.size) > CONTENT_LIMIT:
+        return X, weight
+    rows, _, weight = merge_rows(X, np.zeros(X.shape[0]), weight)
+    return rows, weight
+
+
+def lower_bound_certificate(
+    inertia: float, bound: float, total: float, weight: float, *, k: int, tol: float, iterations: int, seconds: float, words: str
+) -> Certificate:
+    """The evidence of a clustering: its mean cost beside what no clustering can beat, in units of the cost of one cluster."""
+    share = f"No clustering into {k} groups costs less than {bound / inertia:.0%} of it." if inertia > 0 else ""
+    if bound == 0.0 and inertia > 0:
+        share = "The spectral bound on other clusterings is 0 here."
+    return Certificate(
+        "lower bound",
+        objective=inertia / weight,
+        bound=min(bound, inertia) / weight,
+        scale=total / weight,
+        tol=tol,
+        iterations=iterations,
+        seconds=seconds,
+        note=f"{words} {share}".strip(),
+    )
+
+
+class AroundMeans(Declared, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, CertifiedEstimator):
+    """Rows belong to the nearest of k centers, in Euclidean distance."""
+
+    n_jobs: int | None
+
+    cluster_centers_: Array = Fitted("array of shape (n_clusters, n_features)", "The centers.")
+    labels_: Array = Fitted("array of shape (n_samples,)", "The cluster of each row.")
+    inertia_: float = Fitted("float", "The cost Σ s_i ‖x_i − its center‖².")
+    lower_bound_: float = Fitted("float", "What no clustering into as many groups can go below, in the unit of `inertia_`.")
+    n_iter_: int = Fitted("int", "Iterations.")
+
+    def predict(self, X: Any) -> Array:
+        """The number of the nearest center."""
+        rows = self._rows(X)
+        return rows_of(rows, np.ones(rows.shape[0]), self.n_jobs).nearest(self.cluster_centers_)[0]
+
+    def transform(self, X: Any) -> Array:
+        """The distance of each row from each center."""
+        rows = self._rows(X)
+        centers = self.cluster_centers_.astype(np.float64)
+        if is_sparse(rows):
+            prepared = Rows(rows, squared_lengths(rows).astype(np.float64))
+            return like_input(rows, np.sqrt(squared_distances(prepared, Rows(centers, squared_lengths(centers)))))
+        return like_input(rows, cdist(rows.astype(np.float64, copy=False), centers))
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Minus the cost of the rows with their nearest centers."""
+        rows = self._rows(X)
+        weight = check_sample_weight(sample_weight, rows.shape[0])
+        return -float(rows_of(rows, weight, self.n_jobs).nearest(self.cluster_centers_)[1])
+
+    def _rows(self, X: Any) -> Matrix:
+        check_is_fitted(self, "cluster_centers_")
+        return check_x(self, X, reset=False, accept_sparse=("csr",))
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.cluster_centers_.shape[0])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

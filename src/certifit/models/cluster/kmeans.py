@@ -1,0 +1,136 @@
+"""k-means: k centers from which the rows are least far.
+
+    minimize over c₁ … c_k    (1/Σs_i) Σ s_i min_c ‖x_i − c‖²
+
+Nobody knows how to find the best ones quickly. Lloyd's iteration ends where neither labels nor centers alone can be improved; how much
+better any other clustering could be is bounded by the spectrum of X (bound.py), and the certificate says it.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from certifit._types import Array, Matrix
+from certifit.base import ConvergenceWarning
+from certifit.models.cluster.bound import spectral_bound
+from certifit.models.cluster.centers import (
+    N_CLUSTERS,
+    AroundMeans,
+    distinct_rows,
+    lower_bound_certificate,
+    weighted_rows,
+)
+from certifit.models.cluster.rows import Run, rows_of
+from certifit.models.cluster.starts import INIT, N_INIT, number_of_starts, start_centers
+from certifit.parameters import Parameter, Real
+from certifit.parameters.common import MAX_ITER, N_JOBS, RANDOM_STATE, TOL, VERBOSE
+from certifit.progress import progress
+
+__all__ = ["KMeans"]
+
+
+class KMeans(AroundMeans):
+    """k-means by Lloyd's iteration, exact to the last label, with a lower bound on the cost of every clustering.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit import KMeans
+    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [9.0, 0.0], [9.0, 1.0]])
+    >>> model = KMeans(n_clusters=2, random_state=0).fit(X)
+    >>> model.inertia_, round(model.lower_bound_, 6)
+    (1.0, 1.0)
+    >>> model.predict([[1.0, 1.0]])[0] == model.labels_[0]
+    np.True_
+    """
+
+    n_clusters: int = N_CLUSTERS
+    init: Any = INIT
+    n_init: Any = N_INIT
+    max_iter: int = MAX_ITER.but(300)
+    tol: float = TOL.but(
+        math.inf,
+        "Wanted relative gap of the certificate: (cost − lower bound) / cost of one cluster. Below infinity, starts end when it is "
+        "reached, and a fit that does not reach it says so.",
+    )
+    min_shift: float = Parameter(
+        0.0,
+        Real(0),
+        "Stop when the squared moves of all centers sum to less than this share of the mean variance of the columns "
+        "(scikit-learn's `tol`); 0 goes on to a fixed point.",
+    )
+    random_state: Any = RANDOM_STATE
+    verbose: int = VERBOSE
+    n_jobs: int | None = N_JOBS
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> KMeans:
+        """Find the centers."""
+        with progress(self.verbose, "k-means") as clock:
+            X, weight, kept = weighted_rows(self, X, sample_weight)
+            rows, mass = distinct_rows(*(X, weight) if kept.all() else (X[kept], weight[kept]))
+            starts = number_of_starts(self.init, self.n_init)
+            effort = 20.0 * starts * rows.shape[0] * rows.shape[1] * self.n_clusters
+            total, bound = spectral_bound(rows, mass, self.n_clusters, effort)
+            best = self._best_of(starts, rows, mass, total, bound, clock)
+            if rows is not X or X.dtype == np.float32:  # the labels of all rows given, for the centers as they are kept
+                best = self._relabeled(best, X, weight)
+            self._keep(best, weight, total, bound, clock.seconds)
+        return self
+
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
+        """Fit, and give the labels."""
+        return self.fit(X, sample_weight=sample_weight).labels_
+
+    def _best_of(self, starts: int, X: Matrix, weight: Array, total: float, bound: float, clock: Any) -> Run:
+        """The cheapest of several runs; from the first that is close enough on, no more are made."""
+        rows = rows_of(X, weight, self.n_jobs)
+        rng = check_random_state(self.random_state)
+        still = self.min_shift * total / float(weight.sum()) / X.shape[1]
+        best: Run | None = None
+        for start in range(starts):
+            k = min(self.n_clusters, X.shape[0])  # of fewer distinct rows each is a center
+            centers = start_centers(self.init, rows, X, weight, k if isinstance(self.init, str) else self.n_clusters, rng)
+            run = rows.run(centers, self.max_iter, still)
+            if best is None or run.inertia < best.inertia:
+                best = run
+            gap = (best.inertia - bound) / total if total > 0 else 0.0
+            clock.update(start + 1, starts, gap)
+            if gap <= self.tol < math.inf:
+                break
+        assert best is not None
+        return best
+
+    def _relabeled(self, run: Run, X: Matrix, weight: Array) -> Run:
+        """Every row given has a label, also those of weight zero."""
+        centers = np.resize(run.centers, (self.n_clusters, X.shape[1])).astype(X.dtype)
+        labels, inertia = rows_of(X, weight, self.n_jobs).nearest(centers)
+        return replace(run, centers=centers, labels=labels, inertia=inertia)
+
+    def _keep(self, run: Run, weight: Array, total: float, bound: float, seconds: float) -> None:
+        """The fitted attributes, and what is known of other clusterings."""
+        k = self.n_clusters
+        self.cluster_centers_, self.labels_, self.inertia_ = run.centers, run.labels, run.inertia
+        self.n_iter_, self.lower_bound_ = run.iterations, bound
+        found = len(np.unique(self.labels_[weight > 0]))
+        words = "A fixed point: rows are with their nearest centers, centers are the means of their rows."
+        if found < k:
+            words = f"X has {found} distinct rows, fewer than n_clusters={k}."
+            warnings.warn(
+                f"KMeans: number of distinct clusters ({found}) found smaller than n_clusters ({k}): rows of X are equal.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        elif not run.fixed:
+            words = f"Stopped after {run.iterations} iterations, before a fixed point."
+        certificate = lower_bound_certificate(
+            self.inertia_, bound, total, float(weight.sum()),
+            k=k, tol=self.tol, iterations=run.iterations, seconds=seconds, words=words,
+        )  # fmt: skip
+        stopped = not run.fixed and self.min_shift == 0.0 and found == k
+        self._certify(certificate.judged(-1.0) if stopped else certificate)

@@ -1,0 +1,136 @@
+"""k-means on parts of the rows at a time: for rows that come one block after the other, or more than one can wait for.
+
+Each center is the weighted mean of all rows that were ever assigned to it (Sculley 2010). A batch is assigned to the centers, and each
+moves by  c += (m/M)(mean of its new rows − c),  m being their weight and M that of all it ever had.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from certifit._types import Array, Matrix, is_sparse
+from certifit.certificate import Certificate
+from certifit.data.gate import check_sample_weight, check_x
+from certifit.models.cluster.bound import spectral_bound
+from certifit.models.cluster.centers import (
+    N_CLUSTERS,
+    AroundMeans,
+    check_enough,
+    distinct_rows,
+    lower_bound_certificate,
+    weighted_rows,
+)
+from certifit.models.cluster.rows import rows_of
+from certifit.models.cluster.starts import INIT, start_centers
+from certifit.parameters import Fitted, Integer, Parameter
+from certifit.parameters.common import MAX_ITER, N_JOBS, RANDOM_STATE, TOL, VERBOSE
+from certifit.progress import progress
+
+__all__ = ["MiniBatchKMeans"]
+
+
+class MiniBatchKMeans(AroundMeans):
+    """k-means from batches of rows: cheaper than `KMeans`, close to it, and without the claim of a fixed point.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit import MiniBatchKMeans
+    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [9.0, 0.0], [9.0, 1.0]])
+    >>> model = MiniBatchKMeans(n_clusters=2, random_state=0).fit(X)
+    >>> bool(model.labels_[0] == model.labels_[1]), round(model.lower_bound_, 6)
+    (True, 1.0)
+    """
+
+    n_clusters: int = N_CLUSTERS
+    init: Any = INIT
+    max_iter: int = MAX_ITER.but(100, "Most passes over the rows.")
+    batch_size: int = Parameter(1024, Integer(1), "Rows of a batch.")
+    tol: float = TOL.but(math.inf, "Wanted relative gap of the certificate: (cost − lower bound) / cost of one cluster.")
+    patience: int = Parameter(10, Integer(1), "Batches without a lower smoothed cost after which the passes end.")
+    random_state: Any = RANDOM_STATE
+    verbose: int = VERBOSE
+    n_jobs: int | None = N_JOBS
+
+    counts_: Array = Fitted("array of shape (n_clusters,)", "The weight of all rows that a center has seen.")
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MiniBatchKMeans:
+        """Go through the rows in random batches until the cost of the batches stays where it is."""
+        with progress(self.verbose, "k-means") as clock:
+            X, weight, kept = weighted_rows(self, X, sample_weight)
+            rows, mass = distinct_rows(*(X, weight) if kept.all() else (X[kept], weight[kept]))
+            rng = check_random_state(self.random_state)
+            self._begin(rows, mass, rng)
+            n = rows.shape[0]
+            size = min(self.batch_size, n)
+            best, waited, smooth, self.n_iter_ = math.inf, 0, math.nan, 0
+            most = self.max_iter * -(-n // size)
+            while self.n_iter_ < most and waited < self.patience:
+                # Rows are drawn by their weight, so that a row of weight 2 is met as often as two rows.
+                drawn = rng.choice(n, size=size, p=mass / mass.sum())
+                cost = self._learn(rows[drawn], np.ones(size))
+                share = min(1.0, 2.0 * size / (n + 1))
+                smooth = cost if self.n_iter_ == 0 else (1 - share) * smooth + share * cost
+                waited = 0 if smooth < best else waited + 1
+                best = min(best, smooth)
+                self.n_iter_ += 1
+                clock.update(self.n_iter_, most, math.nan)
+            self._finish(X, weight, clock.seconds)
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MiniBatchKMeans:
+        """Learn from one more batch; the first one also gives the starting centers."""
+        known = hasattr(self, "_means")
+        X = check_x(self, X, reset=not known, accept_sparse=("csr",))
+        weight = check_sample_weight(sample_weight, X.shape[0])
+        kept = weight > 0
+        if not known:
+            check_enough(int(kept.sum()), self.n_clusters)
+            self._begin(X[kept], weight[kept], check_random_state(self.random_state))
+            self.n_iter_ = 0
+        self._learn(X[kept], weight[kept])
+        self.n_iter_ += 1
+        self.cluster_centers_ = self._means.astype(X.dtype)
+        self.labels_, self.inertia_ = rows_of(X, weight, self.n_jobs).nearest(self.cluster_centers_)
+        self.lower_bound_ = 0.0
+        note = "Of the rows of earlier batches nothing is kept: there is nothing to compare their cost with."
+        self._certify(Certificate.absent(self.inertia_ / float(weight.sum()), note, iterations=self.n_iter_))
+        return self
+
+    def _begin(self, X: Matrix, weight: Array, rng: np.random.RandomState) -> None:
+        k = min(self.n_clusters, X.shape[0]) if isinstance(self.init, str) else self.n_clusters
+        few = slice(None)
+        if X.shape[0] > 3 * max(self.batch_size, k):  # a start from a part of the rows is as good
+            few = rng.choice(X.shape[0], size=3 * max(self.batch_size, k), replace=False, p=weight / weight.sum())
+        part, share = X[few], weight[few]
+        centers = start_centers(self.init, rows_of(part, share, self.n_jobs), part, share, k, rng)
+        self._means = np.resize(centers, (self.n_clusters, X.shape[1]))
+        self.counts_ = np.zeros(self.n_clusters)
+
+    def _learn(self, X: Matrix, weight: Array) -> float:
+        """Move the centers by one batch; the mean cost of its rows before the move."""
+        labels, cost = rows_of(X, weight, self.n_jobs).nearest(self._means)
+        for c in np.unique(labels):
+            own = labels == c
+            mass = float(weight[own].sum())
+            self.counts_[c] += mass
+            mean = (X[own].T @ weight[own] if is_sparse(X) else weight[own] @ X[own].astype(np.float64)) / mass
+            self._means[c] += (mass / self.counts_[c]) * (mean - self._means[c])
+        return cost / float(weight.sum())
+
+    def _finish(self, X: Matrix, weight: Array, seconds: float) -> None:
+        self.cluster_centers_ = self._means.astype(X.dtype)
+        self.labels_, self.inertia_ = rows_of(X, weight, self.n_jobs).nearest(self.cluster_centers_)
+        kept = weight > 0
+        effort = float(self.n_iter_) * min(self.batch_size, X.shape[0]) * X.shape[1] * self.n_clusters
+        total, self.lower_bound_ = spectral_bound(X[kept], weight[kept], self.n_clusters, effort)
+        self._certify(
+            lower_bound_certificate(
+                self.inertia_, self.lower_bound_, total, float(weight.sum()), k=self.n_clusters, tol=self.tol,
+                iterations=self.n_iter_, seconds=seconds, words="From batches of rows, not a fixed point.",
+            )  # fmt: skip
+        )
