@@ -64,6 +64,7 @@ FAMILIES = (
     Family("margin", "support vector machines", exporter=False, page="svm.md"),
     Family("kernel", "support vector machines on kernels", page="kernels.md"),
     Family("neighbors", "nearest neighbors and local regression", exporter=False, page="neighbors.md"),
+    Family("cluster", "clusters", entrants=False, exporter=False, page="cluster.md"),
     Family(
         "structured", "models of sequences and trees of labels", entrants=False, exporter=False, page="structured.md"
     ),

@@ -28,7 +28,7 @@ from certifit import losses, penalties
 # the method. A class that is not listed is tested as its constructor leaves it, or with a small `alpha` where
 # the default one would shrink everything to zero.
 VARIANTS: dict[str, list[dict[str, Any]]] = {
-    "KMeans": [{"n_clusters": 4}, {"n_clusters": 3, "init": "random", "n_init": 2}],
+    "KMeans": [{"n_clusters": 3}, {"n_clusters": 3, "init": "random", "n_init": 2}],
     "KNeighborsClassifier": [{"n_neighbors": 3}, {"n_neighbors": "loo", "max_neighbors": 9}],
     "KNeighborsRegressor": [{"n_neighbors": 3, "weights": "distance"}, {"n_neighbors": "loo", "max_neighbors": 9}],
     "LinearModel": [
@@ -60,7 +60,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     ],
     "LocallyWeightedRegression": [{"kernel": "tricube", "bandwidth": "nearest"}, {}],
     "LogisticRegression": [{}, {"penalty": "l1"}, {"penalty": "elasticnet"}],
-    "MiniBatchKMeans": [{"n_clusters": 4}],
+    "MiniBatchKMeans": [{"n_clusters": 3}],
     "NearestNeighbors": [{"n_neighbors": 3}],
     "Perceptron": [{}, {"averaged": True}, {"mode": "batch"}],
     "QuantileRegressor": [{"quantile": 0.3, "alpha": 0.02}],

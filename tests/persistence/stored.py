@@ -65,6 +65,7 @@ def models() -> dict[str, Any]:
         "neighbors": cf.KNeighborsClassifier(3, weights="distance").fit(X, two),
         "neighbors_tree": cf.KNeighborsRegressor("loo", algorithm="kd_tree").fit(X, value),
         "local": cf.LocallyWeightedRegression("tricube", "nearest").fit(X, value),
+        "clusters": cf.KMeans(3, random_state=0).fit(X),
         "crf": cf.LinearChainCRF(alpha=0.1, features=["w[0]", "w[-1]|w[0]"]).fit(words(X), two.reshape(-1, 3)),
     }
 

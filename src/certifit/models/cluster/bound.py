@@ -1,11 +1,13 @@
 """What no clustering into k groups can beat.
 
-For rows x_i of weight s_i let H (n × k) be the indicator of a clustering, its columns of unit length. With Z = diag(√s)(X − mean) the cost is
+For rows x_i of weight s_i let H (n × k) be the indicator of a clustering, its columns of unit length. With
+Z = diag(√s)(X − mean) the cost is
 
     Σ s_i ‖x_i − center‖²  =  tr ZᵀZ − tr HᵀZZᵀH  ≥  tr ZᵀZ − (λ₁ + … + λ_{k−1}),
 
-λ being the eigenvalues of ZᵀZ in descending order: k orthonormal directions, one of which (√s) is orthogonal to all of Z, catch no more
-than the k − 1 largest (Zha, He, Ding, Gu, Simon 2001; Ding and He 2004). Nothing is left of it when k − 1 reaches the number of columns.
+λ being the eigenvalues of ZᵀZ in descending order: k orthonormal directions, one of which (√s) is orthogonal to all of Z,
+catch no more than the k − 1 largest (Zha, He, Ding, Gu, Simon 2001; Ding and He 2004). Nothing is left of it when k − 1 reaches
+the number of columns.
 """
 
 from __future__ import annotations
@@ -67,7 +69,7 @@ def spectral_bound(X: Matrix, weight: Array, k: int, effort: float = 0.0) -> tup
     largest = eigvalsh(scatter, subset_by_index=(less - (k - 1), less - 1)).sum() if k > 1 else 0.0
     slack = 8.0 * less * np.finfo(np.float64).eps * total  # what rounding may have taken from the eigenvalues
     unit = size * size * float(weight.sum())
-    return total * unit, max(0.0, total - float(largest) - slack) * unit
+    return total * unit, float(max(0.0, total - float(largest) - slack) * unit)
 
 
 def _scatter(X: Matrix, weight: Array) -> Array:

@@ -1,4 +1,4 @@
-"""What clusterings around centers share: the nearest center of a row, distances to the centers, and the words of their certificate."""
+"""What clusterings around centers share: nearest centers, distances to them, and the words of their certificate."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ __all__ = ["N_CLUSTERS", "AroundMeans", "distinct_rows", "lower_bound_certificat
 N_CLUSTERS = Parameter(8, Integer(1), "The number k of clusters.")
 
 
-def weighted_rows(estimator: Any, X: Any, sample_weight: Any, *, accept_sparse: Any = ("csr",)) -> tuple[Matrix, Array, Array]:
+def weighted_rows(
+    estimator: Any, X: Any, sample_weight: Any, *, accept_sparse: Any = ("csr",)
+) -> tuple[Matrix, Array, Array]:
     """All rows as given, their weights, and which of them count; an error where they are fewer than the clusters."""
     X = check_x(estimator, X, reset=True, accept_sparse=accept_sparse)
     weight = check_sample_weight(sample_weight, X.shape[0])
@@ -35,11 +37,13 @@ def weighted_rows(estimator: Any, X: Any, sample_weight: Any, *, accept_sparse: 
 def check_enough(n: int, k: int) -> None:
     """An error where there are fewer rows than clusters."""
     if n < k:
-        raise ValueError(f"n_samples={n} should be >= n_clusters={k}: ask for at most as many clusters as there are rows.")
+        raise ValueError(
+            f"n_samples={n} should be >= n_clusters={k}: ask for at most as many clusters as there are rows."
+        )
 
 
 def distinct_rows(X: Matrix, weight: Array) -> tuple[Matrix, Array]:
-    """Equal rows as one, in the order of their content, so that draws see a weight of 2 as the row twice; large X stays as it is."""
+    """Equal rows as one, by content, so that draws see a weight of 2 as the row twice; large X stays as it is."""
     if (X.nnz if is_sparse(X) else X.size) > CONTENT_LIMIT:
         return X, weight
     rows, _, weight = merge_rows(X, np.zeros(X.shape[0]), weight)
@@ -47,7 +51,16 @@ def distinct_rows(X: Matrix, weight: Array) -> tuple[Matrix, Array]:
 
 
 def lower_bound_certificate(
-    inertia: float, bound: float, total: float, weight: float, *, k: int, tol: float, iterations: int, seconds: float, words: str
+    inertia: float,
+    bound: float,
+    total: float,
+    weight: float,
+    *,
+    k: int,
+    tol: float,
+    iterations: int,
+    seconds: float,
+    words: str,
 ) -> Certificate:
     """The evidence of a clustering: its mean cost beside what no clustering can beat, in units of the cost of one cluster."""
     share = f"No clustering into {k} groups costs less than {bound / inertia:.0%} of it." if inertia > 0 else ""
@@ -73,7 +86,9 @@ class AroundMeans(Declared, ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
     cluster_centers_: Array = Fitted("array of shape (n_clusters, n_features)", "The centers.")
     labels_: Array = Fitted("array of shape (n_samples,)", "The cluster of each row.")
     inertia_: float = Fitted("float", "The cost Σ s_i ‖x_i − its center‖².")
-    lower_bound_: float = Fitted("float", "What no clustering into as many groups can go below, in the unit of `inertia_`.")
+    lower_bound_: float = Fitted(
+        "float", "What no clustering into as many groups can go below, in the unit of `inertia_`."
+    )
     n_iter_: int = Fitted("int", "Iterations.")
 
     def predict(self, X: Any) -> Array:

@@ -2,8 +2,8 @@
 
     minimize over c₁ … c_k    (1/Σs_i) Σ s_i min_c ‖x_i − c‖²
 
-Nobody knows how to find the best ones quickly. Lloyd's iteration ends where neither labels nor centers alone can be improved; how much
-better any other clustering could be is bounded by the spectrum of X (bound.py), and the certificate says it.
+Nobody knows how to find the best ones quickly. Lloyd's iteration ends where neither labels nor centers alone can be improved;
+how much better any other clustering could be is bounded by the spectrum of X (bound.py), and the certificate says it.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ class KMeans(AroundMeans):
     max_iter: int = MAX_ITER.but(300)
     tol: float = TOL.but(
         math.inf,
-        "Wanted relative gap of the certificate: (cost − lower bound) / cost of one cluster. Below infinity, starts end when it is "
-        "reached, and a fit that does not reach it says so.",
+        "Wanted relative gap of the certificate: (cost − lower bound) / cost of one cluster. Below infinity, starts end when it "
+        "is reached, and a fit that does not reach it says so.",
     )
     min_shift: float = Parameter(
         0.0,
@@ -95,7 +95,9 @@ class KMeans(AroundMeans):
         best: Run | None = None
         for start in range(starts):
             k = min(self.n_clusters, X.shape[0])  # of fewer distinct rows each is a center
-            centers = start_centers(self.init, rows, X, weight, k if isinstance(self.init, str) else self.n_clusters, rng)
+            centers = start_centers(
+                self.init, rows, X, weight, k if isinstance(self.init, str) else self.n_clusters, rng
+            )
             run = rows.run(centers, self.max_iter, still)
             if best is None or run.inertia < best.inertia:
                 best = run

@@ -1,7 +1,7 @@
 """k-means on parts of the rows at a time: for rows that come one block after the other, or more than one can wait for.
 
-Each center is the weighted mean of all rows that were ever assigned to it (Sculley 2010). A batch is assigned to the centers, and each
-moves by  c += (m/M)(mean of its new rows − c),  m being their weight and M that of all it ever had.
+Each center is the weighted mean of all rows that were ever assigned to it (Sculley 2010). A batch is assigned to the centers,
+and each moves by  c += (m/M)(mean of its new rows − c),  m being their weight and M that of all it ever had.
 """
 
 from __future__ import annotations
@@ -50,7 +50,9 @@ class MiniBatchKMeans(AroundMeans):
     init: Any = INIT
     max_iter: int = MAX_ITER.but(100, "Most passes over the rows.")
     batch_size: int = Parameter(1024, Integer(1), "Rows of a batch.")
-    tol: float = TOL.but(math.inf, "Wanted relative gap of the certificate: (cost − lower bound) / cost of one cluster.")
+    tol: float = TOL.but(
+        math.inf, "Wanted relative gap of the certificate: (cost − lower bound) / cost of one cluster."
+    )
     patience: int = Parameter(10, Integer(1), "Batches without a lower smoothed cost after which the passes end.")
     random_state: Any = RANDOM_STATE
     verbose: int = VERBOSE
@@ -103,7 +105,7 @@ class MiniBatchKMeans(AroundMeans):
 
     def _begin(self, X: Matrix, weight: Array, rng: np.random.RandomState) -> None:
         k = min(self.n_clusters, X.shape[0]) if isinstance(self.init, str) else self.n_clusters
-        few = slice(None)
+        few: Any = slice(None)
         if X.shape[0] > 3 * max(self.batch_size, k):  # a start from a part of the rows is as good
             few = rng.choice(X.shape[0], size=3 * max(self.batch_size, k), replace=False, p=weight / weight.sum())
         part, share = X[few], weight[few]
@@ -128,9 +130,15 @@ class MiniBatchKMeans(AroundMeans):
         kept = weight > 0
         effort = float(self.n_iter_) * min(self.batch_size, X.shape[0]) * X.shape[1] * self.n_clusters
         total, self.lower_bound_ = spectral_bound(X[kept], weight[kept], self.n_clusters, effort)
-        self._certify(
-            lower_bound_certificate(
-                self.inertia_, self.lower_bound_, total, float(weight.sum()), k=self.n_clusters, tol=self.tol,
-                iterations=self.n_iter_, seconds=seconds, words="From batches of rows, not a fixed point.",
-            )  # fmt: skip
+        certificate = lower_bound_certificate(
+            self.inertia_,
+            self.lower_bound_,
+            total,
+            float(weight.sum()),
+            k=self.n_clusters,
+            tol=self.tol,
+            iterations=self.n_iter_,
+            seconds=seconds,
+            words="From batches of rows, not a fixed point.",
         )
+        self._certify(certificate)

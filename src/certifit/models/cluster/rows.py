@@ -1,4 +1,4 @@
-"""Rows as k-means asks for them: starts, Lloyd's iteration, nearest centers. Dense rows in native code, sparse ones by products."""
+"""Rows as k-means asks for them: starts, Lloyd's iteration, nearest centers. Dense ones are native, sparse ones use products."""
 
 from __future__ import annotations
 
