@@ -1,0 +1,1 @@
+"""Leading eigenvectors of a symmetric matrix, given by itself or by its products."""
