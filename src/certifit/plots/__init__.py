@@ -2,6 +2,7 @@
 
 from certifit.plots.bayes import plot_band, plot_classes, plot_updates
 from certifit.plots.decisions import plot_calibration, plot_cost_curve
+from certifit.plots.kernel import plot_margin
 from certifit.plots.local import plot_local_fit
 from certifit.plots.tree import plot_oob_curve, plot_tree
 
@@ -11,6 +12,7 @@ __all__ = [
     "plot_classes",
     "plot_cost_curve",
     "plot_local_fit",
+    "plot_margin",
     "plot_oob_curve",
     "plot_tree",
     "plot_updates",

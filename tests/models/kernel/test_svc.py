@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import sklearn.svm
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from certifit import SVC, LinearSVC, NuSVC, alpha_from_C, kernels, load, save
 
@@ -259,3 +259,22 @@ def test_a_sample_of_rows_is_drawn_by_content():
         SVC(max_rows=200).fit(X[order], y[order]).decision_function(X), model.decision_function(X)
     )
     assert SVC(max_rows=5000).fit(X, y).certificate_.claim == ""
+
+
+@pytest.mark.parametrize("K", [2, 3])
+def test_probabilities_come_true(K, tmp_path):
+    X, y, weight = classes(n=900, K=K, seed=7)
+    model = SVC(probability=True, decision_function_shape="ovo", cv=3).fit(X[:600], y[:600], weight[:600])
+    p = model.predict_proba(X[600:])
+    np.testing.assert_allclose(p.sum(axis=1), 1.0)
+    said = p[np.arange(300), y[600:]]
+    assert -np.log(said).mean() < -np.log(np.bincount(y[600:]) / 300)[y[600:]].mean() - 0.1
+    assert abs(p.max(axis=1).mean() - (p.argmax(axis=1) == y[600:]).mean()) < 0.06
+    assert (p.argmax(axis=1) == model.predict(X[600:])).mean() > 0.95
+    save(model, tmp_path / "m.cfit")
+    np.testing.assert_array_equal(load(tmp_path / "m.cfit").predict_proba(X), model.predict_proba(X))
+    assert not hasattr(SVC().fit(X, y), "predict_proba")
+    with pytest.raises(NotFittedError, match="probability=False"):
+        SVC().fit(X, y).set_params(probability=True).predict_proba(X)
+    with pytest.raises(ValueError, match="rows of numbers"):
+        SVC(probability=True, kernel="precomputed").fit(X @ X.T, y)

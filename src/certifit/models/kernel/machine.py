@@ -79,7 +79,7 @@ class Sample:
         return np.asarray(beta[..., self.which] * self.share)
 
     def kinds(self, kkt: Array) -> Array:
-        """Classes of the rows as given from those of the distinct ones; a row of weight zero is free."""
+        """Classes of the rows as given from those of the distinct ones; a row of weight zero is none."""
         out = np.zeros((*kkt.shape[:-1], self.kept.shape[0]), dtype=np.int8)
         out[..., self.kept] = kkt[..., self.which]
         return out

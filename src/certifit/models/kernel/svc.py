@@ -15,16 +15,21 @@ import itertools
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClassifierMixin
+from sklearn.base import ClassifierMixin, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array
 from certifit.certificate import Certificate
 from certifit.data.gate import kept_rows, like_input
 from certifit.data.targets import check_labels
 from certifit.models.kernel.machine import Machine, Sample, Solved, classes_of_kkt
+from certifit.models.reductions.calibrated import CalibratedClassifier
 from certifit.optimization.dual.smo import Dual, Gram
-from certifit.parameters import CLASS_WEIGHT, Choice, Fitted, Flag, Parameter, Real, check_parameters
+from certifit.parameters import CLASS_WEIGHT, CV, Choice, Fitted, Flag, Parameter, Real, check_parameters
 from certifit.progress import Progress, progress
+from certifit.representation.kernels import Precomputed
 
 __all__ = ["SVC", "NuSVC"]
 
@@ -44,6 +49,13 @@ TIES = Parameter(
 class PairMachine(ClassifierMixin, Machine):
     """One function for each pair of classes; a subclass states the dual of a pair, and reads its solution."""
 
+    probability: bool = Parameter(
+        False,
+        Flag(),
+        "Whether to learn probabilities for `predict_proba`, from scores of rows left out by further fits; `predict` still goes "
+        "by votes.",
+    )
+    cv: Any = CV.but(text="Folds of `probability`. " + CV.text)
     decision_function_shape: str = SHAPE
     break_ties: bool = TIES
 
@@ -92,7 +104,27 @@ class PairMachine(ClassifierMixin, Machine):
         self.certificates_ = [certificate for *_, certificate in read]
         self.fit_status_ = int(not all(c.certified or c.kind == "none" for c in self.certificates_))
         self._certify(Certificate.worst(self.certificates_, f"The worst of {len(read)} pairs of classes."))
+        self._calibrator = self._calibrated(X, y, sample_weight) if self.probability else None
         return self
+
+    def _calibrated(self, X: Any, y: Any, sample_weight: Any) -> CalibratedClassifier:
+        """The map from scores to probabilities, learned on rows that the fits behind it did not see."""
+        if self._on_objects or isinstance(self.kernel_, Precomputed):
+            raise ValueError(
+                "probability=True needs rows of numbers: they are dealt into folds. Use a kernel on numbers, or "
+                "CalibratedClassifier(model, cv='prefit') on rows of their own."
+            )
+        inner = clone(self).set_params(probability=False, decision_function_shape="ovr")
+        method = "sigmoid" if self.classes_.shape[0] == 2 else "matrix"
+        return CalibratedClassifier(inner, method=method, cv=self.cv).fit(X, y, sample_weight=sample_weight)
+
+    @available_if(lambda self: bool(self.probability))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Array:
+        """Calibrated probabilities; there with ``probability=True``."""
+        check_is_fitted(self, "support_")
+        if self._calibrator is None:
+            raise NotFittedError(f"{type(self).__name__} was fitted with probability=False: fit it again.")
+        return self._calibrator.predict_proba(X)
 
     def _scales(self, gram: Gram, duals: list[Dual]) -> Array:
         """The objective of the best constant, for each pair."""
@@ -191,6 +223,8 @@ class SVC(PairMachine):
         "degree",
         "gamma",
         "coef0",
+        "probability",
+        "cv",
         "tol",
         "cache_size",
         "class_weight",
