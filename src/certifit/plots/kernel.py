@@ -6,27 +6,22 @@ from typing import Any
 
 import numpy as np
 
-from certifit.axes import axes_of
+from certifit.plots.bayes import GRID, plot_classes
 
 __all__ = ["plot_margin"]
 
-POINTS = 200  # of the grid, along each side
-COLORS = ("#3b6fb6", "#c8553d")
 
-
-def plot_margin(model: Any, X: Any, y: Any, *, ax: Any = None) -> Any:
-    """The decision boundary of two classes with its margins and support vectors, on two columns.
+def plot_margin(model: Any, X: Any, y: Any, ax: Any = None) -> Any:
+    """`plot_classes` of two classes on two columns, with the margins of the boundary and rings around support vectors.
 
     Parameters
     ----------
     model : classifier
-        Fitted, with `decision_function` of one score a row; rows of its `support_` are ringed.
-    X : array of shape (n_samples, 2)
-        The rows of the fit.
-    y : array of shape (n_samples,)
-        Their labels.
+        Fitted on these rows, with one score a row by `decision_function` and the numbers of rows in `support_`.
+    X, y : arrays of shape (n_samples, 2) and (n_samples,)
+        The rows of the fit and their labels.
     ax : matplotlib axes, optional
-        Where to draw; a new figure by default.
+        Where to draw.
 
     Returns
     -------
@@ -39,34 +34,22 @@ def plot_margin(model: Any, X: Any, y: Any, *, ax: Any = None) -> Any:
     >>> from certifit.plots import plot_margin
     >>> X = np.random.default_rng(0).normal(size=(60, 2))
     >>> y = (X[:, 0] * X[:, 1] > 0).astype(int)
-    >>> plot_margin(SVC(C=10.0).fit(X, y), X, y).get_title()
-    'The boundary, and the rows that hold its margins'
+    >>> [text.get_text() for text in plot_margin(SVC(C=10.0).fit(X, y), X, y).get_legend().get_texts()]
+    ['0', '1', 'support vectors']
     """
-    rows, labels = np.asarray(X, dtype=np.float64), np.asarray(y)
-    classes = np.asarray(model.classes_)
+    rows = np.asarray(X, dtype=np.float64)
     if rows.ndim != 2 or rows.shape[1] != 2:
         raise ValueError(f"X must have two columns to be drawn on a plane; got shape {rows.shape}.")
-    if classes.shape[0] != 2:
-        raise ValueError(f"model must tell two classes apart to have one boundary; it knows {classes.tolist()!r}.")
-    if labels.shape != rows.shape[:1]:
-        raise ValueError(f"y must have one label for each of the {rows.shape[0]} rows of X; got shape {labels.shape}.")
-    drawn = axes_of(ax)
-    low, high = rows.min(axis=0), rows.max(axis=0)
-    room = 0.08 * np.where(high > low, high - low, 1.0)
-    across, up = (np.linspace(low[j] - room[j], high[j] + room[j], POINTS) for j in (0, 1))
+    ax = plot_classes(model, rows, y, ax)
+    if len(model.classes_) != 2:
+        raise ValueError(
+            f"model must tell two classes apart to have one boundary; it knows {list(model.classes_)!r}. plot_classes draws more."
+        )
+    across, up = (np.linspace(low, high, GRID) for low, high in (ax.get_xlim(), ax.get_ylim()))
     grid = np.stack(np.meshgrid(across, up), axis=-1).reshape(-1, 2)
-    score = np.asarray(model.decision_function(grid)).reshape(POINTS, POINTS)
-    drawn.contourf(across, up, score, levels=[-np.inf, 0.0, np.inf], colors=COLORS, alpha=0.12)
-    drawn.contour(
-        across, up, score, levels=[-1.0, 0.0, 1.0], colors="0.25", linestyles=["--", "-", "--"], linewidths=1.0
-    )
-    for label, color in zip(classes, COLORS, strict=True):
-        own = labels == label
-        drawn.scatter(rows[own, 0], rows[own, 1], s=16, color=color, label=str(label))
-    held = rows[np.asarray(getattr(model, "support_", []), dtype=np.intp)]
-    drawn.scatter(
-        held[:, 0], held[:, 1], s=60, facecolors="none", edgecolors="0.2", linewidths=0.8, label="support vectors"
-    )
-    drawn.set_title("The boundary, and the rows that hold its margins")
-    drawn.legend(loc="best", fontsize="small")
-    return drawn
+    score = np.asarray(model.decision_function(grid)).reshape(GRID, GRID)
+    ax.contour(across, up, score, levels=[-1.0, 0.0, 1.0], colors="0.25", linestyles=["--", "-", "--"], linewidths=1.0)
+    held = rows[np.asarray(model.support_, dtype=np.intp)]
+    ax.plot(held[:, 0], held[:, 1], "o", mfc="none", mec="0.2", ms=8, mew=0.8, label="support vectors")
+    ax.legend(frameon=False)
+    return ax
