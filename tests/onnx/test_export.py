@@ -149,7 +149,16 @@ MACHINES = {
     "tube around all": (cf.SVR(epsilon=1e3), "value"),
     "calibrated machine": (cf.CalibratedClassifier(cf.SVC(), cv=3), "three"),
 }
-NUMBERS = {**LINEAR, **CALIBRATED, **DENSITIES, **MACHINES}
+KERNELS = {
+    "kernel ridge": (cf.KernelRidge(), "value"),
+    "kernel ridge cv": (cf.KernelRidgeCV(kernel=cf.kernels.Linear()), "value"),
+    "kernel poisson": (cf.KernelModel("poisson", cf.kernels.Polynomial(2, 0.1), 1e-2), "count"),
+    "kernel quantile": (cf.KernelQuantile(0.3, alpha=1e-2), "value"),
+    "kernel logistic": (cf.KernelLogisticRegression(), "two"),
+    "kernel softmax": (cf.KernelLogisticRegression(approximation="nystrom", n_components=30, random_state=0), "words"),
+    "kernel perceptron": (cf.KernelPerceptron(random_state=0), "three"),
+}
+NUMBERS = {**LINEAR, **CALIBRATED, **DENSITIES, **MACHINES, **KERNELS}
 """Models whose rows are numbers without holes."""
 FEW = {"n_estimators": 12, "random_state": 0}
 SMALL = {"n_estimators": 12, "max_leaves": 8, "min_samples_leaf": 5}
@@ -455,6 +464,14 @@ def test_what_cannot_be_exported_says_so() -> None:
         to_onnx(model, feature_names="abcd")
     with pytest.raises(ValueError, match="dtype must be"):
         to_onnx(model, dtype="float16")
+
+
+def test_kernels_that_are_no_plain_operators_are_refused() -> None:
+    X = rows(30)
+    with pytest.raises(NotExportableError, match=r"the kernel .* cannot be exported"):
+        to_onnx(cf.KernelRidge(kernel="laplacian").fit(X, X[:, 0]))
+    with pytest.raises(NotExportableError, match="several targets"):
+        to_onnx(cf.KernelRidge().fit(X, X[:, :2]))
 
 
 def test_without_onnx_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ from certifit.onnx.errors import NotExportableError
 from certifit.onnx.graph import Graph
 from certifit.onnx.tables import transformed
 
-__all__ = ["EXPORTERS", "export_classifier", "export_regressor", "link"]
+__all__ = ["EXPORTERS", "export_classifier", "export_regressor", "link", "two_classes"]
 
 
 def export_regressor(graph: Graph, table: str, model: Any) -> Answer:
@@ -51,7 +51,7 @@ def export_classifier(graph: Graph, table: str, model: Any) -> Answer:
     if isinstance(model, BaseLogistic) or (
         isinstance(model, SGDClassifier) and K > 2 and model.multi_class == "softmax"
     ):
-        probabilities = _two(graph, scores, margin.Logistic()) if K == 2 else graph.add("Softmax", scores, axis=1)
+        probabilities = two_classes(graph, scores) if K == 2 else graph.add("Softmax", scores, axis=1)
     elif isinstance(model, SGDClassifier) and hasattr(model, "predict_proba"):
         loss = resolve_loss(model.loss if model.multi_class == "ovr" else "logistic")
         probabilities = _two(graph, scores, loss) if K == 2 else _shares(graph, scores, loss, K)
@@ -88,6 +88,11 @@ def _two(graph: Graph, scores: str, loss: Any) -> str:
     else:
         negative = graph.add("Sub", graph.constant(1.0), positive)
     return graph.add("Concat", negative, positive, axis=1)
+
+
+def two_classes(graph: Graph, scores: str) -> str:
+    """Probabilities of two classes from a logistic score."""
+    return _two(graph, scores, margin.Logistic())
 
 
 def _shares(graph: Graph, scores: str, loss: Any, n_classes: int) -> str:

@@ -42,10 +42,9 @@ class Factor:
 
     @staticmethod
     def _factored(K: Array, s: Array, c: float, dtype: Any) -> Array | None:
-        scaled = K.astype(dtype)
-        thin = s.astype(dtype)
-        scaled *= thin[:, None]
-        scaled *= thin
+        scaled = np.empty(K.shape, dtype=dtype)
+        np.multiply(K, s[:, None], out=scaled, casting="same_kind")
+        scaled *= s.astype(dtype)
         scaled[np.diag_indices_from(scaled)] += dtype(c)
         potrf = lapack.spotrf if dtype is np.float32 else lapack.dpotrf
         # The transpose of a symmetric matrix is itself, and in the order that LAPACK wants.

@@ -53,6 +53,8 @@ def squared_lengths(X: Matrix) -> Array:
 
 def products(left: Matrix, right: Matrix) -> Array:
     """x·z of all pairs, dense."""
+    if left is right and not is_sparse(left) and left.shape[1] < left.shape[0]:
+        right = left.copy()  # NumPy halves the product of a matrix with itself, and pays more to write the other half
     found = left @ right.T
     return np.asarray(found.todense() if is_sparse(found) else found, dtype=np.float64)
 
