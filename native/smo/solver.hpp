@@ -40,6 +40,7 @@ struct Options {
 
 constexpr double kRounding = 2e-15;  // differences of slopes below this share of the numbers say nothing
 
+constexpr Index kPatience = 300;  // rounds in which the gap does not fall by a hundredth
 constexpr Index kInner = 64;  // least variables of a block within a block
 
 struct Outcome {
@@ -205,10 +206,17 @@ void leg(const Dual& p, Rows& rows, double target, double slack, const Options& 
     Succession<T> matrices(p.n);
     std::vector<Index> chosen, number, moved;
     std::vector<double> delta;
+    // A matrix that is no inner product may never close its gap: rounds that gain nothing come to an end.
+    double best = detail::kInfinity;
+    Index idle = 0;
+    const Index patience = std::max<Index>(kPatience, 40 * p.variables() / how.block);
     for (;;) {
         poll();
         slopes.at(p);
         out.gap = slopes.gap;
+        idle = slopes.gap < 0.99 * best ? 0 : idle + 1;
+        best = std::min(best, slopes.gap);
+        if (idle > patience) return;
         if (!(slopes.gap > target) || !(slopes.violation > std::max(slack, kRounding * slopes.size)) || (how.max_rounds >= 0 && out.rounds >= how.max_rounds)) return;
         ++out.rounds;
         chosen = choose(p, slopes, chosen, std::min(how.block, p.variables()));

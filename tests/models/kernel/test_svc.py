@@ -200,6 +200,21 @@ def test_an_indefinite_matrix_is_fitted_and_nothing_is_claimed():
     assert "not symmetric" in crooked.certificate_.note
 
 
+@pytest.mark.parametrize("n", [40, 150])
+def test_a_matrix_without_an_optimum_comes_to_an_end(n):
+    rng = np.random.default_rng(0)
+    model = SVC(kernel="precomputed", C=10.0).fit(rng.normal(size=(n, n)), np.arange(n) % 2)
+    assert "not symmetric" in model.certificate_.note
+
+
+def test_a_kernel_beyond_double_precision_is_told():
+    X, y, _ = classes()
+    with pytest.raises(ValueError, match="not finite"):
+        SVC(kernel="poly", degree=3, gamma=1.0).fit(1e140 * X, y)
+    with pytest.raises(ValueError, match="not finite"):
+        SVC(kernel=lambda A, B: np.full((len(A), len(B)), np.nan)).fit(X, y)
+
+
 def test_degenerate_rows():
     twice = np.repeat(np.arange(5.0), 2)[:, None]
     model = SVC(C=1.0).fit(twice, np.tile([0, 1], 5))  # every point with both labels

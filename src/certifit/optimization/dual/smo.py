@@ -101,6 +101,9 @@ class Gram:
         largest = float(square.max(initial=0.0))
         if not np.isfinite(4.0 * largest):
             return
+        with np.errstate(over="ignore"):
+            if form == 1 and not np.isfinite(np.float64(largest + float(kernel.offset)) ** int(kernel.degree)):
+                return
         self.form, self.features = form, (rows, square)
         self.offset, self.degree = (float(kernel.offset), int(kernel.degree)) if form == 1 else (0.0, 1)
         if form == 2:
@@ -113,13 +116,18 @@ class Gram:
         """K[numbers, :] in double precision."""
         if isinstance(self.kernel, Precomputed):
             return np.ascontiguousarray(self.prepared[numbers])
-        return np.ascontiguousarray(self.kernel.block(self.kernel.take(self.prepared, numbers), self.prepared))
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = np.ascontiguousarray(self.kernel.block(self.kernel.take(self.prepared, numbers), self.prepared))
+        if not np.isfinite(found).all():
+            raise ValueError(f"the kernel {self.kernel} of these rows is not finite: scale X, or take another kernel.")
+        return found
 
     def diagonal(self) -> Array:
         """k(x, x) of every row."""
         if isinstance(self.kernel, Precomputed):
             return np.ascontiguousarray(np.diagonal(self.prepared))
-        return np.ascontiguousarray(self.kernel.own(self.prepared), dtype=np.float64)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.ascontiguousarray(self.kernel.own(self.prepared), dtype=np.float64)
 
     def part(self, rows: Array) -> Gram:
         """The same kernel on some rows."""
