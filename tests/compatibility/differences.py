@@ -36,6 +36,7 @@ LINEAR, GLM = "linear_model/tests/", "linear_model/_glm/tests/test_glm.py::"
 TREE, FOREST = "tree/tests/test_tree.py::", "ensemble/tests/test_forest.py::"
 BAYES, DISCRIMINANT = "tests/test_naive_bayes.py::", "tests/test_discriminant_analysis.py::"
 HIST = "ensemble/_hist_gradient_boosting/tests/test_gradient_boosting.py::"
+SVM = "svm/tests/test_svm.py::"
 DESCENT, RIDGE, LOGISTIC = (f"{LINEAR}test_{name}.py::" for name in ("coordinate_descent", "ridge", "logistic"))
 
 DIFFERENCES: dict[str, tuple[str, ...]] = {
@@ -52,7 +53,10 @@ DIFFERENCES: dict[str, tuple[str, ...]] = {
         f"{LOGISTIC}test_liblinear_with_large_values*",
         f"{LOGISTIC}test_liblinear_dual_random_state*",
         f"{LINEAR}test_quantile.py::test_error_interior_point_future",
-        "svm/tests/test_svm.py::test_linearsvc_parameters*",
+        f"{SVM}test_linearsvc_parameters*",
+        f"{SVM}test_bad_input*",
+        f"{SVM}test_sparse_precomputed*",
+        f"{SVM}test_svc_nonfinite_params*",
         f"{DISCRIMINANT}test_lda_predict",
         f"{DISCRIMINANT}test_lda_transform",
         f"{DISCRIMINANT}test_qda[(]*",
@@ -80,13 +84,19 @@ DIFFERENCES: dict[str, tuple[str, ...]] = {
         f"{LOGISTIC}test_max_iter*",
         f"{LOGISTIC}test_newton_cholesky_fallback_to_lbfgs*",
         f"{GLM}test_linalg_warning_with_newton_solver*",
-        "svm/tests/test_svm.py::test_linear_svm_convergence_warnings*",
+        f"{SVM}test_linear_svm_convergence_warnings*",
+        f"{SVM}test_libsvm_convergence_warnings*",
     ),
     INTERNAL: (
         f"{DESCENT}test_elasticnet_precompute_incorrect_gram",
         f"{DESCENT}test_overridden_gram_matrix",
         f"{DESCENT}test_lassoCV_does_not_set_precompute*",
         f"{DESCENT}test_lasso_dual_gap",
+        f"{SVM}test_gamma_scale",
+        f"{SVM}test_immutable_coef_property*",
+        f"{SVM}test_svc_nusvc_probA_probB_deprecated*",
+        f"{SVM}test_svc_raises_error_internal_representation",
+        f"{SVM}test_tweak_params",
     ),
     LOOSE: (
         f"{DESCENT}test_1d_multioutput_*",
@@ -132,6 +142,9 @@ DIFFERENCES: dict[str, tuple[str, ...]] = {
         ),
     ),
     OFFERED: (
+        f"{SVM}test_probability*",
+        f"{SVM}test_hasattr_predict_proba*",
+        f"{SVM}test_custom_kernel_not_array_input*",
         f"{DISCRIMINANT}test_lda_ledoitwolf",
         f"{DISCRIMINANT}test_lda_shrinkage*",
         f"{DISCRIMINANT}test_qda_coefs*",
@@ -180,6 +193,8 @@ DIFFERENCES: dict[str, tuple[str, ...]] = {
         ),
     ),
     WORDS: (
+        f"{SVM}test_svr_errors",
+        f"{SVM}test_negative_*",
         f"{DISCRIMINANT}test_lda_dimension_warning*",
         f"{DISCRIMINANT}test_lda_priors",
         f"{BAYES}test_NB_partial_fit_no_first_classes*",
@@ -202,6 +217,7 @@ DIFFERENCES: dict[str, tuple[str, ...]] = {
     DRAWS: (
         "tree/tests/test_export.py::test_export_text*",
         f"{FOREST}test_importances*",
+        f"{SVM}test_svc_ovr_tie_breaking*",
         f"{FOREST}test_forest_oob_warning*",
     ),
     BY_WEIGHT: (

@@ -128,3 +128,18 @@ def test_the_translation_costs_little() -> None:
     with_it = cost(lambda: Ridge(alpha=1.0).fit(small, y[:20]))
     without = cost(lambda: certifit.Ridge(alpha=0.05, tol=1e-8).fit(small, y[:20]))
     assert with_it - without < 100e-6  # 50 µs on a quiet machine
+
+
+def test_our_own_models_understand_scikit_learns_names_of_losses() -> None:
+    for theirs, ours in {"squared_error": "squared", "absolute_error": "absolute"}.items():
+        a, b = (certifit.LinearModel(loss=name, alpha=0.1).fit(X, y).coef_ for name in (theirs, ours))
+        np.testing.assert_array_equal(a, b)
+    assert certifit.GradientBoostingClassifier(loss="log_loss", n_estimators=2).fit(X, y > 0).score(X, y > 0) > 0.5
+
+
+def test_a_certificate_is_judged_by_the_tolerance_that_was_asked_for() -> None:
+    loose = certifit.Certificate("duality gap", objective=1.0, bound=1.0 - 1e-5, scale=1.0, tol=1e-9)
+    assert not loose.certified
+    assert loose.judged(1e-4).certified
+    assert not loose.judged(1e-4).judged(1e-6).certified
+    assert not loose.withdrawn("No optimum.").judged(1.0).certified

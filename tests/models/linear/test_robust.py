@@ -167,3 +167,35 @@ def test_a_power_penalty_of_strength_zero_is_no_penalty() -> None:
     assert one.certificate_
     assert one.coef_ == pytest.approx(LADRegressor(**options).fit(X, y, weight).coef_, abs=1e-6)
     assert one.solver_ == "sequential"
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.05])
+def test_the_joint_scale_is_a_stationary_point_of_a_convex_problem(alpha: float) -> None:
+    X, weight = rows(60)
+    y = X @ np.arange(X.shape[1]) + np.random.default_rng(1).standard_t(2, 60)
+    d = X.shape[1]
+    model = HuberRegressor(delta=1.35, scale="joint", alpha=alpha, tol=1e-12).fit(X, y, sample_weight=weight)
+    p = weight / weight.sum()
+
+    def objective(w: np.ndarray, b: float, s: float) -> float:
+        z = np.abs(y - X @ w - b) / s
+        huber = np.where(z <= 1.35, 0.5 * z**2, 1.35 * z - 0.5 * 1.35**2)
+        return float(p @ huber * s + s / 2 + 0.5 * alpha * w @ w)
+
+    best = objective(model.coef_, model.intercept_, model.scale_)
+    rng = np.random.default_rng(0)
+    for size in (1e-3, 1e-2, 0.3):
+        for _ in range(20):
+            step = size * rng.normal(size=d + 2)
+            near = objective(model.coef_ + step[:d], model.intercept_ + step[d], model.scale_ * np.exp(step[-1]))
+            assert near >= best - 1e-12
+    times = HuberRegressor(scale="joint", tol=1e-12).fit(X, 1000 * y, sample_weight=weight)
+    assert times.scale_ == pytest.approx(
+        1000 * HuberRegressor(scale="joint", tol=1e-12).fit(X, y, weight).scale_, rel=1e-6
+    )
+
+
+def test_a_joint_scale_needs_a_quadratic_part_that_can_hold_it() -> None:
+    X, weight = rows(20)
+    with pytest.raises(ValueError, match="scale='joint' needs delta > 1"):
+        HuberRegressor(delta=0.9, scale="joint").fit(X, weight)

@@ -24,7 +24,11 @@ BINARY = (Logistic, Hinge, SquaredHinge, Exponential, PerceptronLoss)
 LOSSES: dict[str, type[Loss]] = {loss.name: loss for loss in (*REGRESSION, *BINARY)}
 MULTICLASS: dict[str, type[Loss]] = {loss.name: loss for loss in (Softmax, MulticlassHinge, MulticlassPerceptron)}
 
+ALIASES = {"squared_error": "squared", "absolute_error": "absolute", "log_loss": "logistic"}
+"""Scikit-learn's names of losses, understood wherever ours are."""
+
 __all__ = [
+    "ALIASES",
     "LOSSES",
     "MULTICLASS",
     "Loss",
@@ -42,7 +46,7 @@ def resolve_loss(loss: Any) -> Loss:
         raise ValueError(f"loss must have one score a row; {loss!r} has one for each class: use a classifier.")
     if isinstance(loss, Loss):
         return loss
-    if isinstance(loss, str) and loss in LOSSES:
-        return LOSSES[loss]()
+    if isinstance(loss, str) and ALIASES.get(loss, loss) in LOSSES:
+        return LOSSES[ALIASES.get(loss, loss)]()
     names = ", ".join(repr(name) for name in LOSSES)
     raise ValueError(f"loss must be one of {names}, or an instance of certifit.losses.Loss; got {loss!r}.")

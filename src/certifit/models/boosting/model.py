@@ -21,7 +21,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from certifit._types import Array
 from certifit.data.targets import positive_class_weights
-from certifit.evaluation.losses import LOSSES, Logistic, Loss, Softmax, check_loss, resolve_loss
+from certifit.evaluation.losses import ALIASES, LOSSES, Logistic, Loss, Softmax, check_loss, resolve_loss
 from certifit.models.boosting.base import L2, BaseBoosting
 from certifit.models.boosting.fit import PIECE
 from certifit.models.linear.parameters import LOSS
@@ -161,8 +161,8 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
         if isinstance(self.loss, Loss) and self.loss.task == "binary":
             return self.loss
         binary = {name: cls for name, cls in LOSSES.items() if cls.task == "binary"}
-        if isinstance(self.loss, str) and self.loss in binary:
-            return binary[self.loss]()
+        if isinstance(self.loss, str) and ALIASES.get(self.loss, self.loss) in binary:
+            return binary[ALIASES.get(self.loss, self.loss)]()
         names = ", ".join(map(repr, binary))
         raise ValueError(f"loss must be one of {names}, or a binary loss of certifit.losses; got {self.loss!r}.")
 

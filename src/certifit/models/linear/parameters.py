@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from certifit.evaluation.losses import LOSSES, Loss
+from certifit.evaluation.losses import ALIASES, LOSSES, Loss
 from certifit.evaluation.penalties import PENALTIES, Penalty
 from certifit.parameters import Any_, Either, Flag, Integer, Named, Nothing, Parameter, Real
 
@@ -10,8 +10,8 @@ __all__ = ["EPS", "LOSS", "N_ALPHAS", "PENALTY", "POSITIVE", "SOLVER"]
 
 LOSS = Parameter(
     "squared",
-    Named("certifit.losses.Loss", Loss, LOSSES),
-    "A name from ``certifit.losses.LOSSES`` or a loss object, also one of your own.",
+    Named("certifit.losses.Loss", Loss, (*LOSSES, *ALIASES)),
+    "A name from ``certifit.losses.LOSSES``, or scikit-learn's for it, or a loss object, also one of your own.",
 )
 PENALTY = Parameter(
     "l2",

@@ -1,0 +1,195 @@
+"""Kernel support vector machines under scikit-learn's names: the same C and nu, gamma and coef0, the same dual problem."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+import sklearn.svm as theirs
+from scipy.sparse import csr_array
+from sklearn.base import is_classifier
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.validation import check_is_fitted
+
+import certifit as ours
+from certifit._types import Array, is_sparse
+from certifit.sklearn.asking import AsksForValues
+from certifit.sklearn.translation import By, Data, Free, Only, Row, Same, Table
+
+__all__ = ["SVC", "SVR", "NuSVC", "NuSVR", "OneClassSVM"]
+
+TOLD = ("support_", "support_vectors_", "dual_coef_", "intercept_", "fit_status_", "shape_fit_", "n_iter_")
+NARROWER = 1e-2
+HARD = 1e10
+
+
+def _gamma(value: Any, data: Data) -> Any:
+    """Scale is 1/(d·variance of the entries), without weights; ours counts rows by weight."""
+    if value != "scale" or data.sample_weight is None or data.estimator.kernel in ("precomputed", "linear"):
+        return value
+    entries = data.X.toarray() if is_sparse(data.X) else np.asarray(data.X, dtype=np.float64)
+    spread = float(entries.var())
+    return 1.0 / (entries.shape[1] * spread) if spread > 0 else 1.0
+
+
+def _probability(value: Any, data: Data) -> dict[str, Any]:
+    if isinstance(value, str):
+        return {}
+    warnings.warn(
+        "The `probability` parameter was deprecated in scikit-learn 1.9: use CalibratedClassifierCV around the model.",
+        FutureWarning,
+        stacklevel=5,
+    )
+    if value:
+        raise NotImplementedError(
+            f"{type(data.estimator).__name__}(probability=True) is not offered by certifit.sklearn: use CalibratedClassifierCV "
+            "around it, as scikit-learn 1.9 advises."
+        )
+    return {}
+
+
+def _finite(C: Any, data: Data) -> float:
+    """No slack at all is a price that no row can pay."""
+    return min(float(C), HARD)
+
+
+PRICE = By(_finite, "the same; infinity is 1e10")
+KERNEL: dict[str, Row] = {
+    "kernel": Same(),
+    "degree": Same(),
+    "gamma": By(_gamma, 'the same; "scale" is by the variance of the rows as they are, without weights'),
+    "coef0": Same(),
+    "tol": By(
+        lambda tol, data: NARROWER * float(tol), "a hundredth of it, so that what is proven is what was asked for"
+    ),
+    "shrinking": Free("which rows are looked at does not change the optimum"),
+    "cache_size": By(lambda value, data: float(value), "the same"),
+    "verbose": By(lambda value, data: int(bool(value)), "a progress bar"),
+    "max_iter": Same(),
+}
+CLASSES: dict[str, Row] = {
+    **KERNEL,
+    "probability": By(_probability, "not offered: CalibratedClassifierCV around it, as scikit-learn 1.9 advises", None),
+    "decision_function_shape": Same(),
+    "break_ties": Same(),
+    "random_state": Free("nothing is drawn at random"),
+}
+
+
+def _weights(value: Any, data: Data) -> dict[Any, float] | None:
+    """Factor of C of each class that is there."""
+    if value is None:
+        return None
+    y = np.ravel(data.y)
+    there = set(np.unique(y).tolist())
+    given = {label: value[label] for label in value if label in there} if isinstance(value, dict) else value
+    found = compute_class_weight(given, classes=np.unique(y), y=y)
+    return dict(zip(np.unique(y).tolist(), found.tolist(), strict=True))
+
+
+class _KernelMachine(AsksForValues):
+    """What all of them tell: the rows that matter, and how much."""
+
+    kernel: Any
+    class_weight: Any
+
+    def _learn(self, data: Data) -> Any:
+        """Rows of negative weight are absent, as for LIBSVM."""
+        if data.sample_weight is None or np.ndim(data.sample_weight) != 1:
+            return super()._learn(data)
+        weight = np.maximum(np.asarray(data.sample_weight, dtype=np.float64), 0.0)
+        if weight.size and not weight.any():
+            raise ValueError("Invalid input - all samples have zero or negative weights.")
+        labels = np.ravel(data.y) if is_classifier(self) else np.empty(0)
+        if labels.shape == weight.shape and np.unique(labels[weight > 0]).size < min(2, np.unique(labels).size):
+            raise ValueError("Invalid input - all samples with positive weights belong to the same class.")
+        return super()._learn(Data(self, data.X, data.y, weight))
+
+    def _fitted(self, model: Any, data: Data) -> Mapping[str, Any]:
+        found = {name: getattr(model, name) for name in TOLD}
+        if is_sparse(data.X):
+            found |= {name: csr_array(found[name]) for name in ("support_vectors_", "dual_coef_")}
+        if not hasattr(model, "classes_"):
+            return found
+        factors = _weights(self.class_weight, data) or {}
+        weights = np.array([factors.get(label, 1.0) for label in model.classes_.tolist()])
+        return {**found, "classes_": model.classes_, "class_weight_": weights}
+
+    @property
+    def n_support_(self) -> Array:
+        """Support vectors of each class."""
+        check_is_fitted(self)
+        return np.asarray(self.model_.n_support_, dtype=np.int32)
+
+    @property
+    def coef_(self) -> Array:
+        """Coefficients of the features, for the linear kernel."""
+        if self.kernel != "linear":
+            raise AttributeError("coef_ is only available when using a linear kernel")
+        check_is_fitted(self)
+        return np.asarray(self.model_.coef_)
+
+
+class _Scores(_KernelMachine):
+    """Scores of the classes."""
+
+    def decision_function(self, X: Any) -> Array:
+        """How far each row is on the side of a class, or of each of two."""
+        check_is_fitted(self)
+        return self.model_.decision_function(X)
+
+
+class SVC(_Scores, theirs.SVC):
+    """Classes apart by a margin in the space of a kernel: ½‖w‖² + C·Σ s_i·hinge."""
+
+    _ours = ours.SVC
+    _table: ClassVar[Table] = {
+        **CLASSES,
+        "C": PRICE,
+        "class_weight": By(_weights, "factors of C for each class"),
+    }
+
+
+class NuSVC(_Scores, theirs.NuSVC):
+    """The same with nu, a bound for the share of errors, in the place of C."""
+
+    _ours = ours.NuSVC
+    _table: ClassVar[Table] = {
+        **CLASSES,
+        "nu": Same(),
+        "class_weight": Only((None,), "our nu-SVC has no weights of classes; give sample_weight"),
+    }
+
+
+class SVR(_KernelMachine, theirs.SVR):
+    """Numbers within a tube of half width epsilon, in the space of a kernel."""
+
+    _ours = ours.SVR
+    _table: ClassVar[Table] = {**KERNEL, "C": PRICE, "epsilon": Same()}
+
+
+class NuSVR(_KernelMachine, theirs.NuSVR):
+    """The same with nu, the share of rows outside the tube, in the place of its width."""
+
+    _ours = ours.NuSVR
+    _table: ClassVar[Table] = {**KERNEL, "C": PRICE, "nu": Same()}
+
+
+class OneClassSVM(_Scores, theirs.OneClassSVM):
+    """Where most rows are: outliers lie beyond."""
+
+    _ours = ours.OneClassSVM
+    _table: ClassVar[Table] = {**KERNEL, "nu": Same()}
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        """As `DropIn.fit`; y is not used."""
+        return super().fit(X, None, sample_weight)
+
+    def _fitted(self, model: Any, data: Data) -> Mapping[str, Any]:
+        return {**super()._fitted(model, data), "offset_": np.atleast_1d(model.offset_)}
+
+    def score_samples(self, X: Any) -> Array:
+        """Scores before the offset is taken off."""
+        return self.decision_function(X) + self.offset_
