@@ -176,6 +176,7 @@ DIFFERENCES: dict[str, tuple[str, ...]] = {
         f"{TREE}test_big_input",
         f"{TREE}test_huge_allocations",
         f"{FOREST}test_class_weights_forest*",
+        f"{FOREST}test_max_samples_geq_one*",
         f"{FOREST}test_class_weight_errors*",
         f"{FOREST}test_mse_criterion_object_segfault_smoke_test*",
         f"{FOREST}test_oob_not_computed_twice*",

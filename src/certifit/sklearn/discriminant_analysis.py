@@ -61,7 +61,7 @@ class LinearDiscriminantAnalysis(_Discriminant, theirs.LinearDiscriminantAnalysi
             "intercept_",
             "explained_variance_ratio_",
         ]
-        names += ["covariance_"] if self.store_covariance else []
+        names += ["covariance_"] if self.store_covariance or self.solver != "svd" else []
         return {name: getattr(model, name) for name in names if hasattr(model, name)}
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
