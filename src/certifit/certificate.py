@@ -176,7 +176,8 @@ class Certificate:
 
     def judged(self, tol: float) -> Certificate:
         """The same evidence judged by another tolerance of the relative gap."""
-        return self._with(certified=bool(math.isfinite(self.objective) and self.relative_gap <= tol))
+        certified = bool(math.isfinite(self.objective) and self.relative_gap <= tol)
+        return self if certified == self.certified else self._with(certified=certified)
 
     def about(self, claim: str) -> Certificate:
         """The same evidence for what it is about: the best of a part of all models."""

@@ -38,6 +38,19 @@ def test_rows_in_parts(name: str) -> None:
     assert_allclose(parts.predict_proba(X), cls(**settings).fit(X, y).predict_proba(X), rtol=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("priors", "words"),
+    [([0.5, 0.5], "Number of priors"), ([0.5, 0.9, 0.1], "sum of the priors"), ([-1, 1, 1], "non-negative")],
+)
+def test_priors_are_refused_in_scikit_learns_words(priors: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        naive_bayes.GaussianNB(priors=np.array(priors)).fit(X, y)
+    with pytest.raises(ValueError, match=words):
+        naive_bayes.MultinomialNB(class_prior=np.array(priors)).fit(X, y)
+    with pytest.raises(ValueError, match="classes must be passed on the first call"):
+        naive_bayes.GaussianNB().partial_fit(X, y)
+
+
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("name", discriminant_analysis.__all__)
 def test_discriminants(name: str, classes: int) -> None:

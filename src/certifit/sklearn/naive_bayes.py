@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,6 +21,8 @@ __all__ = ["BernoulliNB", "CategoricalNB", "ComplementNB", "GaussianNB", "Multin
 class _Naive(AsksForClasses):
     """Counts, all at once or in parts."""
 
+    class_prior: Any
+    priors: Any
     _told: ClassVar[tuple[str, ...]] = ("class_count_", "class_log_prior_", "feature_log_prob_")
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
@@ -38,9 +41,32 @@ class _Naive(AsksForClasses):
         """
         self._checked(self)
         data = Data(self, X, y, sample_weight)
-        model = self.model_ if "model_" in vars(self) else fresh(self._ours, **self._settings(data))
-        self._keep(model.partial_fit(X, y, classes, sample_weight), data)
+        first = "model_" not in vars(self)
+        if first and classes is None:
+            raise ValueError("classes must be passed on the first call to partial_fit.")
+        model = fresh(self._ours, **self._settings(data)) if first else self.model_
+        with self._words():
+            model.partial_fit(X, y, classes, sample_weight)
+        self._keep(model, data)
         return self
+
+    def _learn(self, data: Data) -> Any:
+        with self._words():
+            return super()._learn(data)
+
+    @contextmanager
+    def _words(self) -> Iterator[None]:
+        """What scikit-learn says of priors that are none."""
+        try:
+            yield
+        except ValueError as error:
+            if not str(error).startswith("priors must be"):
+                raise
+            priors = np.ravel(self.priors if hasattr(self, "priors") else self.class_prior)
+            kind = "Number of priors must match number of classes."
+            if f"{priors.shape[0]} probabilities" in str(error):
+                kind = "Priors must be non-negative." if (priors < 0).any() else "The sum of the priors should be 1."
+            raise ValueError(f"{kind} {error}") from error
 
     def predict_joint_log_proba(self, X: Any) -> Array:
         """ln P(x, class), shape (n_samples, n_classes)."""
