@@ -70,6 +70,7 @@ from certifit.models.kernel.svc import SVC as SVC
 from certifit.models.kernel.svc import NuSVC as NuSVC
 from certifit.models.kernel.svr import SVR as SVR
 from certifit.models.kernel.svr import NuSVR as NuSVR
+from certifit.models.linear.generalized import GLM as GLM
 from certifit.models.linear.glm import GammaRegressor as GammaRegressor
 from certifit.models.linear.glm import PoissonRegressor as PoissonRegressor
 from certifit.models.linear.lasso_cv import ElasticNetCV as ElasticNetCV
@@ -100,9 +101,6 @@ from certifit.models.neighbors.local_regression import LocallyWeightedRegression
 from certifit.models.neighbors.model import KNeighborsClassifier as KNeighborsClassifier
 from certifit.models.neighbors.model import KNeighborsRegressor as KNeighborsRegressor
 from certifit.models.neighbors.model import NearestNeighbors as NearestNeighbors
-from certifit.models.neural.model import MLPClassifier as MLPClassifier
-from certifit.models.neural.model import MLPRegressor as MLPRegressor
-from certifit.models.neural.model import NeuralNetwork as NeuralNetwork
 from certifit.models.perceptron.model import MulticlassPerceptron as MulticlassPerceptron
 from certifit.models.perceptron.model import Perceptron as Perceptron
 from certifit.models.perceptron.model import PocketPerceptron as PocketPerceptron

@@ -29,6 +29,7 @@ from certifit import losses, penalties
 # the default one would shrink everything to zero.
 VARIANTS: dict[str, list[dict[str, Any]]] = {
     "KMeans": [{"n_clusters": 3}, {"n_clusters": 3, "init": "random", "n_init": 2}],
+    "GLM": [{}, {"family": "laplace", "alpha": 0.02}],
     "KNeighborsClassifier": [{"n_neighbors": 3}, {"n_neighbors": "loo", "max_neighbors": 9}],
     "KNeighborsRegressor": [{"n_neighbors": 3, "weights": "distance"}, {"n_neighbors": "loo", "max_neighbors": 9}],
     "LinearModel": [
@@ -61,27 +62,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "LocallyWeightedRegression": [{"kernel": "tricube", "bandwidth": "nearest"}, {}],
     "LogisticRegression": [{}, {"penalty": "l1"}, {"penalty": "elasticnet"}],
     "MiniBatchKMeans": [{"n_clusters": 3}],
-    "MLPClassifier": [{"hidden": (16, 8), "learning_rate": 0.01, "max_epochs": 40}],
-    "MLPRegressor": [{"hidden": (16, 8), "learning_rate": 0.01, "max_epochs": 40}],
     "NearestNeighbors": [{"n_neighbors": 3}],
-    "NeuralNetwork": [
-        {
-            "loss": "huber",
-            "hidden": (12,),
-            "learning_rate": 0.02,
-            "max_epochs": 40,
-            "dropout": 0.1,
-            "optimizer": "adamw",
-        },
-        {
-            "loss": "relative",
-            "hidden": (12,),
-            "learning_rate": 0.02,
-            "max_epochs": 20,
-            "activation": "tanh",
-            "polish": True,
-        },
-    ],
     "Perceptron": [{}, {"averaged": True}, {"mode": "batch"}],
     "QuantileRegressor": [{"quantile": 0.3, "alpha": 0.02}],
     "Ridge": [{"alpha": 0.05}, {"alpha": 0.05, "positive": True}],

@@ -245,6 +245,7 @@ OBJECTIVES: dict[str, Callable[[Any], Claim]] = {
     "QuantileRegressor": lambda m: by_name(m, Quantile(m.quantile)),
     "PoissonRegressor": lambda m: by_name(m, Poisson()),
     "GammaRegressor": lambda m: by_name(m, Gamma()),
+    "GLM": lambda m: by_name(m, m._loss),
     "PolynomialRegression": lambda m: Objective(Squared(), L2(), m.alpha),
     "ChebyshevRegressor": lambda m: Objective(Absolute(), L2(), m.alpha, maximum=True),
     "LinearSVR": lambda m: Objective(Tube(m.loss, m.epsilon), L2(), m.alpha),

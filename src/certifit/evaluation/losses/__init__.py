@@ -10,9 +10,12 @@ from typing import Any
 
 from certifit.evaluation.losses.base import Loss
 from certifit.evaluation.losses.examine import LossReport, check, check_loss
+from certifit.evaluation.losses.families import FAMILIES, Family
 from certifit.evaluation.losses.gamma import Gamma
 from certifit.evaluation.losses.huber import Huber
+from certifit.evaluation.losses.maps import MAPS, Map
 from certifit.evaluation.losses.margin import Exponential, Hinge, Logistic, PerceptronLoss, SquaredHinge
+from certifit.evaluation.losses.mean import MeanLoss
 from certifit.evaluation.losses.multiclass import MulticlassHinge, MulticlassPerceptron
 from certifit.evaluation.losses.poisson import Poisson
 from certifit.evaluation.losses.quantile import Absolute, EpsilonInsensitive, Quantile, RelativeError
@@ -29,10 +32,15 @@ ALIASES = {"squared_error": "squared", "absolute_error": "absolute", "log_loss":
 
 __all__ = [
     "ALIASES",
+    "FAMILIES",
     "LOSSES",
+    "MAPS",
     "MULTICLASS",
+    "Family",
     "Loss",
     "LossReport",
+    "Map",
+    "MeanLoss",
     "check",
     "check_loss",
     "resolve_loss",

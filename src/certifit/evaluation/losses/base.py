@@ -71,6 +71,9 @@ class Loss(ByValue, ABC):
     """Whether the loss is convex in f, for every target: the ground that certificates stand on. A class says it by itself; one
     that changes the formula of a convex loss has to say it again."""
 
+    unproven: str = ""
+    """Why no bound is claimed, where the loss knows the reason better than that nobody declared it convex."""
+
     trivial: ClassVar[str] = ""
     """Why the minimum of the loss says nothing about the data, where that is so; a fit that ends there claims nothing."""
 

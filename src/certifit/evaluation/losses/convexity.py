@@ -73,7 +73,7 @@ def declares_convexity(loss: Loss) -> bool:
 def doubt(loss: Loss, y: Array, f: Array) -> str:
     """Why no bound is claimed for a fit with the scores f; empty where there is no reason to doubt."""
     if not declares_convexity(loss):
-        return (
+        return loss.unproven or (
             f"{type(loss).__name__} does not declare its convexity, without which no bound holds: write `convex = True` in the "
             "class if it is convex in f (certifit.losses.check tells what speaks against it)."
         )

@@ -22,12 +22,13 @@ import numpy as np
 from scipy import special, stats
 
 from certifit._types import Array, Matrix
-from certifit.data.gate import check_choice, check_real, check_sample_weight
+from certifit.data.gate import check_choice, check_real
 from certifit.evaluation.losses.base import Loss
 from certifit.evaluation.losses.squared import Squared
+from certifit.models.linear.hat import LinearInTarget
 from certifit.models.linear.inference_rules import Fit, covariance_rule, remark
 from certifit.names import stored
-from certifit.optimization.closed_form.least_squares import ClosedForm, hat_matrix, leverage
+from certifit.optimization.closed_form.least_squares import ClosedForm
 from certifit.optimization.objective.dispatch import INFERENCE_LIMIT
 from certifit.optimization.objective.problem import Problem, Solution
 
@@ -333,11 +334,10 @@ def _p(value: float) -> str:
     return "<0.0001" if value < 1e-4 else f"{value:.4f}"
 
 
-class InferenceMixin:
+class InferenceMixin(LinearInTarget):
     """`summary`, intervals and influence for estimators with `coef_`, `intercept_`, `fit_intercept`.
 
-    `fit` leaves `_inference`, an `Inference`, or None for a penalized model. A model with a quadratic penalty
-    may override `_quadratic_penalty` so that its hat matrix includes the penalty.
+    `fit` leaves `_inference`, an `Inference`, or None for a penalized model.
     """
 
     _inference: Inference | None
@@ -410,17 +410,6 @@ class InferenceMixin:
         ends = np.column_stack([score - half, score + half])
         return ends if squared else found.loss.predict(ends)
 
-    def hat_matrix(self, X: Any, sample_weight: Any = None) -> Array:
-        """The n×n matrix that maps the training targets to the fitted values; X is the training data."""
-        rows, weight = self._training(X, sample_weight)
-        return hat_matrix(rows, weight / weight.sum(), self._quadratic_penalty(rows.shape[1]), self._free())
-
-    def leverage(self, X: Any, sample_weight: Any = None) -> Array:
-        """Influence of each training target on its own fitted value; a repeated row counts as one copy."""
-        rows, weight = self._training(X, sample_weight)
-        p = weight / weight.sum()
-        return leverage(rows, p, self._quadratic_penalty(rows.shape[1]), self._free()) / weight
-
     def studentized_residuals(self, X: Any, y: Any, sample_weight: Any = None, *, kind: str = "external") -> Array:
         """Residuals of the training data divided by their standard deviations.
 
@@ -461,26 +450,6 @@ class InferenceMixin:
         if found.fit_intercept:
             score = score + found.estimate[0]
         return target - score, spare, found
-
-    def _training(self, X: Any, sample_weight: Any) -> tuple[Matrix, Array]:
-        loss = getattr(getattr(self, "_inference", None), "loss", None)
-        if loss is not None and not isinstance(loss, Squared):
-            raise ValueError(
-                f"The hat matrix is defined for the squared loss, this model has {type(loss).__name__}: its "
-                "fitted values are not linear in y."
-            )
-        rows = cast(Any, self)._rows(X)
-        weight = check_sample_weight(sample_weight, rows.shape[0])
-        if not (weight > 0).all():
-            raise ValueError("Rows of weight zero took no part in the fit: leave them out of X.")
-        return rows, weight
-
-    def _free(self) -> bool:
-        return bool(cast(Any, self).fit_intercept)
-
-    def _quadratic_penalty(self, d: int) -> Array:
-        """Strength of the quadratic penalty of each coefficient."""
-        return np.zeros(d)
 
     def _known(self, method: str) -> Inference:
         if not hasattr(self, "coef_"):

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import special
 
 from certifit._types import Array, Matrix, is_sparse
 from certifit.evaluation.losses.base import Loss
+from certifit.evaluation.losses.families import Laplace
 from certifit.evaluation.losses.gamma import Gamma
 from certifit.evaluation.losses.margin import Logistic
+from certifit.evaluation.losses.mean import MeanLoss, Shifted
 from certifit.evaluation.losses.poisson import Poisson
 from certifit.evaluation.losses.quantile import Absolute, Quantile
 from certifit.evaluation.losses.squared import Squared
@@ -59,6 +61,10 @@ def covariance_rule(loss: Loss) -> Callable[[Fit], Parts]:
         return _expected
     if isinstance(loss, Logistic):
         return _logit
+    if isinstance(loss, MeanLoss):
+        return _mean
+    if isinstance(loss, Shifted):
+        return _shifted
     if isinstance(loss, (Absolute, Quantile)):
         return _kernel_sandwich
     if loss.smooth:
@@ -125,6 +131,30 @@ def _expected(fit: Fit) -> Parts:
     return Parts(scale * inverse, "z", "expected information", rank, dof, scale, likelihood)
 
 
+def _mean(fit: Fit) -> Parts:
+    """Any family with any map: the expected information g′²/V(μ), and φ as the family has it."""
+    assert isinstance(fit.loss, MeanLoss)
+    family, at = fit.loss.family, fit.loss.at(fit.f)
+    inverse, rank = _inverse(fit.X, fit.weight * family.information(at), fit.fit_intercept)
+    dof = fit.n - rank
+    if isinstance(family, Laplace):  # b is the mean absolute residual, and 1/b² the information
+        scale = (float(fit.weight @ np.abs(fit.y - at.mean)) / fit.n) ** 2
+    elif family.dispersion is not None and not fit.pearson:
+        scale = family.dispersion
+    else:
+        pearson = float(fit.weight @ ((fit.y - at.mean) ** 2 / family.variance(at.mean)))
+        scale = pearson / dof if dof > 0 else float("nan")
+    likelihood = float(fit.weight @ family.log_density(fit.y, at.mean, scale))
+    return Parts(scale * inverse, "z", "expected information", rank, dof, scale, likelihood)
+
+
+def _shifted(fit: Fit) -> Parts:
+    """The rule of the loss itself, at the shifted scores."""
+    assert isinstance(fit.loss, Shifted)
+    y, f = fit.loss.of(fit.y, fit.f)
+    return covariance_rule(fit.loss.loss)(replace(fit, y=y, f=f, loss=fit.loss.loss, solution=None))
+
+
 def _logit(fit: Fit) -> Parts:
     """Observed and expected information agree for the logit link."""
     inverse, rank = _inverse(fit.X, fit.weight * fit.loss.second_derivative(fit.y, fit.f), fit.fit_intercept)
@@ -151,7 +181,13 @@ def _kernel_sandwich(fit: Fit) -> Parts:
         height, note = float("nan"), "The density of the residuals at zero cannot be estimated."
     score = np.where(e > 0, q / height, (1.0 - q) / height)
     meat = _moment(fit.X, fit.weight * score**2, fit.fit_intercept)
-    return Parts(inverse @ meat @ inverse, "t", "kernel sandwich", rank, n - rank, note=note)
+    # Laplace noise, e^(−|e|/b)/(2b), and its asymmetric form q(1 − q)/b·e^(−ρ_q(e)/b); b̂ is the mean loss. The loss
+    # |e| is twice ρ_½, so that b of the median is the scale of the Laplace distribution itself.
+    scale = float(fit.weight @ fit.loss.value(fit.y, fit.f)) / n
+    height_at_zero = q * (1.0 - q) if isinstance(fit.loss, Quantile) else 0.5
+    with np.errstate(divide="ignore"):
+        likelihood = n * (float(np.log(height_at_zero)) - float(np.log(scale)) - 1.0)
+    return Parts(inverse @ meat @ inverse, "t", "kernel sandwich", rank, n - rank, scale**2, likelihood, note)
 
 
 def _density_at_zero(y: Array, e: Array, weight: Array, q: float) -> float:

@@ -19,6 +19,7 @@ from certifit.evaluation.losses import Loss, check_loss, resolve_loss
 from certifit.evaluation.penalties import Constraint, Penalty, resolve_constraint, resolve_penalty
 from certifit.models.linear.parameters import LOSS, PENALTY, SOLVER
 from certifit.optimization.objective.dispatch import check_solver, minimize
+from certifit.optimization.objective.ivanov import matching_alpha
 from certifit.optimization.objective.problem import Problem, Solution
 from certifit.optimization.objective.regularizer import Regularizer
 from certifit.optimization.objective.targets import minimize_targets
@@ -112,6 +113,9 @@ class BaseLinear(RegressorMixin, CertifiedEstimator):
         self.intercept_ = solution.intercept if solution.coef.ndim == 2 else float(solution.intercept)
         self.n_iter_ = solution.iterations
         self.solver_ = solution.solver
+        alpha = matching_alpha(problem, solution.coef, solution.intercept)
+        if alpha is not None:
+            self.alpha_ = alpha
 
     def _infer(self, problem: Problem, solution: Solution, weight: Array) -> None:
         """Covariance of the estimates, for estimators with `summary()`."""
@@ -152,6 +156,9 @@ class LinearModel(Declared, BaseLinear):
         The solver that was used.
     n_iter_ : int
         Its iterations.
+    alpha_ : float
+        Under an L1Ball or L2Ball, for a smooth loss: the strength of the L1 or L2 penalty that has the same solution (the
+        Tikhonov form of this Ivanov form, beside the penalty that is there); zero where the ball does not bind.
 
     Examples
     --------

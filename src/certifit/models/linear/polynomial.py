@@ -147,6 +147,9 @@ class PolynomialRegression(Declared, InferenceMixin, BaseLinear):
         written = replace(found, estimate=change @ found.estimate, covariance=covariance)
         return written.summary(level, [str(name) for name in self.monomials_])
 
+    def _quadratic_penalty(self, d: int) -> Array:
+        return np.full(d, float(self.alpha))
+
     def _rows(self, X: Any) -> Array:
         rows = check_x(self, X, reset=False, accept_sparse=False)
         return np.asarray(self._basis.transform(self._scaler.transform(rows)))

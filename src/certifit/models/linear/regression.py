@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from certifit._types import Array
 from certifit.evaluation.losses import Loss, Squared
 from certifit.evaluation.penalties import L1, L2, Constraint, NonNegative, NoPenalty, Penalty
 from certifit.evaluation.penalties import ElasticNet as ElasticNetPenalty
+from certifit.models.linear.hat import LinearInTarget
 from certifit.models.linear.inference import InferenceMixin
 from certifit.models.linear.model import BaseLinear
 from certifit.models.linear.parameters import POSITIVE, SOLVER
@@ -64,7 +66,7 @@ class LinearRegression(Declared, InferenceMixin, BaseLinear):
         return Squared(), NoPenalty(), 0.0, NonNegative() if self.positive else None
 
 
-class Ridge(Declared, BaseLinear):
+class Ridge(Declared, LinearInTarget, BaseLinear):
     """Least squares with an L2 penalty: minimize mean ½(y − Xw − b)² + alpha·½‖w‖².
 
     ``sklearn.linear_model.Ridge(alpha=a)`` on n rows is ``Ridge(alpha=a / n)`` here; the class of
@@ -75,8 +77,12 @@ class Ridge(Declared, BaseLinear):
     >>> import numpy as np
     >>> from certifit import Ridge
     >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([1.0, 3.1, 4.9, 7.0])
-    >>> Ridge(alpha=0.1).fit(X, y).coef_.round(3)
-    array([1.833])
+    >>> model = Ridge(alpha=0.1).fit(X, y)
+    >>> model.coef_.round(3), model.leverage(X).round(3)
+    (array([1.833]), array([0.667, 0.296, 0.296, 0.667]))
+    >>> bias, variance = model.bias_variance(X, X, truth=lambda X: 2 * X[:, 0] + 1, noise=0.1)
+    >>> bias.round(3), variance.round(4)
+    (array([ 0.222,  0.074, -0.074, -0.222]), array([0.0064, 0.0029, 0.0029, 0.0064]))
     """
 
     _multi_output = True
@@ -98,6 +104,11 @@ class Ridge(Declared, BaseLinear):
         if np.ndim(self.alpha) == 1:
             return Squared(), L2(weights=self.alpha), 1.0, constraint
         return Squared(), L2(), float(self.alpha), constraint
+
+    def _quadratic_penalty(self, d: int) -> Array:
+        if self.positive:
+            raise ValueError("With positive=True the fitted values are not linear in y: they have no hat matrix.")
+        return np.broadcast_to(np.asarray(self.alpha, dtype=np.float64), (d,)).copy()
 
     @staticmethod
     def path(X: Any, y: Any, **options: Any) -> RegularizationPath:

@@ -44,6 +44,7 @@ from certifit.threads import one_blas_thread
 __all__ = ["Damping", "newton", "newton_cg", "part_of_the_rows", "threading"]
 
 PART = 8  # a stage has this many times the rows of the stage before
+STATIONARY = 1e-6  # of the gap that is wanted: what a step from a stationary point still promises
 SKETCH_FROM = 1000  # rows of a part whose optimum and Hessian are worth having
 
 Solve = Callable[[State, list[Any], Array, float], Direction]
@@ -151,7 +152,10 @@ def _newton(state: State, tol: float, max_iter: int, clock: Progress, direction:
         h = damping.curvatures(state)
         step, residual = direction(state, h, g, tol)
         bound = max(bound, _step_bound(step, h, g, residual, tol))
-        length, reached = step.search(float((g * problem.join(step.dw, step.db)).sum()))
+        promised = float((g * problem.join(step.dw, step.db)).sum())
+        if not problem.loss.convex and abs(promised) <= STATIONARY * tol:
+            break  # no bound will ever close: what the step promises is all there is to gain here
+        length, reached = step.search(promised)
         clock.update(iteration, max_iter, (state.objective - bound) / max(problem.scale, 1e-300))
         if length == 0.0 and isinstance(direction, partial):  # the part of the rows misleads here: use all of them
             direction = _direction(problem, None)

@@ -21,7 +21,9 @@ from certifit.optimization.objective.problem import Problem, Solution
 from certifit.optimization.objective.regularizer import Regularizer
 from certifit.progress import Progress
 
-__all__ = ["solve_on_ball"]
+__all__ = ["matching_alpha", "solve_on_ball"]
+
+INSIDE = 1e-9  # of the radius: nearer than that, the ball holds the coefficients
 
 Solve = Callable[[Problem, tuple[Array, float], float, int, Progress], Solution]
 
@@ -66,6 +68,37 @@ def solve_on_ball(
         bound = problem.at(best[0], problem.constant).risk
         best = (best[0], problem.constant, bound)
     return Solution(best[0], best[1], iterations, "multiplier", bound)
+
+
+def matching_alpha(problem: Problem, w: Array, b: float) -> float | None:
+    """λ of the Tikhonov form with the same solution as the ball; None where the loss has kinks, whose slopes are not unique.
+
+    At the optimum on the ball −∇ = λ·∂Ω(w), with ∇ the gradient of the rest of the objective and Ω = ½‖w‖² or ‖w‖₁; the product
+    with w gives λ = −w·∇ / ‖w‖², or / ‖w‖₁.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit import LinearModel, Ridge
+    >>> from certifit.penalties import L2Ball
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([1.0, 3.1, 4.9, 7.0])
+    >>> ivanov = LinearModel(penalty=None, constraint=L2Ball(1.5)).fit(X, y)
+    >>> Ridge(alpha=ivanov.alpha_).fit(X, y).coef_.round(6)
+    array([1.5])
+    """
+    ball, parts = problem.regularizer.ball, problem.regularizer.elastic()
+    if ball is None or parts is None or not problem.loss.smooth or w.ndim != 1:
+        return None
+    if ball.norm(w) < (1.0 - INSIDE) * ball.radius or not ball.radius > 0:
+        return 0.0 if ball.radius > 0 else np.inf
+    (l1, l2), size = parts, float(np.abs(w).max())
+    if not size > 0:
+        return 0.0
+    with np.errstate(all="ignore"):
+        unit = w / size  # a product of large numbers may overflow
+        slope = problem.at(w, b, exact=True).slope.columns + l1 * np.sign(w) + l2 * w
+        whole = float(np.abs(unit).sum()) if isinstance(ball, L1Ball) else size * float(unit @ unit)
+        return max(0.0, -float(unit @ slope) / whole)
 
 
 def _bracketed_root(excess: Callable[[float], float], high: float, done: Callable[[], bool]) -> None:

@@ -42,7 +42,7 @@ def admitted(problem: Problem, solution: Solution, certificate: Certificate) -> 
             )
     if not reason:
         return certificate
-    if not certificate.certified:
+    if not (certificate.certified or problem.loss.unproven):  # without a bound no solver knows how far it is
         reason += " The solver stopped short of its own tolerance."
     return Certificate.absent(
         certificate.objective,

@@ -1,1 +1,0 @@
-"""Neural networks: multilayer perceptrons with any loss."""
