@@ -22,6 +22,7 @@ from certifit.parameters import check_parameters
 __all__ = ["check_choice", "check_real", "check_sample_weight", "check_x", "check_xy", "kept_rows"]
 
 MISSING_CURE = "fill them in (certifit.TableEncoder does) or drop these rows or columns"
+LEAST_WEIGHT = 1e-100  # and its inverse the largest: squares of weights stay numbers
 
 
 def check_x(
@@ -165,7 +166,17 @@ def check_sample_weight(sample_weight: Any, n: int) -> Array:
             raise ValueError(
                 "sample_weight adds up to more than a double can hold: divide all weights by the largest of them."
             )
-    return weight
+    return _within_reach(weight)
+
+
+def _within_reach(weight: Array) -> Array:
+    """Weights whose squares and inverses are numbers: nobody has 1e100 copies of a row, so only ratios count there."""
+    largest = float(weight.max())
+    nearest = min(max(largest, LEAST_WEIGHT), 1.0 / LEAST_WEIGHT)
+    if nearest == largest:
+        return weight
+    with np.errstate(under="ignore"):
+        return weight * 2.0 ** np.round(np.log2(nearest) - np.log2(largest))
 
 
 def check_real(

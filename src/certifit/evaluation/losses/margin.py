@@ -59,9 +59,9 @@ class Logistic(Loss):
         return -y, 1.0 - y
 
     def optimal_constant(self, y: Array, weight: Array) -> float:
-        share = float(weight @ y / weight.sum())
+        # A share may be rounded to more than one: the two sides are summed by themselves.
         with np.errstate(divide="ignore"):
-            return float(np.clip(np.log(share) - np.log1p(-share), -800.0, 800.0))
+            return float(np.clip(np.log(weight @ y) - np.log(weight @ (1.0 - y)), -800.0, 800.0))
 
     def predict(self, f: Array) -> Array:
         return expit(f)

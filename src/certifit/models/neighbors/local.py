@@ -28,6 +28,7 @@ __all__ = ["BaseLocal", "Blocks", "LocalShape"]
 
 STEPS = 15  # widths tried
 EQUAL = 1e-12  # errors that differ by so little, in units of the error of a constant, are the same
+MOST_TERMS = 500  # of a local polynomial
 PAIRS = 2e7
 FRACTIONS = (1.0, 0.7, 0.5, 0.35, 0.25, 0.17, 0.12, 0.08, 0.05, 0.03)
 
@@ -139,6 +140,15 @@ class BaseLocal(CertifiedEstimator):
                 f"bandwidth must be comparable to the rows of X; got {width!r} for rows of magnitude {self._blocks.unit:.0e}."
             )
         return _native.Lens(self.kernel, self.degree, inner, fraction or 1.0)
+
+    def _check_terms(self, d: int) -> None:
+        """Every point solves a system of as many unknowns as the local polynomial has terms."""
+        terms = (d + 1) * (d + 2) // 2
+        if self.degree == 2 and terms > MOST_TERMS:
+            raise ValueError(
+                f"degree=2 in {d} columns makes {terms:,} terms for every point, more than {MOST_TERMS:,}: select columns "
+                "first, or take degree=1."
+            )
 
     def _settle(self, started: float, nothing: str, constant: float) -> None:
         """Take the width that is given, or the one of the least leave-one-out error."""

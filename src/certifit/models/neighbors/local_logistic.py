@@ -60,6 +60,7 @@ class LocallyWeightedLogisticRegression(LocalShape, ClassifierMixin, BaseLocal):
         """
         started = time.perf_counter()
         X, y, weight = check_xy(self, X, y, sample_weight=sample_weight, accept_sparse=False, numeric_target=False)
+        self._check_terms(X.shape[1])
         check_classification_targets(y)
         self.classes_, codes = several_classes(self, y)
         self._single, K = X.dtype == np.float32, self.classes_.shape[0]

@@ -59,6 +59,7 @@ class LocallyWeightedRegression(LocalShape, RegressorMixin, BaseLocal):
         """
         started = time.perf_counter()
         X, y, weight = check_xy(self, X, y, sample_weight=sample_weight, accept_sparse=False, multi_output=True)
+        self._check_terms(X.shape[1])
         self._single, self._flat = X.dtype == np.float32, y.ndim == 1
         targets = y[:, None] if y.ndim == 1 else y
         self._center = np.average(targets / _size(targets), axis=0, weights=weight) * _size(targets)
