@@ -46,6 +46,7 @@ from certifit.optimization.objective.piecewise import (
 )
 from certifit.optimization.objective.problem import Point, Problem, Solution
 from certifit.optimization.objective.regularizer import kernel_penalty
+from certifit.optimization.objective.row_space import row_space
 from certifit.optimization.objective.trust import admitted, is_trusted
 from certifit.optimization.objective.units import condition, is_extreme
 from certifit.optimization.stochastic.pegasos import Pegasos
@@ -306,14 +307,12 @@ def minimize(
         return solution, admitted(problem, solution, certificate)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
         if not is_extreme(problem):
-            run = _run(problem, solver, seed)
-            solution = run(problem, start or problem.start(), tol * problem.scale, max_iter, clock)
+            solution = _solved(problem, solver, seed, start or problem.start(), tol, max_iter, clock)
             if np.isfinite(solution.coef).all() and np.isfinite(solution.intercept).all():
                 solution, certificate = certify(problem, solution, tol, clock)
                 return solution, admitted(problem, solution, certificate)
         conditioned, units = condition(problem)
-        run = _run(conditioned, solver, seed)
-        solution = run(conditioned, conditioned.start(), tol * conditioned.scale, max_iter, clock)
+        solution = _solved(conditioned, solver, seed, conditioned.start(), tol, max_iter, clock)
         solution, certificate = units.restore(*certify(conditioned, solution, tol, clock))
         if not (np.isfinite(solution.coef).all() and np.isfinite(solution.intercept).all()):
             raise ValueError(
@@ -321,6 +320,18 @@ def minimize(
                 "that no finite coefficient reaches from the one to the other. Scale X or y."
             )
         return solution, admitted(problem, solution, certificate)
+
+
+def _solved(
+    problem: Problem, solver: Any, seed: int, start: Point, tol: float, max_iter: int, clock: Progress
+) -> Solution:
+    """By the solver that is wanted; where the choice is free, wide data in the space of its rows."""
+    run, gap = _run(problem, solver, seed), tol * problem.scale
+    free = isinstance(solver, str) and solver == "auto" and choose(problem) in ("newton", "newton_cg")
+    rows = row_space(problem) if free else None
+    if rows is None:
+        return run(problem, start, gap, max_iter, clock)
+    return rows.leave(_auto(rows.problem, rows.enter(start), gap, max_iter, clock))
 
 
 def _constant_is_perfect(problem: Problem) -> bool:
