@@ -29,13 +29,7 @@ void expect_order(const Vector<std::uint32_t>& order, Index n) {
 }
 
 Loss make_loss(const std::string& name, double a, double c) {
-    const std::pair<const char*, Kind> known[] = {
-        {"squared", Kind::squared},   {"absolute", Kind::absolute}, {"huber", Kind::huber},
-        {"quantile", Kind::quantile}, {"epsilon_insensitive", Kind::epsilon}, {"logistic", Kind::logistic},
-        {"hinge", Kind::hinge},       {"squared_hinge", Kind::squared_hinge}, {"exponential", Kind::exponential},
-        {"poisson", Kind::poisson},   {"gamma", Kind::gamma}};
-    for (const auto& [word, kind] : known)
-        if (name == word) return {kind, a, c};
+    if (const auto kind = kind_of(name)) return {*kind, a, c};
     refuse("no such loss: " + name);
 }
 

@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <string_view>
+#include <utility>
 
 #include "core/exponential.hpp"
 
@@ -12,6 +15,18 @@ namespace certifit::sgd {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 enum class Kind { squared, absolute, huber, quantile, epsilon, logistic, hinge, squared_hinge, exponential, poisson, gamma };
+
+// By its name in Python.
+inline std::optional<Kind> kind_of(std::string_view name) {
+    constexpr std::pair<std::string_view, Kind> known[] = {
+        {"squared", Kind::squared},   {"absolute", Kind::absolute}, {"huber", Kind::huber},
+        {"quantile", Kind::quantile}, {"epsilon_insensitive", Kind::epsilon}, {"logistic", Kind::logistic},
+        {"hinge", Kind::hinge},       {"squared_hinge", Kind::squared_hinge}, {"exponential", Kind::exponential},
+        {"poisson", Kind::poisson},   {"gamma", Kind::gamma}};
+    for (const auto& [word, kind] : known)
+        if (name == word) return kind;
+    return std::nullopt;
+}
 
 // The formulas of certifit.losses; `a` and `c` are the parameters of the loss.
 struct Loss {

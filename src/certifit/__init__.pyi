@@ -101,6 +101,9 @@ from certifit.models.neighbors.local_regression import LocallyWeightedRegression
 from certifit.models.neighbors.model import KNeighborsClassifier as KNeighborsClassifier
 from certifit.models.neighbors.model import KNeighborsRegressor as KNeighborsRegressor
 from certifit.models.neighbors.model import NearestNeighbors as NearestNeighbors
+from certifit.models.neural.model import MLPClassifier as MLPClassifier
+from certifit.models.neural.model import MLPRegressor as MLPRegressor
+from certifit.models.neural.model import NeuralNetwork as NeuralNetwork
 from certifit.models.perceptron.model import MulticlassPerceptron as MulticlassPerceptron
 from certifit.models.perceptron.model import Perceptron as Perceptron
 from certifit.models.perceptron.model import PocketPerceptron as PocketPerceptron

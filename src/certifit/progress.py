@@ -23,6 +23,10 @@ class Progress:
 
     def update(self, iteration: int, total: int, relative_gap: float) -> None:
         """Called by solvers once an iteration."""
+        self.tell(iteration, total, f"relative gap {relative_gap:.1e}")
+
+    def tell(self, iteration: int, total: int, words: str) -> None:
+        """The same for methods that have no gap to report."""
 
 
 class _Bar(Progress):
@@ -32,8 +36,8 @@ class _Bar(Progress):
         super().__init__()
         self._bar, self._task = bar, task
 
-    def update(self, iteration: int, total: int, relative_gap: float) -> None:
-        self._bar.update(self._task, completed=iteration, total=total, gap=f"{relative_gap:.1e}")
+    def tell(self, iteration: int, total: int, words: str) -> None:
+        self._bar.update(self._task, completed=iteration, total=total, words=words)
 
 
 @contextmanager
@@ -50,8 +54,8 @@ def progress(verbose: int, title: str) -> Iterator[Progress]:
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("relative gap {task.fields[gap]}"),
+        TextColumn("{task.fields[words]}"),
         TimeElapsedColumn(),
     )
     with RichProgress(*columns) as bar:
-        yield _Bar(bar, bar.add_task(title, total=None, gap="…"))
+        yield _Bar(bar, bar.add_task(title, total=None, words="…"))

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from tests.native.test_boosting import make
 from tests.native.test_chain import Case
+from tests.native.test_network import trained
 from tests.native.test_smo import by_threads
 from tests.native.test_softmax import data, run
 from tests.native.test_tree import encoded, forest, grow, options, target
@@ -149,6 +150,7 @@ KERNELS: dict[str, Callable[[int], Results]] = {
     "chain": chains,
     "neighbors": nearest,
     "lloyd": clusters,
+    "network": trained,
     "smo": by_threads,
     "bayes": moments_by_class,
     "local": local_fits,

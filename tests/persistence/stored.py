@@ -69,6 +69,10 @@ def models() -> dict[str, Any]:
         "neighbors_tree": cf.KNeighborsRegressor("loo", algorithm="kd_tree").fit(X, value),
         "local": cf.LocallyWeightedRegression("tricube", "nearest").fit(X, value),
         "clusters": cf.KMeans(3, random_state=0).fit(X),
+        "neural": cf.MLPClassifier(hidden=(6,), max_epochs=3, random_state=0).fit(X, three),
+        "neural_regression": cf.NeuralNetwork(
+            loss="huber", hidden=(5, 4), activation="tanh", max_epochs=3, random_state=0
+        ).fit(X, value),
         "crf": cf.LinearChainCRF(alpha=0.1, features=["w[0]", "w[-1]|w[0]"]).fit(words(X), two.reshape(-1, 3)),
     }
 

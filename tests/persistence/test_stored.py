@@ -28,7 +28,9 @@ def test_opens_and_predicts_what_it_predicted(path: Path) -> None:
         found = np.asarray(getattr(model, method)(X))
         if found.dtype.kind == "f":
             # The order of sums in BLAS differs from machine to machine.
-            np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-14)
+            # Networks are of single precision, and its last digit depends on the processor.
+            digits = 1e-5 if path.stem.startswith("neural") else 1e-12
+            np.testing.assert_allclose(found, wanted, rtol=digits, atol=0.01 * digits)
         else:
             np.testing.assert_array_equal(found, wanted)
     assert f"format{inspect_file(path).format}" == path.parent.name

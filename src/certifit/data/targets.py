@@ -10,7 +10,15 @@ from sklearn.utils.multiclass import check_classification_targets
 from certifit._types import Array, Matrix
 from certifit.data.gate import check_real, check_xy
 
-__all__ = ["check_labels", "class_weights", "encode_labels", "positive_class_weights", "several_classes"]
+__all__ = [
+    "announced_classes",
+    "check_labels",
+    "class_weights",
+    "codes_of",
+    "encode_labels",
+    "positive_class_weights",
+    "several_classes",
+]
 
 
 def check_labels(
@@ -85,3 +93,28 @@ def class_weights(given: Any, classes: Array, codes: Array, weight: Array) -> Ar
     if not (found > 0).any():
         raise ValueError(f"class_weight must hold finite weights >= 0, not all zero; got {given!r}.")
     return found
+
+
+def announced_classes(estimator: Any, classes: Any, first: bool) -> Array:
+    """The labels of `partial_fit`, given at the first call and the same ever after."""
+    if isinstance(estimator.class_weight, str):
+        raise ValueError("class_weight='balanced' needs all labels at once: give partial_fit a dictionary of weights.")
+    if first and classes is None:
+        raise ValueError("classes must be passed on the first call to partial_fit: all labels there will ever be.")
+    known = np.unique(np.asarray(classes)) if first else estimator.classes_
+    if not first and classes is not None and not np.array_equal(np.unique(np.asarray(classes)), known):
+        raise ValueError(
+            f"`classes={classes!r}` is not the same as on last call to partial_fit, was: {estimator.classes_!r}"
+        )
+    if known.shape[0] < 2:
+        raise ValueError(f"classes must hold at least 2 classes; got one class only: {known!r}.")
+    return np.asarray(known)
+
+
+def codes_of(known: Array, y: Array) -> Array:
+    """The number of each label among sorted classes; a label that is not among them is an error."""
+    check_classification_targets(y)
+    unknown = np.setdiff1d(y, known)
+    if unknown.shape[0]:
+        raise ValueError(f"y has labels that are not in classes: {unknown.tolist()!r}; classes are {known.tolist()!r}.")
+    return np.searchsorted(known, y)

@@ -14,14 +14,13 @@ import numpy as np
 from scipy.special import softmax
 from sklearn.base import RegressorMixin
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, Matrix
 from certifit.certificate import Certificate
 from certifit.data.gate import check_x, check_xy
-from certifit.data.targets import class_weights, several_classes
+from certifit.data.targets import announced_classes, class_weights, codes_of, several_classes
 from certifit.evaluation.losses import Loss, PerceptronLoss, Softmax, check_loss, resolve_loss
 from certifit.models.linear.classifier import LinearClassifier
 from certifit.models.linear.parameters import LOSS
@@ -278,21 +277,11 @@ class SGDClassifier(BaseSGD, LinearClassifier):
         """
         loss = self._options()[0]
         first = not hasattr(self, "coef_")
-        if isinstance(self.class_weight, str):
-            raise ValueError(
-                "class_weight='balanced' needs all labels at once: give partial_fit a dictionary of weights."
-            )
-        known = self._known_classes(classes, first)
+        known = announced_classes(self, classes, first)
         names = {} if first else names_of(self)
         X, y, weight = check_xy(self, X, y, sample_weight=sample_weight, numeric_target=False)
         same_columns(self, names)
-        check_classification_targets(y)
-        unknown = np.setdiff1d(y, known)
-        if unknown.shape[0]:
-            raise ValueError(
-                f"y has labels that are not in classes: {unknown.tolist()!r}; classes are {known.tolist()!r}."
-            )
-        codes = np.searchsorted(known, y)
+        codes = codes_of(known, y)
         if self.class_weight is not None:
             weight = weight * class_weights(self.class_weight, known, codes, weight)[codes]
         X, self.classes_, K = by_rows(X), known, known.shape[0]
@@ -320,19 +309,6 @@ class SGDClassifier(BaseSGD, LinearClassifier):
         self.n_iter_ = 1 if first else self.n_iter_ + 1
         self._certify(partial_certificate(self.n_iter_, clock))
         return self
-
-    def _known_classes(self, classes: Any, first: bool) -> Array:
-        """The labels of `partial_fit`, given at the first call and the same ever after."""
-        if first and classes is None:
-            raise ValueError("classes must be passed on the first call to partial_fit: all labels there will ever be.")
-        known = np.unique(np.asarray(classes)) if first else self.classes_
-        if not first and classes is not None and not np.array_equal(np.unique(np.asarray(classes)), known):
-            raise ValueError(
-                f"`classes={classes!r}` is not the same as on last call to partial_fit, was: {self.classes_!r}"
-            )
-        if known.shape[0] < 2:
-            raise ValueError(f"classes must hold at least 2 classes; got one class only: {known!r}.")
-        return np.asarray(known)
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:

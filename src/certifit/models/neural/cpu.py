@@ -1,0 +1,76 @@
+"""The native trainer: a network on the processor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+import certifit._native.network as native
+from certifit._types import Array, Matrix
+from certifit.models.neural.layers import Columns
+from certifit.models.neural.objective import Target
+from certifit.models.neural.training import Recipe, State
+
+__all__ = ["Trainer", "layer_output"]
+
+
+class Trainer:
+    """Epochs over rows and targets that stay the same."""
+
+    def __init__(
+        self,
+        sizes: Sequence[int],
+        activation: str,
+        leak: float,
+        columns: Columns,
+        X: Matrix,
+        target: Target,
+        threads: int,
+    ) -> None:
+        self.net = native.network(list(sizes), activation, leak)
+        self.rows, self.y, self.loss = columns.seen(X, keep=True), target.plain(), target.native()
+        self.columns, self.offset, self.threads = columns, target.offset, threads
+        self.depth, self.n_scores = len(sizes) - 1, sizes[-1]
+        self.clock = np.zeros(1)
+
+    def load(self, state: State) -> None:
+        """Go on from here."""
+        self.net.load("weights", state.weights)
+        self.net.load("first", state.first)
+        self.net.load("second", state.second)
+        self.clock[0] = state.steps
+
+    def state(self) -> State:
+        """Where it is."""
+        found = [np.empty(self.net.size, dtype=np.float32) for _ in range(3)]
+        for name, values in zip(("weights", "first", "second"), found, strict=True):
+            self.net.save(name, values)
+        return State(found[0], found[1], found[2], float(self.clock[0]))
+
+    def epoch(self, order: Array, recipe: Recipe, rate: float) -> tuple[float, bool]:
+        """Once over the rows; their mean loss as they were met, and whether it stayed finite."""
+        plan = native.plan(
+            recipe.optimizer,
+            rate,
+            recipe.momentum,
+            (*recipe.betas, recipe.epsilon),
+            recipe.alpha,
+            min(recipe.batch_size, order.shape[0]),
+            (recipe.dropout, recipe.input_noise, recipe.adversarial),
+            recipe.clip,
+            recipe.seed,
+        )
+        total, sound = self.net.train(self.rows, self.y, order, self.loss, plan, self.clock, self.threads)
+        return total / order.shape[0], sound
+
+    def scores(self, X: Matrix) -> Array:
+        """Scores of rows in units, in double precision."""
+        return layer_output(self.net, self.columns, X, self.depth, self.n_scores, self.threads) + self.offset
+
+
+def layer_output(net: native.Network, columns: Columns, X: Matrix, layer: int, width: int, threads: int) -> Array:
+    """What the units of a layer give for rows, in single precision."""
+    out = np.empty((X.shape[0], width), dtype=np.float32)
+    net.evaluate(columns.seen(X), layer, out, threads)
+    return out

@@ -1,0 +1,104 @@
+"""The layers of a network as arrays: where they begin, how they are flattened, and the native network that holds them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+import certifit._native.network as native
+from certifit._types import Array, Matrix, is_sparse
+from certifit.representation.basis.scaling import mean_and_deviation
+
+__all__ = ["ACTIVATIONS", "INITS", "Columns", "flat", "initial", "inputs_of", "parts", "penalty_of"]
+
+ACTIVATIONS = ("relu", "leaky_relu", "tanh", "sigmoid")
+INITS = ("glorot", "he", "normal")
+
+
+class Columns:
+    """How columns are brought to one scale: z = (x − mean) / scale.
+
+    Both are rounded to what a network can tell apart, so that the order of rows, their layout in memory and whether zeros
+    are stored change nothing.
+    """
+
+    def __init__(self, mean: Array, scale: Array) -> None:
+        self.mean, self.scale = mean, scale
+
+    @classmethod
+    def of(cls, X: Matrix, weight: Array, standardize: bool) -> Columns:
+        """Those of weighted rows; constant columns become zero."""
+        if not standardize:
+            return cls(np.zeros(X.shape[1]), np.ones(X.shape[1]))
+        mean, deviation = mean_and_deviation(X, weight)
+        deviation = np.where(deviation > 0, deviation, 1.0)
+        scale = _rounded(deviation)
+        with np.errstate(over="ignore", invalid="ignore"):
+            steps = np.rint(mean / scale * 2.0**12)
+        near = np.abs(steps) < 2.0**40  # a mean far beyond the spread keeps all its digits
+        return cls(np.where(near, steps * (scale * 2.0**-12), mean), scale)
+
+    def seen(self, X: Matrix, keep: bool = False) -> Any:
+        """Rows as the native network reads them; with `keep` dense ones are scaled once, for many passes."""
+        if keep and not is_sparse(X):
+            scaled = np.empty(X.shape, dtype=np.float32)
+            for start in range(0, X.shape[0], 4096):
+                rows = slice(start, start + 4096)
+                with np.errstate(over="ignore"):
+                    scaled[rows] = np.clip((X[rows] - self.mean) * (1.0 / self.scale), -1e12, 1e12)
+            return native.inputs(native.dense(scaled), None, None)
+        return native.inputs(inputs_of(X), self.mean, 1.0 / self.scale)
+
+
+def _rounded(values: Array) -> Array:
+    """To twelve bits."""
+    mantissa, exponent = np.frexp(values)
+    return np.asarray(np.ldexp(np.rint(mantissa * 4096.0) / 4096.0, exponent))
+
+
+def inputs_of(X: Matrix) -> Any:
+    """X as native kernels read it: rows one after the other."""
+    if is_sparse(X):
+        X = X.tocsr()
+        return native.csr(X.data, X.indices, X.indptr.astype(X.indices.dtype, copy=False), X.shape[1])
+    return native.dense(np.require(X, requirements=["C", "A"]))
+
+
+def parts(sizes: Sequence[int], plain: Array) -> tuple[list[Array], list[Array]]:
+    """Weights, (in, out) each, and biases of the layers, as views of the flat vector."""
+    coefs, intercepts, at = [], [], 0
+    for n_in, n_out in pairwise(sizes):
+        coefs.append(plain[at : at + n_in * n_out].reshape(n_in, n_out))
+        at += n_in * n_out
+        intercepts.append(plain[at : at + n_out])
+        at += n_out
+    return coefs, intercepts
+
+
+def flat(coefs: Sequence[Array], intercepts: Sequence[Array]) -> Array:
+    """The layers as one vector of single precision."""
+    pieces = [piece.ravel() for pair in zip(coefs, intercepts, strict=True) for piece in pair]
+    return np.concatenate(pieces).astype(np.float32)
+
+
+def initial(sizes: Sequence[int], rule: str, bias: float, rng: np.random.Generator) -> Array:
+    """Weights before the first step, with D inputs of the layer: N(0, 1/D), N(0, 2/D) (He), or U(±√(6/(D + units))) (Glorot)."""
+    coefs, intercepts = [], []
+    for n_in, n_out in pairwise(sizes):
+        if rule == "glorot":
+            edge = np.sqrt(6.0 / (n_in + n_out))
+            coefs.append(rng.uniform(-edge, edge, size=(n_in, n_out)))
+        else:
+            coefs.append(rng.normal(scale=np.sqrt((2.0 if rule == "he" else 1.0) / n_in), size=(n_in, n_out)))
+        intercepts.append(np.full(n_out, bias))
+    intercepts[-1] = np.zeros(sizes[-1])
+    return flat(coefs, intercepts)
+
+
+def penalty_of(sizes: Sequence[int], plain: Array) -> float:
+    """½ Σ ‖W_l‖²; biases are free."""
+    coefs, _ = parts(sizes, plain)
+    return 0.5 * float(sum(np.einsum("ij,ij->", coef, coef, dtype=np.float64) for coef in coefs))

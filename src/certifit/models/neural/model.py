@@ -1,0 +1,247 @@
+"""Multilayer perceptrons: any loss, a number, classes.
+
+    minimize over W, b    (1/Σs_i) Σ s_i · loss(y_i, f(x_i))  +  alpha · ½ Σ_l ‖W_l‖²
+
+with f the network of `certifit.models.neural.base`. The objective is not convex: training finds a good point, not the best
+one, and the certificate says so. Given the features of the last hidden layer the output layer is a convex problem, and
+`polish` solves it with a proof.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from certifit._types import Array
+from certifit.base import HighestScoreMixin
+from certifit.data.gate import check_xy
+from certifit.data.targets import announced_classes, check_labels, class_weights, codes_of
+from certifit.evaluation.losses import MULTICLASS, Logistic, Loss, Softmax, check_loss, resolve_loss
+from certifit.models.linear.parameters import LOSS
+from certifit.models.neural.base import BaseNetwork
+from certifit.models.neural.parameters import ANY_LOSS, check_hidden
+from certifit.models.sgd.base import names_of, same_columns
+from certifit.parameters import CLASS_WEIGHT, N_JOBS, RANDOM_STATE, VERBOSE, Fitted, check_parameters
+
+__all__ = ["MLPClassifier", "MLPRegressor", "NeuralNetwork"]
+
+DRAWS = RANDOM_STATE.but(text="Draws the first weights, the order of the rows, and what dropout leaves out.")
+PROGRESS = VERBOSE.but(text="1 shows a progress bar with the losses of the epochs.")
+
+
+class NeuralNetwork(RegressorMixin, BaseNetwork):
+    """A multilayer perceptron with any loss of ``certifit.losses``, also one of your own.
+
+    Binary losses take targets 0 and 1, the softmax loss class numbers from 0; predictions are those of the loss
+    (probabilities for the logistic and the softmax loss). A y of several columns has a score for each, and their losses add up.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit import NeuralNetwork
+    >>> from certifit.losses import Quantile
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-3, 3, size=(500, 1))
+    >>> y = np.sin(X[:, 0]) + 0.3 * rng.normal(size=500)
+    >>> model = NeuralNetwork(loss=Quantile(0.9), hidden=(32,), random_state=0).fit(X, y)
+    >>> bool(0.8 < np.mean(y <= model.predict(X)) < 0.97)
+    True
+    """
+
+    loss: Any = ANY_LOSS
+    n_jobs: int | None = N_JOBS
+    random_state: Any = DRAWS
+    verbose: int = PROGRESS
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Train the network.
+
+        Parameters
+        ----------
+        y : array of shape (n_samples,) or (n_samples, n_targets)
+            Target.
+        sample_weight : array of shape (n_samples,), optional
+            Visits of each row in an epoch: a weight of 2 counts a row twice, a weight of 0 drops it.
+        """
+        check_parameters(self)
+        check_hidden(self.hidden)
+        loss = self._resolved_loss()
+        X, y, weight = check_xy(self, X, y, sample_weight=sample_weight, multi_output=True)
+        loss, y = self._checked_target(loss, y)
+        self._train(X, y, weight, loss, self._seed())
+        return self
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """One pass over these rows, from where the last call (or `fit`) ended; the first call sets the units of X and y.
+
+        Parameters
+        ----------
+        y : array of shape (n_samples,) or (n_samples, n_targets)
+            Target. Class numbers need a loss that knows how many there are: ``Softmax(n_classes=3)``.
+        sample_weight : array of shape (n_samples,), optional
+            Visits of each row.
+        """
+        check_parameters(self)
+        check_hidden(self.hidden)
+        loss, names = self._resolved_loss(), names_of(self) if hasattr(self, "coefs_") else {}
+        X, y, weight = check_xy(self, X, y, sample_weight=sample_weight, multi_output=True)
+        same_columns(self, names)
+        loss, y = self._checked_target(loss, y)
+        self._train_once(X, y, weight, loss)
+        return self
+
+    def _resolved_loss(self) -> Loss:
+        if isinstance(self.loss, Loss):
+            return self.loss
+        return MULTICLASS[self.loss]() if self.loss in MULTICLASS else resolve_loss(self.loss)
+
+    def _checked_target(self, loss: Loss, y: Array) -> tuple[Loss, Array]:
+        """Targets the loss takes; class numbers are whole, and the loss knows how many there are."""
+        if not loss.coupled:
+            for column in np.ascontiguousarray(y.reshape(y.shape[0], -1).T):
+                check_loss(loss, column)
+            return loss, y
+        loss.check_target(y)
+        if y.ndim == 2:
+            return loss, y
+        y = y.astype(np.intp)
+        return type(loss)(**{**loss.get_params(), "n_classes": loss.n_scores(y)}), y
+
+    def predict(self, X: Any) -> Array:
+        """Predictions of y: the inverse link of the scores."""
+        scores = self._scores(X)
+        return self._loss.predict(scores if self._several else scores[:, 0])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+
+class MLPRegressor(NeuralNetwork):
+    """A multilayer perceptron for a number, or for several at once.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit import MLPRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, size=(600, 2))
+    >>> y = 1e6 + 100 * X[:, 0] * X[:, 1]
+    >>> model = MLPRegressor(hidden=(64, 32), random_state=0).fit(X, y)
+    >>> bool(model.score(X, y) > 0.98)
+    True
+    """
+
+    loss: Any = LOSS.but(
+        text='A name from ``certifit.losses.LOSSES`` ("squared", "absolute", "huber", "quantile", "poisson", "gamma", …) or '
+        "a loss object, such as ``Quantile(0.9)`` or ``Huber(delta=2.0)``."
+    )
+
+    def _resolved_loss(self) -> Loss:
+        return resolve_loss(self.loss)
+
+
+class MLPClassifier(HighestScoreMixin, ClassifierMixin, BaseNetwork):
+    """A multilayer perceptron for classes: logistic loss for two, softmax with cross-entropy for more.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit import MLPClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-2, 2, size=(500, 2))
+    >>> y = np.where((X**2).sum(axis=1) < 2, "inside", "outside")
+    >>> model = MLPClassifier(hidden=(32, 16), random_state=0).fit(X, y)
+    >>> model.predict([[0.1, 0.2], [1.5, 1.5]])
+    array(['inside', 'outside'], dtype='<U7')
+    """
+
+    class_weight: Any = CLASS_WEIGHT
+    n_jobs: int | None = N_JOBS
+    random_state: Any = DRAWS
+    verbose: int = PROGRESS
+
+    classes_: Array = Fitted()
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Train the network.
+
+        Parameters
+        ----------
+        sample_weight : array of shape (n_samples,), optional
+            Visits of each row in an epoch: a weight of 2 counts a row twice, a weight of 0 drops it.
+        """
+        check_parameters(self)
+        check_hidden(self.hidden)
+        known = self.classes_ if self._goes_on() else None
+        X, codes, weight, classes = check_labels(self, X, y, sample_weight, self.class_weight)
+        if known is not None and not np.array_equal(known, classes):
+            raise ValueError(
+                "warm_start=True continues a model: y must hold the same classes as before; set it to False to start anew."
+            )
+        self.classes_ = classes
+        loss, target = self._coded(codes)
+        self._train(X, target, weight, loss, self._seed())
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
+        """One pass over these rows, from where the last call (or `fit`) ended; the first call sets the units of X.
+
+        Parameters
+        ----------
+        y : array of shape (n_samples,)
+            Labels, a part of `classes`.
+        classes : array of shape (K,), optional
+            All labels there will ever be; needed at the first call.
+        sample_weight : array of shape (n_samples,), optional
+            Visits of each row.
+        """
+        check_parameters(self)
+        check_hidden(self.hidden)
+        first = not hasattr(self, "coefs_")
+        known, names = announced_classes(self, classes, first), {} if first else names_of(self)
+        X, y, weight = check_xy(self, X, y, sample_weight=sample_weight, numeric_target=False)
+        same_columns(self, names)
+        codes = codes_of(known, y)
+        weight = weight * class_weights(self.class_weight, known, codes, weight)[codes]
+        self.classes_ = known
+        loss, target = self._coded(codes)
+        self._train_once(X, target, weight, loss)
+        return self
+
+    def _coded(self, codes: Array) -> tuple[Loss, Array]:
+        """Loss and targets of class numbers."""
+        K = self.classes_.shape[0]
+        return (Logistic(), codes.astype(np.float64)) if K == 2 else (Softmax(K), codes)
+
+    def decision_function(self, X: Any) -> Array:
+        """Scores: shape (n,) for two classes (positive: the second class), (n, K) for more."""
+        scores = self._scores(X)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probabilities of the classes."""
+        check_is_fitted(self)
+        scores = self._scores(X)
+        if scores.shape[1] > 1:
+            return self._loss.predict(scores)
+        positive = self._loss.predict(scores[:, 0])
+        return np.stack([1.0 - positive, positive], axis=1)
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Logarithms of the probabilities."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.predict_proba(X)))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = True
+        return tags

@@ -1,0 +1,127 @@
+"""The target side of a network: units in which it is learned, and the loss as the native trainer takes it.
+
+A network learns f = unit·(offset + net(x)). The offset is the best constant and the unit the spread of y, where the loss has a
+meaning in any unit, so that neither a far target nor a large one costs digits of single precision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+import certifit._native.network as native
+from certifit._types import Array
+from certifit.evaluation.losses import Loss, Softmax
+from certifit.optimization.stochastic.engines import kernel_form
+
+__all__ = ["Target"]
+
+HIGHEST = 700.0  # of a score on the scale of a logarithm: e^700 is about the largest number there is
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """Targets in the unit of the network.
+
+    ``loss(y, f) = factor · inner(y/unit, f/unit)``.
+    """
+
+    loss: Loss
+    inner: Loss
+    y: Array
+    weight: Array
+    unit: float
+    factor: float
+    offset: Array
+    """Of each score, in units."""
+
+    @classmethod
+    def of(cls, loss: Loss, y: Array, weight: Array) -> Target:
+        """The unit and offset of these targets."""
+        scales = not loss.coupled and loss.rescaled(1.0) is not None
+        made = cls.in_units(loss, y, weight, _unit(y, weight) if scales else 1.0, np.zeros(loss.n_scores(y)))
+        # Of the offset a few digits will do, the bias learns the rest; so the order of a sum does not matter.
+        return made if loss.coupled else replace(made, offset=np.rint(made.constant * 2.0**30) * 2.0**-30)
+
+    @classmethod
+    def in_units(cls, loss: Loss, y: Array, weight: Array, unit: float, offset: Array) -> Target:
+        """Targets in a given unit, a power of two; other than 1 only for losses that have a meaning in any."""
+        inner, factor = loss, 1.0
+        if unit != 1.0 and (scaled := loss.rescaled(unit)) is not None:
+            inner, factor = scaled
+        return cls(loss, inner, y / unit if unit != 1.0 else y, weight, unit, factor, offset)
+
+    def again(self, y: Array, weight: Array) -> Target:
+        """Other targets in the same units."""
+        return replace(self, y=y / self.unit if self.unit != 1.0 else y, weight=weight)
+
+    @property
+    def n_scores(self) -> int:
+        """K."""
+        return int(self.offset.shape[0])
+
+    @property
+    def constant(self) -> Array:
+        """The best constant scores."""
+        columns = [self.y] if self.inner.coupled or self.y.ndim == 1 else list(self.y.T)
+        with np.errstate(all="ignore"):
+            found = np.concatenate([np.atleast_1d(self.inner.optimal_constant(y, self.weight)) for y in columns])
+        return np.asarray(np.clip(found, -HIGHEST, HIGHEST) if self.inner.rescaled(1.0) is None else found)
+
+    def mean(self, scores: Array) -> float:
+        """The weighted mean loss of scores in units, shape (n, K)."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            value = self.inner.value(self.y, self._shaped(scores))
+            each = value if value.ndim == 1 else value.sum(axis=1)
+            return float(np.average(each, weights=self.weight))
+
+    @property
+    def scale(self) -> float:
+        """The mean loss of the best constant."""
+        return self.mean(np.broadcast_to(self.constant, (self.y.shape[0], self.n_scores)))
+
+    def _shaped(self, scores: Array) -> Array:
+        return scores[:, 0] if self.y.ndim == 1 and not self.inner.coupled else scores
+
+    def plain(self) -> Array:
+        """The targets as the native trainer reads them, (n, columns) in double precision."""
+        y = np.asarray(self.y, dtype=np.float64)
+        return np.ascontiguousarray(y if y.ndim == 2 else y[:, None])
+
+    def native(self) -> Any:
+        """The loss as the native trainer takes it: a formula it knows, or a function of the scores of a batch."""
+        if type(self.inner) is Softmax and self.y.ndim == 1:
+            return native.loss("softmax", 0.0, 0.0, self.offset)
+        form = kernel_form(self.inner)
+        if form:
+            name, a, c, *_ = (*form, 0.0, 0.0)
+            return native.loss(name, a, c, self.offset)
+        return native.loss(self._function(), self.offset)
+
+    @property
+    def built_in(self) -> bool:
+        """Whether the native trainer knows the loss."""
+        return bool(kernel_form(self.inner)) or (type(self.inner) is Softmax and self.y.ndim == 1)
+
+    def _function(self) -> Callable[[Array, Array, Array], float]:
+        def evaluate(rows: Array, scores: Array, slopes: Array) -> float:
+            y, shaped = self.y[rows], self._shaped(scores)
+            with np.errstate(over="ignore", invalid="ignore"):
+                slopes[...] = self.inner.derivative(y, shaped).reshape(slopes.shape)
+                return float(self.inner.value(y, shaped).sum())
+
+        return evaluate
+
+
+def _unit(y: Array, weight: Array) -> float:
+    """A power of two near the spread of the targets, or near their size where they do not vary."""
+    size = float(np.abs(y).max(initial=0.0))
+    if size == 0.0:
+        return 1.0
+    near = y / size
+    variance = np.average((near - np.average(near, axis=0, weights=weight)) ** 2, axis=0, weights=weight)
+    spread = float(np.sqrt(np.max(variance)))
+    return float(np.exp2(np.floor(np.log2(size) + np.log2(spread if spread > 1e-12 else 1.0))))
