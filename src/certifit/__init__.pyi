@@ -27,6 +27,8 @@ from certifit.evaluation.risk.curves import learning_curve as learning_curve
 from certifit.evaluation.risk.curves import validation_curve as validation_curve
 from certifit.evaluation.risk.ledger import ledger as ledger
 from certifit.evaluation.risk.risk import risk as risk
+from certifit.evaluation.risk.stability import Stability as Stability
+from certifit.evaluation.risk.stability import stability as stability
 from certifit.evaluation.risk.vc import vc_bound as vc_bound
 from certifit.evaluation.sequences.report import SequenceReport as SequenceReport
 from certifit.evaluation.sequences.report import compare_sequences as compare_sequences

@@ -1,0 +1,66 @@
+"""Stability under resampling: structure survives, a long cloud does not, and the numbers are what they say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClusterMixin
+
+from certifit import KMeans, stability
+
+
+class BySign(ClusterMixin, BaseEstimator):
+    """Always the same answer."""
+
+    def fit_predict(self, X: Any, y: Any = None) -> Any:
+        return (np.asarray(X)[:, 0] > 0).astype(int)
+
+
+class ByDice(ClusterMixin, BaseEstimator):
+    """Never the same answer."""
+
+    def fit_predict(self, X: Any, y: Any = None) -> Any:
+        return np.random.default_rng(int(abs(np.asarray(X)).sum() * 1e6) % 2**32).integers(2, size=len(X))
+
+
+def test_a_fixed_rule_agrees_fully_and_dice_do_not() -> None:
+    X = np.random.default_rng(0).normal(size=(80, 2))
+    same = stability(BySign(), X, random_state=0)
+    assert (same.agreement, same.low, same.high, same.reference) == (1.0, 1.0, 1.0, 1.0)
+    assert not same.survives
+    dice = stability(ByDice(), X, n_resamples=40, reference=False, random_state=0)
+    assert dice.low < 0.0 < dice.high or abs(dice.agreement) < 0.02
+    assert len(dice.values) == 40
+    assert "rows without clusters" not in str(dice)
+
+
+def test_groups_survive_and_a_long_cloud_does_not() -> None:
+    rng = np.random.default_rng(1)
+    groups = np.concatenate([rng.normal(size=(50, 2)) + at for at in ([0, 0], [7, 0], [0, 7])])
+    found = stability(KMeans(3, random_state=0), groups, random_state=0)
+    assert found.survives
+    assert found.low > 0.9
+    assert str(found).endswith("survives resampling")
+    cloud = rng.normal(size=(150, 2)) * [9.0, 1.0]
+    long = stability(KMeans(2, random_state=0), cloud, random_state=0)
+    assert long.agreement > 0.6  # everyone cuts it in the middle
+    assert not long.survives
+    again = stability(KMeans(2, random_state=0), cloud, random_state=0)
+    assert again == long
+
+
+@pytest.mark.parametrize(
+    ("X", "options", "words"),
+    [
+        (np.ones((3, 2)), {}, "at least 4 rows"),
+        (np.full((9, 2), np.nan), {}, "NaN"),
+        (np.ones((9, 2)), {"n_resamples": 1}, "n_resamples"),
+        (np.ones((9, 2)), {"fraction": 0.4}, "fraction"),
+        (np.ones((9, 2)), {"level": 95}, "level"),
+    ],
+)
+def test_bad_input(X: Any, options: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        stability(BySign(), X, **options)
