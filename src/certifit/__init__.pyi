@@ -57,6 +57,9 @@ from certifit.models.boosting.model import GradientBoostingClassifier as Gradien
 from certifit.models.boosting.model import GradientBoostingRegressor as GradientBoostingRegressor
 from certifit.models.cluster.kmeans import KMeans as KMeans
 from certifit.models.cluster.minibatch import MiniBatchKMeans as MiniBatchKMeans
+from certifit.models.embedding.pca import PCA as PCA
+from certifit.models.embedding.pca import IncrementalPCA as IncrementalPCA
+from certifit.models.embedding.svd import TruncatedSVD as TruncatedSVD
 from certifit.models.forest.bagging import BaggingClassifier as BaggingClassifier
 from certifit.models.forest.bagging import BaggingRegressor as BaggingRegressor
 from certifit.models.forest.model import RandomForestClassifier as RandomForestClassifier

@@ -68,6 +68,7 @@ FAMILIES = (
     Family("kernel_models", "models of any loss on a kernel", entrants=False, page="kernels.md"),
     Family("neural", "neural networks", entrants=False, exporter=False, page="neural.md"),
     Family("hierarchy", "hierarchies of clusters and maps", entrants=False, exporter=False, page="hierarchy.md"),
+    Family("embedding", "principal components", entrants=False, exporter=False, page="components.md"),
     Family(
         "structured", "models of sequences and trees of labels", entrants=False, exporter=False, page="structured.md"
     ),

@@ -83,6 +83,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
             "polish": True,
         },
     ],
+    "PCA": [{}, {"n_components": 1, "whiten": True}],
     "Perceptron": [{}, {"averaged": True}, {"mode": "batch"}],
     "QuantileRegressor": [{"quantile": 0.3, "alpha": 0.02}],
     "Ridge": [{"alpha": 0.05}, {"alpha": 0.05, "positive": True}],
@@ -90,6 +91,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "SGDClassifier": [{}, {"loss": "squared_hinge", "alpha": 0.01}, {"multi_class": "softmax", "alpha": 0.1}],
     "SGDRegressor": [{}, {"loss": "huber", "penalty": "elasticnet", "alpha": 0.02}],
     "StandardScaler": [{}, {"with_mean": False}],
+    "TruncatedSVD": [{"n_components": 1}, {"n_components": 1, "solver": "gram"}],
 }
 
 

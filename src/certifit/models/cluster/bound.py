@@ -17,6 +17,8 @@ from scipy.linalg import eigvalsh
 
 from certifit._types import Array, Matrix, is_sparse
 from certifit.representation.design.moments import Moments
+from certifit.representation.design.scatter import inner, outer, weighted_mean
+from certifit.representation.kernels.basic import squared_lengths
 
 __all__ = ["spectral_bound", "total_scatter"]
 
@@ -26,10 +28,8 @@ CHEAP = 2e9  # multiplications that are not felt
 def total_scatter(X: Matrix, weight: Array) -> float:
     """Σ s_i ‖x_i − mean‖²: the cost of one cluster."""
     if is_sparse(X):
-        mean = np.asarray(X.T @ weight).ravel() / weight.sum()
-        rows = X.tocsr()
-        square = np.asarray(rows.multiply(rows).sum(axis=1), dtype=np.float64).ravel()
-        return float(max(0.0, weight @ square - weight.sum() * (mean @ mean)))
+        mean = weighted_mean(X, weight)
+        return float(max(0.0, weight @ squared_lengths(X) - weight.sum() * (mean @ mean)))
     return float(Moments.of(X, weight, full=False).scatter.sum())
 
 
@@ -64,29 +64,9 @@ def spectral_bound(X: Matrix, weight: Array, k: int, effort: float = 0.0) -> tup
     if k - 1 >= less or float(n) * d * less > max(CHEAP, effort):
         return total_scatter(X, weight), 0.0
     size = float(abs(X).max()) or 1.0
-    scatter = _scatter(X / size, weight / weight.sum())
+    scatter, _ = (inner if d <= n else outer)(X / size, weight / weight.sum())
     total = float(np.trace(scatter))
     largest = eigvalsh(scatter, subset_by_index=(less - (k - 1), less - 1)).sum() if k > 1 else 0.0
     slack = 8.0 * less * np.finfo(np.float64).eps * total  # what rounding may have taken from the eigenvalues
     unit = size * size * float(weight.sum())
     return total * unit, float(max(0.0, total - float(largest) - slack) * unit)
-
-
-def _scatter(X: Matrix, weight: Array) -> Array:
-    """ZᵀZ, or ZZᵀ where that is smaller: they share their eigenvalues."""
-    n, d = X.shape
-    if not is_sparse(X):
-        if d <= n:
-            return np.asarray(Moments.of(X, weight).scatter[0])
-        Z = np.array(X, dtype=np.float64)
-        Z -= weight @ Z / weight.sum()
-        Z *= np.sqrt(weight)[:, None]
-        return np.asarray(Z @ Z.T)
-    rows = X.tocsr().astype(np.float64)
-    mean = np.asarray(rows.T @ weight).ravel() / weight.sum()
-    if d <= n:
-        return np.asarray((rows.T @ rows.multiply(weight[:, None])).todense()) - weight.sum() * np.outer(mean, mean)
-    root = np.sqrt(weight)
-    scaled = rows.multiply(root[:, None]).tocsr()
-    cross = np.outer(root, np.asarray(scaled @ mean).ravel())
-    return np.asarray((scaled @ scaled.T).todense()) - cross - cross.T + np.outer(root, root) * (mean @ mean)

@@ -1,0 +1,1 @@
+"""Embeddings: rows in few columns."""
