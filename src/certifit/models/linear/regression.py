@@ -12,6 +12,7 @@ from certifit.evaluation.penalties import L1, L2, Constraint, NonNegative, NoPen
 from certifit.evaluation.penalties import ElasticNet as ElasticNetPenalty
 from certifit.models.linear.hat import LinearInTarget
 from certifit.models.linear.inference import InferenceMixin
+from certifit.models.linear.leave_one_out import LeaveOneOutMixin
 from certifit.models.linear.model import BaseLinear
 from certifit.models.linear.parameters import POSITIVE, SOLVER
 from certifit.models.linear.path import RegularizationPath, elastic_path, ridge_path
@@ -32,7 +33,7 @@ from certifit.parameters import (
 __all__ = ["ElasticNet", "Lasso", "LinearRegression", "Ridge"]
 
 
-class LinearRegression(Declared, InferenceMixin, BaseLinear):
+class LinearRegression(Declared, LeaveOneOutMixin, InferenceMixin, BaseLinear):
     """Least squares: minimize mean ½(y − Xw − b)².
 
     The factorization (Cholesky, QR, SVD) is chosen from shape and conditioning; for rank-deficient X the solution of
@@ -66,7 +67,7 @@ class LinearRegression(Declared, InferenceMixin, BaseLinear):
         return Squared(), NoPenalty(), 0.0, NonNegative() if self.positive else None
 
 
-class Ridge(Declared, LinearInTarget, BaseLinear):
+class Ridge(Declared, LeaveOneOutMixin, LinearInTarget, BaseLinear):
     """Least squares with an L2 penalty: minimize mean ½(y − Xw − b)² + alpha·½‖w‖².
 
     ``sklearn.linear_model.Ridge(alpha=a)`` on n rows is ``Ridge(alpha=a / n)`` here; the class of
