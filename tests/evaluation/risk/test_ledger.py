@@ -162,3 +162,21 @@ def test_vc_bound_holds_for_lines() -> None:
     model = LogisticRegression().fit(X[:500], y[:500])
     errors = [np.mean(model.predict(part) != label) for part, label in ((X[:500], y[:500]), (X[500:], y[500:]))]
     assert errors[1] <= errors[0] + vc_bound(500, vc_dimension_linear(2))
+
+
+@pytest.mark.parametrize("loss", ["auto", "log_loss"])
+def test_weights_are_repetitions(loss: str) -> None:
+    X, y = band(400, 0.2)
+    weight = np.random.default_rng(1).integers(0, 3, size=400)
+    model = LogisticRegression().fit(X[:200], y[:200], sample_weight=weight[:200])
+    given = {"loss": loss, "richer": DecisionTreeClassifier(max_depth=3)}
+    weights = {"train_weight": weight[:200], "test_weight": weight[200:]}
+    found = ledger(model, X[:200], y[:200], X[200:], y[200:], **given, **weights)
+    train, test = np.repeat(np.arange(200), weight[:200]), np.repeat(np.arange(200, 400), weight[200:])
+    twice = ledger(model, X[train], y[train], X[test], y[test], **given)
+    for part in ("estimation", "approximation"):
+        ends = [[getattr(one[part], name) for name in ("value", "low", "high")] for one in (found, twice)]
+        assert ends[0] == pytest.approx(ends[1], abs=1e-12)
+    kept = weight[:200] > 0
+    points = ledger(model, X[:200][kept], y[:200][kept], X[200:], y[200:], loss=loss)
+    assert found["noise"] == points["noise"]

@@ -14,12 +14,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
+from certifit.data.gate import check_sample_weight
 from certifit.data.tabular import TableRows
 from certifit.evaluation.metrics.inputs import check_level
 from certifit.evaluation.metrics.predictions import predict_for
@@ -92,6 +94,8 @@ def ledger(
     *,
     loss: Any = "auto",
     richer: Any = None,
+    train_weight: Any = None,
+    test_weight: Any = None,
     level: float = 0.95,
     random_state: Any = 0,
 ) -> Ledger:
@@ -106,6 +110,9 @@ def ledger(
         As in `risk`.
     richer : estimator, optional
         A model of a larger hypothesis space; fitted here on the training rows unless it is fitted already.
+    train_weight, test_weight : array, optional
+        How often each row counts. The richer model is fitted with the weights of the training rows, as the model should have
+        been; among nearest neighbors every row of positive weight is one point.
     level : float, default=0.95
         Confidence of the intervals.
     random_state : int, default=0
@@ -131,15 +138,22 @@ def ledger(
     if isinstance(loss, str) and loss == "auto":
         loss = "zero_one" if hasattr(model, "classes_") else "squared"
     judge = _Judge(loss, getattr(model, "classes_", None), level, random_state)
-    seen = judge.risk(model, X_train, y_train)
-    unseen = judge.risk(model, X_test, y_test)
+    train, test = _Rows(X_train, y_train, train_weight), _Rows(X_test, y_test, test_weight)
     rows = (
         _optimization(model),
-        _estimation(seen, unseen, judge.lower_is_better),
-        _approximation(model, richer, X_train, y_train, X_test, y_test, judge),
-        _noise(X_train, y_train, judge, random_state),
+        _estimation(judge.risk(model, train), unseen := judge.risk(model, test), judge.lower_is_better),
+        _approximation(model, richer, train, test, judge),
+        _noise(train, judge, random_state),
     )
     return Ledger(_name(model), unseen.loss, rows, level)
+
+
+class _Rows(NamedTuple):
+    """Rows, and how often each counts (None: once)."""
+
+    X: Any
+    y: Any
+    weight: Any
 
 
 class _Judge:
@@ -152,27 +166,25 @@ class _Judge:
         self.lower_is_better = self.metric is None or self.metric.lower_is_better
         self.zero_one = self.metric is not None and self.metric.name in ZERO_ONE
 
-    def risk(self, model: Any, X: Any, y: Any) -> Risk:
+    def risk(self, model: Any, rows: _Rows) -> Risk:
         """Value and interval of the loss of a model."""
+        given = {"level": self.level, "random_state": self.random_state, "sample_weight": rows.weight}
         if self.metric is None:
-            values, name = loss_values(model, X, y, self.loss)
-            return interval(values, level=self.level, name=name, random_state=self.random_state)
-        prediction = predict_for(model, X, self.metric.needs)
-        return metric_interval(
-            self.metric, y, prediction, level=self.level, classes=self.classes, random_state=self.random_state
-        )
+            values, name = loss_values(model, rows.X, rows.y, self.loss)
+            return interval(values, name=name, **given)
+        prediction = predict_for(model, rows.X, self.metric.needs)
+        return metric_interval(self.metric, rows.y, prediction, classes=self.classes, **given)
 
-    def advantage(self, richer: Any, model: Any, X: Any, y: Any) -> Pair:
+    def advantage(self, richer: Any, model: Any, rows: _Rows) -> Pair:
         """The difference of the model from the richer one: positive when the richer one is better."""
         models = {"model": model, "richer": richer}
+        given = {"level": self.level, "random_state": self.random_state, "sample_weight": rows.weight}
         if self.metric is None:
-            losses = {name: loss_values(one, X, y, self.loss)[0] for name, one in models.items()}
-            found = compare(losses, level=self.level, random_state=self.random_state)
+            losses = {name: loss_values(one, rows.X, rows.y, self.loss)[0] for name, one in models.items()}
+            found = compare(losses, **given)
         else:
-            predictions = {name: predict_for(one, X, self.metric.needs) for name, one in models.items()}
-            found = compare_metric(
-                self.metric, y, predictions, level=self.level, classes=self.classes, random_state=self.random_state
-            )
+            predictions = {name: predict_for(one, rows.X, self.metric.needs) for name, one in models.items()}
+            found = compare_metric(self.metric, rows.y, predictions, classes=self.classes, **given)
         return found.pair("model", "richer") if self.lower_is_better else found.pair("richer", "model")
 
 
@@ -202,15 +214,14 @@ def _estimation(seen: Risk, unseen: Risk, lower_is_better: bool) -> LedgerRow:
     return LedgerRow("estimation", value, low, high, text)
 
 
-def _approximation(
-    model: Any, richer: Any, X_train: Any, y_train: Any, X_test: Any, y_test: Any, judge: _Judge
-) -> LedgerRow:
+def _approximation(model: Any, richer: Any, train: _Rows, test: _Rows, judge: _Judge) -> LedgerRow:
     part = "approximation"
     if richer is None:
         return LedgerRow(part, None, None, None, "Not estimated: no richer model was given to compare with.")
     if not _is_fitted(richer):
-        richer = clone(richer).fit(X_train, y_train)
-    found = judge.advantage(richer, model, X_test, y_test)
+        more = {} if train.weight is None else {"sample_weight": train.weight}
+        richer = clone(richer).fit(train.X, train.y, **more)
+    found = judge.advantage(richer, model, test)
     name = _name(richer)
     value, low, high = (max(end, 0.0) for end in (found.difference, found.low, found.high))
     if found.distinguishable and found.difference > 0.0:
@@ -222,12 +233,16 @@ def _approximation(
     return LedgerRow(part, value, low, high, text)
 
 
-def _noise(X: Any, y: Any, judge: _Judge, random_state: Any) -> LedgerRow:
+def _noise(rows: _Rows, judge: _Judge, random_state: Any) -> LedgerRow:
     part = "noise (Bayes)"
     if not judge.zero_one:
         return LedgerRow(part, None, None, None, "Estimated for the error rate only.")
-    table = TableRows(X)
+    table = TableRows(rows.X)
     columns = len(table.numeric()[1])
+    X, y = rows.X, rows.y
+    if rows.weight is not None:
+        counted = np.flatnonzero(check_sample_weight(rows.weight, table.n))
+        X, y = table.take(counted), np.asarray(y)[counted]
     try:
         found = bayes_error(X, y, level=judge.level, random_state=random_state)
     except ValueError as error:
