@@ -21,6 +21,7 @@ from certifit.evaluation.decisions.thresholds import threshold_from_costs as thr
 from certifit.evaluation.decisions.thresholds import threshold_table as threshold_table
 from certifit.evaluation.explanation.dependence import partial_dependence as partial_dependence
 from certifit.evaluation.explanation.importance import permutation_importance as permutation_importance
+from certifit.evaluation.resampling.cross_validation import cross_validate as cross_validate
 from certifit.evaluation.risk.bayes_error import bayes_error as bayes_error
 from certifit.evaluation.risk.comparison import compare as compare
 from certifit.evaluation.risk.curves import learning_curve as learning_curve
@@ -33,6 +34,7 @@ from certifit.evaluation.risk.vc import vc_bound as vc_bound
 from certifit.evaluation.sequences.report import SequenceReport as SequenceReport
 from certifit.evaluation.sequences.report import compare_sequences as compare_sequences
 from certifit.evaluation.sequences.report import sequence_report as sequence_report
+from certifit.evaluation.splits.sealed import folds as folds
 from certifit.models.bayes.centroid import NearestCentroid as NearestCentroid
 from certifit.models.bayes.conjugate import BetaBernoulli as BetaBernoulli
 from certifit.models.bayes.conjugate import DirichletCategorical as DirichletCategorical

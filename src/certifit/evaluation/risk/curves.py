@@ -15,8 +15,9 @@ from certifit.data.tabular import TableRows
 from certifit.evaluation.metrics.inputs import check_labels, check_level
 from certifit.evaluation.metrics.predictions import predict_for
 from certifit.evaluation.metrics.registry import Metric, resolve_metric
+from certifit.evaluation.risk.held_out import held_out_interval
 from certifit.evaluation.risk.influence import influence
-from certifit.evaluation.risk.resamples import critical, generator, standard_error
+from certifit.evaluation.risk.resamples import critical, generator
 from certifit.names import stored
 
 __all__ = ["LearningCurve", "ValidationCurve", "learning_curve", "reading", "validation_curve"]
@@ -432,19 +433,8 @@ def _judge(
         shares.append(weight[outside])
     total = np.array([share.sum() for share in shares])
     value = float(total @ np.array(held) / total.sum())
-    # Influences are centered within a fold; between folds the values vary too, and in folds of one row nothing else does.
     about = np.concatenate([inner + (own - value) for inner, own in zip(moved, held, strict=True)])
-    error, df = standard_error(about, np.concatenate(shares))
-    # Another sample would also train other models (Nadeau and Bengio 2003): held-out rows per training row count on top.
-    overlap = np.mean([outside.shape[0] / rows.shape[0] for rows, outside in folds])
-    half = critical(level, df) * error * float(np.sqrt(1.0 + overlap)) if df > 0 else np.inf
+    overlap = float(np.mean([outside.shape[0] / rows.shape[0] for rows, outside in folds]))
+    ends = held_out_interval(metric, value, about, np.concatenate(shares), overlap, level)
     by_fold = (tuple(map(float, train)), tuple(map(float, held)))
-    return float(np.mean(train)), value, *_ends(metric, value, half), by_fold
-
-
-def _ends(metric: Metric, value: float, half: float) -> tuple[float, float]:
-    """The interval: of the logarithm where the metric is an error above zero, whose estimates are skewed."""
-    if metric.lower_is_better and value > 0.0 and np.isfinite(half):
-        factor = float(np.exp(min(half / value, 700.0)))
-        return value / factor, value * factor
-    return value - half, value + half
+    return float(np.mean(train)), value, *ends, by_fold

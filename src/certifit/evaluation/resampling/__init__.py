@@ -1,0 +1,1 @@
+"""Resampling: what a learner is worth when the same rows must train and judge."""

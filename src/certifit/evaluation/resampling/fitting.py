@@ -1,0 +1,121 @@
+"""One learner fitted on many parts: in parallel, and a part that fails does not take the others with it."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import FitFailedWarning
+
+from certifit._types import Array
+from certifit.data.tabular import TableRows
+from certifit.evaluation.metrics.predictions import predict_for
+from certifit.evaluation.splits.choice import Fold
+from certifit.threads import n_threads
+
+__all__ = ["Data", "Fitted", "aligned", "each", "fitted_on", "warn_of_failures"]
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class Data:
+    """The rows of positive weight; `given` says whether weights were given, and so must be passed on."""
+
+    table: TableRows
+    y: Array
+    weight: Array
+    given: bool
+    classes: Array | None
+
+    def fit(self, estimator: Any, rows: Array) -> Any:
+        """A clone, fitted on these rows."""
+        more = {"sample_weight": self.weight[rows]} if self.given else {}
+        return clone(estimator).fit(self.table.take(rows), self.y[rows], **more)
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What one part gave: predictions of its judged rows by what they are needed for, or the error that ended it."""
+
+    part: Fold
+    predictions: dict[str, Array]
+    seconds: float
+    model: Any = None
+    error: Exception | None = None
+
+
+def each(
+    work: Callable[[T], R], tasks: Sequence[T], n_jobs: int | None, told: Callable[[int], None] = lambda done: None
+) -> list[R]:
+    """The results of `work`, in the order of the tasks; `n_jobs` threads, one if it is None."""
+    found = []
+    for done, result in enumerate(_results(work, tasks, n_jobs), 1):
+        found.append(result)
+        told(done)
+    return found
+
+
+def _results(work: Callable[[T], R], tasks: Sequence[T], n_jobs: int | None) -> Iterator[R]:
+    threads = 1 if n_jobs is None else min(n_threads(n_jobs), len(tasks))
+    if threads <= 1:
+        yield from map(work, tasks)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        waiting = [pool.submit(work, task) for task in tasks]
+        try:
+            for future in waiting:
+                yield future.result()
+        finally:  # after an error or an interrupt nothing new is begun
+            for future in waiting:
+                future.cancel()
+
+
+def fitted_on(
+    part: Fold, estimator: Any, data: Data, needs: Collection[str], *, keep: bool = False, contain: bool = True
+) -> Fitted:
+    """Fit on a part and predict its judged rows; with `contain` an error is a result."""
+    started = time.perf_counter()
+    try:
+        model = data.fit(estimator, part.train)
+        seconds = time.perf_counter() - started
+        held = data.table.take(part.test)
+        predictions = {need: aligned(model, predict_for(model, held, need), need, data.classes) for need in needs}
+    except Exception as error:  # whatever a learner raises is its own affair, and is told
+        if not contain:
+            raise
+        return Fitted(part, {}, time.perf_counter() - started, error=error)
+    return Fitted(part, predictions, seconds, model if keep else None)
+
+
+def aligned(model: Any, prediction: Array, need: str, classes: Array | None) -> Array:
+    """Predictions with a column for each class of the data, also where a training part lacked one."""
+    known = getattr(model, "classes_", None)
+    if classes is None or known is None or need == "label" or need == "value":
+        return prediction
+    known = np.asarray(known)
+    if known.shape == classes.shape and (known == classes).all():
+        return prediction
+    absent = [label for label in classes.tolist() if label not in set(known.tolist())]
+    if need == "score" or prediction.ndim != 2 or not set(known.tolist()) <= set(classes.tolist()):
+        raise ValueError(f"the training part has no row of class {absent!r}: use stratified or fewer folds.")
+    wide = np.zeros((prediction.shape[0], classes.shape[0]))
+    wide[:, np.searchsorted(classes, known)] = prediction
+    return wide
+
+
+def warn_of_failures(what: str, failures: Sequence[str], total: int) -> None:
+    """Say once that some parts failed."""
+    if failures:
+        warnings.warn(
+            f"{what}: {len(failures)} of {total} failed and were left out. The first: {failures[0]}",
+            FitFailedWarning,
+            stacklevel=3,
+        )
