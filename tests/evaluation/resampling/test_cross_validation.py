@@ -239,9 +239,9 @@ def test_bad_input() -> None:
 def test_intervals_cover_the_risk_of_the_learner(cv: object) -> None:
     """95 % intervals of the mean squared error of 60 rows, whose squares are skewed.
 
-    They fall a little short: 3,000 samples gave 0.946 with 2 folds, 0.940 with 5, 0.931 with 20 and 0.919 leaving out one row
-    (the bootstrap-t of the logarithm, tried instead on 2,000 samples: 0.945, 0.930, 0.934 with 5, 20 and 60). What is kept here is
-    that they do not fall further.
+    They fall a little short: 3,000 samples gave 0.946 with 2 folds, 0.940 with 5, 0.931 with 20, 0.919 leaving out one row.
+    (The bootstrap-t of the logarithm, tried instead on 2,000 samples: 0.945, 0.930, 0.934 with 5, 20 and 60.) What is kept here
+    is that they do not fall further.
     """
     draw, n, d, rounds = np.random.default_rng(1), 60, 5, 1000
     fitted = {2: 30, 5: 48, 20: 57, "loo": 59, "bootstrap": 38}[cv]  # type: ignore[index]
