@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -52,27 +52,15 @@ class Fitted:
     error: Exception | None = None
 
 
-def each(
-    work: Callable[[T], R], tasks: Sequence[T], n_jobs: int | None, told: Callable[[int], None] = lambda done: None
-) -> list[R]:
+def each(work: Callable[[T], R], tasks: Sequence[T], n_jobs: int | None) -> list[R]:
     """The results of `work`, in the order of the tasks; `n_jobs` threads, one if it is None."""
-    found = []
-    for done, result in enumerate(_results(work, tasks, n_jobs), 1):
-        found.append(result)
-        told(done)
-    return found
-
-
-def _results(work: Callable[[T], R], tasks: Sequence[T], n_jobs: int | None) -> Iterator[R]:
     threads = 1 if n_jobs is None else min(n_threads(n_jobs), len(tasks))
     if threads <= 1:
-        yield from map(work, tasks)
-        return
+        return [work(task) for task in tasks]
     with ThreadPoolExecutor(threads) as pool:
         waiting = [pool.submit(work, task) for task in tasks]
         try:
-            for future in waiting:
-                yield future.result()
+            return [future.result() for future in waiting]
         finally:  # after an error or an interrupt nothing new is begun
             for future in waiting:
                 future.cancel()
