@@ -115,6 +115,20 @@ def test_the_unit_of_the_target_does_not_matter(name: str) -> None:
     np.testing.assert_allclose(predicted[1], predicted[0], rtol=close, atol=close * np.std(predicted[0]))
 
 
+@pytest.mark.parametrize(("name", "task"), [("kernel_logistic", "binary"), ("kernel_ridge", "regression")])
+def test_kernel_entrants_see_products_from_landmarks(name: str, task: str) -> None:
+    """A product of columns, which no weighted sum of them knows, from fewer landmarks than rows."""
+    X = np.random.default_rng(0).normal(size=(500, 2))
+    product = X[:, 0] * X[:, 1]
+    y = (product > 0).astype(np.int64) if task == "binary" else product
+    conditions, rows = Conditions(task, "any", ("0", "1") if task == "binary" else ()), Encoded(X[:400], y[:400])
+    path = ENTRANTS[name].paths(conditions, rows)[0]
+    model = path.build(path.settings[0], rows).fit(rows.X, rows.y)
+    assert model.score(X[400:], y[400:]) > 0.8
+    assert model.certificate_.certified
+    assert "of 400 rows" in model.certificate_.claim
+
+
 def test_a_search_without_time_takes_the_middle_of_the_path() -> None:
     training, conditions, scoring = encoded(prices(), "price")
 
