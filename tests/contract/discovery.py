@@ -28,6 +28,8 @@ from certifit import losses, penalties
 # the method. A class that is not listed is tested as its constructor leaves it, or with a small `alpha` where
 # the default one would shrink everything to zero.
 VARIANTS: dict[str, list[dict[str, Any]]] = {
+    "KCenter": [{"n_clusters": 3}],
+    "KMedoids": [{"n_clusters": 3}, {"n_clusters": 2, "metric": "manhattan", "n_init": 2}],
     "KMeans": [{"n_clusters": 3}, {"n_clusters": 3, "init": "random", "n_init": 2}],
     "GLM": [{}, {"family": "laplace", "alpha": 0.02}],
     "KNeighborsClassifier": [{"n_neighbors": 3}, {"n_neighbors": "loo", "max_neighbors": 9}],

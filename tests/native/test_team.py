@@ -16,7 +16,7 @@ from tests.native.test_smo import by_threads
 from tests.native.test_softmax import data, run
 from tests.native.test_tree import encoded, forest, grow, options, target
 
-from certifit._native import bayes, binning, coordinate, lloyd, local, neighbors, products, stochastic, tree
+from certifit._native import bayes, binning, coordinate, lloyd, local, medoids, neighbors, products, stochastic, tree
 
 RNG = np.random.default_rng(0)
 N, D = 60_000, 40
@@ -139,6 +139,14 @@ def clusters(threads: int) -> Results:
     return [start, centers, labels, np.array(counts)]
 
 
+def exchanges(threads: int) -> Results:
+    D = np.abs(X[:900, :1] - X[:900, 0])
+    chosen, labels = np.arange(5), np.empty(900, dtype=np.int32)
+    swaps = medoids.swap(D, P[:900], chosen, labels, 100, threads)
+    bound = medoids.bound(D, P[:900], chosen, 10, np.inf, threads)
+    return [np.array(swaps), chosen, labels, np.array(bound), np.array(medoids.center(D, P[:900], threads))]
+
+
 KERNELS: dict[str, Callable[[int], Results]] = {
     "products": passes,
     "softmax": softmax,
@@ -150,6 +158,7 @@ KERNELS: dict[str, Callable[[int], Results]] = {
     "chain": chains,
     "neighbors": nearest,
     "lloyd": clusters,
+    "medoids": exchanges,
     "network": trained,
     "smo": by_threads,
     "bayes": moments_by_class,

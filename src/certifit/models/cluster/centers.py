@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfor
 from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, Matrix, is_sparse
-from certifit.base import CertifiedEstimator
+from certifit.base import CertifiedEstimator, ConvergenceWarning
 from certifit.certificate import Certificate
 from certifit.data.equal_rows import CONTENT_LIMIT, merge_rows
 from certifit.data.gate import check_sample_weight, check_x, like_input
@@ -18,7 +19,15 @@ from certifit.models.cluster.rows import rows_of
 from certifit.parameters import Declared, Fitted, Integer, Parameter
 from certifit.representation.kernels.basic import Rows, squared_distances, squared_lengths
 
-__all__ = ["N_CLUSTERS", "AroundMeans", "distinct_rows", "lower_bound_certificate", "weighted_rows"]
+__all__ = [
+    "N_CLUSTERS",
+    "AroundMeans",
+    "check_enough",
+    "distinct_rows",
+    "lower_bound_certificate",
+    "warn_of_equal_rows",
+    "weighted_rows",
+]
 
 N_CLUSTERS = Parameter(8, Integer(1), "The number k of clusters.")
 
@@ -40,6 +49,16 @@ def check_enough(n: int, k: int) -> None:
         raise ValueError(
             f"n_samples={n} should be >= n_clusters={k}: ask for at most as many clusters as there are rows."
         )
+
+
+def warn_of_equal_rows(estimator: Any, found: int) -> None:
+    """Fewer distinct rows than clusters: each is a center, and some centers are equal."""
+    warnings.warn(
+        f"{type(estimator).__name__}: number of distinct clusters ({found}) found smaller than n_clusters "
+        f"({estimator.n_clusters}): rows of X are equal.",
+        ConvergenceWarning,
+        stacklevel=4,
+    )
 
 
 def distinct_rows(X: Matrix, weight: Array) -> tuple[Matrix, Array]:

@@ -9,7 +9,6 @@ how much better any other clustering could be is bounded by the spectrum of X (b
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -17,13 +16,13 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from certifit._types import Array, Matrix
-from certifit.base import ConvergenceWarning
 from certifit.models.cluster.bound import spectral_bound
 from certifit.models.cluster.centers import (
     N_CLUSTERS,
     AroundMeans,
     distinct_rows,
     lower_bound_certificate,
+    warn_of_equal_rows,
     weighted_rows,
 )
 from certifit.models.cluster.rows import Run, rows_of
@@ -123,11 +122,7 @@ class KMeans(AroundMeans):
         words = "A fixed point: rows are with their nearest centers, centers are the means of their rows."
         if found < k:
             words = f"X has {found} distinct rows, fewer than n_clusters={k}."
-            warnings.warn(
-                f"KMeans: number of distinct clusters ({found}) found smaller than n_clusters ({k}): rows of X are equal.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+            warn_of_equal_rows(self, found)
         elif not run.fixed:
             words = f"Stopped after {run.iterations} iterations, before a fixed point."
         certificate = lower_bound_certificate(
