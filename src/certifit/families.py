@@ -66,7 +66,7 @@ FAMILIES = (
     Family("neighbors", "nearest neighbors and local regression", exporter=False, page="neighbors.md"),
     Family("cluster", "clusters", entrants=False, exporter=False, page="cluster.md"),
     Family("kernel_models", "models of any loss on a kernel", page="kernels.md"),
-    Family("neural", "neural networks", entrants=False, exporter=False, page="neural.md"),
+    Family("neural", "neural networks", page="neural.md"),
     Family("hierarchy", "hierarchies of clusters and maps", entrants=False, exporter=False, page="hierarchy.md"),
     Family("embedding", "principal components", entrants=False, exporter=False, page="components.md"),
     Family(

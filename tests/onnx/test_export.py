@@ -48,7 +48,8 @@ def run(made: Any, X: Any) -> dict[str, Any]:
 
 def compare(model: Any, found: dict[str, Any], X: Any, dtype: str) -> None:
     """The outputs of the runtime beside those of the model."""
-    tolerance = TOLERANCE[dtype]
+    # A network computes in single precision, its graph in double precision.
+    tolerance = TOLERANCE["float32" if hasattr(model, "coefs_") else dtype]
     if not is_classifier(model):
         wanted = model.predict(X)
         assert found["prediction"].dtype == dtype
@@ -158,7 +159,14 @@ KERNELS = {
     "kernel softmax": (cf.KernelLogisticRegression(approximation="nystrom", n_components=30, random_state=0), "words"),
     "kernel perceptron": (cf.KernelPerceptron(random_state=0), "three"),
 }
-NUMBERS = {**LINEAR, **CALIBRATED, **DENSITIES, **MACHINES, **KERNELS}
+LAYERS = {"hidden": (12, 6), "max_epochs": 20, "random_state": 0}
+NETWORKS = {
+    "network": (cf.MLPRegressor(**LAYERS), "value"),
+    "network of counts": (cf.NeuralNetwork(loss="poisson", activation="leaky_relu", **LAYERS), "count"),
+    "network of two": (cf.MLPClassifier(activation="tanh", polish=True, **LAYERS), "two"),
+    "network of three": (cf.MLPClassifier(activation="sigmoid", **LAYERS), "words"),
+}
+NUMBERS = {**LINEAR, **CALIBRATED, **DENSITIES, **MACHINES, **KERNELS, **NETWORKS}
 """Models whose rows are numbers without holes."""
 FEW = {"n_estimators": 12, "random_state": 0}
 SMALL = {"n_estimators": 12, "max_leaves": 8, "min_samples_leaf": 5}
@@ -472,6 +480,13 @@ def test_kernels_that_are_no_plain_operators_are_refused() -> None:
         to_onnx(cf.KernelRidge(kernel="laplacian").fit(X, X[:, 0]))
     with pytest.raises(NotExportableError, match="several targets"):
         to_onnx(cf.KernelRidge().fit(X, X[:, :2]))
+
+
+def test_networks_of_several_scores_are_refused() -> None:
+    X = rows()
+    several = cf.MLPRegressor(**LAYERS).fit(X, X[:, :2])
+    with pytest.raises(NotExportableError, match="several scores"):
+        to_onnx(several)
 
 
 def test_without_onnx_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from certifit.plots.bayes import plot_band, plot_classes, plot_updates
 from certifit.plots.decisions import plot_calibration, plot_cost_curve
 from certifit.plots.kernel import plot_margin
 from certifit.plots.local import plot_local_fit
+from certifit.plots.neural import plot_first_layer, plot_history
 from certifit.plots.tree import plot_oob_curve, plot_tree
 
 __all__ = [
@@ -11,6 +12,8 @@ __all__ = [
     "plot_calibration",
     "plot_classes",
     "plot_cost_curve",
+    "plot_first_layer",
+    "plot_history",
     "plot_local_fit",
     "plot_margin",
     "plot_oob_curve",

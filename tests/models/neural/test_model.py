@@ -81,8 +81,8 @@ def test_a_loss_of_your_own() -> None:
     X, y = waves()
     model = NeuralNetwork(loss=LogCosh(), **{**QUICK, "max_epochs": 150}).fit(X, y)
     assert model.score(X, y) > 0.9
-    with pytest.raises(ValueError, match="adversarial training needs a loss with a native kernel"):
-        NeuralNetwork(loss=LogCosh(), adversarial=0.1, **QUICK).fit(X, y)
+    with pytest.raises(ValueError, match="adversarial_eps needs a loss with a native kernel"):
+        NeuralNetwork(loss=LogCosh(), adversarial_eps=0.1, **QUICK).fit(X, y)
 
 
 def test_losses_of_several_scores() -> None:
@@ -235,8 +235,7 @@ def test_the_certificate_claims_nothing_and_the_objective_is_true() -> None:
     assert not model.certificate_
     assert "local optima" in model.certificate_.note
     loss = Huber(0.3).value(y, model.predict(X)).mean()
-    # The penalty is that of the network's own unit of y: a power of two near its spread.
-    unit = 2.0 ** np.floor(np.log2(y.std()))
+    unit = y.std()  # the penalty is that of the network's own unit of y
     last = model.coefs_[-1] / unit
     penalty = 0.5 * 0.01 * unit**2 * ((model.coefs_[0].astype(float) ** 2).sum() + (last**2).sum())
     assert model.certificate_.objective == pytest.approx(loss + penalty, rel=1e-4)

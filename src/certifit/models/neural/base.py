@@ -21,11 +21,12 @@ import certifit._native.network as native
 from certifit._types import Array, Matrix, is_sparse
 from certifit.base import CertifiedEstimator, ConvergenceWarning
 from certifit.certificate import Certificate
-from certifit.data.equal_rows import content_order
+from certifit.data.equal_rows import CONTENT_LIMIT, row_codes
 from certifit.data.gate import check_x
 from certifit.evaluation.losses import Loss
 from certifit.models.boosting.fit import validation_rows
 from certifit.models.neural.cpu import Trainer, layer_output
+from certifit.models.neural.diagnostics import Diagnostics
 from certifit.models.neural.evidence import evidence
 from certifit.models.neural.layers import ACTIVATIONS, INITS, Columns, flat, initial, parts
 from certifit.models.neural.objective import Target
@@ -64,7 +65,7 @@ from certifit.threads import n_threads, one_blas_thread
 __all__ = ["BaseNetwork"]
 
 
-class BaseNetwork(Declared, CertifiedEstimator):
+class BaseNetwork(Diagnostics, Declared, CertifiedEstimator):
     """Layers, their training and their outputs; a subclass says what its targets are."""
 
     hidden: Any = HIDDEN
@@ -100,7 +101,7 @@ class BaseNetwork(Declared, CertifiedEstimator):
     )
     dropout: float = SHARE.but(text="Share of the hidden units that a step leaves out; the others are scaled up.")
     input_noise: float = Parameter(0.0, Real(0), "Deviation of normal noise added to standardized inputs in training.")
-    adversarial: float = Parameter(
+    adversarial_eps: float = Parameter(
         0.0,
         Real(0),
         "Trains on rows moved by this much, in standardized units, along the sign of the slope of their loss; 0 does not.",
@@ -147,7 +148,7 @@ class BaseNetwork(Declared, CertifiedEstimator):
     def _train(self, X: Matrix, y: Array, weight: Array, loss: Loss, seed: Any) -> None:
         """Fit checked arrays."""
         X = X.tocsr() if is_sparse(X) else X
-        if self.shuffle and (order := content_order(X, _key(y))) is not None:
+        if self.shuffle and (order := _order(X, y)) is not None:
             X, y, weight = X[order], y[order], weight[order]
         aside = self._aside(X, y)
         learn = slice(None) if aside is None else ~aside
@@ -198,7 +199,7 @@ class BaseNetwork(Declared, CertifiedEstimator):
         """Rows for early stopping."""
         if not self.early_stopping:
             return None
-        aside = validation_rows(X, _key(y), float(self.validation_fraction))
+        aside = validation_rows(X, np.zeros(X.shape[0]), float(self.validation_fraction))
         if aside is None or not aside.any() or aside.all():
             raise ValueError(
                 f"early_stopping sets rows aside, and X has too few distinct rows ({X.shape[0]} rows) for "
@@ -239,8 +240,8 @@ class BaseNetwork(Declared, CertifiedEstimator):
         return State.start(weights)
 
     def _recipe(self, target: Target, rng: np.random.Generator) -> Recipe:
-        if self.adversarial > 0 and not target.built_in:
-            raise ValueError(f"adversarial training needs a loss with a native kernel; {target.loss!r} has none.")
+        if self.adversarial_eps > 0 and not target.built_in:
+            raise ValueError(f"adversarial_eps needs a loss with a native kernel; {target.loss!r} has none.")
         scale = target.scale
         return Recipe(
             self.optimizer,
@@ -253,7 +254,7 @@ class BaseNetwork(Declared, CertifiedEstimator):
             int(self.batch_size),
             float(self.dropout),
             float(self.input_noise),
-            float(self.adversarial),
+            float(self.adversarial_eps),
             0.0 if self.clip is None else float(self.clip),
             int(self.max_epochs),
             int(self.n_iter_no_change),
@@ -363,6 +364,10 @@ class BaseNetwork(Declared, CertifiedEstimator):
         return tags
 
 
-def _key(y: Array) -> Array:
-    """What tells targets apart: of several columns the first."""
-    return y if y.ndim == 1 else np.ascontiguousarray(y[:, 0])
+def _order(X: Matrix, y: Array) -> Array | None:
+    """An order by content, if that is cheap: by X, and where rows are equal by rising y, which no change of its unit disturbs."""
+    entries = X.nnz if is_sparse(X) else X.size
+    if entries > CONTENT_LIMIT:
+        return None
+    codes = row_codes(X, np.zeros(X.shape[0]))
+    return np.lexsort((*np.atleast_2d(y.T), codes))

@@ -12,7 +12,7 @@ import certifit._native.network as native
 from certifit._types import Array, Matrix, is_sparse
 from certifit.representation.basis.scaling import mean_and_deviation
 
-__all__ = ["ACTIVATIONS", "INITS", "Columns", "flat", "initial", "inputs_of", "parts", "penalty_of"]
+__all__ = ["ACTIVATIONS", "INITS", "Columns", "flat", "initial", "inputs_of", "parts", "penalty_of", "rounded"]
 
 ACTIVATIONS = ("relu", "leaky_relu", "tanh", "sigmoid")
 INITS = ("glorot", "he", "normal")
@@ -35,7 +35,7 @@ class Columns:
             return cls(np.zeros(X.shape[1]), np.ones(X.shape[1]))
         mean, deviation = mean_and_deviation(X, weight)
         deviation = np.where(deviation > 0, deviation, 1.0)
-        scale = _rounded(deviation)
+        scale = rounded(deviation, 12)
         with np.errstate(over="ignore", invalid="ignore"):
             steps = np.rint(mean / scale * 2.0**12)
         near = np.abs(steps) < 2.0**40  # a mean far beyond the spread keeps all its digits
@@ -53,10 +53,10 @@ class Columns:
         return native.inputs(inputs_of(X), self.mean, 1.0 / self.scale)
 
 
-def _rounded(values: Array) -> Array:
-    """To twelve bits."""
+def rounded(values: Array, bits: int) -> Array:
+    """To so many leading bits."""
     mantissa, exponent = np.frexp(values)
-    return np.asarray(np.ldexp(np.rint(mantissa * 4096.0) / 4096.0, exponent))
+    return np.asarray(np.ldexp(np.rint(mantissa * 2.0**bits) * 2.0**-bits, exponent))
 
 
 def inputs_of(X: Matrix) -> Any:

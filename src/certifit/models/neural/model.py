@@ -15,13 +15,14 @@ import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from certifit._types import Array
+from certifit._types import Array, Matrix
 from certifit.base import HighestScoreMixin
 from certifit.data.gate import check_xy
 from certifit.data.targets import announced_classes, check_labels, class_weights, codes_of
 from certifit.evaluation.losses import MULTICLASS, Logistic, Loss, Softmax, check_loss, resolve_loss
 from certifit.models.linear.parameters import LOSS
 from certifit.models.neural.base import BaseNetwork
+from certifit.models.neural.objective import Target
 from certifit.models.neural.parameters import ANY_LOSS, check_hidden
 from certifit.models.sgd.base import names_of, same_columns
 from certifit.parameters import CLASS_WEIGHT, N_JOBS, RANDOM_STATE, VERBOSE, Fitted, check_parameters
@@ -109,6 +110,13 @@ class NeuralNetwork(RegressorMixin, BaseNetwork):
             return loss, y
         y = y.astype(np.intp)
         return type(loss)(**{**loss.get_params(), "n_classes": loss.n_scores(y)}), y
+
+    def _examined(self, X: Matrix, y: Any) -> Target:
+        y = np.asarray(y, dtype=np.float64)
+        if y.shape[:1] != X.shape[:1]:
+            raise ValueError(f"X and y must have the same number of rows: X has {X.shape[0]}, y has shape {y.shape}.")
+        y = y.astype(np.intp) if self._loss.coupled and y.ndim == 1 else y
+        return Target.in_units(self._loss, y, np.ones(X.shape[0]), self._unit, self._offset)
 
     def predict(self, X: Any) -> Array:
         """Predictions of y: the inverse link of the scores."""
@@ -221,6 +229,14 @@ class MLPClassifier(HighestScoreMixin, ClassifierMixin, BaseNetwork):
         """Loss and targets of class numbers."""
         K = self.classes_.shape[0]
         return (Logistic(), codes.astype(np.float64)) if K == 2 else (Softmax(K), codes)
+
+    def _examined(self, X: Matrix, y: Any) -> Target:
+        loss, target = self._coded(codes_of(self.classes_, np.asarray(y)))
+        if target.shape != X.shape[:1]:
+            raise ValueError(
+                f"X and y must have the same number of rows: X has {X.shape[0]}, y has shape {target.shape}."
+            )
+        return Target.in_units(loss, target, np.ones(X.shape[0]), self._unit, self._offset)
 
     def decision_function(self, X: Any) -> Array:
         """Scores: shape (n,) for two classes (positive: the second class), (n, K) for more."""

@@ -15,6 +15,7 @@ import numpy as np
 import certifit._native.network as native
 from certifit._types import Array
 from certifit.evaluation.losses import Loss, Softmax
+from certifit.models.neural.layers import rounded
 from certifit.optimization.stochastic.engines import kernel_form
 
 __all__ = ["Target"]
@@ -48,7 +49,7 @@ class Target:
 
     @classmethod
     def in_units(cls, loss: Loss, y: Array, weight: Array, unit: float, offset: Array) -> Target:
-        """Targets in a given unit, a power of two; other than 1 only for losses that have a meaning in any."""
+        """Targets in a given unit; other than 1 only for losses that have a meaning in any."""
         inner, factor = loss, 1.0
         if unit != 1.0 and (scaled := loss.rescaled(unit)) is not None:
             inner, factor = scaled
@@ -117,11 +118,11 @@ class Target:
 
 
 def _unit(y: Array, weight: Array) -> float:
-    """A power of two near the spread of the targets, or near their size where they do not vary."""
+    """The spread of the targets, or their size where they do not vary; to nine digits, whatever the order of the sums."""
     size = float(np.abs(y).max(initial=0.0))
     if size == 0.0:
         return 1.0
     near = y / size
     variance = np.average((near - np.average(near, axis=0, weights=weight)) ** 2, axis=0, weights=weight)
     spread = float(np.sqrt(np.max(variance)))
-    return float(np.exp2(np.floor(np.log2(size) + np.log2(spread if spread > 1e-12 else 1.0))))
+    return float(rounded(np.array(size * (spread if spread > 1e-12 else 1.0)), 30))

@@ -1,0 +1,58 @@
+"""Neural networks as entrants: settings that work on tables without tuning."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from certifit.contest.entrants.base import Conditions, Encoded, Entrant, NotApplicable, Path
+from certifit.models.neural.model import MLPClassifier, MLPRegressor
+
+__all__ = ["ENTRANTS"]
+
+MOST_COLUMNS = 3000  # every column has weights of its own, and each step moves them all
+FEWEST_ROWS = 40  # a part of them is set aside to say when to stop
+
+
+def network_paths(conditions: Conditions, data: Encoded) -> list[Path]:
+    """Wide and narrow, with more or less dropout and decay; every one stops by rows set aside."""
+    if data.n_columns > MOST_COLUMNS:
+        raise NotApplicable(f"{data.n_columns:,} columns are too many for a network here")
+    if data.n_rows < FEWEST_ROWS:
+        raise NotApplicable(f"{data.n_rows} rows are too few to set some aside")
+
+    def build(s: Mapping[str, Any], fold: Encoded) -> Any:
+        given: dict[str, Any] = {
+            "hidden": tuple(s["hidden"]),
+            "dropout": s["dropout"],
+            "alpha": s["alpha"],
+            "optimizer": "adamw",
+            "learning_rate": 2e-3,
+            "batch_size": 32 if fold.n_rows < 3000 else 128,
+            "max_epochs": 200 if fold.n_rows < 20_000 else 60,
+            "early_stopping": True,
+            "validation_fraction": 0.15,
+            "random_state": conditions.seed,
+            "n_jobs": conditions.jobs,
+        }
+        return MLPClassifier(**given) if conditions.classifies else MLPRegressor(**given)
+
+    settings: list[dict[str, Any]] = [
+        {"hidden": (128, 64), "dropout": 0.1, "alpha": 0.01},
+        {"hidden": (64,), "dropout": 0.0, "alpha": 0.1},
+        {"hidden": (256, 128), "dropout": 0.3, "alpha": 0.01},
+        {"hidden": (64, 64, 64), "dropout": 0.1, "alpha": 0.1},
+    ]
+    return [Path((setting,), build) for setting in settings]
+
+
+ENTRANTS = (
+    Entrant(
+        "network",
+        "Neural network",
+        "Layers of units, each a weighted sum of those before it, bent; learned by small steps until new rows no longer gain.",
+        network_paths,
+        weight=2.0,
+        richness=4,
+    ),
+)

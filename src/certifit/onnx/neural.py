@@ -1,0 +1,54 @@
+"""Neural networks: standardized columns, then a product and an activation for each layer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from certifit.models.neural.base import BaseNetwork
+from certifit.models.neural.model import MLPClassifier
+from certifit.onnx.answers import Answer, classified, flat
+from certifit.onnx.errors import NotExportableError
+from certifit.onnx.graph import Graph
+from certifit.onnx.linear import link, two_classes
+
+__all__ = ["EXPORTERS"]
+
+FAR = 1e12  # standardized columns are held within
+
+
+def export_network(graph: Graph, table: str, model: Any) -> Answer:
+    """Labels and probabilities of a classifier, predictions of shape (rows,) of a network with one score."""
+    scores = _scores(graph, table, model)
+    if isinstance(model, MLPClassifier):
+        probabilities = two_classes(graph, scores) if len(model.classes_) == 2 else graph.add("Softmax", scores, axis=1)
+        return classified(graph, scores, model.classes_, probabilities)
+    if model._several:
+        raise NotExportableError(
+            f"{type(model).__name__} with several scores cannot be exported: fit an MLPClassifier, or one model for each target."
+        )
+    return Answer(value=link(graph, flat(graph, scores), model._loss))
+
+
+def _scores(graph: Graph, table: str, model: Any) -> str:
+    centered = graph.add("Sub", table, graph.constant(model.mean_[None, :], "mean"))
+    a = graph.add("Div", centered, graph.constant(model.scale_[None, :], "scale"))
+    a = graph.add("Max", graph.add("Min", a, graph.constant(FAR)), graph.constant(-FAR))
+    for layer, (coef, intercept) in enumerate(zip(model.coefs_, model.intercepts_, strict=True)):
+        product = graph.add("MatMul", a, graph.constant(coef.astype(np.float64), "coef"))
+        a = graph.add("Add", product, graph.constant(intercept.astype(np.float64), "intercept"))
+        if layer + 1 < len(model.coefs_):
+            a = _activated(graph, a, model)
+    return a
+
+
+def _activated(graph: Graph, z: str, model: Any) -> str:
+    if model.activation == "leaky_relu":
+        below = graph.add("Mul", z, graph.constant(float(model.leak)))
+        return graph.add("Where", graph.add("Greater", z, graph.constant(0.0)), z, below)
+    return graph.add({"relu": "Relu", "tanh": "Tanh", "sigmoid": "Sigmoid"}[model.activation], z)
+
+
+EXPORTERS = {(BaseNetwork,): export_network}
+"""Classes of models and the function that writes them."""
