@@ -13,10 +13,15 @@ from certifit.data.conll import read_conll as read_conll
 from certifit.data.conll import read_conllu as read_conllu
 from certifit.evaluation.decisions.bayes import bayes_action as bayes_action
 from certifit.evaluation.decisions.bayes import bayes_risk as bayes_risk
+from certifit.evaluation.decisions.bayes import bayes_risk_of_densities as bayes_risk_of_densities
+from certifit.evaluation.decisions.bayes import posterior_risk as posterior_risk
+from certifit.evaluation.decisions.bayes import rule_risk as rule_risk
+from certifit.evaluation.decisions.bayes import rule_risk_of_densities as rule_risk_of_densities
 from certifit.evaluation.decisions.calibration import calibration_curve as calibration_curve
 from certifit.evaluation.decisions.costs import BayesRule as BayesRule
 from certifit.evaluation.decisions.costs import CostMatrix as CostMatrix
 from certifit.evaluation.decisions.costs import decide as decide
+from certifit.evaluation.decisions.estimates import bayes_estimate as bayes_estimate
 from certifit.evaluation.decisions.thresholds import threshold_from_costs as threshold_from_costs
 from certifit.evaluation.decisions.thresholds import threshold_table as threshold_table
 from certifit.evaluation.explanation.dependence import partial_dependence as partial_dependence
@@ -133,6 +138,7 @@ from certifit.models.tree.model import DecisionTreeClassifier as DecisionTreeCla
 from certifit.models.tree.model import DecisionTreeRegressor as DecisionTreeRegressor
 from certifit.onnx import to_onnx as to_onnx
 from certifit.optimization.first_order.descent import GradientDescent as GradientDescent
+from certifit.optimization.first_order.subgradient import SubgradientDescent as SubgradientDescent
 from certifit.persistence import ModelFile as ModelFile
 from certifit.persistence import ModelFileError as ModelFileError
 from certifit.persistence import inspect_file as inspect_file

@@ -69,3 +69,27 @@ def test_the_polynomial_is_written_out_in_the_inputs_themselves() -> None:
     np.testing.assert_allclose(table.coef, beta, rtol=1e-7)
     np.testing.assert_allclose(table.std_error, np.sqrt(variance * np.diag(np.linalg.inv(raw.T @ raw))), rtol=1e-6)
     assert list(table.names) == ["intercept", "x0", "x1", "x0^2", "x0 x1", "x1^2"]
+
+
+def test_degree_of_least_leave_one_out_error():
+    """Against refits without each row."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(25, 1))
+    y = 1.0 - 2.0 * X[:, 0] ** 3 + 0.1 * rng.normal(size=25)
+    model = PolynomialRegression(degree=[1, 2, 3, 4, 5]).fit(X, y)
+    errors = []
+    for degree in range(1, 6):
+        left = [
+            y[i] - np.polyval(np.polyfit(np.delete(X[:, 0], i), np.delete(y, i), degree), X[i, 0]) for i in range(25)
+        ]
+        errors.append(np.mean(np.square(left)))
+    np.testing.assert_allclose(model.cv_errors_, errors, rtol=1e-6)
+    assert model.degree_ == 1 + int(np.argmin(errors)) == 3
+    plain = PolynomialRegression(degree=3).fit(X, y)
+    np.testing.assert_allclose(model.predict(X), plain.predict(X))
+
+
+@pytest.mark.parametrize("degree", [[], [0, 1], [1.5], "three"])
+def test_degrees_that_are_none(degree):
+    with pytest.raises((ValueError, TypeError), match="degree"):
+        PolynomialRegression(degree=degree).fit(np.arange(5.0)[:, None], np.arange(5.0))

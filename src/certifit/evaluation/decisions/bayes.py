@@ -10,11 +10,18 @@ from scipy.integrate import quad
 
 from certifit._types import Array
 from certifit.data.gate import check_real
-from certifit.evaluation.decisions.estimates import best_number
+from certifit.evaluation.decisions.estimates import bayes_estimate
 from certifit.evaluation.losses import Loss
 from certifit.evaluation.metrics.inputs import check_probabilities
 
-__all__ = ["bayes_action", "bayes_risk", "bayes_risk_of_densities", "posterior_risk"]
+__all__ = [
+    "bayes_action",
+    "bayes_risk",
+    "bayes_risk_of_densities",
+    "posterior_risk",
+    "rule_risk",
+    "rule_risk_of_densities",
+]
 
 REJECT = -1
 
@@ -85,7 +92,7 @@ def bayes_action(posterior: Any, loss: Any, reject_cost: Any = None, *, weight: 
     if isinstance(loss, (str, Loss)):
         if reject_cost is not None:
             raise ValueError("reject_cost goes with costs of classes; a number is always named.")
-        return best_number(posterior, loss, weight)
+        return bayes_estimate(posterior, loss, weight)
     if weight is not None:
         raise ValueError("weight goes with values of a number; class probabilities are weights already.")
     expected = posterior_risk(posterior, loss)
@@ -114,11 +121,39 @@ def bayes_risk(joint: Any, cost_matrix: Any = None) -> float:
     >>> round(bayes_risk([[0.4, 0.1], [0.2, 0.3]]), 4)
     0.3
     """
-    table = np.asarray(joint, dtype=np.float64)
-    if table.ndim != 2 or not np.isfinite(table).all() or (table < 0).any() or abs(table.sum() - 1.0) > 1e-6:
-        raise ValueError("joint must be a table of probabilities P(x, class) that sums to 1.")
+    table = _joint(joint)
+    return float((table @ _cost(cost_matrix, table.shape[1])).min(axis=1).sum())
+
+
+def rule_risk(joint: Any, rule: Any, cost_matrix: Any = None) -> float:
+    """Expected cost of a given rule when x and the class are discrete with known joint probabilities.
+
+    Parameters
+    ----------
+    joint : array of shape (values of x, K)
+        P(x, class); sums to 1.
+    rule : array of shape (values of x,)
+        Number of the action taken at each value of x.
+    cost_matrix : array of shape (K, A), optional
+        0-1 loss by default.
+
+    Examples
+    --------
+    >>> from certifit import rule_risk
+    >>> joint = [[0.4, 0.1], [0.2, 0.3]]
+    >>> round(rule_risk(joint, [0, 0]), 4), round(rule_risk(joint, [0, 1]), 4)
+    (0.4, 0.3)
+    """
+    table = _joint(joint)
     cost = _cost(cost_matrix, table.shape[1])
-    return float((table @ cost).min(axis=1).sum())
+    action = np.asarray(rule)
+    known = action.dtype.kind in "iub" and action.shape == (table.shape[0],)
+    if not known or (action < 0).any() or (action >= cost.shape[1]).any():
+        raise ValueError(
+            f"rule must name one action, from 0 to {cost.shape[1] - 1}, for each of the {table.shape[0]} values of x; "
+            f"got {rule!r}."
+        )
+    return float((table @ cost)[np.arange(table.shape[0]), action.astype(np.intp)].sum())
 
 
 def bayes_risk_of_densities(
@@ -152,18 +187,72 @@ def bayes_risk_of_densities(
     >>> round(bayes_risk_of_densities([norm(-1).pdf, norm(1).pdf], [0.5, 0.5]), 4)
     0.1587
     """
+    return _integrated(densities, priors, cost_matrix, low, high, points, lambda x, costs: float(costs.min()))
+
+
+def rule_risk_of_densities(
+    densities: Sequence[Callable[[float], float]],
+    priors: Any,
+    rule: Callable[[float], int],
+    cost_matrix: Any = None,
+    *,
+    low: float = -np.inf,
+    high: float = np.inf,
+    points: Sequence[float] | None = None,
+) -> float:
+    """Expected cost of a given rule for a number x with known density in each class, by quadrature.
+
+    Parameters
+    ----------
+    densities, priors, cost_matrix, low, high
+        As in `bayes_risk_of_densities`.
+    rule : callable
+        The number of the action taken at x.
+    points : sequence of floats, optional
+        Where the rule or a density jumps, for finite `low` and `high`.
+
+    Examples
+    --------
+    >>> from scipy.stats import norm
+    >>> from certifit import rule_risk_of_densities
+    >>> always = rule_risk_of_densities([norm(-1).pdf, norm(1).pdf], [0.75, 0.25], lambda x: 0)
+    >>> halfway = rule_risk_of_densities([norm(-1).pdf, norm(1).pdf], [0.75, 0.25], lambda x: x > 0, low=-9, high=9, points=[0])
+    >>> round(always, 4), round(halfway, 4)
+    (0.25, 0.1587)
+    """
+    return _integrated(densities, priors, cost_matrix, low, high, points, lambda x, costs: float(costs[int(rule(x))]))
+
+
+def _integrated(
+    densities: Sequence[Callable[[float], float]],
+    priors: Any,
+    cost_matrix: Any,
+    low: float,
+    high: float,
+    points: Sequence[float] | None,
+    paid: Callable[[float, Array], float],
+) -> float:
+    """∫ of what is paid at x, out of the costs Σ_k π_k f_k(x)·C[k, a] of the actions."""
     share = check_probabilities("priors", np.atleast_2d(np.asarray(priors, dtype=np.float64)))[0]
     if len(densities) != share.shape[0]:
         raise ValueError(f"densities and priors must be as many; got {len(densities)} and {share.shape[0]}.")
     cost = _cost(cost_matrix, share.shape[0])
-
-    def least(x: float) -> float:
-        joint = share * np.array([float(density(x)) for density in densities])
-        return float((joint @ cost).min())
-
     check_real("low", low, high=high, open_high=True)
-    value, _ = quad(least, low, high, limit=500, points=points)
+    value, _ = quad(
+        lambda x: paid(x, share * np.array([float(density(x)) for density in densities]) @ cost),
+        low,
+        high,
+        limit=500,
+        points=points,
+    )
     return float(value)
+
+
+def _joint(joint: Any) -> Array:
+    table = np.asarray(joint, dtype=np.float64)
+    if table.ndim != 2 or not np.isfinite(table).all() or (table < 0).any() or abs(table.sum() - 1.0) > 1e-6:
+        raise ValueError("joint must be a table of probabilities P(x, class) that sums to 1.")
+    return table
 
 
 def _cost(cost_matrix: Any, k: int) -> Array:

@@ -20,7 +20,7 @@ from certifit.evaluation.decisions.expectation import Expectation
 from certifit.evaluation.losses import LOSSES, Absolute, Loss, Quantile, Squared, resolve_loss
 from certifit.evaluation.metrics.inputs import check_vector
 
-__all__ = ["ZERO_ONE", "best_number"]
+__all__ = ["ZERO_ONE", "bayes_estimate"]
 
 ZERO_ONE = "zero_one"
 RARE = 1e-15  # probability of what a table of a discrete distribution leaves out on either side
@@ -28,7 +28,7 @@ MOST_VALUES = 1_000_000  # of such a table
 GRID = 1001  # quantiles from which the search over a density starts
 
 
-def best_number(posterior: Any, loss: Any, weight: Any = None) -> Any:
+def bayes_estimate(posterior: Any, loss: Any, weight: Any = None) -> Any:
     """The number with the least expected loss; one for each coordinate of a distribution of several.
 
     Parameters
@@ -39,6 +39,12 @@ def best_number(posterior: Any, loss: Any, weight: Any = None) -> Any:
         As everywhere in the package, or "zero_one".
     weight : array of shape (n,), optional
         Probabilities of the values, up to a factor.
+
+    Examples
+    --------
+    >>> from certifit import bayes_estimate
+    >>> [float(bayes_estimate([0.0, 1.0, 5.0], loss)) for loss in ("squared", "absolute")]
+    [2.0, 1.0]
     """
     known = _loss(loss)
     distribution = getattr(posterior, "distribution", posterior)

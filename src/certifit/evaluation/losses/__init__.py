@@ -21,6 +21,7 @@ from certifit.evaluation.losses.poisson import Poisson
 from certifit.evaluation.losses.quantile import Absolute, EpsilonInsensitive, Quantile, RelativeError
 from certifit.evaluation.losses.softmax import Softmax
 from certifit.evaluation.losses.squared import Squared
+from certifit.evaluation.losses.zero_one import ZeroOne
 
 REGRESSION = (Squared, Absolute, Huber, Quantile, EpsilonInsensitive, RelativeError, Poisson, Gamma)
 BINARY = (Logistic, Hinge, SquaredHinge, Exponential, PerceptronLoss)
@@ -41,6 +42,7 @@ __all__ = [
     "LossReport",
     "Map",
     "MeanLoss",
+    "ZeroOne",
     "check",
     "check_loss",
     "resolve_loss",

@@ -99,7 +99,9 @@ class Loss(ByValue, ABC):
         raise TypeError(f"{type(self).__name__} is piecewise linear and has no second derivative.")
 
     def slopes(self, y: Array, f: Array) -> tuple[Array, Any]:
-        """`derivative` and `second_derivative`; a loss may share the work of the two."""
+        """`derivative` and `second_derivative` (zero where there are only kinks); a loss may share the work of the two."""
+        if not self.smooth:
+            return self.derivative(y, f), np.zeros_like(f)
         bend = self.second_derivative(y, f)
         # A loss that does not say that it is convex may bend down; its size still leads downhill.
         return self.derivative(y, f), bend if self.convex else np.abs(bend)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from certifit._types import Array
+from certifit.data.gate import check_sample_weight
 from certifit.evaluation.metrics.inputs import label_rows
 
 __all__ = [
@@ -207,7 +208,7 @@ def expected_cost(y: Any, prediction: Any, cost: Any, *, sample_weight: Any = No
     ----------
     y, prediction, sample_weight, classes
         As in `confusion_matrix`.
-    cost : array of shape (K, K)
+    cost : array of shape (K, K), or (n, K, K) for costs of each row's own
         ``cost[i, j]`` is what it costs to predict class j when class i is true.
 
     Examples
@@ -215,9 +216,24 @@ def expected_cost(y: Any, prediction: Any, cost: Any, *, sample_weight: Any = No
     >>> from certifit.metrics import expected_cost
     >>> expected_cost([0, 0, 1, 1], [0, 1, 1, 0], [[0, 1], [5, 0]])
     1.5
+    >>> amounts = [[[0, 1], [amount, 0]] for amount in (10, 20, 30, 40)]
+    >>> expected_cost([0, 0, 1, 1], [0, 1, 1, 0], amounts)
+    10.25
     """
+    if np.ndim(cost) == 3:
+        _, _, _, order = label_rows(y, prediction, None, classes)
+        each = costs(y, prediction, _costs_of_rows(cost, len(y), order.shape[0]), classes)
+        weight = check_sample_weight(sample_weight, each.shape[0])
+        return float(weight @ each / weight.sum())
     actual, predicted, weight, order = label_rows(y, prediction, sample_weight, classes)
     return float(weight @ check_cost_matrix(cost, order.shape[0])[actual, predicted] / weight.sum())
+
+
+def _costs_of_rows(cost: Any, n: int, k: int) -> Array:
+    table = np.asarray(cost, dtype=np.float64)
+    if table.shape != (n, k, k) or not np.isfinite(table).all():
+        raise ValueError(f"costs of each row's own must be finite, of shape ({n}, {k}, {k}); got shape {table.shape}.")
+    return table
 
 
 def check_cost_matrix(cost: Any, k: int) -> Array:
@@ -327,4 +343,6 @@ def hits(y: Any, prediction: Any, classes: Any = None) -> Array:
 def costs(y: Any, prediction: Any, cost: Array, classes: Any = None) -> Array:
     """Cost of each row's decision."""
     actual, predicted, _, order = label_rows(y, prediction, None, classes)
+    if np.ndim(cost) == 3:
+        return np.asarray(cost[np.arange(actual.shape[0]), actual, predicted])
     return check_cost_matrix(cost, order.shape[0])[actual, predicted]

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from certifit._types import Array
-from certifit.data.gate import check_real
-from certifit.evaluation.metrics.inputs import binary_rows, check_vector
+from certifit.data.gate import check_choice, check_real, check_sample_weight
+from certifit.evaluation.metrics.inputs import binary_rows, check_vector, class_codes
+from certifit.evaluation.metrics.inputs import check_labels as check_label_vector
 from certifit.names import stored
 
 __all__ = ["PrCurve", "RocCurve", "average_precision", "placements", "pr_curve", "roc_auc", "roc_curve", "thin_curve"]
@@ -71,23 +72,53 @@ def roc_curve(y: Any, score: Any, *, sample_weight: Any = None, classes: Any = N
     return RocCurve(fp / fp[-1], tp / tp[-1], threshold)
 
 
-def roc_auc(y: Any, score: Any, *, sample_weight: Any = None, classes: Any = None) -> float:
+def roc_auc(y: Any, score: Any, *, sample_weight: Any = None, classes: Any = None, multi_class: str = "ovr") -> float:
     """Area under the ROC curve: the chance that a positive row scores above a negative one, ties counting half.
 
     Parameters
     ----------
     y, score, sample_weight, classes
-        As in `roc_curve`.
+        As in `roc_curve`; for K > 2 classes one column of scores for each, in the order of `classes`.
+    multi_class : {"ovr", "ovo"}, default="ovr"
+        For K > 2 classes: the mean over classes of each against the rest, or the mean over pairs of classes, each by the scores
+        of both (Hand and Till 2001), which does not depend on how many rows a class has.
 
     Examples
     --------
     >>> from certifit.metrics import roc_auc
     >>> roc_auc([0, 1, 0, 1], [0.1, 0.4, 0.4, 0.8])
     0.875
+    >>> roc_auc([0, 1, 2, 2], [[3, 0, 1], [1, 3, 0], [0, 1, 2], [2, 1, 0]], multi_class="ovo")
+    0.875
     """
+    check_choice("multi_class", multi_class, ("ovr", "ovo"))
+    if np.ndim(score) == 2 and np.shape(score)[1] > 2:
+        return _auc_of_classes(y, score, sample_weight, classes, multi_class)
     _, tp, fp = _counts(y, score, sample_weight, classes, both=True)
     area = 0.5 * np.sum(np.diff(fp) * (tp[1:] + tp[:-1]))
     return float(min(area / (tp[-1] * fp[-1]), 1.0))
+
+
+def _auc_of_classes(y: Any, score: Any, sample_weight: Any, classes: Any, multi_class: str) -> float:
+    """The mean of areas between two sides."""
+    labels = check_label_vector("y", y)
+    order, (codes,) = class_codes(classes, ("y", labels))
+    table, K = np.asarray(score, dtype=np.float64), len(order)
+    weight = check_sample_weight(sample_weight, labels.shape[0])
+    if table.shape != (labels.shape[0], K):
+        raise ValueError(f"score must have shape ({labels.shape[0]}, {K}), a column for each class; got {table.shape}.")
+    absent = [order[k] for k in range(K) if not weight[codes == k].sum() > 0]
+    if absent:
+        raise ValueError(f"The area needs rows of every class; there is none of {absent!r}.")
+
+    def area(rows: Array, k: int) -> float:
+        return roc_auc(codes[rows] == k, table[rows, k], sample_weight=weight[rows], classes=[False, True])
+
+    if multi_class == "ovr":
+        return float(np.mean([area(np.arange(labels.shape[0]), k) for k in range(K)]))
+    pairs = [(j, k) for j in range(K) for k in range(j)]
+    rows = {pair: np.flatnonzero((codes == pair[0]) | (codes == pair[1])) for pair in pairs}
+    return float(np.mean([0.5 * (area(rows[j, k], j) + area(rows[j, k], k)) for j, k in pairs]))
 
 
 def pr_curve(y: Any, score: Any, *, sample_weight: Any = None, classes: Any = None) -> PrCurve:

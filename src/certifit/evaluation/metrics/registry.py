@@ -38,6 +38,8 @@ from certifit.evaluation.metrics.ranking import (
 )
 from certifit.evaluation.metrics.values import (
     mae,
+    max_loss,
+    mean_bernoulli_deviance,
     mean_gamma_deviance,
     mean_poisson_deviance,
     median_absolute_error,
@@ -63,6 +65,8 @@ __all__ = [
     "fpr",
     "log_loss",
     "mae",
+    "max_loss",
+    "mean_bernoulli_deviance",
     "mean_gamma_deviance",
     "mean_poisson_deviance",
     "median_absolute_error",

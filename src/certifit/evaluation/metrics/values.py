@@ -5,14 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.special import xlogy
+from scipy.special import rel_entr, xlogy
 
 from certifit._types import Array
 from certifit.data.gate import check_real
+from certifit.evaluation.losses import resolve_loss
 from certifit.evaluation.metrics.inputs import value_rows
 
 __all__ = [
     "mae",
+    "max_loss",
+    "mean_bernoulli_deviance",
     "mean_gamma_deviance",
     "mean_poisson_deviance",
     "median_absolute_error",
@@ -156,6 +159,51 @@ def mean_poisson_deviance(y: Any, prediction: Any, *, sample_weight: Any = None)
     """
     y, f, weight = value_rows(y, prediction, sample_weight)
     return float(weight @ poisson_losses(y, f) / weight.sum())
+
+
+def mean_bernoulli_deviance(y: Any, prediction: Any, *, sample_weight: Any = None) -> float:
+    """Mean of 2(y·ln(y/f) + (1 − y)·ln((1 − y)/(1 − f))), for shares y in [0, 1] and predicted probabilities f.
+
+    For y of 0 and 1 it is twice the log loss.
+
+    Parameters
+    ----------
+    y, prediction, sample_weight
+        As in `mse`.
+
+    Examples
+    --------
+    >>> from certifit.metrics import mean_bernoulli_deviance
+    >>> round(mean_bernoulli_deviance([0, 1, 0.5], [0.5, 0.5, 0.5]), 4)
+    0.9242
+    """
+    y, f, weight = value_rows(y, prediction, sample_weight)
+    _check_sign("y", y, (y >= 0) & (y <= 1), "in [0, 1]")
+    _check_sign("prediction", f, (f >= 0) & (f <= 1), "in [0, 1]")
+    each = 2.0 * (rel_entr(y, f) + rel_entr(1.0 - y, 1.0 - f))
+    return float(weight @ each / weight.sum())
+
+
+def max_loss(y: Any, prediction: Any, *, loss: Any = "absolute", sample_weight: Any = None) -> float:
+    """The largest loss of a row: what a minimax fit minimizes (`ChebyshevRegressor` for the absolute loss).
+
+    Parameters
+    ----------
+    y, prediction, sample_weight
+        As in `mse`; predictions are scores, as the loss takes them. Rows of weight zero do not count, other weights count alike.
+    loss : str or Loss, default="absolute"
+        A name from ``certifit.losses.LOSSES`` or a loss object.
+
+    Examples
+    --------
+    >>> from certifit.metrics import max_loss
+    >>> max_loss([1, 2], [1, 4]), max_loss([1, 2], [1, 4], loss="squared")
+    (2.0, 2.0)
+    """
+    known = resolve_loss(loss)
+    y, f, _ = value_rows(y, prediction, sample_weight)
+    known.check_target(y)
+    return float(known.value(y, f).max())
 
 
 def mean_gamma_deviance(y: Any, prediction: Any, *, sample_weight: Any = None) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from certifit.evaluation.constraints.convex import Box, Constraint, L1Ball, L2Ball, NonNegative
-from certifit.evaluation.penalties.base import Penalty
+from certifit.evaluation.penalties.base import Penalty, soft_threshold
 from certifit.evaluation.penalties.elastic import L1, L2, ElasticNet, NoPenalty
 from certifit.evaluation.penalties.power import Lq
 
@@ -21,6 +21,7 @@ __all__ = [
     "Penalty",
     "resolve_constraint",
     "resolve_penalty",
+    "soft_threshold",
     *sorted(part.__name__ for part in (*PENALTIES.values(), *CONSTRAINTS.values())),
 ]
 

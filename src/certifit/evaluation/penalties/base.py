@@ -98,5 +98,13 @@ class Penalty(ByValue, ABC):
 
 
 def soft_threshold(z: Array, t: float | Array) -> Array:
-    """Shrink towards zero by t."""
+    """Shrink towards zero by t: sign(z)·max(|z| − t, 0), the prox of t‖·‖₁ and one step of the lasso's coordinate descent.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit.penalties import soft_threshold
+    >>> soft_threshold(np.array([-3.0, 0.5, 2.0]), 1.0)
+    array([-2.,  0.,  1.])
+    """
     return np.sign(z) * np.maximum(np.abs(z) - t, 0.0)

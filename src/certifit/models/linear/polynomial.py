@@ -22,7 +22,8 @@ from certifit.evaluation.losses import Loss, Squared
 from certifit.evaluation.penalties import L2, Constraint, Penalty
 from certifit.models.linear.inference import InferenceMixin, Summary
 from certifit.models.linear.model import BaseLinear
-from certifit.parameters import ALPHA, FIT_INTERCEPT, TOL, VERBOSE, Declared, Flag, Integer, Parameter
+from certifit.optimization.closed_form.least_squares import leverage, solve_least_squares
+from certifit.parameters import ALPHA, FIT_INTERCEPT, TOL, VERBOSE, Declared, Either, Flag, Given, Integer, Parameter
 from certifit.representation.basis.monomials import PolynomialFeatures
 from certifit.representation.basis.scaling import StandardScaler
 from certifit.representation.design.rows import thin_products
@@ -44,6 +45,9 @@ class PolynomialRegression(Declared, InferenceMixin, BaseLinear):
         Its constant term.
     monomials_ : array of str
         Names of the monomials.
+    degree_ : int
+        The degree; where several were given, `degrees_` and `cv_errors_` are the candidates and their mean squared errors on rows
+        left out one at a time (one copy of a weighted row).
     certificate_ : Certificate
 
     Examples
@@ -58,7 +62,12 @@ class PolynomialRegression(Declared, InferenceMixin, BaseLinear):
     array([0., 0., 1.])
     """
 
-    degree: int = Parameter(2, Integer(1), "Highest total degree of a monomial.")
+    degree: Any = Parameter(
+        2,
+        Either(Integer(1), Given("sequence of degrees", wrong=([], [0], [1.5]))),
+        "Highest total degree of a monomial; of several, the one with the least squared error on rows left out one at a time.",
+        kind="int or sequence of int",
+    )
     interaction_only: bool = Parameter(False, Flag(), "Whether to leave out powers of a single input.")
     alpha: float = ALPHA.but(0.0, "Strength of the L2 penalty on the coefficients of the monomials.")
     fit_intercept: bool = FIT_INTERCEPT
@@ -82,12 +91,44 @@ class PolynomialRegression(Declared, InferenceMixin, BaseLinear):
         self._check_parameters()
         X, y, weight = check_xy(self, X, y, sample_weight=sample_weight, accept_sparse=False)
         self._scaler = StandardScaler().fit(X, sample_weight=weight)
-        self._basis = PolynomialFeatures(self.degree, interaction_only=self.interaction_only)
-        monomials = self._basis.fit_transform(self._scaler.transform(X))
+        standardized = self._scaler.transform(X)
+        self.degree_ = self._choose(standardized, y, weight)
+        self._basis = PolynomialFeatures(self.degree_, interaction_only=self.interaction_only)
+        monomials = self._basis.fit_transform(standardized)
         self.monomials_ = self._basis.get_feature_names_out(getattr(self, "feature_names_in_", None))
         with thin_products(monomials):
             self._fit_arrays(monomials, y, weight)
         return self
+
+    def _choose(self, Z: Array, y: Array, weight: Array) -> int:
+        """The degree, by leave-one-out in closed form where there are several: e_i/(1 − h_i), h the leverage of one copy."""
+        if np.ndim(self.degree) == 0:
+            return int(self.degree)
+        degrees, p, errors = sorted({int(k) for k in self.degree}), weight / weight.sum(), []
+        for degree in degrees:
+            A = np.asarray(PolynomialFeatures(degree, interaction_only=self.interaction_only).fit_transform(Z))
+            penalty = np.full(A.shape[1], float(self.alpha))
+            fit = solve_least_squares(A, y, p, l2=penalty, fit_intercept=bool(self.fit_intercept))
+            spare = 1.0 - leverage(A, p, penalty, bool(self.fit_intercept)) / weight
+            with np.errstate(divide="ignore", invalid="ignore"):
+                left = np.where(spare > 1e-10, (y - A @ fit.coef - fit.intercept) / spare, np.inf)
+            errors.append(float(p @ left**2))
+        self.degrees_, self.cv_errors_ = np.array(degrees), np.array(errors)
+        # Among degrees that all fit without error, rounding must not choose.
+        rounding = 1e-12 * float(p @ y**2)
+        return degrees[int(np.flatnonzero(self.cv_errors_ <= self.cv_errors_.min() + rounding)[0])]
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if np.ndim(self.degree) > 0 and not (
+            len(self.degree) and all(isinstance(k, (int, np.integer)) and k >= 1 for k in self.degree)
+        ):
+            raise ValueError(f"degree must be whole numbers >= 1, at least one of them; got {self.degree!r}.")
+
+    @property
+    def weights_are_counts(self) -> bool:
+        """Whether doubling every weight matters: leave-one-out leaves out one copy of a row."""
+        return bool(np.ndim(self.degree) > 0)
 
     @property
     def raw_coef_(self) -> Array:

@@ -18,20 +18,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
 import numpy as np
+import scipy.sparse as sp
 
 from certifit._types import is_sparse
 from certifit.certificate import Certificate
 from certifit.evaluation.constraints.convex import Ball
-from certifit.evaluation.losses import Hinge, Loss, Squared
-from certifit.evaluation.penalties import Constraint, NoPenalty, Penalty
+from certifit.evaluation.losses import Absolute, Hinge, Loss, Quantile, Squared
+from certifit.evaluation.penalties import Constraint, NonNegative, NoPenalty, Penalty
+from certifit.evaluation.penalties.elastic import Strengths
 from certifit.optimization.closed_form.least_squares import solve_targets
 from certifit.optimization.closed_form.normal_equations import LARGEST_DENSE
 from certifit.optimization.coordinate import descent as coordinate
 from certifit.optimization.first_order.descent import GradientDescent
 from certifit.optimization.first_order.proximal import proximal_gradient
+from certifit.optimization.first_order.subgradient import SubgradientDescent
 from certifit.optimization.newton.proximal import prox_newton
 from certifit.optimization.newton.smooth import newton, newton_cg
 from certifit.optimization.newton.smoothing import solve_smoothed
@@ -45,10 +49,11 @@ from certifit.optimization.objective.piecewise import (
     sequence,
 )
 from certifit.optimization.objective.problem import Point, Problem, Solution
-from certifit.optimization.objective.regularizer import kernel_penalty
+from certifit.optimization.objective.regularizer import Regularizer, kernel_penalty
 from certifit.optimization.objective.row_space import row_space
 from certifit.optimization.objective.trust import admitted, is_trusted
 from certifit.optimization.objective.units import condition, is_extreme
+from certifit.optimization.programs.highs import lad_lp, quantile_lp
 from certifit.optimization.stochastic.pegasos import Pegasos
 from certifit.progress import Progress
 
@@ -133,6 +138,54 @@ BY_COLUMN = (
 ON_BALL = (lambda loss, penalty, constraint: isinstance(constraint, Ball), "it needs an L1Ball or L2Ball constraint")
 
 
+PINBALL = (
+    lambda loss, penalty, constraint: type(loss) in (Absolute, Quantile),
+    "it needs the absolute or the quantile loss",
+)
+LINEAR = (
+    lambda loss, penalty, constraint: _elastic(penalty) and not penalty.elastic(_width(penalty))[1].any(),  # type: ignore[index]
+    "it needs no penalty or an L1 penalty: others are no linear program",
+)
+SLOPED = (
+    lambda loss, penalty, constraint: loss.smooth or _kinked(loss),
+    "it needs a loss with a slope",
+)
+L1_ONLY = (
+    lambda loss, penalty, constraint: LINEAR[0](loss, penalty, constraint) and not isinstance(penalty, NoPenalty),
+    "it needs an L1 penalty: its absolute values are what is split",
+)
+
+
+def _highs(problem: Problem, start: Point, tol: float, max_iter: int, clock: Progress) -> Solution:
+    """The linear program of the absolute or the quantile loss, by HiGHS."""
+    parts, loss = problem.regularizer.elastic(), problem.loss
+    assert parts is not None
+    solve = lad_lp if isinstance(loss, Absolute) else partial(quantile_lp, quantile=cast(Quantile, loss).quantile)
+    found = solve(
+        problem.X, problem.y, problem.p, l1=float(parts[0].max(initial=0.0)), fit_intercept=problem.fit_intercept
+    )
+    return Solution(
+        found.coef, found.intercept, found.iterations, "highs", found.bound, note=found.message, kind="linear program"
+    )
+
+
+def _split(problem: Problem, start: Point, tol: float, max_iter: int, clock: Progress) -> Solution:
+    """The lasso as a quadratic program: w = u − v with u, v ≥ 0, and ‖w‖₁ = Σ(u + v) linear."""
+    X, d = problem.X, problem.shape[1]
+    parts = problem.regularizer.elastic()
+    assert parts is not None
+    both = sp.hstack([X, -X], format="csc") if is_sparse(X) else np.hstack([X, -X])
+    l1 = np.tile(parts[0], 2)
+    doubled = Regularizer(Strengths(l1, np.zeros(2 * d)), 1.0, NonNegative(), 2 * d)
+    w = start[0]
+    found = _coordinate(
+        replace(problem, X=both, regularizer=doubled),
+        (np.concatenate([np.maximum(w, 0.0), np.maximum(-w, 0.0)]), start[1]),
+        tol, max_iter, clock,
+    )  # fmt: skip
+    return replace(found, coef=found.coef[:d] - found.coef[d:], solver="split", objective=np.nan)
+
+
 def _closed_form(problem: Problem, start: Point, tol: float, max_iter: int, clock: Progress) -> Solution:
     (solution,) = closed_forms(problem, problem.y)
     return solution
@@ -208,6 +261,9 @@ SOLVERS: dict[str, Solver] = {
         Solver("prox_newton", prox_newton, _needs(SMOOTH, BY_COLUMN), False),
         Solver("proximal", proximal_gradient, _needs(SMOOTH), False),
         Solver("gradient", GradientDescent(), _needs(SMOOTH), False),
+        Solver("subgradient", SubgradientDescent(), _needs(SLOPED), False),
+        Solver("highs", _highs, _needs(PINBALL, LINEAR, EVEN, FREE)),
+        Solver("split", _split, _needs(SQUARED, L1_ONLY, FREE)),
         Solver("interior_point", interior_point, _needs(KINKED, ELASTIC)),
         Solver("dual", DualDescent(), _needs(KINKED, STRONG, FREE)),
         Solver("pegasos", Pegasos(), _needs(HINGE, STRONG, EVEN, FREE)),
@@ -218,7 +274,12 @@ SOLVERS: dict[str, Solver] = {
 }
 
 
-OBJECTS: dict[type, str] = {GradientDescent: "gradient", Pegasos: "pegasos", DualDescent: "dual"}
+OBJECTS: dict[type, str] = {
+    GradientDescent: "gradient",
+    SubgradientDescent: "subgradient",
+    Pegasos: "pegasos",
+    DualDescent: "dual",
+}
 """Solvers with options of their own, given as an object instead of a name."""
 
 
@@ -236,8 +297,8 @@ def check_solver(solver: Any, loss: Loss, penalty: Penalty, alpha: float, constr
         return
     if not isinstance(solver, str) or solver not in SOLVERS:
         raise ValueError(
-            f"solver must be 'auto', one of {', '.join(repr(name) for name in SOLVERS)}, or a GradientDescent; "
-            f"got {solver!r}."
+            f"solver must be 'auto', one of {', '.join(repr(name) for name in SOLVERS)}, a GradientDescent or a "
+            f"SubgradientDescent; got {solver!r}."
         )
     reason = SOLVERS[solver].refuses(loss, active, constraint)
     if reason:
