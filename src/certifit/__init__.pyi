@@ -125,6 +125,7 @@ from certifit.models.reductions.calibrated import CalibratedClassifier as Calibr
 from certifit.models.reductions.multiclass import OneVsOne as OneVsOne
 from certifit.models.reductions.multiclass import OneVsRest as OneVsRest
 from certifit.models.reductions.multiclass import OutputCode as OutputCode
+from certifit.models.selection.subset import BestSubset as BestSubset
 from certifit.models.sgd.model import SGDClassifier as SGDClassifier
 from certifit.models.sgd.model import SGDRegressor as SGDRegressor
 from certifit.models.structured.crf import LinearChainCRF as LinearChainCRF

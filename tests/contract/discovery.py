@@ -28,6 +28,7 @@ from certifit import losses, penalties
 # the method. A class that is not listed is tested as its constructor leaves it, or with a small `alpha` where
 # the default one would shrink everything to zero.
 VARIANTS: dict[str, list[dict[str, Any]]] = {
+    "BestSubset": [{"max_size": 2}, {"max_size": 2, "choose": "size"}],
     "KCenter": [{"n_clusters": 3}],
     "KMedoids": [{"n_clusters": 3}, {"n_clusters": 2, "metric": "manhattan", "n_init": 2}],
     "KMeans": [{"n_clusters": 3}, {"n_clusters": 3, "init": "random", "n_init": 2}],
@@ -98,7 +99,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
 
 
 # Sizes that cost time and change no answer of the contract: the largest that it asks for.
-SMALL = {"n_estimators": 8, "n_alphas": 6, "cv": 3, "max_epochs": 400}
+SMALL = {"n_estimators": 8, "max_nodes": 20_000, "n_alphas": 6, "cv": 3, "max_epochs": 400}
 
 
 @dataclass(frozen=True, eq=False)

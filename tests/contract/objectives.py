@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -231,8 +232,22 @@ def stochastic(model: Any) -> Claim:
     return SoftmaxObjective(part.penalty, part.alpha) if model.multi_class == "softmax" else SumOverClasses(part)
 
 
+@dataclass(frozen=True)
+class BestColumns(Objective):
+    """Mean ½(y − f)² over all subsets of as many columns."""
+
+    size: int = 0
+
+    def optimum(self, X: Array, y: Array, weight: Array | None, fit_intercept: bool) -> float:
+        subsets = itertools.combinations(range(X.shape[1]), self.size)
+        root = np.sqrt(shares(len(y), weight))
+        designs = (np.column_stack([np.ones(len(y)), X[:, list(chosen)]]) * root[:, None] for chosen in subsets)
+        return min(0.5 * float(np.sum((root * y - A @ np.linalg.lstsq(A, root * y)[0]) ** 2)) for A in designs)
+
+
 OBJECTIVES: dict[str, Callable[[Any], Claim]] = {
     "LinearModel": lambda m: by_name(m, m.loss),
+    "BestSubset": lambda m: BestColumns(Squared(), size=int(m.support_.sum())),
     "LinearRegression": lambda m: squared(m, None, 0.0),
     "Ridge": lambda m: squared(m, L2(), m.alpha),
     "Lasso": lambda m: squared(m, L1(), m.alpha),

@@ -81,7 +81,7 @@ def assert_all_honest(model: Any, X: Any, y: Any, weight: Any = None) -> None:
     told = statements(model, y)
     for statement in told:
         if statement.certificate.kind != "none":
-            assert_honest(statement, matrix, weight, model.fit_intercept)
+            assert_honest(statement, matrix, weight, getattr(model, "fit_intercept", True))
     if len(told) > 1:  # one certificate for each class: the model as a whole is as good as the worst
         worst = max(told, key=lambda statement: statement.certificate.relative_gap).certificate
         assert model.certificate_.relative_gap == worst.relative_gap
