@@ -31,6 +31,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "BestSubset": [{"max_size": 2}, {"max_size": 2, "choose": "size"}],
     "KCenter": [{"n_clusters": 3}],
     "KMedoids": [{"n_clusters": 3}, {"n_clusters": 2, "metric": "manhattan", "n_init": 2}],
+    "AgglomerativeClustering": [{}, {"n_clusters": "gap", "linkage": "average"}, {"linkage": "single"}],
     "KMeans": [{"n_clusters": 3}, {"n_clusters": 3, "init": "random", "n_init": 2}],
     "GLM": [{}, {"family": "laplace", "alpha": 0.02}],
     "KNeighborsClassifier": [{"n_neighbors": 3}, {"n_neighbors": "loo", "max_neighbors": 9}],

@@ -16,7 +16,19 @@ from tests.native.test_smo import by_threads
 from tests.native.test_softmax import data, run
 from tests.native.test_tree import encoded, forest, grow, options, target
 
-from certifit._native import bayes, binning, coordinate, lloyd, local, medoids, neighbors, products, stochastic, tree
+from certifit._native import (
+    bayes,
+    binning,
+    coordinate,
+    linkage,
+    lloyd,
+    local,
+    medoids,
+    neighbors,
+    products,
+    stochastic,
+    tree,
+)
 
 RNG = np.random.default_rng(0)
 N, D = 60_000, 40
@@ -147,6 +159,18 @@ def exchanges(threads: int) -> Results:
     return [np.array(swaps), chosen, labels, np.array(bound), np.array(medoids.center(D, P[:900], threads))]
 
 
+def hierarchies(threads: int) -> Results:
+    rows = np.ascontiguousarray(X[:3000, :20])
+    distances = np.empty((3000, 3000))
+    linkage.distances(rows, distances, threads)
+    trees = [linkage.single(rows, tree, threads) for tree in (True, False)]
+    return [
+        *trees,
+        linkage.ward(np.ascontiguousarray(X[:3000]), threads),
+        linkage.square(distances, "average", threads),
+    ]
+
+
 KERNELS: dict[str, Callable[[int], Results]] = {
     "products": passes,
     "softmax": softmax,
@@ -157,6 +181,7 @@ KERNELS: dict[str, Callable[[int], Results]] = {
     "boosting": boosted,
     "chain": chains,
     "neighbors": nearest,
+    "linkage": hierarchies,
     "lloyd": clusters,
     "medoids": exchanges,
     "network": trained,

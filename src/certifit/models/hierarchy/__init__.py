@@ -1,0 +1,1 @@
+"""Hierarchies of clusters: trees of merges or splits, cut where one likes."""

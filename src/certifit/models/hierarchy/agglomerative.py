@@ -1,0 +1,193 @@
+"""Clusters from the bottom up: every row alone, then the two nearest clusters become one, until one is left.
+
+    single      D(A, B) = least distance of a row of A to one of B
+    complete    D(A, B) = largest such distance
+    average     D(A, B) = mean of these distances
+    Ward        D(A, B) = √(2|A||B|/(|A| + |B|)) ‖mean(A) − mean(B)‖: what a merge adds to the cost of k-means, in SciPy's unit
+
+Each merge is the best one there is; the hierarchy as a whole is the best of nothing, but for two: the tree of single linkage is
+the shortest spanning tree, so that each of its cuts keeps clusters as far apart as clusters can be; a cut of Ward's is a
+clustering like k-means', and has its lower bound.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClusterMixin
+from sklearn.utils.validation import check_is_fitted
+
+from certifit._types import Array
+from certifit.base import CertifiedEstimator
+from certifit.certificate import Certificate
+from certifit.data.gate import check_real, check_x
+from certifit.models.cluster.bound import spectral_bound
+from certifit.models.cluster.centers import check_enough, lower_bound_certificate
+from certifit.models.hierarchy.cuts import cut_after, largest_gap
+from certifit.models.hierarchy.linkage import LINKAGES, METRICS, linkage_of_distances, linkage_of_rows
+from certifit.models.neighbors.model import NearestNeighbors
+from certifit.parameters import Choice, Declared, Either, Fitted, Integer, Nothing, Parameter, Real
+from certifit.parameters.common import N_JOBS, VERBOSE
+from certifit.progress import progress
+from certifit.threads import n_threads
+
+__all__ = ["DISSIMILARITY", "AgglomerativeClustering"]
+
+DISSIMILARITY = Parameter(
+    "euclidean",
+    Choice(*METRICS, "precomputed"),
+    'How far rows are from each other; "precomputed": X is the square matrix of their dissimilarities.',
+)
+
+
+class AgglomerativeClustering(Declared, ClusterMixin, CertifiedEstimator):
+    """Hierarchical clustering from the bottom up: single, complete, average or Ward linkage.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit import AgglomerativeClustering
+    >>> X = np.array([[0.0], [1.0], [10.0], [12.0], [50.0]])
+    >>> model = AgglomerativeClustering(linkage="average").fit(X)
+    >>> model.linkage_matrix_
+    array([[ 0.  ,  1.  ,  1.  ,  2.  ],
+           [ 2.  ,  3.  ,  2.  ,  2.  ],
+           [ 5.  ,  6.  , 10.5 ,  4.  ],
+           [ 4.  ,  7.  , 44.25,  5.  ]])
+    >>> model.labels_, model.cut(n_clusters=3), model.cut(height=1.5)
+    (array([0, 0, 0, 0, 1]), array([0, 0, 1, 1, 2]), array([0, 0, 1, 2, 3]))
+    """
+
+    n_clusters: Any = Parameter(
+        2,
+        Either(Integer(1), Choice("gap"), Nothing()),
+        'How many clusters `labels_` tells apart; "gap" cuts where the height jumps most; None: see `distance_threshold`.',
+    )
+    linkage: str = Parameter("ward", Choice(*LINKAGES), "How far clusters are from each other.")
+    metric: str = DISSIMILARITY
+    distance_threshold: float | None = Parameter(
+        None,
+        Either(Real(0), Nothing()),
+        "Height at or above which nothing merges; instead of `n_clusters`, which must then be None.",
+    )
+    verbose: int = VERBOSE
+    n_jobs: int | None = N_JOBS
+
+    labels_: Array = Fitted("array of shape (n_samples,)", "The cluster of each row; 0 is the largest.")
+    n_clusters_: int = Fitted("int", "How many clusters there are.")
+    linkage_matrix_: Array = Fitted(
+        "array of shape (n_samples - 1, 4)", "The merges: two clusters, their height, how many rows they have together."
+    )
+    n_leaves_: int = Fitted("int", "How many rows there are.")
+    rows_: Array = Fitted(
+        "array of shape (n_samples, n_features)", "The rows, for `predict`; empty for dissimilarities."
+    )
+
+    def fit(self, X: Any, y: Any = None) -> AgglomerativeClustering:
+        """Find the hierarchy, and cut it."""
+        with progress(self.verbose, f"{self.linkage} linkage") as clock:
+            X = check_x(self, X, reset=True, accept_sparse=False, min_samples=2)
+            self._check_together()
+            threads = n_threads(self.n_jobs)
+            if isinstance(self.n_clusters, numbers.Integral):
+                check_enough(X.shape[0], int(self.n_clusters))
+            if self.metric == "precomputed":
+                self.linkage_matrix_ = linkage_of_distances(X, self.linkage, threads)
+            else:
+                self.linkage_matrix_ = linkage_of_rows(X, self.linkage, self.metric, threads)
+            self.n_leaves_, self.rows_ = X.shape[0], X[:0] if self.metric == "precomputed" else X.copy()
+            height = self.distance_threshold
+            self.labels_ = self.cut(**({"height": height} if height is not None else {"n_clusters": self.n_clusters}))
+            self.n_clusters_ = int(self.labels_.max()) + 1
+            self._certify(self._evidence(X, clock.seconds))
+        return self
+
+    def cut(self, n_clusters: Any = None, height: float | None = None) -> Array:
+        """Labels of another cut of the same hierarchy.
+
+        Parameters
+        ----------
+        n_clusters : int or "gap", optional
+            How many clusters; "gap" takes the number at which the height jumps most.
+        height : float, optional
+            Clusters merge below it.
+        """
+        check_is_fitted(self, "linkage_matrix_")
+        if (n_clusters is None) == (height is None):
+            raise ValueError("cut takes n_clusters or height, and not both.")
+        heights, n = self.linkage_matrix_[:, 2], self.linkage_matrix_.shape[0] + 1
+        if height is not None:
+            check_real("height", height, low=0.0)
+            return cut_after(self.linkage_matrix_, int(np.searchsorted(heights, height, side="left")))
+        if isinstance(n_clusters, str) and n_clusters == "gap":
+            n_clusters = largest_gap(heights)
+        check_real("n_clusters", n_clusters, low=1, high=n, integer=True)
+        return cut_after(self.linkage_matrix_, n - int(n_clusters))
+
+    def predict(self, X: Any) -> Array:
+        """The cluster of the nearest row of the fit; X holds rows, or their dissimilarities to those of the fit."""
+        check_is_fitted(self, "linkage_matrix_")
+        X = check_x(self, X, reset=False, accept_sparse=False)
+        if self.metric == "precomputed":
+            return np.asarray(self.labels_[X.argmin(axis=1)])
+        nearest = NearestNeighbors(n_neighbors=1, metric=self.metric, n_jobs=self.n_jobs).fit(self.rows_)
+        return np.asarray(self.labels_[nearest.kneighbors(X, return_distance=False)[:, 0]])
+
+    @property
+    def children_(self) -> Array:
+        """The two clusters of each merge, as scikit-learn has them."""
+        return self.linkage_matrix_[:, :2].astype(np.int64)
+
+    @property
+    def distances_(self) -> Array:
+        """The height of each merge."""
+        return self.linkage_matrix_[:, 2]
+
+    def _check_together(self) -> None:
+        """What single parameters cannot know of each other."""
+        if (self.n_clusters is None) == (self.distance_threshold is None):
+            raise ValueError(
+                "exactly one of n_clusters and distance_threshold must be given, the other None; got "
+                f"n_clusters={self.n_clusters!r} and distance_threshold={self.distance_threshold!r}."
+            )
+        if self.linkage == "ward" and self.metric != "euclidean":
+            raise ValueError(
+                f'linkage="ward" works on means of rows, and so needs metric="euclidean"; got {self.metric!r}. '
+                'Choose linkage="average", or rows in place of dissimilarities (certifit.ClassicalMDS makes them).'
+            )
+
+    def _evidence(self, X: Array, seconds: float) -> Certificate:
+        """What is known of other hierarchies or clusterings."""
+        heights, n, k = self.linkage_matrix_[:, 2], self.n_leaves_, self.n_clusters_
+        if self.linkage == "single":
+            length = float(heights.mean())
+            return Certificate(
+                "spanning tree", objective=length, bound=length, scale=length, tol=math.inf, iterations=n - 1, seconds=seconds,
+                claim="shortest spanning tree",
+                note=f"No other {k} clusters are farther apart than these, by their smallest distance." if k > 1 else "",
+            )  # fmt: skip
+        if self.linkage == "ward":
+            exponent = int(np.frexp(heights[-1])[1])  # so that the squares are numbers
+            cost = 0.5 * float((np.ldexp(heights[: n - k], -exponent) ** 2).sum())
+            total, bound = spectral_bound(np.ldexp(X.astype(np.float64), -exponent), np.ones(n), k)
+            unit = float(np.ldexp(1.0, 2 * exponent))
+            return lower_bound_certificate(
+                cost * unit, bound * unit, total * unit, float(n),
+                k=k, tol=math.inf, iterations=n - 1, seconds=seconds,
+                words="Each merge costs least; the cut need not be the best there is.",
+            )  # fmt: skip
+        return Certificate.absent(
+            float(heights[-1]),
+            "Each merge joins the two nearest clusters; no bound on other hierarchies is known. Objective: the last height.",
+            scale=float(heights[-1]),
+            iterations=n - 1,
+            seconds=seconds,
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.metric == "precomputed"
+        return tags
