@@ -63,9 +63,11 @@ from certifit.models.boosting.model import BoostedTrees as BoostedTrees
 from certifit.models.boosting.model import GradientBoostingClassifier as GradientBoostingClassifier
 from certifit.models.boosting.model import GradientBoostingRegressor as GradientBoostingRegressor
 from certifit.models.cluster.center import KCenter as KCenter
+from certifit.models.cluster.choice import choose_k as choose_k
 from certifit.models.cluster.kmeans import KMeans as KMeans
 from certifit.models.cluster.medoids import KMedoids as KMedoids
 from certifit.models.cluster.minibatch import MiniBatchKMeans as MiniBatchKMeans
+from certifit.models.cluster.mixture import GaussianMixture as GaussianMixture
 from certifit.models.embedding.pca import PCA as PCA
 from certifit.models.embedding.pca import IncrementalPCA as IncrementalPCA
 from certifit.models.embedding.svd import TruncatedSVD as TruncatedSVD

@@ -29,6 +29,7 @@ from certifit import losses, penalties
 # the default one would shrink everything to zero.
 VARIANTS: dict[str, list[dict[str, Any]]] = {
     "BestSubset": [{"max_size": 2}, {"max_size": 2, "choose": "size"}],
+    "GaussianMixture": [{}, {"n_components": 2, "covariance_type": "diag"}],
     "KCenter": [{"n_clusters": 3}],
     "KMedoids": [{"n_clusters": 3}, {"n_clusters": 2, "metric": "manhattan", "n_init": 2}],
     "AgglomerativeClustering": [{}, {"n_clusters": "gap", "linkage": "average"}, {"linkage": "single"}],

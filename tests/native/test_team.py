@@ -24,6 +24,7 @@ from certifit._native import (
     lloyd,
     local,
     medoids,
+    mixture,
     neighbors,
     products,
     stochastic,
@@ -171,6 +172,13 @@ def hierarchies(threads: int) -> Results:
     ]
 
 
+def mixed(threads: int) -> Results:
+    few, mean = np.ascontiguousarray(X[:, :5]), np.ascontiguousarray(X[:3, :5])
+    A = np.tile(np.eye(5).ravel(), (3, 1))
+    total, sums = mixture.step(few, P, mean, A, np.zeros(3), threads)
+    return [np.array(total), sums, mixture.densities(few, mean, A, np.zeros(3), threads)]
+
+
 KERNELS: dict[str, Callable[[int], Results]] = {
     "products": passes,
     "softmax": softmax,
@@ -184,6 +192,7 @@ KERNELS: dict[str, Callable[[int], Results]] = {
     "linkage": hierarchies,
     "lloyd": clusters,
     "medoids": exchanges,
+    "mixture": mixed,
     "network": trained,
     "smo": by_threads,
     "bayes": moments_by_class,

@@ -74,6 +74,7 @@ def models() -> dict[str, Any]:
             loss="huber", hidden=(5, 4), activation="tanh", max_epochs=3, random_state=0
         ).fit(X, value),
         "medoids": cf.KMedoids(3, random_state=0).fit(X),
+        "mixture": cf.GaussianMixture(2, random_state=0).fit(X),
         "components": cf.PCA(2).fit(X),
         "crf": cf.LinearChainCRF(alpha=0.1, features=["w[0]", "w[-1]|w[0]"]).fit(words(X), two.reshape(-1, 3)),
     }
