@@ -9,9 +9,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array
-from certifit.sklearn.translation import DropIn
+from certifit.sklearn.translation import Data, DropIn, fresh
 
-__all__ = ["AsksForClasses", "AsksForStages", "AsksForValues"]
+__all__ = ["Alone", "AsksForClasses", "AsksForStages", "AsksForValues"]
 
 
 def in_double(X: Any) -> Any:
@@ -59,3 +59,14 @@ class AsksForStages(DropIn):
         """`predict` after each stage."""
         check_is_fitted(self)
         yield from self.model_.staged_predict(X)
+
+
+class Alone(DropIn):
+    """Models that learn from rows only, without target or weights."""
+
+    def fit(self, X: Any, y: Any = None) -> Any:  # type: ignore[override]  # the signature is scikit-learn's
+        """As `DropIn.fit`; y is not used."""
+        return super().fit(X, None)
+
+    def _learn(self, data: Data) -> Any:
+        return fresh(self._ours, **self._settings(data)).fit(data.X)

@@ -4,4 +4,16 @@ from __future__ import annotations
 
 __all__ = ["MODULES"]
 
-MODULES = ("discriminant_analysis", "ensemble", "linear_model", "naive_bayes", "svm", "tree")
+MODULES = (
+    "cluster",
+    "discriminant_analysis",
+    "ensemble",
+    "kernel_approximation",
+    "kernel_ridge",
+    "linear_model",
+    "naive_bayes",
+    "neighbors",
+    "preprocessing",
+    "svm",
+    "tree",
+)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from certifit.sklearn.linear_model.bayes import ARDRegression, BayesianRidge
 from certifit.sklearn.linear_model.choice import ElasticNetCV, LassoCV, RidgeCV
 from certifit.sklearn.linear_model.general import GammaRegressor, HuberRegressor, PoissonRegressor, QuantileRegressor
 from certifit.sklearn.linear_model.logistic import LogisticRegression
 from certifit.sklearn.linear_model.squares import ElasticNet, Lasso, LinearRegression, Ridge, enet_path, lasso_path
+from certifit.sklearn.linear_model.stochastic import SGDClassifier, SGDRegressor
 
 __all__ = [
+    "ARDRegression",
+    "BayesianRidge",
     "ElasticNet",
     "ElasticNetCV",
     "GammaRegressor",
@@ -20,6 +24,8 @@ __all__ = [
     "QuantileRegressor",
     "Ridge",
     "RidgeCV",
+    "SGDClassifier",
+    "SGDRegressor",
     "enet_path",
     "lasso_path",
 ]

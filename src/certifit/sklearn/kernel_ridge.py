@@ -1,0 +1,51 @@
+"""``sklearn.kernel_ridge``: minimize Σ s_i (y_i − f(x_i))² + alpha·‖f‖² over functions f of a kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+import sklearn.kernel_ridge as theirs
+
+from certifit._types import is_sparse
+from certifit.models.kernel.ridge import KernelRidge as OurRidge
+from certifit.sklearn.asking import AsksForValues
+from certifit.sklearn.kernel_approximation import kernel_of
+from certifit.sklearn.translation import By, Data, Free, Table
+
+__all__ = ["KernelRidge"]
+
+
+def _strength(alpha: Any, data: Data) -> float:
+    if np.size(alpha) > 1:
+        raise NotImplementedError(
+            "KernelRidge(alpha=[…]) is not offered by certifit.sklearn: give one number, or fit one model for each target."
+        )
+    return float(np.ravel(alpha)[0]) / data.total
+
+
+class KernelRidge(AsksForValues, theirs.KernelRidge):
+    """Ridge regression on a kernel, without intercept."""
+
+    _ours = OurRidge
+    _table: ClassVar[Table] = {
+        "alpha": By(_strength, "divided by the sum of the weights; one for all targets"),
+        "kernel": By(kernel_of, "the same"),
+        "gamma": Free("a part of the kernel"),
+        "degree": Free("a part of the kernel"),
+        "coef0": Free("a part of the kernel"),
+        "kernel_params": Free("a part of the kernel"),
+    }
+    _always: ClassVar[Mapping[str, Any]] = {"fit_intercept": False, "approximation": "none"}
+
+    def _fitted(self, model: Any, data: Data) -> Mapping[str, Any]:
+        weight = np.ones(data.rows) if data.sample_weight is None else np.asarray(data.sample_weight, dtype=np.float64)
+        kept, which = (
+            weight > 0,
+            model._which,
+        )  # ours sums over different rows; equal rows share a coefficient by weight
+        share = weight[kept] / np.bincount(which, weights=weight[kept])[which]
+        dual = np.zeros((data.rows, *model.dual_coef_.shape[1:]))
+        dual[kept] = (model.dual_coef_[which].T * share).T
+        return {"dual_coef_": dual, "X_fit_": data.X if is_sparse(data.X) else np.asarray(data.X)}

@@ -1,0 +1,161 @@
+"""Stochastic gradient descent under scikit-learn's names.
+
+Theirs: (1/n) Σ s_i·loss + alpha·penalty; ours divides by Σ s_i, with alpha·n / Σ s_i. Both go to the same optimum by steps on
+single rows; ours are of our own size, and end when the optimum is proven to be near.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+import sklearn.linear_model as theirs
+
+from certifit.base import ConvergenceWarning
+from certifit.certificate import Certificate
+from certifit.evaluation.losses import EpsilonInsensitive, Huber
+from certifit.models.sgd import model as ours
+from certifit.sklearn.linear_model.rows import N_JOBS, VERBOSE, WARM_START, linear, weighted_by_class
+from certifit.sklearn.translation import By, Data, DropIn, Free, Row, Same, Table, fresh
+
+__all__ = ["SGDClassifier", "SGDRegressor"]
+
+LOSSES = {"hinge": "hinge", "squared_hinge": "squared_hinge", "log_loss": "logistic", "squared_error": "squared"}
+NO_LOSS = "Use another loss, or scikit-learn's own class"
+CLOSEST = 1e-6
+
+
+def _loss(value: Any, data: Data) -> Any:
+    epsilon = float(data.estimator.epsilon)
+    if value == "huber":
+        return Huber(epsilon)
+    if value == "epsilon_insensitive":
+        return EpsilonInsensitive(epsilon)
+    if value not in LOSSES:
+        raise NotImplementedError(
+            f"{type(data.estimator).__name__}(loss={value!r}) is not offered by certifit.sklearn: {NO_LOSS}."
+        )
+    return LOSSES[value]
+
+
+def _strength(alpha: Any, data: Data) -> float:
+    """The mean is by rows there and by weights here; their squared hinge is twice ours."""
+    half = 0.5 if data.estimator.loss == "squared_hinge" else 1.0
+    return half * float(alpha) * data.rows / data.total
+
+
+ROWS: dict[str, Row] = {
+    "loss": By(_loss, 'the same; "modified_huber", "perceptron" and "squared_epsilon_insensitive" are not offered'),
+    "penalty": By(lambda value, data: "none" if value is None else value, "the same"),
+    "alpha": By(_strength, "times rows over the sum of the weights; half of it for the squared hinge"),
+    "l1_ratio": By(lambda value, data: 0.0 if value is None else float(value), "the same"),
+    "fit_intercept": Same(),
+    "max_iter": Same("max_epochs"),
+    "tol": By(
+        lambda tol, data: CLOSEST if tol is None or tol <= 0 else float(tol), "the relative gap wanted; None is 1e-6"
+    ),
+    "shuffle": Same(),
+    "verbose": VERBOSE,
+    "epsilon": Free("a part of the loss"),
+    "random_state": Same(),
+    "learning_rate": Free("the optimum does not depend on the steps, and ours has its own"),
+    "eta0": Free("as learning_rate"),
+    "power_t": Free("as learning_rate"),
+    "early_stopping": Same(),
+    "validation_fraction": Same(),
+    "n_iter_no_change": Same(),
+    "warm_start": WARM_START,
+    "average": Free("steps are averaged in any case, which changes the way and not the optimum"),
+}
+
+
+class _Descent(DropIn):
+    """Coefficients, passes and steps."""
+
+    tol: Any
+
+    def fit(  # type: ignore[override]  # the order of the arguments is scikit-learn's
+        self, X: Any, y: Any, coef_init: Any = None, intercept_init: Any = None, sample_weight: Any = None
+    ) -> Any:
+        """As `DropIn.fit`.
+
+        Parameters
+        ----------
+        X, y : arrays
+            Rows and target.
+        coef_init, intercept_init : arrays, optional
+            Not used: the optimum does not depend on where the search starts.
+        sample_weight : array of shape (n_samples,), optional
+            A weight of 2 counts a row twice.
+
+        Returns
+        -------
+        self
+        """
+        return super().fit(X, y, sample_weight)
+
+    def _one_pass(self, X: Any, y: Any, sample_weight: Any, **classes: Any) -> Any:
+        """One pass over these rows, from where the last one ended."""
+        self._checked(self)
+        data = Data(self, X, y, sample_weight)
+        model = self.model_ if "model_" in vars(self) else fresh(self._ours, **self._settings(data))
+        self._keep(model.partial_fit(X, y, sample_weight=sample_weight, **classes), data)
+        return self
+
+    def _judge(self, certificate: Certificate | None) -> None:
+        """Who asks for no tolerance wants as many passes as he said."""
+        assert certificate is not None
+        self.certificate_ = certificate
+        asked = self.tol is not None and self.tol > 0 and certificate.kind != "none" and not self.early_stopping
+        if asked and not certificate.certified:
+            warnings.warn(
+                f"Maximum number of iteration reached before convergence. {self._complaint(certificate)}",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+
+    early_stopping: bool
+
+    def _fitted(self, model: Any, data: Data) -> Mapping[str, Any]:
+        found = {**linear(model), "n_iter_": int(model.n_iter_), "t_": float(model.t_) + 1.0}
+        return {**found, "intercept_": np.atleast_1d(found["intercept_"])}
+
+
+class SGDClassifier(_Descent, theirs.SGDClassifier):
+    """A linear classifier; more than two classes each against the rest."""
+
+    _ours = ours.SGDClassifier
+    _table: ClassVar[Table] = {
+        **ROWS,
+        "n_jobs": N_JOBS,
+        "class_weight": Free("multiplied into the weights of the rows"),
+    }
+
+    def _learn(self, data: Data) -> Any:
+        return super()._learn(weighted_by_class(data, self.class_weight))
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
+        """One pass over these rows, from where the last call ended; `classes` are needed in the first call."""
+        if self.class_weight == "balanced":
+            raise ValueError(
+                "class_weight 'balanced' is not supported for partial_fit: give the weights of the classes as a dict."
+            )
+        data = Data(self, X, y, sample_weight)
+        weight = weighted_by_class(data, self.class_weight).sample_weight
+        return self._one_pass(X, y, weight, classes=classes)
+
+    def _fitted(self, model: Any, data: Data) -> Mapping[str, Any]:
+        return {**super()._fitted(model, data), "classes_": model.classes_}
+
+
+class SGDRegressor(_Descent, theirs.SGDRegressor):
+    """A linear regression."""
+
+    _ours = ours.SGDRegressor
+    _table: ClassVar[Table] = ROWS
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """One pass over these rows, from where the last call ended."""
+        return self._one_pass(X, y, sample_weight)

@@ -1,0 +1,44 @@
+"""k-means: the same iteration from the same centers, with a lower bound besides."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import sklearn.cluster
+from numpy.testing import assert_allclose, assert_array_equal
+
+from certifit.sklearn.cluster import KMeans, MiniBatchKMeans
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(120, 6)) + 5.0 * np.eye(6)[RNG.integers(0, 4, size=120)]
+WEIGHT = RNG.uniform(0.2, 2.0, 120)
+
+
+@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["plain", "weighted"])
+@pytest.mark.parametrize("algorithm", ["lloyd", "elkan"])
+def test_the_same_way_from_the_same_centers(algorithm: str, weight: object) -> None:
+    settings = {"n_clusters": 4, "init": X[:4], "n_init": 1, "tol": 0.0, "algorithm": algorithm}
+    theirs, ours = (cls(**settings).fit(X, sample_weight=weight) for cls in (sklearn.cluster.KMeans, KMeans))
+    assert_allclose(ours.cluster_centers_, theirs.cluster_centers_)
+    assert_array_equal(ours.labels_, theirs.labels_)
+    assert_array_equal(ours.predict(X), theirs.predict(X))
+    assert ours.inertia_ == pytest.approx(theirs.inertia_)
+    assert_allclose(ours.transform(X), theirs.transform(X))
+    assert ours.score(X, sample_weight=weight) == pytest.approx(theirs.score(X, sample_weight=weight))
+    assert 0 < ours.model_.lower_bound_ <= ours.inertia_
+    assert ours.certificate_.kind == "lower bound"
+
+
+def test_as_good_a_clustering_from_any_start() -> None:
+    theirs, ours = (cls(4, n_init=10, random_state=0).fit(X) for cls in (sklearn.cluster.KMeans, KMeans))
+    assert ours.inertia_ <= theirs.inertia_ * 1.01
+    assert_allclose(KMeans(3, random_state=1).fit_transform(X), KMeans(3, random_state=1).fit(X).transform(X))
+    batches = MiniBatchKMeans(4, random_state=0).fit(X)
+    assert batches.inertia_ < 1.2 * ours.inertia_
+    parts = MiniBatchKMeans(4, random_state=0).partial_fit(X[:60]).partial_fit(X[60:])
+    assert parts.n_steps_ == 2
+    assert parts.predict(X).shape == (120,)
+    assert_allclose(
+        parts.transform(X).min(axis=1) ** 2, ((X - parts.cluster_centers_[parts.predict(X)]) ** 2).sum(axis=1)
+    )
+    assert MiniBatchKMeans(4, random_state=0).fit_transform(X).shape == (120, 4)

@@ -1,0 +1,84 @@
+"""Linear models whose fits are drawn or estimated: near scikit-learn's, and proven."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import sklearn.linear_model
+from numpy.testing import assert_allclose
+
+from certifit.sklearn import linear_model
+from certifit.sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(150, 4))
+y = X @ [1.0, -2.0, 0.0, 0.5] + 0.5 * RNG.normal(size=150) + 1.0
+WEIGHT = RNG.uniform(0.2, 2.0, 150)
+CLASSES = {"alpha": 0.05, "tol": 1e-5, "random_state": 0}
+
+
+@pytest.mark.parametrize("name", ["BayesianRidge", "ARDRegression"])
+def test_the_evidence_is_maximized(name: str) -> None:
+    theirs, ours = (getattr(home, name)(tol=1e-5).fit(X, y) for home in (sklearn.linear_model, linear_model))
+    assert_allclose(ours.coef_, theirs.coef_, atol=2e-3)
+    assert ours.intercept_ == pytest.approx(theirs.intercept_, abs=1e-3)
+    assert ours.alpha_ == pytest.approx(theirs.alpha_, rel=2 / 150)  # the intercept is a parameter too
+    sure = np.asarray(theirs.lambda_) < 10
+    assert_allclose(np.asarray(ours.lambda_)[sure], np.asarray(theirs.lambda_)[sure], rtol=1e-2)
+    for a, b in zip(ours.predict(X, return_std=True), theirs.predict(X, return_std=True), strict=True):
+        assert_allclose(a, b, rtol=0.02, atol=5e-3)
+    with pytest.raises(NotImplementedError, match="compute_score"):
+        getattr(linear_model, name)(compute_score=True).fit(X, y)
+    with pytest.warns(UserWarning, match="flat"):
+        getattr(linear_model, name)(lambda_1=0.5).fit(X, y)
+
+
+@pytest.mark.parametrize("class_weight", [None, "balanced", {1: 3.0}])
+@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["plain", "weighted"])
+def test_descent_goes_to_the_optimum_of_scikit_learns_objective(class_weight: Any, weight: Any) -> None:
+    labels = (y > 0.5).astype(int)
+    model = linear_model.SGDClassifier(loss="log_loss", class_weight=class_weight, **CLASSES)
+    model.fit(X, labels, sample_weight=weight)
+    # C times the sum of the losses plus half the square is their objective for C = 1/(alpha·n), whatever the weights.
+    best = LogisticRegression(C=1 / (0.05 * 150), class_weight=class_weight).fit(X, labels, weight)
+    assert_allclose(model.coef_, best.coef_, atol=0.02)
+    assert_allclose(model.predict_proba(X), best.predict_proba(X), atol=0.01)
+    assert model.certificate_.certified
+
+
+def test_descent_on_values() -> None:
+    model = linear_model.SGDRegressor(alpha=0.1, tol=1e-6, random_state=0).fit(X, y, sample_weight=WEIGHT)
+    assert_allclose(model.coef_, Ridge(alpha=0.1 * 150).fit(X, y, WEIGHT).coef_, atol=0.01)
+    free = linear_model.SGDRegressor(penalty=None, tol=1e-6, random_state=0).fit(X, y)
+    assert_allclose(free.coef_, LinearRegression().fit(X, y).coef_, atol=0.01)
+    assert model.intercept_.shape == (1,)
+
+
+def test_the_squared_hinge_is_scikit_learns() -> None:
+    side = np.where(y > 0.5, 1.0, -1.0)
+    model = linear_model.SGDClassifier(loss="squared_hinge", **CLASSES).fit(X, side)
+
+    def objective(coef: Any, intercept: Any) -> float:
+        slack = np.maximum(0.0, 1.0 - side * (X @ coef + intercept))
+        return float(np.mean(slack**2) + 0.5 * 0.05 * coef @ coef)
+
+    best = objective(model.coef_[0], model.intercept_[0])
+    for step in 1e-2 * np.vstack([np.eye(4), -np.eye(4)]):
+        assert best < objective(model.coef_[0] + step, model.intercept_[0])
+
+
+def test_passes_and_what_is_not_offered() -> None:
+    model = linear_model.SGDClassifier(random_state=0).partial_fit(X, y > 0, classes=[False, True])
+    model.partial_fit(X, y > 0)
+    assert model.n_iter_ == 2
+    assert model.score(X, y > 0) > 0.85
+    assert linear_model.SGDRegressor(random_state=0).partial_fit(X, y).score(X, y) > 0.5
+    for loss in ("modified_huber", "squared_epsilon_insensitive"):
+        with pytest.raises(NotImplementedError, match=loss):
+            linear_model.SGDClassifier(loss=loss).fit(X, y > 0)
+    with pytest.raises(ValueError, match="balanced"):
+        linear_model.SGDClassifier(class_weight="balanced").partial_fit(X, y > 0, classes=[False, True])
+    with pytest.warns(UserWarning, match="Maximum number of iteration reached"):
+        linear_model.SGDClassifier(max_iter=1, tol=1e-9).fit(X, y > 0)

@@ -1,0 +1,79 @@
+"""Neighbors and densities: found exactly, here and there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import sklearn.neighbors
+from numpy.testing import assert_allclose, assert_array_equal
+
+from certifit.sklearn import neighbors
+
+RNG = np.random.default_rng(0)
+X, QUERIES, WEIGHT = RNG.normal(size=(70, 3)), RNG.normal(size=(20, 3)), RNG.uniform(0.2, 2.0, 70)
+y = X @ [1.0, -2.0, 0.5]
+SETTINGS: list[dict[str, Any]] = [
+    {},
+    {"n_neighbors": 3, "weights": "distance", "p": 1},
+    {"metric": "cosine"},
+    {"metric": lambda a, b, c: c * float(np.abs(a - b).max()), "metric_params": {"c": 2.0}},
+    {"p": 3, "weights": lambda distance: np.exp(-distance)},
+]
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
+def test_answers_of_the_nearest_rows(settings: dict[str, Any]) -> None:
+    theirs, ours = (home.KNeighborsRegressor(**settings).fit(X, y) for home in (sklearn.neighbors, neighbors))
+    assert_allclose(ours.predict(QUERIES), theirs.predict(QUERIES))
+    theirs, ours = (home.KNeighborsClassifier(**settings).fit(X, y > 0) for home in (sklearn.neighbors, neighbors))
+    assert_allclose(ours.predict_proba(QUERIES), theirs.predict_proba(QUERIES))
+    assert_array_equal(ours.predict(QUERIES), theirs.predict(QUERIES))
+    assert ours.score(QUERIES, ours.predict(QUERIES)) == 1.0
+    told = {name for name in vars(theirs) if name.endswith("_")}
+    assert told <= set(vars(ours))
+
+
+def test_the_nearest_rows() -> None:
+    theirs, ours = (home.NearestNeighbors(n_neighbors=4).fit(X) for home in (sklearn.neighbors, neighbors))
+    for a, b in zip(ours.kneighbors(QUERIES), theirs.kneighbors(QUERIES), strict=True):
+        assert_allclose(a, b)
+    assert_allclose(ours.kneighbors_graph().toarray(), theirs.kneighbors_graph().toarray())
+    near, by = (m.radius_neighbors_graph(QUERIES, 1.2, mode="distance") for m in (ours, theirs))
+    assert_allclose(near.toarray(), by.toarray())
+    found = theirs.radius_neighbors(QUERIES, sort_results=True)
+    for a, b in zip(ours.radius_neighbors(QUERIES)[1], found[1], strict=True):
+        assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["plain", "weighted"])
+@pytest.mark.parametrize("bandwidth", [0.5, "scott", "silverman"])
+@pytest.mark.parametrize("kernel", ["gaussian", "epanechnikov", "exponential", "linear", "tophat"])
+def test_densities(kernel: str, bandwidth: Any, weight: Any) -> None:
+    theirs, ours = (
+        home.KernelDensity(kernel=kernel, bandwidth=bandwidth).fit(X, sample_weight=weight)
+        for home in (sklearn.neighbors, neighbors)
+    )
+    assert ours.bandwidth_ == pytest.approx(theirs.bandwidth_)
+    assert_allclose(ours.score_samples(QUERIES), theirs.score_samples(QUERIES), rtol=1e-9)
+    assert ours.score(X) == pytest.approx(theirs.score(X))
+
+
+def test_draws_from_a_density() -> None:
+    model = neighbors.KernelDensity(bandwidth=0.1).fit(X)
+    drawn = model.sample(4000, random_state=0)
+    assert_allclose(drawn.mean(axis=0), X.mean(axis=0), atol=0.1)
+    with pytest.raises(NotImplementedError, match="'gaussian' and 'tophat' only"):
+        neighbors.KernelDensity(kernel="linear").fit(X).sample()
+
+
+def test_what_is_not_offered() -> None:
+    with pytest.raises(NotImplementedError, match="metric='hamming'"):
+        neighbors.KNeighborsRegressor(metric="hamming").fit(X, y)
+    with pytest.raises(NotImplementedError, match="distances have no weights"):
+        neighbors.NearestNeighbors(metric_params={"w": [1.0, 2.0, 3.0]}).fit(X)
+    with pytest.raises(NotImplementedError, match="kernel='cosine'"):
+        neighbors.KernelDensity(kernel="cosine").fit(X)
+    with pytest.raises(ValueError, match="sort_results"):
+        neighbors.NearestNeighbors().fit(X).radius_neighbors(X, return_distance=False, sort_results=True)

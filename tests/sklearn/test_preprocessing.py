@@ -1,0 +1,39 @@
+"""Columns made of columns: the same numbers as scikit-learn's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import sklearn.preprocessing
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
+
+from certifit.sklearn.preprocessing import PolynomialFeatures
+
+X = np.random.default_rng(0).normal(size=(30, 3))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"degree": 3, "include_bias": False},
+        {"degree": (1, 2), "interaction_only": True},
+        {"degree": (0, 3), "order": "F"},
+    ],
+)
+def test_monomials(settings: dict[str, Any]) -> None:
+    theirs, ours = (cls(**settings).fit(X) for cls in (sklearn.preprocessing.PolynomialFeatures, PolynomialFeatures))
+    assert_allclose(ours.transform(X), theirs.transform(X))
+    assert_allclose(ours.transform(csr_array(X)).toarray(), theirs.transform(X))
+    assert_array_equal(ours.powers_, theirs.powers_)
+    assert_array_equal(ours.get_feature_names_out(list("abc")), theirs.get_feature_names_out(list("abc")))
+    assert ours.n_output_features_ == theirs.n_output_features_
+
+
+@pytest.mark.parametrize("degree", [0, (2, 3)])
+def test_degrees_that_are_not_offered(degree: Any) -> None:
+    with pytest.raises(NotImplementedError, match="begin at degree 1"):
+        PolynomialFeatures(degree).fit(X)
