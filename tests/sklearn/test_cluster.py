@@ -42,3 +42,13 @@ def test_as_good_a_clustering_from_any_start() -> None:
         parts.transform(X).min(axis=1) ** 2, ((X - parts.cluster_centers_[parts.predict(X)]) ** 2).sum(axis=1)
     )
     assert MiniBatchKMeans(4, random_state=0).fit_transform(X).shape == (120, 4)
+
+
+def test_centers_that_do_not_fit() -> None:
+    with pytest.raises(ValueError, match="does not match the number of clusters 4"):
+        KMeans(4, init=X[:3]).fit(X)
+    with pytest.raises(ValueError, match="does not match the number of features"):
+        KMeans(4, init=X[:4, :2]).fit(X)
+    with pytest.warns(RuntimeWarning, match="performing only one init in KMeans instead of n_init=3"):
+        model = KMeans(4, init=X[:4], n_init=3).fit(X)
+    assert list(model.get_feature_names_out()) == ["kmeans0", "kmeans1", "kmeans2", "kmeans3"]

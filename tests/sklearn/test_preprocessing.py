@@ -22,18 +22,23 @@ X = np.random.default_rng(0).normal(size=(30, 3))
         {"degree": 3, "include_bias": False},
         {"degree": (1, 2), "interaction_only": True},
         {"degree": (0, 3), "order": "F"},
+        {"degree": (2, 3)},
+        {"degree": (2, 2), "include_bias": False, "interaction_only": True, "order": "F"},
+        {"degree": 0},
     ],
 )
 def test_monomials(settings: dict[str, Any]) -> None:
     theirs, ours = (cls(**settings).fit(X) for cls in (sklearn.preprocessing.PolynomialFeatures, PolynomialFeatures))
     assert_allclose(ours.transform(X), theirs.transform(X))
+    assert ours.transform(X).flags.f_contiguous == theirs.transform(X).flags.f_contiguous
     assert_allclose(ours.transform(csr_array(X)).toarray(), theirs.transform(X))
     assert_array_equal(ours.powers_, theirs.powers_)
     assert_array_equal(ours.get_feature_names_out(list("abc")), theirs.get_feature_names_out(list("abc")))
     assert ours.n_output_features_ == theirs.n_output_features_
 
 
-@pytest.mark.parametrize("degree", [0, (2, 3)])
-def test_degrees_that_are_not_offered(degree: Any) -> None:
-    with pytest.raises(NotImplementedError, match="begin at degree 1"):
-        PolynomialFeatures(degree).fit(X)
+def test_degrees_that_are_none() -> None:
+    with pytest.raises(ValueError, match="min_degree <= max_degree"):
+        PolynomialFeatures((3, 2)).fit(X)
+    with pytest.raises(ValueError, match="empty output array"):
+        PolynomialFeatures(0, include_bias=False).fit(X)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -16,9 +17,32 @@ from certifit.sklearn.translation import By, Data, DropIn, Free, Row, Same, Tabl
 
 __all__ = ["KMeans", "MiniBatchKMeans"]
 
+
+def _start(value: Any, data: Data) -> Any:
+    """Centers that are given have to fit, in scikit-learn's words."""
+    if isinstance(value, str) or callable(value):
+        return value if callable(value) else str(value)
+    given, clusters = np.shape(value), data.estimator.n_clusters
+    if given[:1] != (clusters,):
+        raise ValueError(f"The shape of the initial centers {given} does not match the number of clusters {clusters}.")
+    if given[1:] != np.shape(data.X)[1:]:
+        raise ValueError(
+            f"The shape of the initial centers {given} does not match the number of features of the data {np.shape(data.X)[1:]}."
+        )
+    count = data.estimator.n_init
+    if count != "auto" and count != 1:
+        warnings.warn(
+            f"Explicit initial center position passed: performing only one init in {type(data.estimator).__name__} instead of "
+            f"n_init={count}.",
+            RuntimeWarning,
+            stacklevel=7,
+        )
+    return value
+
+
 ROWS: dict[str, Row] = {
     "n_clusters": Same(),
-    "init": Same(),
+    "init": By(_start, "the same"),
     "max_iter": Same(),
     "verbose": By(lambda value, data: int(bool(value)), "a progress bar"),
     "random_state": Same(),
@@ -36,7 +60,8 @@ class _Means(DropIn):
         return fresh(self._ours, **self._settings(data)).fit(data.X, None, data.sample_weight)
 
     def _fitted(self, model: Any, data: Data) -> Mapping[str, Any]:
-        return {name: getattr(model, name) for name in ("cluster_centers_", "labels_", "inertia_", "n_iter_")}
+        found = {name: getattr(model, name) for name in ("cluster_centers_", "labels_", "inertia_", "n_iter_")}
+        return {**found, "_n_features_out": int(model.cluster_centers_.shape[0])}
 
     def _judge(self, certificate: Certificate | None) -> None:
         """Scikit-learn's tolerance is of moves of the centers and promises nothing about other clusterings."""

@@ -75,6 +75,7 @@ class RBFSampler(Alone, theirs.RBFSampler):
             "random_weights_": model.waves_,
             "random_offset_": model.offsets_,
             "_n_features_out": model._n_features_out,
+            "_gamma": model.gamma_,
         }
 
     def transform(self, X: Any) -> Array:

@@ -165,7 +165,7 @@ class KernelDensity(DropIn, theirs.KernelDensity):
         "bandwidth": By(_width, "the same; the rules take rows of spread one, as scikit-learn's do"),
         "algorithm": Free("sums are exact"),
         "kernel": By(lambda value, data: _shape(value, data), "the same, without the cosine"),
-        "metric": Only(("euclidean",), "distances are Euclidean"),
+        "metric": Only(("euclidean", "l2", "minkowski"), "distances are Euclidean"),
         "atol": Free("sums are exact"),
         "rtol": Free("sums are exact"),
         "breadth_first": Free("there is no tree to walk"),
