@@ -28,6 +28,8 @@ WORDS = "The error says the same in other words"
 DRAWS = "Draws are of another random stream, or ties between equal splits are resolved by another rule"
 CATEGORIES = "Categories are read by our own rules: text and categorical columns of a frame, and any whole numbers"
 BY_WEIGHT = "Almost constant columns and missing values are told from rounding by another rule"
+TREES = "The nearest rows do not depend on `algorithm`: what one of scikit-learn's trees cannot do is answered by another search"
+OPEN_TIES = "Of rows at the same distance the first comes first; scikit-learn leaves their order open"
 STALLED = "Known weakness: an almost unpenalized L1 fit with collinear columns converges slowly"
 
 NOT_APPLICABLE: tuple[str, ...] = (INTERNAL, INTERNAL_TREES, STEPS)
@@ -37,10 +39,18 @@ TREE, FOREST = "tree/tests/test_tree.py::", "ensemble/tests/test_forest.py::"
 BAYES, DISCRIMINANT = "tests/test_naive_bayes.py::", "tests/test_discriminant_analysis.py::"
 HIST = "ensemble/_hist_gradient_boosting/tests/test_gradient_boosting.py::"
 SVM = "svm/tests/test_svm.py::"
+NEIGHBORS, DENSITY = "neighbors/tests/test_neighbors.py::", "neighbors/tests/test_kde.py::"
+MEANS, MONOMIALS = "cluster/tests/test_k_means.py::", "preprocessing/tests/test_polynomial.py::"
+KERNEL_RIDGE, FEATURES = "tests/test_kernel_ridge.py::", "tests/test_kernel_approximation.py::"
 DESCENT, RIDGE, LOGISTIC = (f"{LINEAR}test_{name}.py::" for name in ("coordinate_descent", "ridge", "logistic"))
 
 DIFFERENCES: dict[str, tuple[str, ...]] = {
     REFUSED: (
+        f"{NEIGHBORS}test_metric_params_interface",
+        f"{FEATURES}test_nystroem_callable",
+        f"{MEANS}test_minibatch_kmeans_warning_init_size",
+        f"{MEANS}test_warning_elkan_1_cluster",
+        f"{MONOMIALS}test_csr_polynomial_expansion_index_overflow*",
         f"{LINEAR}test_base.py::test_raises_value_error_if_positive_and_sparse",
         f"{DESCENT}test_enet_l1_ratio",
         f"{DESCENT}test_enet_nonfinite_params",
@@ -63,6 +73,16 @@ DIFFERENCES: dict[str, tuple[str, ...]] = {
         f"{DISCRIMINANT}test_qda_regularization*",
         f"{DISCRIMINANT}test_raises_value_error_on_*",
     ),
+    TREES: (
+        f"{NEIGHBORS}test_neighbors_minkowski_semimetric_algo_*",
+        f"{NEIGHBORS}test_predict_sparse_ball_kd_tree*",
+        f"{NEIGHBORS}test_auto_algorithm*",
+        f"{DENSITY}test_kde_algorithm_metric_choice*",
+    ),
+    OPEN_TIES: (
+        f"{NEIGHBORS}test_k_and_radius_neighbors_train_is_not_query",
+        f"{NEIGHBORS}test_k_and_radius_neighbors_duplicates*",
+    ),
     UNTOUCHED: (
         f"{LINEAR}test_base.py::test_inplace_data_preprocessing*",
         f"{DESCENT}test_enet_copy_X_False_check_input_False",
@@ -75,6 +95,10 @@ DIFFERENCES: dict[str, tuple[str, ...]] = {
         f"{LOGISTIC}test_warm_start*",
         f"{LOGISTIC}test_zero_max_iter*",
         f"{GLM}test_warm_start*",
+        f"{MEANS}test_kmeans_results*",
+        f"{MEANS}test_kmeans_relocated_clusters*",
+        f"{MEANS}test_minibatch_iter_steps",
+        f"{MEANS}test_minibatch_declared_convergence*",
     ),
     CONVERGED: (
         f"{DESCENT}test_enet_coordinate_descent_raises_convergence*",
@@ -93,6 +117,9 @@ DIFFERENCES: dict[str, tuple[str, ...]] = {
         f"{DESCENT}test_lassoCV_does_not_set_precompute*",
         f"{DESCENT}test_lasso_dual_gap",
         f"{SVM}test_gamma_scale",
+        f"{MEANS}test_kmeans_init_auto_with_initial_centroids*",
+        f"{MEANS}test_minibatch_kmeans_init_size",
+        f"{MEANS}test_n_init_auto*",
         f"{SVM}test_immutable_coef_property*",
         f"{SVM}test_svc_nusvc_probA_probB_deprecated*",
         f"{SVM}test_svc_raises_error_internal_representation",
@@ -142,6 +169,32 @@ DIFFERENCES: dict[str, tuple[str, ...]] = {
         ),
     ),
     OFFERED: (
+        *(
+            f"{NEIGHBORS}{name}*"
+            for name in (
+                "test_unsupervised_kneighbors",
+                "test_neigh_predictions_algorithm_agnosticity",
+                "test_unsupervised_inputs",
+                "test_precomputed_sparse",
+                "test_radius_neighbors_returns_array_of_objects",
+                "test_radius_neighbors_sort_results",
+                "test_neighbors_validate_parameters",
+                "test_neighbors_metrics",
+                "test_kneighbors_brute_backend",
+                "test_radius_neighbors_brute_backend",
+                "test_valid_brute_metric_for_auto_algorithm",
+                "test_radius_neighbors_parallel_array_radius",
+                "test_sparse_metric_callable",
+                "test_pairwise_boolean_distance",
+                "test_pipeline_with_nearest_neighbors_transformer",
+            )
+        ),
+        f"{DENSITY}test_kernel_density*",
+        f"{DENSITY}test_kde_sample_weights*",
+        f"{KERNEL_RIDGE}test_kernel_ridge_singular_kernel",
+        f"{FEATURES}test_nystroem_approximation*",
+        f"{FEATURES}test_nystroem_precomputed_kernel*",
+        f"{FEATURES}test_nystroem_component_indices*",
         f"{SVM}test_probability*",
         f"{SVM}test_hasattr_predict_proba*",
         f"{SVM}test_custom_kernel_not_array_input*",
@@ -194,6 +247,11 @@ DIFFERENCES: dict[str, tuple[str, ...]] = {
         ),
     ),
     WORDS: (
+        f"{NEIGHBORS}test_kneighbors_regressor_sparse",
+        f"{NEIGHBORS}test_nearest_neighbors_validate_params",
+        f"{NEIGHBORS}test_KNeighborsClassifier_raise_on_all_zero_weights",
+        f"{MEANS}test_kmeans_verbose*",
+        f"{MEANS}test_wrong_params*",
         f"{SVM}test_svr_errors",
         f"{SVM}test_negative_*",
         f"{DISCRIMINANT}test_lda_dimension_warning*",
@@ -216,6 +274,8 @@ DIFFERENCES: dict[str, tuple[str, ...]] = {
         f"{HIST}test_unknown_categories_nan*",
     ),
     DRAWS: (
+        f"{MEANS}test_float_precision*",
+        f"{MEANS}test_relocating_with_duplicates*",
         "tree/tests/test_export.py::test_export_text*",
         f"{FOREST}test_importances*",
         f"{SVM}test_svc_ovr_tie_breaking*",

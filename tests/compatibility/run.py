@@ -39,6 +39,12 @@ FILES = (
     "ensemble/_hist_gradient_boosting/tests/test_gradient_boosting.py",
     "tests/test_naive_bayes.py",
     "tests/test_discriminant_analysis.py",
+    "tests/test_kernel_ridge.py",
+    "tests/test_kernel_approximation.py",
+    "neighbors/tests/test_neighbors.py",
+    "neighbors/tests/test_kde.py",
+    "cluster/tests/test_k_means.py",
+    "preprocessing/tests/test_polynomial.py",
 )
 
 

@@ -54,8 +54,8 @@ def check_enough(n: int, k: int) -> None:
 def warn_of_equal_rows(estimator: Any, found: int) -> None:
     """Fewer distinct rows than clusters: each is a center, and some centers are equal."""
     warnings.warn(
-        f"{type(estimator).__name__}: number of distinct clusters ({found}) found smaller than n_clusters "
-        f"({estimator.n_clusters}): rows of X are equal.",
+        f"{type(estimator).__name__}: Number of distinct clusters ({found}) found smaller than n_clusters "
+        f"({estimator.n_clusters}). Possibly due to duplicate points in X.",
         ConvergenceWarning,
         stacklevel=4,
     )

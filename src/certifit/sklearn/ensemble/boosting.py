@@ -13,7 +13,7 @@ from certifit._types import Array
 from certifit.evaluation.losses import Gamma, Poisson, Quantile
 from certifit.models.boosting import model as ours
 from certifit.sklearn.asking import AsksForClasses, AsksForStages, AsksForValues
-from certifit.sklearn.translation import By, Data, DropIn, Only, Row, Same, Table, fresh
+from certifit.sklearn.translation import By, Data, DropIn, Instead, Row, Same, Table, fresh
 from certifit.sklearn.tree.model import class_weight
 
 __all__ = ["HistGradientBoostingClassifier", "HistGradientBoostingRegressor"]
@@ -54,7 +54,7 @@ ROWS: dict[str, Row] = {
     "interaction_cst": By(_interactions, "the same", "interactions"),
     "warm_start": Same(),
     "early_stopping": Same(),
-    "scoring": Only(("loss",), "our early stopping looks at the loss of the rows set aside"),
+    "scoring": Instead(("loss",), "early stopping looks at the loss of the rows set aside"),
     "validation_fraction": By(lambda value, data: value or 0.1, "the same share of the rows"),
     "n_iter_no_change": Same(),
     "tol": Same(),
