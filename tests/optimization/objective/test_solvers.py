@@ -86,7 +86,9 @@ def test_auto_reaches_the_optimum(loss: Loss, penalty: Penalty, constraint: Cons
 
 @grid(
     label,
-    solver=[name for name in SOLVERS if name != "subgradient"],  # c/√t does not come so far: first_order/test_subgradient
+    solver=[
+        name for name in SOLVERS if name != "subgradient"
+    ],  # c/√t does not come so far: first_order/test_subgradient
     loss=REGRESSION,
     penalty=[L2(), L1(), ElasticNet(), Lq()],
     constraint=[None, NonNegative(), L2Ball(0.3)],
