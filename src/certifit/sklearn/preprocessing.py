@@ -20,7 +20,8 @@ __all__ = ["PolynomialFeatures"]
 
 def _degrees(value: Any) -> tuple[int, int]:
     """Least and greatest degree; raises in scikit-learn's words."""
-    least, most = (0, value) if isinstance(value, numbers.Integral) else value
+    pair: Any = (0, value) if isinstance(value, numbers.Integral) else value
+    least, most = pair
     if not all(isinstance(one, numbers.Integral) for one in (least, most)) or not 0 <= least <= most:
         raise ValueError(
             f"degree=(min_degree, max_degree) must be non-negative integers that fulfil min_degree <= max_degree, got {value}."
@@ -51,7 +52,7 @@ class PolynomialFeatures(Alone, theirs.PolynomialFeatures):
 
     def _fitted(self, model: Any, data: Data) -> Mapping[str, Any]:
         (least, most), first = _degrees(self.degree), int(self.include_bias)
-        kept = slice(None)
+        kept: Any = slice(None)
         if least > 1 or most == 0:
             degrees = model.powers_[first:].sum(axis=1)
             kept = np.flatnonzero(np.concatenate([[True] * first, (degrees >= least) & (degrees <= most)]))
