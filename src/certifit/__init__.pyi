@@ -26,7 +26,9 @@ from certifit.evaluation.decisions.thresholds import threshold_from_costs as thr
 from certifit.evaluation.decisions.thresholds import threshold_table as threshold_table
 from certifit.evaluation.explanation.dependence import partial_dependence as partial_dependence
 from certifit.evaluation.explanation.importance import permutation_importance as permutation_importance
+from certifit.evaluation.resampling.bias_variance import bias_variance as bias_variance
 from certifit.evaluation.resampling.cross_validation import cross_validate as cross_validate
+from certifit.evaluation.resampling.nested import nested_cv as nested_cv
 from certifit.evaluation.risk.bayes_error import bayes_error as bayes_error
 from certifit.evaluation.risk.comparison import compare as compare
 from certifit.evaluation.risk.curves import learning_curve as learning_curve
@@ -128,6 +130,7 @@ from certifit.models.reductions.calibrated import CalibratedClassifier as Calibr
 from certifit.models.reductions.multiclass import OneVsOne as OneVsOne
 from certifit.models.reductions.multiclass import OneVsRest as OneVsRest
 from certifit.models.reductions.multiclass import OutputCode as OutputCode
+from certifit.models.reductions.search import Search as Search
 from certifit.models.selection.subset import BestSubset as BestSubset
 from certifit.models.sgd.model import SGDClassifier as SGDClassifier
 from certifit.models.sgd.model import SGDRegressor as SGDRegressor

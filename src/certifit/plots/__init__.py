@@ -6,10 +6,12 @@ from certifit.plots.hierarchy import plot_dendrogram
 from certifit.plots.kernel import plot_margin
 from certifit.plots.local import plot_local_fit
 from certifit.plots.neural import plot_first_layer, plot_history
+from certifit.plots.resampling import plot_bias_variance
 from certifit.plots.tree import plot_oob_curve, plot_tree
 
 __all__ = [
     "plot_band",
+    "plot_bias_variance",
     "plot_calibration",
     "plot_classes",
     "plot_cost_curve",
