@@ -16,13 +16,14 @@ from functools import reduce
 from operator import add
 
 import numpy as np
+from scipy.linalg.blas import dsyrk
 
 from certifit._types import Array
 from certifit.names import stored
 
 __all__ = ["Moments"]
 
-NEAR = 16.0  # squares about zero over squares about the mean up to which the mean may be taken out of the products
+FEW = 1024  # rows that are centered at a time
 BLOCK = 1 << 20  # entries of a block of rows: eight megabytes in double precision
 
 
@@ -107,8 +108,8 @@ def _of_block(X: Array, weight: Array, group: Array | None, n_groups: int, full:
     mean = np.zeros((n_groups, d))
     scatter = np.zeros((n_groups, d, d) if full else (n_groups, d))
     equal = bool(weight.size) and bool((weight == weight[0]).all())
-    if full and group is None and equal and X.dtype == np.float64 and (plain := _as_they_are(X, float(weight[0]))):
-        return plain
+    if full and group is None and X.shape[0]:
+        return _of_all(X, weight)
     for g in range(n_groups):
         rows = slice(None) if group is None else np.flatnonzero(group == g)
         part = np.array(X[rows], dtype=np.float64)  # a copy, which is centered in place
@@ -130,12 +131,24 @@ def _of_block(X: Array, weight: Array, group: Array | None, n_groups: int, full:
     return Moments(total, mean, scatter)
 
 
-def _as_they_are(X: Array, weight: float) -> Moments | None:
-    """Moments of equally weighted rows from XᵀX, without a centered copy; None where taking the mean out would cost digits."""
-    n = X.shape[0]
-    mean = np.ones(n) @ X / n
-    with np.errstate(over="ignore", invalid="ignore"):
-        raw = X.T @ X
-        scatter = raw - n * np.outer(mean, mean)
-        near = np.diagonal(raw) <= NEAR * np.diagonal(scatter)
-    return Moments(np.array([n * weight]), mean[None], weight * scatter[None]) if near.all() else None
+def _of_all(X: Array, weight: Array) -> Moments:
+    """Moments of rows that are one group, centered a few at a time and multiplied while the cache still has them."""
+    n, d = X.shape
+    total = float(weight.sum())
+    mean = np.asarray(weight @ X, dtype=np.float64) / total
+    root = None if (weight == weight[0]).all() else np.sqrt(weight)
+    held, rest = np.empty((min(n, FEW), d)), np.zeros(d)
+    scatter = np.zeros((d, d), order="F")
+    for i in range(0, n, FEW):
+        rows = slice(i, min(i + FEW, n))
+        part = held[: rows.stop - i]
+        np.subtract(X[rows], mean, out=part)
+        if root is not None:
+            part *= root[rows, None]
+        rest += (np.ones(part.shape[0]) if root is None else root[rows]) @ part
+        scatter = dsyrk(1.0, part.T, beta=1.0, c=scatter, overwrite_c=True)  # the upper triangle
+    if root is None:
+        scatter, rest = weight[0] * scatter, weight[0] * rest
+    rest /= total  # what rounding left of the mean
+    whole = np.triu(scatter) + np.triu(scatter, 1).T - total * np.outer(rest, rest)
+    return Moments(np.array([total]), (mean + rest)[None], whole[None])

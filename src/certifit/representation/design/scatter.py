@@ -8,11 +8,15 @@ m is the weighted mean of the rows, or zero. Sparse rows stay sparse: the mean i
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
+from operator import add
 
 import numpy as np
 
 from certifit._types import Array, Matrix, is_sparse
 from certifit.representation.design.moments import Moments
+from certifit.representation.design.rows import over_rows
+from certifit.threads import n_threads
 
 __all__ = ["centered_rows", "inner", "outer", "product", "weighted_mean"]
 
@@ -44,7 +48,9 @@ def inner(X: Matrix, weight: Array, *, center: bool = True) -> tuple[Array, Arra
     """
     total = float(weight.sum())
     if not is_sparse(X):
-        moments = Moments.of(X, weight)
+        n, d = X.shape
+        parts = over_rows(lambda rows: Moments.of(X[rows], weight[rows]), n, d, n_threads(None))
+        moments = reduce(add, parts)
         mean, scatter = moments.mean[0], moments.scatter[0]
         return (scatter, mean) if center else (scatter + total * np.outer(mean, mean), np.zeros_like(mean))
     rows = X.tocsr().astype(np.float64)
