@@ -7,7 +7,7 @@ JOBS   ?= 2
 
 NATIVE := CMakeLists.txt pyproject.toml $(wildcard native/*/*.hpp native/*/*.cpp)
 
-.PHONY: help build browser test test-all test-lowest test-sklearn lint fuzz sanitize sanitize-threads bench demo clean
+.PHONY: help build browser test test-all test-lowest test-gpu test-sklearn lint fuzz sanitize sanitize-threads bench demo clean
 help:           ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/'
 
@@ -44,6 +44,9 @@ test: $(VENV)/.test browser  ## build everything and run the tests
 
 test-all: $(VENV)/.test browser  ## the same, with the full products of grids that the default run meets pairwise
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m ""
+
+test-gpu: $(VENV)/.test  ## training on a GPU beside training on the processor; skips without PyTorch and CUDA
+	$(BIN)/python -m pytest -rs tests/models/neural/test_cuda.py
 
 test-sklearn: $(VENV)/.test  ## scikit-learn's own tests with our estimators in place; writes docs/compatibility.md
 	$(BIN)/python -m tests.compatibility.run -n $(JOBS)

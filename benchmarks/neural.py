@@ -4,7 +4,7 @@
 
 Everybody trains with Adam at a step of 1e-3 on the same columns in single precision, two threads each; a time is that of training
 and of predicting the new rows, the best of some runs in turn, beside its processor time. PyTorch goes through its batches by
-index in a plain loop. Accuracy is that on rows nobody has seen, after the same epochs.
+index in a plain loop. Accuracy is that on rows nobody has seen, after the same epochs; ours are taken down half a cosine.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ def ours(hidden: tuple[int, ...], batch: int, epochs: int, split: Split) -> floa
         max_epochs=epochs,
         n_iter_no_change=epochs,
         standardize=False,
+        schedule="cosine",
         random_state=0,
         n_jobs=THREADS,
     )

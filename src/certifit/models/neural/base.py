@@ -26,6 +26,7 @@ from certifit.data.gate import check_x
 from certifit.evaluation.losses import Loss
 from certifit.models.boosting.fit import validation_rows
 from certifit.models.neural.cpu import Trainer, layer_output
+from certifit.models.neural.cuda import CudaTrainer, import_torch
 from certifit.models.neural.diagnostics import Diagnostics
 from certifit.models.neural.evidence import evidence
 from certifit.models.neural.layers import ACTIVATIONS, INITS, Columns, flat, initial, parts
@@ -119,6 +120,11 @@ class BaseNetwork(Diagnostics, Declared, CertifiedEstimator):
         False, Flag(), "Whether to solve the output layer on the last features to `tol`, with a proof, after training."
     )
     warm_start: bool = WARM_START
+    device: str = Parameter(
+        "cpu",
+        Choice("cpu", "cuda"),
+        'Where to train: "cuda" is a GPU, through PyTorch; the model is the same up to rounding, except for what dropout draws.',
+    )
 
     coefs_: list[Array] = Fitted(
         "list of arrays of shape (n_in, n_out)",
@@ -262,7 +268,12 @@ class BaseNetwork(Diagnostics, Declared, CertifiedEstimator):
             int(rng.integers(2**63)),
         )
 
-    def _trainer(self, sizes: tuple[int, ...], columns: Columns, X: Matrix, target: Target, threads: int) -> Trainer:
+    def _trainer(self, sizes: tuple[int, ...], columns: Columns, X: Matrix, target: Target, threads: int) -> Any:
+        """The epochs on the processor, or on a GPU."""
+        if self.device == "cuda":
+            if self.adversarial_eps > 0:
+                raise ValueError("adversarial_eps needs device='cpu'; got 'cuda'.")
+            return CudaTrainer(import_torch(), sizes, self.activation, float(self.leak), columns, X, target)
         return Trainer(sizes, self.activation, float(self.leak), columns, X, target, threads)
 
     def _keep(self, sizes: tuple[int, ...], columns: Columns, target: Target, state: State) -> None:

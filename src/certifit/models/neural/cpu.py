@@ -64,6 +64,12 @@ class Trainer:
         total, sound = self.net.train(self.rows, self.y, order, self.loss, plan, self.clock, self.threads)
         return total / order.shape[0], sound
 
+    def gradient(self, rows: Array) -> Array:
+        """The gradient of the mean loss over some of the rows, all layers in one vector."""
+        found = np.empty(self.net.size, dtype=np.float32)
+        self.net.differentiate(self.rows, self.y, rows, self.loss, found, self.threads)
+        return found
+
     def scores(self, X: Matrix) -> Array:
         """Scores of rows in units, in double precision."""
         return layer_output(self.net, self.columns, X, self.depth, self.n_scores, self.threads) + self.offset

@@ -23,8 +23,7 @@ SAMPLE = 4096  # rows that the gradient is taken over
 
 def gradient_at(trainer: Any, sizes: tuple[int, ...], state: State, alpha: float, rows: Array) -> Array:
     """The gradient of the objective over these rows, all layers in one vector."""
-    gradient = np.empty_like(state.weights)
-    trainer.net.differentiate(trainer.rows, trainer.y, rows, trainer.loss, gradient, trainer.threads)
+    gradient: Array = trainer.gradient(rows)
     for slope, coef in zip(parts(sizes, gradient)[0], parts(sizes, state.weights)[0], strict=True):
         slope += alpha * coef
     return gradient

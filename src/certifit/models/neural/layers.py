@@ -44,13 +44,18 @@ class Columns:
     def seen(self, X: Matrix, keep: bool = False) -> Any:
         """Rows as the native network reads them; with `keep` dense ones are scaled once, for many passes."""
         if keep and not is_sparse(X):
-            scaled = np.empty(X.shape, dtype=np.float32)
-            for start in range(0, X.shape[0], 4096):
-                rows = slice(start, start + 4096)
-                with np.errstate(over="ignore"):
-                    scaled[rows] = np.clip((X[rows] - self.mean) * (1.0 / self.scale), -1e12, 1e12)
-            return native.inputs(native.dense(scaled), None, None)
+            return native.inputs(native.dense(self.scaled(X)), None, None)
         return native.inputs(inputs_of(X), self.mean, 1.0 / self.scale)
+
+    def scaled(self, X: Matrix) -> Array:
+        """Rows as the network sees them, dense and in single precision."""
+        found = np.empty(X.shape, dtype=np.float32)
+        for start in range(0, X.shape[0], 4096):
+            rows = slice(start, start + 4096)
+            block = X[rows].toarray() if is_sparse(X) else X[rows]
+            with np.errstate(over="ignore"):
+                found[rows] = np.clip((block - self.mean) * (1.0 / self.scale), -1e12, 1e12)
+        return found
 
 
 def rounded(values: Array, bits: int) -> Array:

@@ -1,0 +1,236 @@
+"""The same training on a GPU, through PyTorch where it is installed with CUDA.
+
+The formulas are those of `native/network/`, written out: PyTorch gives products and elementwise kernels, not derivatives. Weights
+are one vector on the device, and their layers views of it, so that a step of the optimizer is a few kernels whatever the depth.
+Without dropout and noise, which draw from another generator there, the result is that of the processor up to the rounding of
+single precision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from certifit._types import Array, Matrix
+from certifit.evaluation.losses import Softmax
+from certifit.models.neural.layers import Columns
+from certifit.models.neural.objective import Target
+from certifit.models.neural.training import Recipe, State
+from certifit.optimization.stochastic.engines import kernel_form
+
+__all__ = ["CudaTrainer", "import_torch"]
+
+BLOCK = 1 << 16  # rows that are scored at a time
+
+Pair = tuple[Callable[..., Any], Callable[..., Any]]
+# Value and slope at scores f of targets y, with the parameters a and c of the loss as in `native/stochastic/loss.hpp`.
+SHIFTED: dict[str, Pair] = {
+    "squared": (lambda t, y, f, a, c: 0.5 * (f - y) ** 2, lambda t, y, f, a, c: f - y),
+    "absolute": (lambda t, y, f, a, c: (f - y).abs(), lambda t, y, f, a, c: t.sign(f - y)),
+    "huber": (
+        lambda t, y, f, a, c: c * (f - y).abs().clamp(max=a) * ((f - y).abs() - 0.5 * (f - y).abs().clamp(max=a)),
+        lambda t, y, f, a, c: c * (f - y).clamp(-a, a),
+    ),
+    "quantile": (
+        lambda t, y, f, a, c: t.where(f > y, (1.0 - a) * (f - y), a * (y - f)),
+        lambda t, y, f, a, c: (1.0 - a) * (f > y).to(f.dtype) - a * (f < y).to(f.dtype),
+    ),
+}
+"""Losses of the difference f − y: what the targets have in common is subtracted in double precision."""
+LINKED: dict[str, Pair] = {
+    "logistic": (
+        lambda t, y, f, a, c: t.nn.functional.softplus(f) - y * f,
+        lambda t, y, f, a, c: t.sigmoid(f) - y,
+    ),
+    "poisson": (
+        lambda t, y, f, a, c: t.exp(f) - y * f - y + t.xlogy(y, y),
+        lambda t, y, f, a, c: t.exp(f) - y,
+    ),
+}
+NAMES = ("softmax", *SHIFTED, *LINKED)
+
+
+def import_torch() -> Any:
+    """PyTorch with a GPU, or an error that says what is missing."""
+    try:
+        import torch
+    except ImportError as error:
+        raise ValueError(
+            "device='cuda' needs PyTorch with CUDA, and PyTorch is not installed: use device='cpu'."
+        ) from error
+    if not torch.cuda.is_available():
+        raise ValueError("device='cuda' needs a GPU that PyTorch can use, and it finds none: use device='cpu'.")
+    return torch
+
+
+class CudaTrainer:
+    """Epochs over rows and targets that stay on the device."""
+
+    def __init__(
+        self,
+        torch: Any,
+        sizes: Sequence[int],
+        activation: str,
+        leak: float,
+        columns: Columns,
+        X: Matrix,
+        target: Target,
+        device: str = "cuda",
+    ) -> None:
+        self.torch, self.device, self.sizes = torch, torch.device(device), list(sizes)
+        self.activation, self.leak, self.columns, self.offset = activation, leak, columns, target.offset
+        self.softmax = type(target.inner) is Softmax and target.y.ndim == 1
+        form: tuple[Any, ...] = ("softmax",) if self.softmax else kernel_form(target.inner) or ("",)
+        self.name, self.a, self.c, *_ = (*form, 0.0, 0.0)
+        if self.name not in NAMES:
+            known = ", ".join(map(repr, NAMES))
+            raise ValueError(
+                f"device='cuda' trains with the losses {known}; got loss={target.loss!r}: use device='cpu'."
+            )
+        self.X = torch.from_numpy(columns.scaled(X)).to(self.device)
+        if self.softmax:
+            self.y = torch.from_numpy(target.y.astype(np.int64)).to(self.device)
+        else:
+            y = target.plain() - (target.offset if self.name in SHIFTED else 0.0)
+            self.y = torch.from_numpy(y.astype(np.float32)).to(self.device)
+        level = np.zeros(self.sizes[-1]) if self.softmax or self.name in SHIFTED else target.offset
+        self.level = torch.from_numpy(level.astype(np.float32)).to(self.device)
+        count = sum((n_in + 1) * n_out for n_in, n_out in pairwise(self.sizes))
+        self.w, self.m, self.v, self.g, decays = (torch.zeros(count, device=self.device) for _ in range(5))
+        self.weights, self.biases = self._views(self.w)
+        self.weight_slopes, self.bias_slopes = self._views(self.g)
+        for view in self._views(decays)[0]:
+            view.fill_(1.0)
+        self.decays, self.steps = decays, 0.0
+
+    def _views(self, plain: Any) -> tuple[list[Any], list[Any]]:
+        """The layers of a vector."""
+        weights, biases, at = [], [], 0
+        for n_in, n_out in pairwise(self.sizes):
+            weights.append(plain[at : at + n_in * n_out].view(n_in, n_out))
+            at += n_in * n_out
+            biases.append(plain[at : at + n_out])
+            at += n_out
+        return weights, biases
+
+    def load(self, state: State) -> None:
+        """Go on from here."""
+        for ours, theirs in ((self.w, state.weights), (self.m, state.first), (self.v, state.second)):
+            ours.copy_(self.torch.from_numpy(np.array(theirs, dtype=np.float32)))
+        self.steps = state.steps
+
+    def state(self) -> State:
+        """Where it is."""
+        return State(self.w.cpu().numpy().copy(), self.m.cpu().numpy().copy(), self.v.cpu().numpy().copy(), self.steps)
+
+    def epoch(self, order: Array, recipe: Recipe, rate: float) -> tuple[float, bool]:
+        """Once over the rows; their mean loss as they were met, and whether it stayed finite."""
+        torch = self.torch
+        visits = torch.from_numpy(order.astype(np.int64)).to(self.device)
+        draws = torch.Generator(device=self.device)
+        draws.manual_seed((recipe.seed + int(self.steps)) % 2**63)
+        total = torch.zeros((), dtype=torch.float64, device=self.device)
+        with torch.no_grad():
+            for start in range(0, order.shape[0], recipe.batch_size):
+                rows = visits[start : start + recipe.batch_size]
+                total += self._slopes(rows, recipe.dropout, recipe.input_noise, draws)
+                self.steps += 1.0
+                self._step(recipe, rate)
+        mean = float(total) / order.shape[0]
+        return mean, bool(np.isfinite(mean))
+
+    def _slopes(self, rows: Any, dropout: float, noise: float, draws: Any) -> Any:
+        """Forward and back for a batch: leaves the gradient of the mean loss; the summed loss."""
+        torch, last = self.torch, len(self.weights) - 1
+        a = self.X.index_select(0, rows)
+        if noise > 0:
+            a = a + noise * torch.randn(a.shape, generator=draws, device=self.device)
+        inputs, slopes = [a], []
+        for layer in range(last):
+            a, slope = self._activated(torch.addmm(self.biases[layer], a, self.weights[layer]))
+            if dropout > 0:
+                kept = (torch.rand(a.shape, generator=draws, device=self.device) >= dropout).to(a.dtype) / (
+                    1.0 - dropout
+                )
+                a, slope = a * kept, slope * kept
+            inputs.append(a)
+            slopes.append(slope)
+        scores = torch.addmm(self.biases[last], a, self.weights[last]) + self.level
+        loss, delta = self._loss(scores, self.y.index_select(0, rows))
+        delta /= rows.shape[0]
+        for layer in range(last, -1, -1):
+            torch.mm(inputs[layer].t(), delta, out=self.weight_slopes[layer])
+            torch.sum(delta, 0, out=self.bias_slopes[layer])
+            if layer:
+                delta = torch.mm(delta, self.weights[layer].t()) * slopes[layer - 1]
+        return loss
+
+    def _activated(self, z: Any) -> tuple[Any, Any]:
+        torch = self.torch
+        if self.activation == "tanh":
+            a = torch.tanh(z)
+            return a, 1.0 - a * a
+        if self.activation == "sigmoid":
+            a = torch.sigmoid(z)
+            return a, a * (1.0 - a)
+        slope = (z > 0).to(z.dtype)
+        if self.activation == "leaky_relu":
+            slope = slope + self.leak * (1.0 - slope)
+        return z * slope, slope
+
+    def _loss(self, scores: Any, y: Any) -> tuple[Any, Any]:
+        """Summed loss, and its slope at every score."""
+        torch = self.torch
+        if self.softmax:
+            logs = torch.log_softmax(scores, 1)
+            own = y.unsqueeze(1)
+            delta = logs.exp()
+            delta.scatter_add_(1, own, torch.full_like(own, -1, dtype=delta.dtype))
+            return -logs.gather(1, own).sum(dtype=torch.float64), delta
+        value, slope = (SHIFTED | LINKED)[self.name]
+        given = (torch, y, scores, self.a, self.c)
+        return value(*given).sum(dtype=torch.float64), slope(*given)
+
+    def _step(self, recipe: Recipe, rate: float) -> None:
+        """The formulas of `native/network/step.hpp`."""
+        w, m, v, g = self.w, self.m, self.v, self.g
+        if recipe.clip > 0:
+            g *= (recipe.clip / g.norm().clamp(min=1e-30)).clamp(max=1.0)
+        if recipe.optimizer == "adamw":
+            w.addcmul_(w, self.decays, value=-rate * recipe.alpha)
+        else:
+            g.addcmul_(w, self.decays, value=recipe.alpha)
+        if recipe.optimizer.startswith("adam"):
+            first, second = recipe.betas
+            m.mul_(first).add_(g, alpha=1.0 - first)
+            v.mul_(second).addcmul_(g, g, value=1.0 - second)
+            root = v.sqrt().mul_(1.0 / np.sqrt(1.0 - second**self.steps)).add_(recipe.epsilon)
+            w.addcdiv_(m, root, value=-rate / (1.0 - first**self.steps))
+            return
+        m.mul_(recipe.momentum).add_(g, alpha=-rate)
+        if recipe.optimizer == "nesterov":
+            w.add_(m, alpha=recipe.momentum).add_(g, alpha=-rate)
+        else:
+            w.add_(m)
+
+    def gradient(self, rows: Array) -> Array:
+        """The gradient of the mean loss over some of the rows, all layers in one vector."""
+        with self.torch.no_grad():
+            self._slopes(self.torch.from_numpy(rows.astype(np.int64)).to(self.device), 0.0, 0.0, None)
+        return np.asarray(self.g.cpu().numpy().copy())
+
+    def scores(self, X: Matrix) -> Array:
+        """Scores of rows in units, in double precision."""
+        torch, found = self.torch, []
+        with torch.no_grad():
+            for start in range(0, X.shape[0], BLOCK):
+                a = torch.from_numpy(self.columns.scaled(X[start : start + BLOCK])).to(self.device)
+                for layer, (weights, biases) in enumerate(zip(self.weights, self.biases, strict=True)):
+                    a = torch.addmm(biases, a, weights)
+                    if layer + 1 < len(self.weights):
+                        a, _ = self._activated(a)
+                found.append(a.cpu().numpy().astype(np.float64))
+        return np.concatenate(found) + self.offset
