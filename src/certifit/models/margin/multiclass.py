@@ -56,6 +56,8 @@ class MulticlassSVC(Declared, LinearClassifier):
         θ_ik = β_ik − [k = y_i] with β_i a mixture of classes: ``coef_ = -(p·θ)ᵀX/alpha``.
     support_ : array of int
         Rows whose mixture is not their own class alone.
+    support_vectors_ : array or sparse matrix of shape (n_support, d)
+        These rows themselves.
     certificate_ : Certificate
     n_iter_ : int
 
@@ -119,6 +121,7 @@ class MulticlassSVC(Declared, LinearClassifier):
         self.intercept_ = (found.intercept - found.intercept.mean()).astype(X.dtype)
         self.dual_coef_ = found.theta - np.eye(self.classes_.shape[0])[codes]
         self.support_ = np.flatnonzero(np.abs(self.dual_coef_).max(axis=1) > 1e-12)
+        self.support_vectors_ = X[self.support_]
         self.n_iter_ = found.iterations
         coef, intercept = self.coef_.astype(np.float64) * unit, self.intercept_.astype(np.float64)
         objective = _objective(scaled, codes, p, delta, strength, coef, intercept)

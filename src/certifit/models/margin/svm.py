@@ -76,6 +76,8 @@ class LinearSVC(Declared, LinearClassifier):
         ``coef_ = -Xᵀθ``).
     support_ : array of int
         Rows with θ ≠ 0 (in some class).
+    support_vectors_ : array or sparse matrix of shape (n_support, d)
+        These rows themselves.
     kkt_ : array of str of shape (n,) or (K, n)
         "none": not a support vector, margin ≥ 1; "free": 0 < |θ| < 1, margin exactly 1; "bound": |θ| = 1, margin ≤ 1.
     margin_ : float, or array of shape (K,)
@@ -139,6 +141,7 @@ class LinearSVC(Declared, LinearClassifier):
                     solution, certificate = minimize(problem, solver, tol, max_iter, clock, seed=seed)
                     fits.append((solution, certificate, *kkt_classes(problem, solution)))
         self._keep(fits, kept, X.dtype)
+        self.support_vectors_ = X[np.isin(np.flatnonzero(kept), self.support_)]
         note = f"The worst of {len(self.certificates_)} one-against-the-rest fits."
         self._certify(Certificate.worst(self.certificates_, note))
         return self
@@ -268,6 +271,8 @@ class LinearSVR(Declared, BaseLinear):
         θ, the slope of each loss: ``coef_ = -Xᵀ(p·θ)/alpha``.
     support_ : array of int
         Rows on the edge of the tube or outside.
+    support_vectors_ : array or sparse matrix of shape (n_support, d)
+        These rows themselves.
     kkt_ : array of str of shape (n,)
         "none": inside the tube; "free": on its edge; "bound": outside.
     certificate_ : Certificate
@@ -331,6 +336,7 @@ class LinearSVR(Declared, BaseLinear):
     def _keep(self, problem: Problem, solution: Solution, weight: Array) -> None:
         super()._keep(problem, solution, weight)
         self.dual_coef_, self._kkt = kkt_classes(problem, solution)
+        self.support_vectors_ = problem.X[np.flatnonzero(self._kkt)]
 
     @property
     def kkt_(self) -> Array:

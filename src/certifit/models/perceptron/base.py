@@ -75,6 +75,8 @@ class Separator:
     bound: float = np.inf
     margin: float = 0.0
     note: str = ""
+    history: tuple[float, ...] = ()
+    """The error after each epoch."""
 
 
 class BasePerceptron(LinearClassifier):

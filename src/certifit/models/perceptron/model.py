@@ -10,12 +10,15 @@ On separable rows the first makes at most R²/γ² mistakes. Started at zero, th
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 import certifit._native.stochastic as native
-from certifit._types import Array
+from certifit._types import Array, is_sparse
+from certifit.models.margin.hard import NotSeparableError, hard_margin
 from certifit.models.perceptron.base import (
     OFFSET,
     STOP,
@@ -61,6 +64,8 @@ class Perceptron(Declared, BasePerceptron):
         were separated, infinite where they were not.
     margin_ : float or array of shape (K,)
         Distance of the nearest row from the separating plane; 0 where there is none.
+    history_ : array of shape (n_iter_,), or a list of them
+        Weighted share of the rows on the wrong side after each epoch.
     n_iter_ : int
         Epochs.
     certificate_ : Certificate
@@ -112,25 +117,61 @@ class Perceptron(Declared, BasePerceptron):
         self.n_mistakes_: Any = parts[0].mistakes if single else np.array([part.mistakes for part in parts])
         self.mistake_bound_: Any = parts[0].bound if single else np.array([part.bound for part in parts])
         self.margin_: Any = parts[0].margin / rows.unit if single else np.array([p.margin / rows.unit for p in parts])
+        history = [np.array(part.history) for part in parts]
+        self.history_: Any = history[0] if single else history
         self._certify(self._certificate(parts, clock.seconds))
         return self
+
+    @staticmethod
+    def tightest_mistake_bound(X: Any, y: Any, fit_intercept: bool = True) -> float:
+        """R²/γ² with the widest margin that two classes allow: the fewest mistakes that the theorem can promise for these rows.
+
+        `mistake_bound_` is the same with the plane that was found, so never smaller.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Features.
+        y : array of shape (n_samples,)
+            Labels of two classes.
+        fit_intercept : bool, default=True
+            Whether there is an offset.
+
+        Returns
+        -------
+        float
+            Infinite where no plane separates the classes.
+        """
+        reader = Perceptron(fit_intercept=fit_intercept, shuffle=False)
+        rows, codes = reader._rows(X, y, None)
+        if reader.classes_.shape[0] != 2:
+            raise ValueError(f"The bound is for two classes; y has {reader.classes_.shape[0]}.")
+        signs, column = np.where(codes == 1, 1.0, -1.0), np.full((codes.shape[0], 1), rows.offset)
+        lifted = sp.hstack([rows.X, column], format="csr") if is_sparse(rows.X) else np.hstack([rows.X, column])
+        lifted = lifted if fit_intercept else rows.X
+        try:
+            widest = hard_margin(lifted, signs, fit_intercept=False, tol=1e-9, max_iter=200)
+        except NotSeparableError:
+            return np.inf
+        return float(largest_norm(lifted) ** 2 * (widest.coef @ widest.coef))
 
     def _by_row(self, rows: Rows, sign: Array, rng: np.random.Generator, clock: Progress) -> Separator:
         n, d = rows.X.shape
         w, late, scalars = np.zeros(d), np.zeros(d if self.averaged else 0), np.zeros(3)
         visits = Visits(rows.weight, self.shuffle, rng)
         mistakes, epochs, constant = 0, 0, _constant_error(sign, rows.p)
+        errors: list[float] = []
         while epochs < self.max_epochs:
             made = native.perceptron(rows.native, sign, visits.next(), rows.offset, w, late, scalars)
             mistakes += made
             epochs += 1
             clock.update(epochs, self.max_epochs, made / n)
             # A pass without a mistake may have missed rows whose weight is a fraction: all are looked at.
-            if made == 0 or self.tol > 0:
-                error = _error(rows, sign, w, scalars[0])
-                if error <= self.tol * constant:
-                    break
-        return self._finished(rows, sign, w, late, scalars, mistakes, epochs, constant)
+            errors.append(_error(rows, sign, w, scalars[0]))
+            if (made == 0 or self.tol > 0) and errors[-1] <= self.tol * constant:
+                break
+        found = self._finished(rows, sign, w, late, scalars, mistakes, epochs, constant)
+        return replace(found, history=tuple(errors))
 
     def _finished(
         self,
@@ -161,8 +202,11 @@ class Perceptron(Declared, BasePerceptron):
         w, late, scalars = np.zeros(d), np.zeros(d if self.averaged else 0), np.zeros(3)
         weight = rows.p  # their sum is one: neither their unit nor repetition of rows changes w
         mistakes, epochs, constant = 0.0, 0, _constant_error(sign, rows.p)
+        errors: list[float] = []
         while epochs < self.max_epochs:
             wrong = ~(sign * scores_of(rows, w, float(scalars[0])) > 0)
+            if epochs:
+                errors.append(float(rows.p @ wrong))
             if float(rows.p @ wrong) <= self.tol * constant:
                 break
             push = np.where(wrong, weight * sign, 0.0)
@@ -178,7 +222,10 @@ class Perceptron(Declared, BasePerceptron):
             clock.update(epochs, self.max_epochs, float(rows.p @ wrong))
         # (γ·Σm)² ≤ ‖w‖² ≤ R²·Σm² ≤ R²·(total weight)·Σm: the bound for batches of weight m.
         total = float(rows.weight.sum())
-        return self._finished(rows, sign, w, late, scalars, mistakes * total, epochs, constant, total)
+        if len(errors) < epochs:
+            errors.append(_error(rows, sign, w, float(scalars[0])))
+        found = self._finished(rows, sign, w, late, scalars, mistakes * total, epochs, constant, total)
+        return replace(found, history=tuple(errors))
 
 
 class PocketPerceptron(Declared, BasePerceptron):

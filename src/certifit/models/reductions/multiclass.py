@@ -257,7 +257,8 @@ class OutputCode(_CodeClassifier):
             Given("array of shape (K, n_problems)", wrong=([[1.0, 1.0]], [[2.0], [-1.0]])),
         ),
         f"Drawn (the best of {DRAWS} draws), all 2^(K−1) − 1 ways to split the classes (K ≤ {EXHAUSTIVE_LIMIT}), or a matrix of "
-        "−1, 0 and +1 with rows in the order of the sorted classes; 0 leaves a class out of a problem.",
+        "−1, 0 and +1 with rows in the order of the sorted classes; 0 leaves a class out of a problem. Without a −1 it is a matrix "
+        "of bits, and 0 is the other side.",
     )
     code_size: float = Parameter(2.0, Real(0, open_low=True), "Problems of a random code for each class.")
     decoding: str = Parameter(
@@ -352,6 +353,8 @@ def _checked_code(code: Array, n_classes: int) -> Array:
     if code.dtype.kind not in "fiub" or not np.isin(code, (-1, 0, 1)).all():
         raise ValueError(f"code must hold −1, 0 and +1 only; got {code.tolist()!r}.")
     code = code.astype(np.intp)
+    if not (code == -1).any():  # bits, as textbooks write them: 0 is the other side
+        code = 2 * code - 1
     lonely = ~((code == 1).any(axis=0) & (code == -1).any(axis=0))
     if lonely.any():
         raise ValueError(
