@@ -34,7 +34,7 @@ def test_every_loss_falls_by_a_line_search_of_each_term(data, name: str) -> None
     term = model.estimators_[0].predict(X)
     best = minimize_scalar(lambda v: p @ loss.value(y, model.intercept_ + v * term), tol=1e-12)
     np.testing.assert_allclose(model.train_loss_[0], best.fun, rtol=1e-6, atol=1e-9)
-    np.testing.assert_allclose(p @ loss.value(y, model.decision_function(X)), model.train_loss_[-1], rtol=1e-9)
+    np.testing.assert_allclose(p @ loss.value(y, model.raw_predict(X)), model.train_loss_[-1], rtol=1e-9)
 
 
 def test_squared_loss_is_forward_stagewise(data) -> None:

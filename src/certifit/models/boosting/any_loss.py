@@ -113,7 +113,7 @@ class AdditiveModel(Declared, RegressorMixin, Additive):
             F = F + v * np.asarray(model.predict(X), dtype=np.float64)
             yield F
 
-    def decision_function(self, X: Any) -> Array:
+    def raw_predict(self, X: Any) -> Array:
         """The score F of each row.
 
         Returns
@@ -125,7 +125,8 @@ class AdditiveModel(Declared, RegressorMixin, Additive):
 
     def predict(self, X: Any) -> Array:
         """What the loss makes of the scores: the mean, the median, a probability."""
-        return like_input(X, self._loss.predict(self.decision_function(X)))
+        scores = self.raw_predict(X)
+        return like_input(X, self._loss.predict(scores))
 
     def staged_predict(self, X: Any) -> Iterator[Array]:
         """`predict` after each term, the constant first.
@@ -134,7 +135,7 @@ class AdditiveModel(Declared, RegressorMixin, Additive):
         ------
         array of shape (n_samples,)
         """
-        for F in self._staged(self._read_new(X)):
+        for F in self._staged(self._read_new(X)):  # reading X says first whether there is a fit
             yield like_input(X, self._loss.predict(F))
 
 

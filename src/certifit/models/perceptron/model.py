@@ -146,8 +146,9 @@ class Perceptron(Declared, BasePerceptron):
         rows, codes = reader._rows(X, y, None)
         if reader.classes_.shape[0] != 2:
             raise ValueError(f"The bound is for two classes; y has {reader.classes_.shape[0]}.")
-        signs, column = np.where(codes == 1, 1.0, -1.0), np.full((codes.shape[0], 1), rows.offset)
-        lifted = sp.hstack([rows.X, column], format="csr") if is_sparse(rows.X) else np.hstack([rows.X, column])
+        signs = np.where(codes == 1, 1.0, -1.0)
+        parts: list[Any] = [rows.X, np.full((codes.shape[0], 1), rows.offset)]
+        lifted = sp.hstack(parts, format="csr") if is_sparse(rows.X) else np.hstack(parts)
         lifted = lifted if fit_intercept else rows.X
         try:
             widest = hard_margin(lifted, signs, fit_intercept=False, tol=1e-9, max_iter=200)

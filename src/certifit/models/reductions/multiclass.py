@@ -257,8 +257,8 @@ class OutputCode(_CodeClassifier):
             Given("array of shape (K, n_problems)", wrong=([[1.0, 1.0]], [[2.0], [-1.0]])),
         ),
         f"Drawn (the best of {DRAWS} draws), all 2^(K−1) − 1 ways to split the classes (K ≤ {EXHAUSTIVE_LIMIT}), or a matrix of "
-        "−1, 0 and +1 with rows in the order of the sorted classes; 0 leaves a class out of a problem. Without a −1 it is a matrix "
-        "of bits, and 0 is the other side.",
+        "−1, 0 and +1 with rows in the order of the sorted classes; 0 leaves a class out of a problem. Without a −1 it is "
+        "a matrix of bits, and 0 is the other side.",
     )
     code_size: float = Parameter(2.0, Real(0, open_low=True), "Problems of a random code for each class.")
     decoding: str = Parameter(
