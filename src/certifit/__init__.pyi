@@ -132,6 +132,8 @@ from certifit.models.reductions.multiclass import OneVsOne as OneVsOne
 from certifit.models.reductions.multiclass import OneVsRest as OneVsRest
 from certifit.models.reductions.multiclass import OutputCode as OutputCode
 from certifit.models.reductions.search import Search as Search
+from certifit.models.selection.filters import SelectBest as SelectBest
+from certifit.models.selection.stepwise import StepwiseSelection as StepwiseSelection
 from certifit.models.selection.subset import BestSubset as BestSubset
 from certifit.models.sgd.model import SGDClassifier as SGDClassifier
 from certifit.models.sgd.model import SGDRegressor as SGDRegressor

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, is_classifier, is_regressor
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import get_tags
 from tests.grids import exhaustive
 
@@ -95,6 +95,8 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "RidgeCV": [{}, {"cv": 5}],
     "SGDClassifier": [{}, {"loss": "squared_hinge", "alpha": 0.01}, {"multi_class": "softmax", "alpha": 0.1}],
     "SGDRegressor": [{}, {"loss": "huber", "penalty": "elasticnet", "alpha": 0.02}],
+    "SelectBest": [{"k": 2}],
+    "StepwiseSelection": [{"n_features": 2}, {"direction": "floating"}],
     "StandardScaler": [{}, {"with_mean": False}],
     "TruncatedSVD": [{"n_components": 1}, {"n_components": 1, "solver": "gram"}],
 }
@@ -147,7 +149,7 @@ class Case:
     @property
     def supervised(self) -> bool:
         """Whether `fit` needs a target."""
-        return bool(is_regressor(self.build()) or is_classifier(self.build()))
+        return bool(get_tags(self.build()).target_tags.required)
 
     @property
     def takes_sparse(self) -> bool:

@@ -22,7 +22,7 @@ from tests.contract.data import D, assert_same, fit, make, output, reference, tr
 from tests.contract.discovery import Case, parametrize
 
 EVERY = parametrize()
-PREDICTORS = parametrize(lambda case: case.supervised)
+PREDICTORS = parametrize(lambda case: case.supervised and case.predicts)
 TRANSFORMERS = parametrize(lambda case: case.transforms)
 # A parameter to search over, where a class has it.
 GRIDS: dict[str, list[Any]] = {"alpha": [0.01, 0.3], "tol": [1e-4, 1e-8], "fit_intercept": [True, False]}
@@ -74,7 +74,7 @@ def test_grid_search(case: Case) -> None:
     assert search.best_params_.keys() == grid.keys()
 
 
-@parametrize(lambda case: case.supervised, one_each=True)
+@parametrize(lambda case: case.supervised and case.predicts, one_each=True)
 def test_cross_val_score_in_two_processes(case: Case) -> None:
     X, y = make(case)
     with unbothered():

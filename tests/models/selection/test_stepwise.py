@@ -1,0 +1,78 @@
+"""Steps by updates against fits of every candidate on every fold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.model_selection import ShuffleSplit
+
+from certifit import LinearRegression, LogisticRegression, StepwiseSelection
+
+
+def rows(n: int = 60, d: int = 7) -> tuple[Any, Any, Any]:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, d)) + rng.normal(size=(n, 1)) + 3.0
+    y = X[:, 1] - 2 * X[:, 3] + 0.3 * X[:, 4] + rng.normal(size=n)
+    return X, y, rng.integers(0, 3, size=n).astype(float)
+
+
+@pytest.mark.parametrize("cv", [4, ShuffleSplit(3, test_size=0.4, random_state=0)], ids=["folds", "shuffled"])
+@pytest.mark.parametrize("direction", ["forward", "backward", "floating"])
+def test_updates_are_the_fits(direction: str, cv: Any) -> None:
+    X, y, weight = rows()
+    options = {"n_features": 4, "direction": direction, "cv": cv}
+    updates = StepwiseSelection(**options).fit(X, y, sample_weight=weight)
+    fits = StepwiseSelection(LinearRegression(), **options).fit(X, y, sample_weight=weight)
+    np.testing.assert_array_equal(updates.path_.columns, fits.path_.columns)
+    np.testing.assert_array_equal(updates.path_.sizes, fits.path_.sizes)
+    np.testing.assert_allclose(updates.path_.errors, fits.path_.errors, rtol=1e-9)
+    np.testing.assert_array_equal(updates.support_, fits.support_)
+    assert updates.support_.sum() == 4
+
+
+def test_floating_takes_columns_back() -> None:
+    # The sum of the first two columns with a little noise comes first, and is not needed once both are there.
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(300, 5))
+    X[:, 2] = X[:, 0] + X[:, 1] + 0.3 * rng.normal(size=300)
+    y = X[:, 0] + X[:, 1] + 0.05 * rng.normal(size=300)
+    forward, floating = (StepwiseSelection(n_features=2, direction=name).fit(X, y) for name in ("forward", "floating"))
+    assert forward.support_[2]
+    longer = StepwiseSelection(n_features=4, direction="floating").fit(X, y)
+    assert (np.diff(longer.path_.sizes) == -1).any()
+    assert not longer.support_[2] or longer.support_.sum() == 4
+    assert floating.error_ <= forward.error_
+
+
+def test_the_size_with_the_least_error() -> None:
+    X, y, _ = rows(n=200, d=20)
+    model = StepwiseSelection().fit(X, y)
+    assert model.support_[[1, 3]].all()
+    assert model.error_ == model.path_.errors.min()
+    assert model.path_.columns.size < 20
+    assert len(model.plot().lines) == 2
+
+
+def test_any_classifier() -> None:
+    X, y, _ = rows()
+    labels = np.where(y > np.median(y), "high", "low")
+    model = StepwiseSelection(LogisticRegression(alpha=0.01), n_features=2, metric="log_loss", cv=3).fit(X, labels)
+    assert model.support_[3]
+    assert model.transform(X).shape == (60, 2)
+
+
+def test_combinations_of_columns_are_no_candidates() -> None:
+    X, y, _ = rows(d=5)
+    wide = np.column_stack([X, X[:, 0] - X[:, 1], np.full(60, 5.0)])
+    for direction in ("forward", "backward"):
+        with pytest.warns(UserWarning, match="5 columns instead of n_features=6"):
+            model = StepwiseSelection(n_features=6, direction=direction).fit(wide, y)
+        assert model.support_.sum() == 5
+
+
+def test_metrics_that_need_fits_are_refused() -> None:
+    X, y, _ = rows()
+    with pytest.raises(ValueError, match="needs fits"):
+        StepwiseSelection(metric="mae").fit(X, y)
