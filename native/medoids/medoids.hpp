@@ -103,14 +103,33 @@ class Medoids {
 
     // A lower bound on the cost of every k medoids, from `steps` subgradient steps; stops when it reaches `wanted`.
     double bound(const std::int64_t* medoid, Index k, Index steps, double wanted) {
+        if (steps < 1) return 0.0;
         Nearest state(n_);
         assign(medoid, k, state);
         const double upper = cost(state);
-        std::vector<double> multiplier(static_cast<std::size_t>(n_)), rho(static_cast<std::size_t>(n_));
-        for (Index i = 0; i < n_; ++i) {
-            const auto s = static_cast<std::size_t>(i);
-            multiplier[s] = weight_[i] * (k > 1 ? 0.5 * (state.near[s] + state.second[s]) : state.near[s]);
+        std::vector<double> mass(static_cast<std::size_t>(k));
+        for (Index i = 0; i < n_; ++i) mass[static_cast<std::size_t>(state.first[static_cast<std::size_t>(i)])] += weight_[i];
+        // Prices to begin with: half way to the second medoid, or the cost of a row and its share of what every cluster pays alike.
+        std::vector<double> multiplier(static_cast<std::size_t>(n_)), rho(static_cast<std::size_t>(n_)), first(multiplier);
+        const auto begin = [&](double factor) {
+            for (Index i = 0; i < n_; ++i) {
+                const auto s = static_cast<std::size_t>(i);
+                const double alike = factor * upper / static_cast<double>(k) / mass[static_cast<std::size_t>(state.first[s])];
+                const double half = k > 1 ? 0.5 * (state.second[s] - state.near[s]) : 0.0;
+                multiplier[s] = weight_[i] * (state.near[s] + (factor > 0.0 ? alike : half));
+            }
+        };
+        double top = -kInfinity;
+        for (const double factor : {0.0, 0.25, 1.0, 4.0, 16.0}) {
+            begin(factor);
+            team_.blocks(n_, 16, true, [&](Index from, Index to, int) {
+                for (Index j = from; j < to; ++j) rho[static_cast<std::size_t>(j)] = shortfall(D_ + j * n_, weight_, multiplier.data(), n_);
+            });
+            std::nth_element(rho.begin(), rho.begin() + (k - 1), rho.end());
+            const double value = std::accumulate(multiplier.begin(), multiplier.end(), 0.0) + std::accumulate(rho.begin(), rho.begin() + k, 0.0);
+            if (value > top) top = value, first = multiplier;
         }
+        multiplier = first;
         std::vector<Index> order(static_cast<std::size_t>(n_));
         double best = 0.0, pace = 1.0;
         Index since = 0;

@@ -13,7 +13,7 @@ from sklearn.cluster import KMeans as Peer
 from sklearn.exceptions import ConvergenceWarning
 
 from certifit import KMeans
-from certifit.models.cluster.bound import spectral_bound, total_scatter
+from certifit.models.cluster.bound import median_bound, spectral_bound, total_scatter
 from certifit.models.cluster.rows import rows_of
 
 Array = Any
@@ -47,7 +47,18 @@ def test_the_bound_is_below_every_clustering_and_restarts_find_the_best(seed: in
     for form in (sp.csr_array(X), sp.csr_array(np.hstack([X, np.zeros((n, 9))]))):
         total, bound = spectral_bound(form, weight, k)
         assert total == pytest.approx(total_scatter(X, weight))
-        assert bound == pytest.approx(model.lower_bound_, abs=1e-9 * total)
+        assert bound == pytest.approx(spectral_bound(X, weight, k)[1], abs=1e-9 * total)
+        assert bound <= model.lower_bound_ + 1e-9 * total
+    assert median_bound(X, weight, model.cluster_centers_) <= best * (1 + 1e-12)
+
+
+def test_in_few_columns_rows_as_centers_give_the_bound() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 2)) + 6.0 * rng.normal(size=(5, 2))[rng.integers(5, size=120)]
+    for scale in (1e-150, 1.0, 1e150):
+        model = KMeans(5, n_init=5, random_state=0).fit(scale * X)
+        assert spectral_bound(scale * X, np.ones(120), 5)[1] == 0.0
+        assert 0.4 < model.lower_bound_ / model.inertia_ <= 1.0
 
 
 def test_the_bound_of_far_groups_is_tight_and_an_expensive_one_is_zero() -> None:

@@ -84,7 +84,7 @@ def lower_bound_certificate(
     """The evidence of a clustering: its mean cost beside what no clustering can beat, in units of the cost of one cluster."""
     share = f"No clustering into {k} groups costs less than {bound / inertia:.0%} of it." if inertia > 0 else ""
     if bound == 0.0 and inertia > 0:
-        share = "The spectral bound on other clusterings is 0 here."
+        share = "The bound on other clusterings is 0 here."
     return Certificate(
         "lower bound",
         objective=inertia / weight,

@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from certifit._types import Array, Matrix
-from certifit.models.cluster.bound import spectral_bound
+from certifit.models.cluster.bound import median_bound, spectral_bound
 from certifit.models.cluster.centers import (
     N_CLUSTERS,
     AroundMeans,
@@ -77,6 +77,8 @@ class KMeans(AroundMeans):
             effort = 20.0 * starts * rows.shape[0] * rows.shape[1] * self.n_clusters
             total, bound = spectral_bound(rows, mass, self.n_clusters, effort)
             best = self._best_of(starts, rows, mass, total, bound, clock)
+            if bound < 0.5 * best.inertia:
+                bound = max(bound, median_bound(rows, mass, best.centers))
             if rows is not X or X.dtype == np.float32:  # the labels of all rows given, for the centers as they are kept
                 best = self._relabeled(best, X, weight)
             self._keep(best, weight, total, bound, clock.seconds)
