@@ -79,6 +79,7 @@ from certifit.models.forest.bagging import BaggingRegressor as BaggingRegressor
 from certifit.models.forest.model import RandomForestClassifier as RandomForestClassifier
 from certifit.models.forest.model import RandomForestRegressor as RandomForestRegressor
 from certifit.models.hierarchy.agglomerative import AgglomerativeClustering as AgglomerativeClustering
+from certifit.models.hierarchy.spectral import SpectralClustering as SpectralClustering
 from certifit.models.kernel.logistic import KernelLogisticRegression as KernelLogisticRegression
 from certifit.models.kernel.model import KernelModel as KernelModel
 from certifit.models.kernel.model import KernelQuantile as KernelQuantile

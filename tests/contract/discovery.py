@@ -97,6 +97,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "SGDRegressor": [{}, {"loss": "huber", "penalty": "elasticnet", "alpha": 0.02}],
     "SelectBest": [{"k": 2}],
     "StepwiseSelection": [{"n_features": 2}, {"direction": "floating"}],
+    "SpectralClustering": [{"n_neighbors": 5}, {"normalized": False, "weights": "equal"}],
     "StandardScaler": [{}, {"with_mean": False}],
     "TruncatedSVD": [{"n_components": 1}, {"n_components": 1, "solver": "gram"}],
 }

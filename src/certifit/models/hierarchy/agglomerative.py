@@ -17,19 +17,17 @@ import numbers
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array
-from certifit.base import CertifiedEstimator
 from certifit.certificate import Certificate
 from certifit.data.gate import check_real, check_x
 from certifit.models.cluster.bound import spectral_bound
 from certifit.models.cluster.centers import check_enough, lower_bound_certificate
 from certifit.models.hierarchy.cuts import cut_after, largest_gap
 from certifit.models.hierarchy.linkage import LINKAGES, METRICS, linkage_of_distances, linkage_of_rows
-from certifit.models.neighbors.model import NearestNeighbors
-from certifit.parameters import Choice, Declared, Either, Fitted, Integer, Nothing, Parameter, Real
+from certifit.models.hierarchy.nearest_row import OfNearestRow
+from certifit.parameters import Choice, Either, Fitted, Integer, Nothing, Parameter, Real
 from certifit.parameters.common import N_JOBS, VERBOSE
 from certifit.progress import progress
 from certifit.threads import n_threads
@@ -43,7 +41,7 @@ DISSIMILARITY = Parameter(
 )
 
 
-class AgglomerativeClustering(Declared, ClusterMixin, CertifiedEstimator):
+class AgglomerativeClustering(OfNearestRow):
     """Hierarchical clustering from the bottom up: single, complete, average or Ward linkage.
 
     Examples
@@ -76,15 +74,10 @@ class AgglomerativeClustering(Declared, ClusterMixin, CertifiedEstimator):
     verbose: int = VERBOSE
     n_jobs: int | None = N_JOBS
 
-    labels_: Array = Fitted("array of shape (n_samples,)", "The cluster of each row; 0 is the largest.")
-    n_clusters_: int = Fitted("int", "How many clusters there are.")
     linkage_matrix_: Array = Fitted(
         "array of shape (n_samples - 1, 4)", "The merges: two clusters, their height, how many rows they have together."
     )
     n_leaves_: int = Fitted("int", "How many rows there are.")
-    rows_: Array = Fitted(
-        "array of shape (n_samples, n_features)", "The rows, for `predict`; empty for dissimilarities."
-    )
 
     def fit(self, X: Any, y: Any = None) -> AgglomerativeClustering:
         """Find the hierarchy, and cut it."""
@@ -98,7 +91,8 @@ class AgglomerativeClustering(Declared, ClusterMixin, CertifiedEstimator):
                 self.linkage_matrix_ = linkage_of_distances(X, self.linkage, threads)
             else:
                 self.linkage_matrix_ = linkage_of_rows(X, self.linkage, self.metric, threads)
-            self.n_leaves_, self.rows_ = X.shape[0], X[:0] if self.metric == "precomputed" else X.copy()
+            self.n_leaves_ = X.shape[0]
+            self._keep_rows(X)
             height = self.distance_threshold
             self.labels_ = self.cut(**({"height": height} if height is not None else {"n_clusters": self.n_clusters}))
             self.n_clusters_ = int(self.labels_.max()) + 1
@@ -126,15 +120,6 @@ class AgglomerativeClustering(Declared, ClusterMixin, CertifiedEstimator):
             n_clusters = largest_gap(heights)
         check_real("n_clusters", n_clusters, low=1, high=n, integer=True)
         return cut_after(self.linkage_matrix_, n - int(n_clusters))
-
-    def predict(self, X: Any) -> Array:
-        """The cluster of the nearest row of the fit; X holds rows, or their dissimilarities to those of the fit."""
-        check_is_fitted(self, "linkage_matrix_")
-        X = check_x(self, X, reset=False, accept_sparse=False)
-        if self.metric == "precomputed":
-            return np.asarray(self.labels_[X.argmin(axis=1)])
-        nearest = NearestNeighbors(n_neighbors=1, metric=self.metric, n_jobs=self.n_jobs).fit(self.rows_)
-        return np.asarray(self.labels_[nearest.kneighbors(X, return_distance=False)[:, 0]])
 
     @property
     def children_(self) -> Array:
@@ -187,7 +172,5 @@ class AgglomerativeClustering(Declared, ClusterMixin, CertifiedEstimator):
             seconds=seconds,
         )
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self.metric == "precomputed"
-        return tags
+    def _row_metric(self) -> str:
+        return self.metric
