@@ -69,6 +69,7 @@ FAMILIES = (
     Family("neural", "neural networks", page="neural.md"),
     Family("hierarchy", "hierarchies of clusters and maps", entrants=False, exporter=False, page="hierarchy.md"),
     Family("embedding", "principal components", entrants=False, exporter=False, page="components.md"),
+    Family("selection", "selection of columns", entrants=False, exporter=False, page="selection.md"),
     Family(
         "structured", "models of sequences and trees of labels", entrants=False, exporter=False, page="structured.md"
     ),

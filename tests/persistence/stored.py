@@ -68,6 +68,8 @@ def models() -> dict[str, Any]:
         "neighbors": cf.KNeighborsClassifier(3, weights="distance").fit(X, two),
         "neighbors_tree": cf.KNeighborsRegressor("loo", algorithm="kd_tree").fit(X, value),
         "local": cf.LocallyWeightedRegression("tricube", "nearest").fit(X, value),
+        "subset": cf.BestSubset(3).fit(X, value),
+        "stepwise": cf.StepwiseSelection(n_features=2).fit(X, value),
         "clusters": cf.KMeans(3, random_state=0).fit(X),
         "neural": cf.MLPClassifier(hidden=(6,), max_epochs=3, random_state=0).fit(X, three),
         "neural_regression": cf.NeuralNetwork(
