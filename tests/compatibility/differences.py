@@ -254,8 +254,6 @@ DIFFERENCES: dict[str, tuple[str, ...]] = {
         f"{MEANS}test_wrong_params*",
         f"{SVM}test_svr_errors",
         f"{SVM}test_negative_*",
-        f"{DISCRIMINANT}test_lda_dimension_warning*",
-        f"{DISCRIMINANT}test_lda_priors",
         f"{BAYES}test_NB_partial_fit_no_first_classes*",
         f"{BAYES}test_categoricalnb_min_categories_errors*",
         f"{BAYES}test_discretenb_provide_prior*",

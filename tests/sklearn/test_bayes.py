@@ -72,3 +72,15 @@ class WithFit:
 
     def fit(self, X: Any) -> None:
         self.covariance_ = np.cov(X.T)
+
+
+def test_other_errors_in_scikit_learns_words() -> None:
+    model = naive_bayes.GaussianNB().partial_fit(X, y, classes=[0, 1, 2])
+    with pytest.raises(ValueError, match="is not the same as on last call to partial_fit"):
+        model.partial_fit(X, y, classes=[0, 1])
+    with pytest.raises(ValueError, match=r"The target label.* in y do not exist in the initial classes"):
+        model.partial_fit(X[:2], [0, 7])
+    with pytest.raises(ValueError, match="n_components cannot be larger than"):
+        discriminant_analysis.LinearDiscriminantAnalysis(n_components=3).fit(X, y)
+    with pytest.raises(ValueError, match="priors must be non-negative"):
+        discriminant_analysis.LinearDiscriminantAnalysis(priors=np.array([-0.5, 0.5, 1.0])).fit(X, y)

@@ -38,6 +38,20 @@ def _number(value: Any, data: Data) -> Any:
 class _Discriminant(AsksForClasses):
     """Scores are asked of our model."""
 
+    priors: Any
+
+    def _learn(self, data: Data) -> Any:
+        try:
+            return super()._learn(data)
+        except ValueError as error:
+            if str(error).startswith("n_components must be at most"):
+                raise ValueError(
+                    f"n_components cannot be larger than min(n_features, n_classes - 1). {error}"
+                ) from error
+            if str(error).startswith("priors must be") and (np.ravel(self.priors) < 0).any():
+                raise ValueError(f"priors must be non-negative. {error}") from error
+            raise
+
     def decision_function(self, X: Any) -> Array:
         """Logarithms of posteriors up to a constant; for two classes their difference."""
         check_is_fitted(self)

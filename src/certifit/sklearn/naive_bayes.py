@@ -45,6 +45,10 @@ class _Naive(AsksForClasses):
         if first and classes is None:
             raise ValueError("classes must be passed on the first call to partial_fit.")
         model = fresh(self._ours, **self._settings(data)) if first else self.model_
+        if not first and classes is not None and not np.array_equal(np.unique(classes), model.classes_):
+            raise ValueError(
+                f"`classes={classes!r}` is not the same as on last call to partial_fit, was: {model.classes_!r}"
+            )
         with self._words():
             model.partial_fit(X, y, classes, sample_weight)
         self._keep(model, data)
@@ -56,10 +60,12 @@ class _Naive(AsksForClasses):
 
     @contextmanager
     def _words(self) -> Iterator[None]:
-        """What scikit-learn says of priors that are none."""
+        """What scikit-learn says of priors that are none, and of labels that nobody announced."""
         try:
             yield
         except ValueError as error:
+            if "labels that are not in classes" in str(error):
+                raise ValueError(f"The target label(s) in y do not exist in the initial classes. {error}") from error
             if not str(error).startswith("priors must be"):
                 raise
             priors = np.ravel(self.priors if hasattr(self, "priors") else self.class_prior)

@@ -94,3 +94,18 @@ BAD = {
 def test_bad_input_is_named(call, message: str) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("strategy", ["uniform", "quantile"])
+def test_the_signature_of_scikit_learn(strategy: str) -> None:
+    rng = np.random.default_rng(3)
+    p = rng.uniform(size=200)
+    y = np.where(rng.uniform(size=200) < p, "a", "b")  # "a", the first, is the one predicted
+    shares, means = calibration_curve(y, p, pos_label="a", n_bins=8, strategy=strategy)
+    theirs = reference(y, p, pos_label="a", n_bins=8, strategy=strategy)
+    np.testing.assert_allclose(shares, theirs[0], atol=1e-12)
+    np.testing.assert_allclose(means, theirs[1], atol=1e-12)
+    with pytest.raises(ValueError, match="pos_label='c' is not a valid label"):
+        calibration_curve(y, p, pos_label="c")
+    with pytest.raises(ValueError, match="n_bins must be"):
+        calibration_curve(y, p, n_bins=0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -49,6 +50,11 @@ class CalibrationCurve:
     level: float
     strategy: str
 
+    def __iter__(self) -> Iterator[Array]:
+        """Shares and mean probabilities of the bins, so that ``prob_true, prob_pred = calibration_curve(…)`` as in scikit-learn."""
+        yield np.array([one.rate for one in self.bins])
+        yield np.array([one.mean for one in self.bins])
+
     def as_dict(self) -> dict[str, Any]:
         """The fields as plain lists and numbers, for reports and JSON."""
         return {**asdict(self), "bins": [asdict(one) for one in self.bins]}
@@ -64,6 +70,8 @@ def calibration_curve(
     level: float = 0.95,
     sample_weight: Any = None,
     classes: Any = None,
+    n_bins: int | None = None,
+    pos_label: Any = None,
 ) -> CalibrationCurve:
     """Observed shares against predicted probabilities, in bins.
 
@@ -84,10 +92,15 @@ def calibration_curve(
     sample_weight : array of shape (n,), optional
         How often each row counts.
     classes : sequence of two labels, optional
+    n_bins : int, optional
+        Scikit-learn's name of `bins`.
+    pos_label : label, optional
+        The class that is predicted, where it is not the second.
 
     Returns
     -------
     CalibrationCurve
+        It unpacks into the shares and the mean probabilities of the bins, as scikit-learn's function returns them.
 
     Examples
     --------
@@ -96,7 +109,9 @@ def calibration_curve(
     >>> [(round(one.mean, 2), round(one.rate, 2), one.count) for one in curve.bins], round(curve.error, 4)
     ([(0.2, 0.33, 3.0), (0.8, 0.67, 3.0)], 0.1333)
     """
-    check_real("bins", bins, low=1, integer=True)
+    bins = check_real("bins" if n_bins is None else "n_bins", bins if n_bins is None else n_bins, low=1, integer=True)
+    if pos_label is not None:
+        classes = _predicted_last(y, pos_label)
     check_choice("strategy", strategy, ("quantile", "uniform"))
     check_choice("method", method, ("wilson", "clopper-pearson"))
     level = check_level(level)
@@ -133,6 +148,17 @@ def wilson(successes: float, n: float, level: float = 0.95) -> tuple[float, floa
     center = (share + 0.5 * z2 / n) / (1.0 + z2 / n)
     half = np.sqrt(z2 * (share * (1.0 - share) / n + 0.25 * z2 / n**2)) / (1.0 + z2 / n)
     return max(0.0, min(float(center - half), share)), min(1.0, max(float(center + half), share))
+
+
+def _predicted_last(y: Any, pos_label: Any) -> Array:
+    """The two labels of y, the one that is predicted last."""
+    labels = np.unique(np.asarray(y))
+    if labels.shape[0] > 2 or pos_label not in labels.tolist():
+        raise ValueError(
+            f"pos_label={pos_label!r} is not a valid label: y must have two classes, one of them pos_label; it has "
+            f"{labels.tolist()[:5]}."
+        )
+    return labels if labels[-1] == pos_label else labels[::-1]
 
 
 def _quantile_bins(p: Array, weight: Array, bins: int) -> Array:
