@@ -40,5 +40,7 @@ def test_monomials(settings: dict[str, Any]) -> None:
 def test_degrees_that_are_none() -> None:
     with pytest.raises(ValueError, match="min_degree <= max_degree"):
         PolynomialFeatures((3, 2)).fit(X)
+    with pytest.raises(ValueError, match=r"int or tuple \(min_degree, max_degree\)"):
+        PolynomialFeatures((0, 1, 2)).fit(X)
     with pytest.raises(ValueError, match="empty output array"):
         PolynomialFeatures(0, include_bias=False).fit(X)

@@ -21,6 +21,8 @@ __all__ = ["PolynomialFeatures"]
 def _degrees(value: Any) -> tuple[int, int]:
     """Least and greatest degree; raises in scikit-learn's words."""
     pair: Any = (0, value) if isinstance(value, numbers.Integral) else value
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
+        raise ValueError(f"degree must be a non-negative int or tuple (min_degree, max_degree), got {value}.")
     least, most = pair
     if not all(isinstance(one, numbers.Integral) for one in (least, most)) or not 0 <= least <= most:
         raise ValueError(

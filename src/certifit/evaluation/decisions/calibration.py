@@ -51,7 +51,7 @@ class CalibrationCurve:
     strategy: str
 
     def __iter__(self) -> Iterator[Array]:
-        """Shares and mean probabilities of the bins, so that ``prob_true, prob_pred = calibration_curve(…)`` as in scikit-learn."""
+        """Shares and mean probabilities of the bins: ``prob_true, prob_pred = calibration_curve(…)`` as in scikit-learn."""
         yield np.array([one.rate for one in self.bins])
         yield np.array([one.mean for one in self.bins])
 
