@@ -228,3 +228,27 @@ def test_reading_of_a_parameter(train: tuple[float, ...], validation: tuple[floa
         "alpha", (1, 2, 3), train, validation, low, high, best, "mse", "mean squared error", True, 0.95
     )
     assert said in reading(curve)
+
+
+@pytest.mark.parametrize("lower", [True, False])
+def test_the_law_is_followed_beyond_the_curve(lower: bool) -> None:
+    rows, sign = (100, 200, 400, 800), 1.0 if lower else -1.0
+    noise = 1e-3 * np.random.default_rng(0).normal(size=(4, 3))
+    folds = 0.5 + sign * (np.array(rows)[:, None] ** -0.5 + noise)
+    mean = tuple(folds.mean(axis=1))
+    ends = (tuple(np.array(mean) - 0.002), tuple(np.array(mean) + 0.002))
+    by_fold = tuple(map(tuple, folds))
+    curve = LearningCurve(rows, mean, mean, *ends, "m", "m", ".4g", lower, 0.95, by_fold, by_fold)
+    for later in (1600, 3200):
+        value, low, high = curve.expected(later)
+        assert low < 0.5 + sign * later**-0.5 < high
+        assert low < value < high
+        assert (value < mean[-1]) == lower
+        assert high - low < 0.03
+    short = LearningCurve(
+        rows[:2], mean[:2], mean[:2], *(e[:2] for e in ends), "m", "m", ".4g", lower, 0.95, by_fold[:2], by_fold[:2]
+    )
+    with pytest.raises(ValueError, match="at least three"):
+        short.expected(1600)
+    with pytest.raises(ValueError, match="rows"):
+        curve.expected(0)

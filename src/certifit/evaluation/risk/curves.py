@@ -66,6 +66,34 @@ class LearningCurve:
         """What the curve says, in one sentence."""
         return reading(self)
 
+    def expected(self, rows: float) -> tuple[float, float, float]:
+        """What to expect of so many training rows: the validation metric, and the ends of a band around it.
+
+        The laws a + b·rows^(−c) with c one of ¼, ½ and 1 that fit the curve are followed to there. The value is the middle of
+        what they say; the band has all of them, each with its uncertainty and that of the last point. Far beyond the rows of the
+        curve it is a guess that the law goes on.
+
+        Examples
+        --------
+        >>> from certifit.evaluation.risk.curves import LearningCurve
+        >>> error = tuple(0.2 + 2 / n**0.5 for n in (100, 200, 400, 800))
+        >>> folds = tuple((e - 1e-3, e + 1e-3) for e in error)
+        >>> curve = LearningCurve((100, 200, 400, 800), (0.1,) * 4, error, error, error, "rmse", "root mean squared error",
+        ...                       ".4g", True, 0.95, folds, folds)
+        >>> [round(end, 3) for end in curve.expected(1600)]
+        [0.25, 0.25, 0.25]
+        """
+        check_real("rows", rows, low=1.0)
+        if len(self.rows) < 3:
+            raise ValueError(f"the curve has {len(self.rows)} sizes: a law needs at least three.")
+        sign = -1.0 if self.lower_is_better else 1.0
+        own = 0.5 * (self.high[-1] - self.low[-1])
+        ends = [(sign * gain, float(np.hypot(half, own))) for gain, half in _gains(self, float(rows))]
+        moved = [gain for gain, _ in ends]
+        now = self.validation[-1]
+        low, high = min(gain - half for gain, half in ends), max(gain + half for gain, half in ends)
+        return now + 0.5 * (min(moved) + max(moved)), now + low, now + high
+
     def as_dict(self) -> dict[str, Any]:
         """Plain lists and the reading, for reports and JSON."""
         lists = {name: list(getattr(self, name)) for name in ("rows", "train", "validation", "low", "high")}
@@ -320,6 +348,12 @@ def _reading_of_values(curve: ValidationCurve) -> str:
 
 def _gain_of_doubling(curve: LearningCurve) -> tuple[float, float]:
     """Expected improvement of the validation metric from twice the rows, and half the width of its interval."""
+    # Slow laws promise more for the same points: among those that fit as well as the best one, the least promise counts.
+    return min(_gains(curve, 2.0 * curve.rows[-1]))
+
+
+def _gains(curve: LearningCurve, rows: float) -> list[tuple[float, float]]:
+    """The improvement from so many rows and half the width of its interval, by every law that fits as well as the best one."""
     values = np.array(curve.validation_folds)
     sizes, folds = values.shape
     deviation = values - values.mean(axis=0)
@@ -331,15 +365,15 @@ def _gain_of_doubling(curve: LearningCurve) -> tuple[float, float]:
         x = x - x.mean()
         square = folds * float(x @ x)
         b = float(x @ deviation.sum(axis=1)) / square
-        drop = curve.rows[-1] ** -c - (2.0 * curve.rows[-1]) ** -c
-        fits.append((sign * b * drop, float(((deviation - b * x[:, None]) ** 2).sum()), drop / np.sqrt(square)))
+        drop = curve.rows[-1] ** -c - rows**-c
+        fits.append((sign * b * drop, float(((deviation - b * x[:, None]) ** 2).sum()), abs(drop) / np.sqrt(square)))
     if df <= 0:
-        return min(fits)[0], np.inf
-    # Slow laws promise more for the same points: among those that fit as well as the best one, the least promise counts.
+        return [(gain, np.inf) for gain, _, _ in fits]
     student = critical(curve.level, df)
     well = (1.0 + student**2 / df) * min(residual for _, residual, _ in fits)
-    gain, residual, reach = min(fit for fit in fits if fit[1] <= well)
-    return gain, student * float(np.sqrt(residual / df)) * reach
+    return [
+        (gain, student * float(np.sqrt(residual / df)) * reach) for gain, residual, reach in fits if residual <= well
+    ]
 
 
 def _folds(cv: Any, y: Array, weight: Array, stratify: bool, rng: np.random.Generator) -> list[tuple[Array, Array]]:
