@@ -3,7 +3,7 @@
 from certifit.plots.bayes import plot_band, plot_classes, plot_updates
 from certifit.plots.decisions import plot_calibration, plot_cost_curve
 from certifit.plots.hierarchy import plot_dendrogram
-from certifit.plots.kernel import plot_margin
+from certifit.plots.kernel import plot_gram, plot_margin
 from certifit.plots.local import plot_local_fit
 from certifit.plots.neural import plot_first_layer, plot_history
 from certifit.plots.resampling import plot_bias_variance
@@ -17,6 +17,7 @@ __all__ = [
     "plot_cost_curve",
     "plot_dendrogram",
     "plot_first_layer",
+    "plot_gram",
     "plot_history",
     "plot_local_fit",
     "plot_margin",
