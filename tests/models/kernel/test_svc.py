@@ -11,7 +11,17 @@ import scipy.sparse as sp
 import sklearn.svm
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-from certifit import SVC, LinearSVC, NuSVC, alpha_from_C, kernels, load, save
+from certifit import (
+    SVC,
+    KernelLogisticRegression,
+    LinearSVC,
+    NuSVC,
+    alpha_from_C,
+    is_mercer,
+    kernels,
+    load,
+    save,
+)
 
 KERNELS = {
     "linear": kernels.Linear(),
@@ -293,3 +303,41 @@ def test_probabilities_come_true(K, tmp_path):
         SVC().fit(X, y).set_params(probability=True).predict_proba(X)
     with pytest.raises(ValueError, match="rows of numbers"):
         SVC(probability=True, kernel="precomputed").fit(X @ X.T, y)
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        kernels.Sigmoid(1.0, -1.0),
+        2.0 * kernels.Custom(lambda X, Z: np.tanh(X @ Z.T - 1.0)),
+        kernels.Polynomial(2, 1.0, -3.0),
+    ],
+    ids=["sigmoid", "within the calculus", "negative offset"],
+)
+def test_similarities_that_are_no_inner_products_prove_nothing(kernel):
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    y = X[:, 0] * X[:, 1] > 0
+    assert not is_mercer(kernel(X))
+    model = SVC(kernel=kernel).fit(X, y)
+    assert model.certificate_.kind == "none"
+    assert "negative eigenvalues" in model.certificate_.note
+    with pytest.raises(ValueError, match="eigenvalue"):
+        KernelLogisticRegression(kernel=kernel).fit(X, y)
+
+
+def test_the_sigmoid_by_name_is_that_of_libsvm():
+    X = np.random.default_rng(0).normal(size=(80, 3))
+    y = X[:, 0] > 0
+    ours, peer = (one(kernel="sigmoid", gamma=0.05, coef0=-0.1, tol=1e-6).fit(X, y) for one in (SVC, sklearn.svm.SVC))
+    np.testing.assert_allclose(ours.decision_function(X), peer.decision_function(X), atol=1e-3)
+
+
+@pytest.mark.parametrize("kernel", [kernels.RBF(), 0.5 * kernels.Polynomial(2) + kernels.Laplacian()], ids=str)
+def test_weights_are_copies_also_where_a_kernel_object_looks_at_the_spread(kernel):
+    rng = np.random.default_rng(0)
+    X, weight = rng.normal(size=(40, 2)), rng.integers(0, 4, size=40)
+    y = X[:, 0] > 0
+    one = SVC(kernel=kernel, tol=1e-8).fit(X, y, weight)
+    other = SVC(kernel=kernel, tol=1e-8).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    assert str(one.kernel_) == str(other.kernel_)
+    np.testing.assert_allclose(one.decision_function(X), other.decision_function(X), atol=1e-5)

@@ -46,8 +46,10 @@ from certifit.representation.kernels import (
     Linear,
     Polynomial,
     Precomputed,
+    Sigmoid,
     resolve_kernel,
 )
+from certifit.representation.kernels.mercer import by_construction
 from certifit.threads import n_threads
 
 __all__ = ["Machine", "Sample", "Solved", "classes_of_kkt"]
@@ -114,16 +116,16 @@ class Machine(Declared, CertifiedEstimator):
     kernel: Any = Parameter(
         "rbf",
         Similarity(),
-        'Name ("linear", "poly", "rbf", "laplacian", "precomputed", …), an object of `certifit.kernels`, or a function of two '
-        "matrices.",
+        'Name ("linear", "poly", "rbf", "laplacian", "sigmoid", "precomputed", …), an object of `certifit.kernels`, or a '
+        "function of two matrices.",
     )
     degree: int = Parameter(3, Integer(1), 'The power of kernel="poly".')
     gamma: Any = Parameter(
         "scale",
         Either(Choice("scale", "auto"), Real(0, open_low=True)),
-        'Of "rbf", "poly" and "laplacian": a number, "scale" for 1/(d·variance of X), "auto" for 1/d.',
+        'Of "rbf", "poly", "sigmoid" and "laplacian": a number, "scale" for 1/(d·variance of X), "auto" for 1/d.',
     )
-    coef0: float = Parameter(0.0, Real(0), 'Added to the products of kernel="poly".')
+    coef0: float = Parameter(0.0, Real(), 'Added to the products of kernel="poly" and "sigmoid".')
     tol: float = TOL.but(1e-5)
     cache_size: float = Parameter(500.0, Real(0, open_low=True), "Memory for rows of the kernel matrix, in megabytes.")
     max_iter: int = Parameter(
@@ -154,6 +156,8 @@ class Machine(Declared, CertifiedEstimator):
         """The kernel as an object, its parameters as given."""
         if self.kernel == "poly":
             return Polynomial(int(self.degree), self.gamma, float(self.coef0))
+        if self.kernel == "sigmoid":
+            return Sigmoid(self.gamma, float(self.coef0))
         if self.kernel == "rbf":
             return RBF(self.gamma)
         if self.kernel == "laplacian":
@@ -209,11 +213,11 @@ class Machine(Declared, CertifiedEstimator):
         else:
             rows = gated.tocsr() if is_sparse(gated) else gated
             first, which = equal_rows(rows, target)
-        if self.gamma == "scale" and self.kernel in ("poly", "rbf", "laplacian"):
-            kernel.set_params(gamma=_scale(rows, weight))  # weights count repetitions here too
-        self.kernel_ = kernel.bound(rows)
         total = np.bincount(which, weights=weight)
         distinct = rows if first is which else rows[first]
+        if self.gamma == "scale" and self.kernel in ("poly", "rbf", "laplacian", "sigmoid"):
+            kernel.set_params(gamma=_scale(rows, weight))  # weights count repetitions here too
+        self.kernel_ = kernel.bound(distinct)  # a kernel object sees each row once, so that they do here too
         return Sample(rows, kept, Gram(self.kernel_, distinct), target[first], total, which, weight / total[which])
 
     def _solved(self, gram: Gram, duals: Sequence[Dual], targets: Array, clock: Progress) -> list[Solved]:
@@ -241,7 +245,7 @@ class Machine(Declared, CertifiedEstimator):
     def _proof(self, gram: Gram) -> str:
         """Why nothing can be claimed: the kernel is no inner product, or nobody knows. Empty if it is one."""
         kernel = self.kernel_
-        if not isinstance(kernel, (Custom, Precomputed)):
+        if by_construction(kernel):
             return ""
         if gram.n > PROVEN:
             return f"Whether {kernel} is an inner product is tested up to {PROVEN} rows only."

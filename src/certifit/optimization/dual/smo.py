@@ -78,7 +78,7 @@ class Gram:
         self.kernel = kernel
         self.features: tuple[Array, Array] | None = None
         self.single = False
-        form = FORMS.get(type(kernel))
+        form = FORMS.get(type(kernel)) if kernel.positive else None
         if isinstance(kernel, Precomputed):
             self.prepared: Any = np.asarray(X, dtype=np.float64)
             self.n = int(self.prepared.shape[0])

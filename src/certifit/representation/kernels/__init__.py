@@ -8,7 +8,16 @@ from __future__ import annotations
 from typing import Any
 
 from certifit.representation.kernels.base import Kernel
-from certifit.representation.kernels.basic import RBF, Custom, Laplacian, Linear, Mahalanobis, Polynomial, Precomputed
+from certifit.representation.kernels.basic import (
+    RBF,
+    Custom,
+    Laplacian,
+    Linear,
+    Mahalanobis,
+    Polynomial,
+    Precomputed,
+    Sigmoid,
+)
 from certifit.representation.kernels.discrete import Sets, Spectrum
 from certifit.representation.kernels.mercer import Mercer, is_mercer
 
@@ -17,6 +26,7 @@ KERNELS: dict[str, type[Kernel]] = {
     "poly": Polynomial,
     "rbf": RBF,
     "laplacian": Laplacian,
+    "sigmoid": Sigmoid,
     "mahalanobis": Mahalanobis,
     "precomputed": Precomputed,
     "spectrum": Spectrum,
@@ -35,6 +45,7 @@ __all__ = [
     "Polynomial",
     "Precomputed",
     "Sets",
+    "Sigmoid",
     "Spectrum",
     "is_mercer",
     "resolve_kernel",

@@ -29,6 +29,8 @@ class Kernel(Declared, BaseEstimator):
 
     takes = "numbers"
     """What X holds: "numbers" (a matrix), or "objects" (a sequence of strings, sets, …)."""
+    positive = True
+    """Whether it is positive semidefinite on all rows; where not, that is tested on the rows of a fit."""
 
     def __call__(self, X: Any, Z: Any = None) -> Array:
         """The Gram matrix k(x_i, z_j), shape (n, m); Z is X by default.

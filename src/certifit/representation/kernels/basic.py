@@ -3,6 +3,7 @@
 linear        x·z                          polynomial    (γ x·z + c)^p
 RBF           exp(−γ‖x − z‖²)              Laplacian     exp(−γ‖x − z‖₁)
 quadratic     xᵀ A z,  A ≥ 0               precomputed   a matrix of the user's
+sigmoid       tanh(γ x·z + c), an inner product on some rows only
 """
 
 from __future__ import annotations
@@ -19,13 +20,30 @@ from certifit._types import Array, Matrix, is_sparse
 from certifit.parameters import Any_, Choice, Either, Integer, Nothing, Parameter, Real
 from certifit.representation.kernels.base import Kernel
 
-__all__ = ["RBF", "Custom", "Laplacian", "Linear", "Mahalanobis", "Polynomial", "Precomputed", "squared_distances"]
+__all__ = [
+    "RBF",
+    "Custom",
+    "Laplacian",
+    "Linear",
+    "Mahalanobis",
+    "Polynomial",
+    "Precomputed",
+    "Sigmoid",
+    "squared_distances",
+]
 
 SAMPLE = 1000  # rows whose distances give the median
 GAMMA = Parameter(
     "scale",
     Either(Choice("scale", "median", "auto"), Real(0, open_low=True)),
     'Inverse width: a number, "scale" for 1/(d·variance of X), "median" for 1/(2·median squared distance), "auto" for 1/d.',
+)
+
+
+FACTOR = Parameter(
+    "scale",
+    Either(Choice("scale", "auto"), Real(0, open_low=True)),
+    'Factor of x·z: a number, "scale" for 1/(d·variance of X), "auto" for 1/d.',
 )
 
 
@@ -107,12 +125,17 @@ class Polynomial(Kernel):
     """
 
     degree: int = Parameter(2, Integer(1), "The power.")
-    gamma: Any = Parameter(
-        "scale",
-        Either(Choice("scale", "auto"), Real(0, open_low=True)),
-        'Factor of x·z: a number, "scale" for 1/(d·variance of X), "auto" for 1/d.',
+    gamma: Any = FACTOR
+    offset: float = Parameter(
+        1.0,
+        Real(),
+        "Added before the power: 0 keeps monomials of the full degree alone; below 0 it is an inner product on some rows only.",
     )
-    offset: float = Parameter(1.0, Real(0), "Added before the power: 0 keeps monomials of the full degree alone.")
+
+    @property
+    def positive(self) -> bool:  # type: ignore[override]
+        """Whether all coefficients of its power are positive."""
+        return bool(self.offset >= 0)
 
     def bound(self, X: Any) -> Kernel:
         """Gamma as a number."""
@@ -136,6 +159,8 @@ class Polynomial(Kernel):
             raise ValueError(
                 f"gamma={self.gamma!r} depends on the data: give a number, or take kernel.bound(X).feature_map()."
             )
+        if not self.positive:
+            raise ValueError(f"offset={self.offset:g} makes some monomials negative: no feature map has them.")
         p, gamma, offset = self.degree, float(self.gamma), float(self.offset)
 
         def monomials(X: Any) -> Array:
@@ -160,6 +185,43 @@ class Polynomial(Kernel):
         gamma = "γ " if isinstance(self.gamma, str) else "" if self.gamma == 1.0 else f"{self.gamma:g} "
         offset = f" + {self.offset:g}" if self.offset else ""
         return f"({gamma}x·z{offset})^{self.degree}"
+
+
+class Sigmoid(Kernel):
+    """tanh(gamma·x·z + offset), the first layer of a neural network; no inner product on most rows, and then nothing is proven.
+
+    Examples
+    --------
+    >>> from certifit.kernels import Sigmoid
+    >>> Sigmoid(gamma=0.5)([[1.0, 0.0]], [[1.0, 2.0]]).round(4)
+    array([[0.4621]])
+    """
+
+    positive = False
+
+    gamma: Any = FACTOR
+    offset: float = Parameter(0.0, Real(), "Added to the products.")
+
+    def bound(self, X: Any) -> Kernel:
+        """Gamma as a number."""
+        super().bound(X)
+        return Sigmoid(_gamma(self.gamma, X), self.offset)
+
+    def block(self, left: Any, right: Any) -> Array:
+        """A product, and its hyperbolic tangent in place."""
+        out = products(left, right)
+        out *= self.gamma
+        out += self.offset
+        return np.tanh(out, out=out)
+
+    def own(self, prepared: Any) -> Array:
+        """tanh(γ‖x‖² + c)."""
+        return np.tanh(self.gamma * squared_lengths(prepared) + self.offset)
+
+    def formula(self) -> str:
+        """tanh(γ x·z + c)."""
+        gamma = "γ" if isinstance(self.gamma, str) else f"{self.gamma:g}"
+        return f"tanh({gamma} x·z{f' + {self.offset:g}' if self.offset else ''})"
 
 
 class RBF(Kernel):
@@ -301,6 +363,7 @@ class Precomputed(Kernel):
     """
 
     takes = "gram"
+    positive = False
 
     def __call__(self, X: Any, Z: Any = None) -> Array:
         """The matrix as it is."""
@@ -327,6 +390,7 @@ class Custom(Kernel):
     """
 
     takes = "objects"
+    positive = False
 
     function: Any = Parameter(
         None, Any_("callable", wrong=("a", 3, None)), "k(X, Z) of two matrices, or k(x, z) of two things."

@@ -10,7 +10,6 @@ import numpy as np
 from certifit._types import Array
 from certifit.data.gate import check_real
 from certifit.representation.kernels.base import Kernel
-from certifit.representation.kernels.basic import Custom, Precomputed
 
 __all__ = ["Mercer", "by_construction", "is_mercer"]
 
@@ -89,7 +88,7 @@ def is_mercer(K: Any, tol: float = 1e-10) -> Mercer:
 
 
 def by_construction(kernel: Kernel) -> bool:
-    """Whether a kernel is one of the package with no part of the user's own: positive semidefinite on all rows."""
-    own = isinstance(kernel, (Custom, Precomputed)) or not type(kernel).__module__.startswith("certifit.")
+    """Whether a kernel is positive semidefinite on all rows: one of the package, with no part of the user's own."""
+    own = not kernel.positive or not type(kernel).__module__.startswith("certifit.")
     parts = (part for part in kernel.get_params(deep=False).values() if isinstance(part, Kernel))
     return not own and all(by_construction(part) for part in parts)
