@@ -7,7 +7,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsRegressor
 
-from certifit import BaggingClassifier, BaggingRegressor, DecisionTreeRegressor
+from certifit import BaggingClassifier, BaggingRegressor, DecisionTreeClassifier, DecisionTreeRegressor
 
 
 def rows(seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -62,3 +62,32 @@ def test_threads_do_not_matter_and_means_help() -> None:
     ).score(Xn, yn)
     with pytest.raises(ValueError, match="bootstrap"):
         BaggingRegressor(bootstrap=False, oob_score=True).fit(X, y)
+
+
+def test_majority_counts_one_vote_for_each_copy() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 2))
+    y = np.where(X[:, 0] + 0.5 * rng.normal(size=80) > 0, "b", "a")
+    model = BaggingClassifier(DecisionTreeClassifier(max_depth=2), 7, voting="majority", random_state=0).fit(X, y)
+    votes = np.array([each.predict(X) for each in model.estimators_])
+    np.testing.assert_allclose(model.predict_proba(X)[:, 1], votes.mean(axis=0))
+    np.testing.assert_array_equal(model.predict(X), np.where(votes.mean(axis=0) > 0.5, "b", "a"))
+
+
+@pytest.mark.parametrize("cls", [BaggingClassifier, BaggingRegressor])
+def test_out_of_bag_importance_of_permuted_features(cls) -> None:
+    """The feature that decides counts, the other does not; a feature of one value has no importance at all."""
+    rng = np.random.default_rng(1)
+    X = np.column_stack([rng.normal(size=(120, 2)), np.zeros(120)])
+    y = (X[:, 0] > 0).astype(float)
+    weight = (np.arange(120) % 5 > 0).astype(float)
+    model = cls(n_estimators=12, random_state=0).fit(X, y, sample_weight=weight)
+    found = model.oob_permutation_importance(X, y, sample_weight=weight)
+    assert found["importances"].shape == (3, 12)
+    assert found["importances_mean"][0] > 0.3
+    assert abs(found["importances_mean"][1]) < 0.05
+    assert (found["importances"][2] == 0.0).all()
+    with pytest.raises(ValueError, match="training rows"):
+        model.oob_permutation_importance(X[:50], y[:50])
+    with pytest.raises(ValueError, match="bootstrap=True"):
+        cls(n_estimators=2, bootstrap=False).fit(X, y).oob_permutation_importance(X, y)

@@ -20,12 +20,13 @@ from certifit._types import Array
 from certifit.base import CertifiedEstimator, CopiesMixin
 from certifit.certificate import Certificate
 from certifit.data.equal_rows import repetitions
-from certifit.data.gate import check_x, check_xy, like_input
+from certifit.data.gate import check_sample_weight, check_x, check_xy, like_input
 from certifit.evaluation.risk.risk import clopper_pearson
 from certifit.models.forest.base import amount, drawing_order
 from certifit.models.forest.parameters import BOOTSTRAP, DRAWS, OOB_SCORE, SHARE
+from certifit.models.tree.growing import importances
 from certifit.models.tree.model import DecisionTreeClassifier, DecisionTreeRegressor
-from certifit.parameters import N_ESTIMATORS, N_JOBS, Declared, Either, Learner, Nothing, Parameter
+from certifit.parameters import N_ESTIMATORS, N_JOBS, Choice, Declared, Either, Learner, Nothing, Parameter
 from certifit.progress import Progress
 from certifit.representation.basis.scaling import is_sparse
 
@@ -140,9 +141,54 @@ class BaseBagging(Declared, CopiesMixin, MetaEstimatorMixin, CertifiedEstimator)
         with np.errstate(invalid="ignore", divide="ignore"):
             return total / seen.reshape(n, *[1] * len(width)), seen
 
+    def oob_permutation_importance(
+        self, X: Any, y: Any, sample_weight: Any = None, random_state: Any = 0
+    ) -> dict[str, Array]:
+        """Rise of the out-of-bag error of each copy when the values of one of its features are permuted.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            The training rows, in the order of the fit (rows of weight zero included).
+        random_state : int or RandomState, default=0
+            For the permutations.
+
+        Returns
+        -------
+        dict
+            ``importances_mean`` and ``importances_std`` (over the copies) and ``importances`` of shape
+            (n_features, n_estimators); zero for a feature that a copy did not have.
+        """
+        rows = self._read_x(X)
+        if not self.bootstrap:
+            raise ValueError("oob_permutation_importance needs bootstrap=True: without it no row is out of bag.")
+        weight, rng = check_sample_weight(sample_weight, rows.shape[0]), check_random_state(random_state)
+        truth = np.asarray(y)
+        if truth.shape != weight.shape or int((weight > 0).sum()) != self._counts[0].shape[0]:
+            raise ValueError("X, y and sample_weight are not those of the fit: give the training rows.")
+        rows, truth, weight = rows[weight > 0], truth[weight > 0], weight[weight > 0]
+        found = np.zeros((rows.shape[1], len(self.estimators_)))
+        for m, (model, columns) in enumerate(zip(self.estimators_, self.estimators_features_, strict=True)):
+            out = np.flatnonzero(self._counts[m] == 0)
+            if out.size == 0:
+                continue
+            part = rows[out][:, columns]
+            part = part.toarray() if is_sparse(part) else part
+            share = weight[out] / weight[out].sum()
+            whole = share @ self._misses(self._predict_one(model, part), truth[out])
+            for k, j in enumerate(columns):
+                mixed = part.copy()
+                mixed[:, k] = part[rng.permutation(out.size), k]
+                found[j, m] = share @ self._misses(self._predict_one(model, mixed), truth[out]) - whole
+        return importances(found.T)
+
+    def _misses(self, said: Array, truth: Array) -> Array:
+        """What a copy's predictions lose on each row."""
+        raise TypeError(f"{type(self).__name__} must say what it loses.")
+
 
 class BaggingClassifier(ClassifierMixin, BaseBagging):
-    """Bagging of any classifier: the mean of the probabilities (or of the votes) of its copies.
+    """Bagging of any classifier: the mean of the probabilities, or of the votes, of its copies.
 
     Attributes
     ----------
@@ -169,6 +215,15 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
     >>> model.oob_score_ > 0.85
     True
     """
+
+    voting: str = Parameter(
+        "probability",
+        Choice("probability", "majority"),
+        "The mean of the copies' probabilities (of their votes, where they have none), or one vote for each copy.",
+    )
+
+    def _misses(self, said: Array, truth: Array) -> Array:
+        return (self.classes_[np.argmax(said, axis=1)] != truth).astype(np.float64)
 
     def _inner(self) -> Any:
         return DecisionTreeClassifier() if self.estimator is None else self.estimator
@@ -204,7 +259,7 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
 
     def _predict_one(self, model: Any, X: Any) -> Array:
         found = np.zeros((X.shape[0], self.classes_.shape[0]))
-        if hasattr(model, "predict_proba"):
+        if self.voting == "probability" and hasattr(model, "predict_proba"):
             found[:, model.classes_.astype(np.int64)] = model.predict_proba(X)
         else:
             found[np.arange(X.shape[0]), model.predict(X).astype(np.int64)] = 1.0
@@ -244,6 +299,9 @@ class BaggingRegressor(RegressorMixin, BaseBagging):
     >>> model.oob_score_ > 0.99
     True
     """
+
+    def _misses(self, said: Array, truth: Array) -> Array:
+        return np.asarray((said - truth) ** 2)
 
     def _inner(self) -> Any:
         return DecisionTreeRegressor() if self.estimator is None else self.estimator
