@@ -11,10 +11,11 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, Matrix, is_sparse
+from certifit.axes import axes_of
 from certifit.data.gate import check_x
 from certifit.parameters import Declared, Fitted
 
-__all__ = ["Selector"]
+__all__ = ["Selector", "SelectorOfSizes"]
 
 
 class Selector(Declared, TransformerMixin):
@@ -68,3 +69,31 @@ class Selector(Declared, TransformerMixin):
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+class SelectorOfSizes(Selector):
+    """A selection that knows subsets of several sizes; a subclass draws them."""
+
+    def _draw(self, ax: Any) -> str:
+        """Draw the subsets over their sizes, and say what is drawn."""
+        raise TypeError(f"{type(self).__name__} must say what it draws.")
+
+    def plot(self, ax: Any = None) -> Any:
+        """How good the subsets of each size are, and the size that was chosen.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw.
+
+        Returns
+        -------
+        matplotlib axes
+        """
+        check_is_fitted(self)
+        ax = axes_of(ax)
+        ax.set_ylabel(self._draw(ax))
+        ax.axvline(int(self.support_.sum()), color="gray", linestyle=":", label="chosen")
+        ax.set_xlabel("columns")
+        ax.legend()
+        return ax

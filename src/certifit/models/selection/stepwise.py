@@ -11,16 +11,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, is_classifier
-from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array
-from certifit.axes import axes_of
 from certifit.data.gate import check_xy
 from certifit.data.targets import encode_labels
 from certifit.evaluation.metrics.registry import METRICS, Metric, resolve_metric
 from certifit.evaluation.splits.choice import folds_of
 from certifit.models.selection.moves import LeastSquaresMoves, Moves, RefitMoves
-from certifit.models.selection.selector import Selector
+from certifit.models.selection.selector import SelectorOfSizes
 from certifit.names import stored
 from certifit.parameters import (
     CV,
@@ -52,7 +50,7 @@ class StepwisePath(NamedTuple):
     """Its error on rows left out."""
 
 
-class StepwiseSelection(Selector, BaseEstimator):
+class StepwiseSelection(SelectorOfSizes, BaseEstimator):
     """Select columns one after the other by the error on rows left out.
 
     For least squares (``estimator=None``) no model is ever fitted: each step is an update of the correlations of each fold, and
@@ -191,26 +189,9 @@ class StepwiseSelection(Selector, BaseEstimator):
         path = StepwisePath(table[:, 0].astype(np.intp), table[:, 1].astype(np.intp), table[:, 2])
         return best[size][1], best[size][0], path
 
-    def plot(self, ax: Any = None) -> Any:
-        """Error after each step by the size of the subset, and the size that was chosen.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-            Where to draw.
-
-        Returns
-        -------
-        matplotlib axes
-        """
-        check_is_fitted(self)
-        ax = axes_of(ax)
+    def _draw(self, ax: Any) -> str:
         ax.plot(self.path_.sizes, self.path_.errors, marker=".", label=f"{self.direction} steps")
-        ax.axvline(int(self.support_.sum()), color="gray", linestyle=":", label="chosen")
-        ax.set_xlabel("columns")
-        ax.set_ylabel("error on rows left out")
-        ax.legend()
-        return ax
+        return "error on rows left out"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -16,11 +16,10 @@ from sklearn.utils.validation import check_is_fitted
 
 import certifit._native.subset as _native
 from certifit._types import Array
-from certifit.axes import axes_of
 from certifit.base import CertifiedEstimator
 from certifit.certificate import Certificate
 from certifit.data.gate import check_x, check_xy
-from certifit.models.selection.selector import Selector
+from certifit.models.selection.selector import SelectorOfSizes
 from certifit.models.selection.units import LEAST_PIVOT, InUnits
 from certifit.names import stored
 from certifit.parameters import TOL, Choice, Either, Fitted, Integer, Nothing, Parameter, Real
@@ -46,7 +45,7 @@ class SubsetPath(NamedTuple):
     """Subsets that were looked at."""
 
 
-class BestSubset(Selector, RegressorMixin, CertifiedEstimator):
+class BestSubset(SelectorOfSizes, RegressorMixin, CertifiedEstimator):
     """Least squares on the best subset of the columns, with proof that no other is better.
 
     Minimizes mean ½(y − X_S w − b)² over all subsets S of each size up to `max_size`, and then chooses the size. The search
@@ -143,28 +142,11 @@ class BestSubset(Selector, RegressorMixin, CertifiedEstimator):
         X = check_x(self, X, reset=False, accept_sparse=False)
         return np.asarray(matvec(X, self.coef_.astype(np.float64)) + self.intercept_).astype(X.dtype, copy=False)
 
-    def plot(self, ax: Any = None) -> Any:
-        """Objective of the best subset of each size, and the size that was chosen.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-            Where to draw.
-
-        Returns
-        -------
-        matplotlib axes
-        """
-        check_is_fitted(self)
-        ax = axes_of(ax)
+    def _draw(self, ax: Any) -> str:
         sizes = np.arange(self.path_.objectives.shape[0])
         ax.fill_between(sizes, self.path_.bounds, self.path_.objectives, alpha=0.25, label="not ruled out")
         ax.plot(sizes, self.path_.objectives, marker="o", label="best subset found")
-        ax.axvline(int(self.support_.sum()), color="gray", linestyle=":", label="chosen")
-        ax.set_xlabel("columns")
-        ax.set_ylabel("mean ½(y − f)²")
-        ax.legend()
-        return ax
+        return "mean ½(y − f)²"
 
 
 def best_subsets(gram: Array, most: int | None = None, max_nodes: int = 1_000_000) -> tuple[Array, Array, Array, int]:
