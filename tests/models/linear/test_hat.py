@@ -33,7 +33,7 @@ def test_bias_and_variance_by_the_formulas_of_the_notes() -> None:
     A, B = (np.column_stack([M, np.ones(len(M))]) for M in (X, Z))
     inner = np.linalg.inv(A.T @ A + 25 * alpha * np.diag([1.0, 1.0, 1.0, 0.0]))
     model = Ridge(alpha=alpha).fit(X, A @ v)
-    found = model.bias_variance(X, Z, lambda M: np.column_stack([M, np.ones(len(M))]) @ v, noise)
+    found = model.bias_variance(lambda M: np.column_stack([M, np.ones(len(M))]) @ v, noise, X, Z)
     np.testing.assert_allclose(found.bias, B @ (inner @ A.T @ A - np.eye(4)) @ v, rtol=1e-9)
     np.testing.assert_allclose(found.variance, noise**2 * np.einsum("ij,jk,ik->i", B, inner @ A.T @ A @ inner, B))
 
@@ -51,7 +51,7 @@ def test_bias_and_variance_by_simulation() -> None:
         ]
     )
     model = LinearRegression().fit(X, truth(X), sample_weight=weight)
-    bias, variance = model.bias_variance(X, Z, truth, 0.5, sample_weight=weight)
+    bias, variance = model.bias_variance(truth, 0.5, X, Z, sample_weight=weight)
     np.testing.assert_allclose(fits.mean(axis=0) - truth(Z), bias, atol=4 * np.sqrt(variance.max() / 1500))
     np.testing.assert_allclose(fits.var(axis=0), variance, rtol=0.2)
 
@@ -60,7 +60,7 @@ def test_variance_of_least_squares_is_rank_over_n() -> None:
     """The mean over the training rows: σ²·d/n of the notes, the column of ones counted."""
     X = np.random.default_rng(3).normal(size=(40, 5))
     model = LinearRegression().fit(X, X[:, 0])
-    bias, variance = model.bias_variance(X, X, lambda M: M @ np.arange(5.0) + 1.0, 2.0)
+    bias, variance = model.bias_variance(lambda M: M @ np.arange(5.0) + 1.0, 2.0, X)
     np.testing.assert_allclose(bias, 0.0, atol=1e-10)
     np.testing.assert_allclose(variance.mean(), 4.0 * 6 / 40)
 
@@ -77,7 +77,7 @@ def test_refusals(rows) -> None:
     with pytest.raises(ValueError, match="not linear in y"):
         Ridge(positive=True).fit(X, y).hat_matrix(X)
     with pytest.raises(ValueError, match="one number for each row"):
-        Ridge().fit(X, y).bias_variance(X, X, lambda M: M, 1.0)
+        Ridge().fit(X, y).bias_variance(lambda M: M, 1.0, X)
 
 
 @pytest.mark.parametrize(("ball", "penalty"), [(L2Ball, "l2"), (L1Ball, "l1")])

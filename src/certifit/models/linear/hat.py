@@ -54,20 +54,20 @@ class LinearInTarget:
         return leverage(rows, p, self._quadratic_penalty(rows.shape[1]), self._free()) / weight
 
     def bias_variance(
-        self, X: Any, Z: Any, truth: Callable[[Any], Any], noise: float, sample_weight: Any = None
+        self, truth: Callable[[Any], Any], noise: float, X: Any, Z: Any = None, sample_weight: Any = None
     ) -> BiasVariance:
         """Exact bias and variance of the predictions for rows Z of the model trained on X, if y = truth(X) + noise.
 
         Parameters
         ----------
-        X : array of shape (n_samples, n_features)
-            The training data.
-        Z : array of shape (m, n_features)
-            Rows to predict.
         truth : callable
             The mean of y as a function of rows: ``lambda X: X @ v``.
         noise : float
             Standard deviation of y about it.
+        X : array of shape (n_samples, n_features)
+            The training data.
+        Z : array of shape (m, n_features), optional
+            Rows to predict; the training data by default.
 
         Returns
         -------
@@ -75,6 +75,7 @@ class LinearInTarget:
             Two arrays of shape (m,).
         """
         noise = float(check_real("noise", noise, low=0))
+        Z = X if Z is None else Z
         rows, weight = self._training(X, sample_weight)
         new = cast(Any, self)._rows(Z)
         p, penalty = weight / weight.sum(), self._quadratic_penalty(rows.shape[1])

@@ -81,7 +81,7 @@ class Ridge(Declared, LeaveOneOutMixin, LinearInTarget, BaseLinear):
     >>> model = Ridge(alpha=0.1).fit(X, y)
     >>> model.coef_.round(3), model.leverage(X).round(3)
     (array([1.833]), array([0.667, 0.296, 0.296, 0.667]))
-    >>> bias, variance = model.bias_variance(X, X, truth=lambda X: 2 * X[:, 0] + 1, noise=0.1)
+    >>> bias, variance = model.bias_variance(lambda X: 2 * X[:, 0] + 1, 0.1, X)
     >>> bias.round(3), variance.round(4)
     (array([ 0.222,  0.074, -0.074, -0.222]), array([0.0064, 0.0029, 0.0029, 0.0064]))
     """
