@@ -129,6 +129,8 @@ from certifit.models.perceptron.model import MulticlassPerceptron as MulticlassP
 from certifit.models.perceptron.model import Perceptron as Perceptron
 from certifit.models.perceptron.model import PocketPerceptron as PocketPerceptron
 from certifit.models.reductions.calibrated import CalibratedClassifier as CalibratedClassifier
+from certifit.models.reductions.conformal import ConformalClassifier as ConformalClassifier
+from certifit.models.reductions.conformal import ConformalRegressor as ConformalRegressor
 from certifit.models.reductions.multiclass import OneVsOne as OneVsOne
 from certifit.models.reductions.multiclass import OneVsRest as OneVsRest
 from certifit.models.reductions.multiclass import OutputCode as OutputCode
