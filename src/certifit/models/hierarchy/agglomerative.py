@@ -141,7 +141,7 @@ class AgglomerativeClustering(OfNearestRow):
         if self.linkage == "ward" and self.metric != "euclidean":
             raise ValueError(
                 f'linkage="ward" works on means of rows, and so needs metric="euclidean"; got {self.metric!r}. '
-                'Choose linkage="average", or rows in place of dissimilarities (certifit.ClassicalMDS makes them).'
+                'Choose linkage="average", or give the rows themselves.'
             )
 
     def _evidence(self, X: Array, seconds: float) -> Certificate:
