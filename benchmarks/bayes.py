@@ -74,7 +74,7 @@ def both(models: list[Any], X: Any, y: Any) -> Work:
 def blobs(n: int, d: int, K: int, seed: int = 0) -> tuple[Any, Any]:
     rng = np.random.default_rng(seed)
     y = rng.integers(K, size=n)
-    mix = rng.normal(size=(d, d)) / np.sqrt(d) + np.eye(d)
+    mix = 0.3 * rng.normal(size=(d, d)) / np.sqrt(d) + np.eye(d)  # every covariance of full rank, with room to spare
     return rng.normal(size=(n, d)) @ mix + 0.4 * rng.normal(size=(K, d))[y], y
 
 

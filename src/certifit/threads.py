@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,24 +26,63 @@ def n_threads(n_jobs: int | None) -> int:
 
 
 @lru_cache(maxsize=1)
-def _libraries() -> Any:
+def _libraries() -> list[Any]:
+    import scipy.linalg  # noqa: F401 - both libraries, NumPy's and SciPy's, must be loaded before anybody looks
     from threadpoolctl import ThreadpoolController
 
-    return ThreadpoolController()  # looks through all loaded libraries: once is enough
+    # Looks through all loaded libraries: once is enough.
+    return list(ThreadpoolController().select(user_api="blas").lib_controllers)
 
 
-_here = threading.local()
+class _Quiet:
+    """Who is inside `one_blas_thread` now.
+
+    The number of BLAS threads belongs to the process: the first one in sets it, and the last one out restores it. threadpoolctl
+    listens to one thread at a time; where it did not listen, the number that was found first is kept, and restored by the next
+    one out. A forked child begins outside.
+    """
+
+    def __init__(self) -> None:
+        self.lock, self.inside = threading.Lock(), 0
+        self.found: list[int] = []
+
+    def enter(self) -> None:
+        with self.lock:
+            if self.inside == 0:
+                libraries = _libraries()
+                self.found = self.found or [library.get_num_threads() for library in libraries]
+                for library in libraries:
+                    library.set_num_threads(1)
+            self.inside += 1
+
+    def leave(self) -> None:
+        with self.lock:
+            self.inside -= 1
+            if self.inside == 0:
+                self.restore()
+
+    def restore(self) -> None:
+        libraries = _libraries()
+        for library, number in zip(libraries, self.found, strict=True):
+            library.set_num_threads(number)
+        if [library.get_num_threads() for library in libraries] == self.found:
+            self.found = []
+
+    def forked(self) -> None:
+        self.lock, self.inside = threading.Lock(), 0
+        if self.found:
+            self.restore()
+
+
+_quiet = _Quiet()
+os.register_at_fork(after_in_child=_quiet.forked)
 
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
     """No threads inside matrix products: what is small does not need them, and what is large is split by `over_rows`."""
-    if getattr(_here, "limited", False):
-        yield
-        return
-    _here.limited = True
+    _quiet.enter()
     try:
-        with _libraries().limit(limits=1, user_api="blas"):
-            yield
+        yield
     finally:
-        _here.limited = False
+        _quiet.leave()

@@ -9,7 +9,10 @@ import pytest
 import certifit.sklearn
 from certifit.sklearn import translation
 
-certifit.sklearn.patch()
+
+def pytest_configure() -> None:
+    """Only where this is a plugin: whoever merely imports the module keeps scikit-learn's classes."""
+    certifit.sklearn.patch()
 
 
 @pytest.hookimpl(wrapper=True)

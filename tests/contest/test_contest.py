@@ -136,7 +136,7 @@ def test_costs_come_first(binary: Result, numeric: Result) -> None:
         next(e for e in binary.record["entrants"] if e["name"] == name)["metrics"]["expected_cost"]["value"]
         for name in (binary.winner.name, "baseline")
     )
-    assert f"{mine:.3g} a row instead of {trivial:.3g}" in first
+    assert f"{mine:.3f} a row instead of {trivial:.3f}" in first
     assert "from probability 0.167 on" in first
     assert "costs" not in numeric.record["summary"][0]
 

@@ -41,3 +41,9 @@ def test_one_standard_error_takes_a_simpler_model() -> None:
     least = KernelRidgeCV(kernel=KERNEL).fit(X, y)
     simple = KernelRidgeCV(kernel=KERNEL, one_standard_error=True).fit(X, y)
     assert simple.alpha_ > least.alpha_
+
+
+def test_too_many_rows_are_refused_before_their_matrix_is_made() -> None:
+    X = np.arange(16_000.0)[:, None]
+    with pytest.raises(ValueError, match="take fewer rows"):
+        KernelRidgeCV().fit(X, X[:, 0])

@@ -89,6 +89,8 @@ class GramSpectrum:
 class KernelRidgeCV(Declared, GaussianReading):
     """Kernel ridge regression with alpha chosen by leave-one-out, exact and for all alphas from one decomposition.
 
+    The decomposition is one call of n³ operations, which Ctrl-C does not cut short; more than 15,000 different rows are refused.
+
     Examples
     --------
     >>> import numpy as np
@@ -101,6 +103,7 @@ class KernelRidgeCV(Declared, GaussianReading):
     (0.001, True)
     """
 
+    most_rows = 15_000  # different ones: their matrix and its eigenvectors take 8 GiB
     weights_are_counts = True  # of a row with weight 2 one copy is left out, and its twin stays
 
     kernel: Any = KERNEL
@@ -124,6 +127,12 @@ class KernelRidgeCV(Declared, GaussianReading):
         """Choose alpha, then fit all rows with it; y may have several columns, one for each target."""
         check_parameters(self)
         sample = sample_of(self, self._kernel(), X, y, sample_weight, multi_output=True, min_samples=2)
+        n = sample.weight.shape[0]
+        if n > self.most_rows:
+            raise ValueError(
+                f"KernelRidgeCV decomposes the matrix of all pairs of rows, and X has {n:,} different ones, more than "
+                f"{self.most_rows:,}: take fewer rows, or `KernelRidge`, which goes over to landmarks."
+            )
         with progress(self.verbose, type(self).__name__) as clock, np.errstate(over="ignore", under="ignore"):
             gram = sample.gram()
             size = float(sample.p @ np.diagonal(gram)) or 1.0

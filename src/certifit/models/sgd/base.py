@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
-from threadpoolctl import ThreadpoolController
 
 from certifit._types import Array, Matrix, is_sparse
 from certifit.base import CertifiedEstimator
@@ -49,7 +48,7 @@ from certifit.parameters import (
     check_parameters,
 )
 from certifit.progress import Progress
-from certifit.threads import n_threads
+from certifit.threads import n_threads, one_blas_thread
 
 __all__ = [
     "BaseSGD",
@@ -73,7 +72,7 @@ def quiet_blas(X: Any) -> Any:
     """
     if getattr(X, "size", 0) < LARGE:
         return nullcontext()
-    return ThreadpoolController().limit(limits=1, user_api="blas")
+    return one_blas_thread()
 
 
 class BaseSGD(Declared, CertifiedEstimator):
