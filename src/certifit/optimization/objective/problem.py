@@ -8,6 +8,7 @@ A loss of K scores has w of shape (K, d), b of shape (K,) and R(w) = Σ_k R(w_k)
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -20,9 +21,11 @@ from certifit.evaluation.losses.base import constant_by_slopes
 from certifit.optimization.objective.fold import Block, Part, State, finite_sum, total
 from certifit.optimization.objective.regularizer import Regularizer
 from certifit.representation.design.design import Partitioned, as_design
+from certifit.threads import one_blas_thread
 
 __all__ = ["Point", "Problem", "Solution"]
 
+LONG = 10_000  # rows from which BLAS sums by threads
 Point = tuple[Array, Any]
 """Coefficients and intercept."""
 
@@ -46,10 +49,12 @@ class Problem:
 
     def __post_init__(self) -> None:
         zero = 0.0 if self.n_scores == 1 else np.zeros(self.n_scores)
-        constant = self._optimal_constant() if self.fit_intercept else zero
-        # A log link with nothing but zeros wants −∞; e^−800 is zero too.
-        constant = max(constant, -800.0) if self.n_scores == 1 else constant
-        at_constant, at_zero = (self._constant_risk(level) for level in (constant, zero))
+        # Threads of BLAS would spin on after sums as short as these, and take the processors from the solver.
+        with one_blas_thread() if self.shape[0] > LONG else nullcontext():
+            constant = self._optimal_constant() if self.fit_intercept else zero
+            # A log link with nothing but zeros wants −∞; e^−800 is zero too.
+            constant = max(constant, -800.0) if self.n_scores == 1 else constant
+            at_constant, at_zero = (self._constant_risk(level) for level in (constant, zero))
         object.__setattr__(self, "constant", constant)
         # Rounding of y itself is no gap: a constant target would otherwise never be certified.
         object.__setattr__(self, "scale", max(at_constant, 1e-15 * at_zero if np.isfinite(at_zero) else 0.0))
