@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier, is_regressor
+from sklearn.utils import get_tags
 from tests.contract.discovery import ESTIMATORS, SEQUENCE_MODELS, variants
 from tests.fuzz.mutation import chosen
 
@@ -189,7 +190,7 @@ def code(rng: np.random.Generator) -> str:
     if is_classifier(estimator):
         lines.append(f"y = rng.integers({chosen(rng, [1, 2, 2, 3, 5])}, size=n)")
         lines += [chosen(rng, LABELS)] if rng.random() < 0.4 else []
-    elif is_regressor(estimator):
+    elif is_regressor(estimator) or get_tags(estimator).target_tags.required:
         lines.append(f"y = 1.0 * {chosen(rng, TARGETS)}")
         lines += [chosen(rng, VALUES)] if rng.random() < 0.4 else []
     else:

@@ -90,7 +90,8 @@ class _Forest(DropIn):
         return found
 
     def _out_of_bag(self, model: Any, y: Array) -> dict[str, Any]:
-        raise NotImplementedError
+        """The attributes that `oob_score` asks for."""
+        raise TypeError(f"{type(self).__name__} must say what it keeps of the rows out of bag.")
 
     @property
     def feature_importances_(self) -> Array:
