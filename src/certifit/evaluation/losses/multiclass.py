@@ -9,7 +9,7 @@ from scipy.optimize import linprog
 
 from certifit._types import Array
 from certifit.evaluation.losses.base import Loss
-from certifit.evaluation.losses.softmax import class_count, own_score
+from certifit.evaluation.losses.softmax import check_class_numbers, class_count, own_score
 
 __all__ = ["MulticlassHinge", "MulticlassPerceptron"]
 
@@ -50,6 +50,11 @@ class MulticlassHinge(Loss):
 
     def n_scores(self, y: Array) -> int:
         return class_count(y, self.n_classes if self.costs is None else len(self.costs))
+
+    def check_target(self, y: Array) -> None:
+        if y.ndim != 1:
+            raise ValueError(f"y must hold one class number a row for the {self.name} loss; got shape {y.shape}.")
+        check_class_numbers(y, self.n_classes if self.costs is None else len(self.costs), self.name)
 
     def _required(self, y: Array, K: int) -> Array:
         """Δ(y, k), shape (n, K)."""

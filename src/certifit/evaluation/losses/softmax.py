@@ -10,7 +10,9 @@ import certifit._native.softmax as _native
 from certifit._types import Array, Matrix
 from certifit.evaluation.losses.base import Fused, FusedDual, Loss
 
-__all__ = ["Simplex", "Softmax", "class_count", "own_score"]
+__all__ = ["Simplex", "Softmax", "check_class_numbers", "class_count", "own_score"]
+
+MOST_CLASSES = 2**20  # every row has a score of each
 
 
 class Softmax(Loss):
@@ -110,15 +112,15 @@ class Softmax(Loss):
         return np.asarray(e)
 
     def check_target(self, y: Array) -> None:
-        if y.ndim == 2:
-            bad = (y < 0).any(axis=1) | (np.abs(y.sum(axis=1) - 1.0) > 1e-6)
-            wanted = "rows of y must be probabilities that sum to 1"
-        else:
-            bad = (y < 0) | (y != np.floor(y))
-            wanted = "y must hold class numbers from 0"
+        if y.ndim == 1:
+            check_class_numbers(y, self.n_classes, self.name)
+            return
+        bad = (y < 0).any(axis=1) | (np.abs(y.sum(axis=1) - 1.0) > 1e-6)
         if bad.any():
             row = int(np.flatnonzero(bad)[0])
-            raise ValueError(f"{wanted} for the softmax loss; got {y[row]} at row {row}.")
+            raise ValueError(
+                f"rows of y must be probabilities that sum to 1 for the softmax loss; got {y[row]} at row {row}."
+            )
 
     def fused(self, X: Matrix, y: Array, p: Array, w: Array, b: Array, threads: int) -> Fused | None:
         if y.ndim == 2:
@@ -170,6 +172,18 @@ class Simplex:
 def class_count(y: Array, given: int | None) -> int:
     """K: what was given, or what the targets show."""
     return given if given is not None else int(y.shape[1] if y.ndim == 2 else y.max(initial=0) + 1)
+
+
+def check_class_numbers(y: Array, given: int | None, name: str) -> None:
+    """Raise a ValueError that names the first target that is no class number."""
+    highest = MOST_CLASSES if given is None else given
+    bad = (y < 0) | (y != np.floor(y)) | (y >= highest)
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        raise ValueError(
+            f"y must hold class numbers from 0 to {highest - 1} for the {name} loss; got {y[row]} at row {row}. "
+            "np.unique(y, return_inverse=True)[1] numbers the classes of any labels."
+        )
 
 
 def own_score(y: Array, f: Array) -> Array:

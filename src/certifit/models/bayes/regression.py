@@ -128,6 +128,10 @@ class BayesianLinearRegression(Declared, RegressorMixin, CertifiedEstimator):
         return self
 
     def _settle(self, moments: Moments, dtype: Any, started: float) -> None:
+        if not np.isfinite(moments.scatter).all():
+            raise ValueError(
+                "X or y holds numbers whose squares are beyond double precision: give large columns in another unit."
+            )
         self._moments = moments
         total, mean, scatter = float(moments.weight[0]), moments.mean[0], moments.scatter[0]
         if not self.fit_intercept:  # about zero instead of about the mean

@@ -220,11 +220,13 @@ class Machine(Declared, CertifiedEstimator):
         self.kernel_ = kernel.bound(distinct)  # a kernel object sees each row once, so that they do here too
         return Sample(rows, kept, Gram(self.kernel_, distinct), target[first], total, which, weight / total[which])
 
-    def _solved(self, gram: Gram, duals: Sequence[Dual], targets: Array, clock: Progress) -> list[Solved]:
+    def _solved(self, gram: Gram, duals: Sequence[Dual], scales: Array, clock: Progress) -> list[Solved]:
+        """Each dual until its gap is at most `tol` times its scale."""
         found = solve(
             gram,
             duals,
-            targets,
+            min(float(self.tol), np.finfo(np.float64).max)
+            * scales,  # any gap at all is still no gap where the scale is 0
             megabytes=float(self.cache_size),
             max_rounds=int(self.max_iter),
             threads=n_threads(self.n_jobs),

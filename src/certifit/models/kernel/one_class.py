@@ -79,7 +79,7 @@ class OneClassSVM(OutlierMixin, Machine):
             gram, zero, most = sample.gram, np.zeros((1, sample.weight.shape[0])), sample.weight[None]
             dual = Dual(np.arange(most.shape[1]), zero, zero, zero, most, float(self.nu) * most)
             scale = 0.5 * self._energy(gram, dual)
-            (solved,) = self._solved(gram, [dual], np.array([float(self.tol) * scale]), clock)
+            (solved,) = self._solved(gram, [dual], np.array([scale]), clock)
             certificate = self._certificate(solved.turned(), solved.mass**2, scale, clock, self._proof(gram))
         self.intercept_ = solved.evidence.intercepts.copy()
         self.offset_ = -float(self.intercept_[0])

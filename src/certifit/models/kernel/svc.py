@@ -97,7 +97,7 @@ class PairMachine(ClassifierMixin, Machine):
                 sides = np.repeat([-1.0, 1.0] if len(members) == 2 else [1.0, -1.0], [members[i].size, members[j].size])
                 duals.append(self._pair(both, sides, weight[both]))
             scales = self._scales(gram, duals)
-            found = self._solved(gram, duals, float(self.tol) * scales, clock)
+            found = self._solved(gram, duals, scales, clock)
             doubt = self._proof(gram)
             read = [self._read(one, float(scale), clock, doubt) for one, scale in zip(found, scales, strict=True)]
         self._keep(sample, found, [(beta, b) for beta, b, _ in read], members)

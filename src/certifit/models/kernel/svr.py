@@ -50,7 +50,7 @@ class TubeMachine(RegressorMixin, Machine):
             sample = self._sample(X, gated, y, weight, kept)
             gram, dual = sample.gram, self._dual(sample.target, sample.weight)
             scale = judge(dual, dual.start, np.zeros_like(sample.target)).primal  # f = 0: the start cancels, or is zero
-            (solved,) = self._solved(gram, [dual], np.array([float(self.tol) * scale]), clock)
+            (solved,) = self._solved(gram, [dual], np.array([scale]), clock)
             certificate = self._certificate(
                 solved, float(weight.sum()) * float(self.C), scale, clock, self._proof(gram)
             )

@@ -98,10 +98,12 @@ class BaseNetwork(Diagnostics, Declared, CertifiedEstimator):
         'Weights before the first step, for D inputs of a unit: "normal" N(0, 1/D), "he" N(0, 2/D), "glorot" uniform.',
     )
     bias_init: float = Parameter(
-        0.0, Real(), "Biases of hidden units before the first step; small and positive keeps ReLUs alive."
+        0.0, Real(-1e6, 1e6), "Biases of hidden units before the first step; small and positive keeps ReLUs alive."
     )
     dropout: float = SHARE.but(text="Share of the hidden units that a step leaves out; the others are scaled up.")
-    input_noise: float = Parameter(0.0, Real(0), "Deviation of normal noise added to standardized inputs in training.")
+    input_noise: float = Parameter(
+        0.0, Real(0, 1e6), "Deviation of normal noise added to standardized inputs in training."
+    )
     adversarial_eps: float = Parameter(
         0.0,
         Real(0),
