@@ -21,3 +21,12 @@ settings.load_profile("certifit")
 def root() -> Path:
     """The top of the repository."""
     return ROOT
+
+
+@pytest.fixture(scope="session")
+def real_data() -> Path:
+    """The folder of real data sets that lies beside the repository; tests that need it are skipped only where it is absent."""
+    folder = ROOT.parent / "shared" / "data"
+    if not folder.is_dir():
+        pytest.skip(f"no real data beside the repository: {folder} is absent")
+    return folder

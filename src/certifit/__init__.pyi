@@ -172,6 +172,7 @@ from certifit.representation.kernels.mercer import Mercer as Mercer
 from certifit.representation.kernels.mercer import is_mercer as is_mercer
 from certifit.representation.table.binning import Binner as Binner
 from certifit.representation.table.encoder import TableEncoder as TableEncoder
+from certifit.representation.text.bag import BagOfWords as BagOfWords
 from certifit.scales import C_from_alpha as C_from_alpha
 from certifit.scales import alpha_from_C as alpha_from_C
 

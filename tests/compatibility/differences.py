@@ -43,6 +43,7 @@ BAYES, DISCRIMINANT = "tests/test_naive_bayes.py::", "tests/test_discriminant_an
 HIST = "ensemble/_hist_gradient_boosting/tests/test_gradient_boosting.py::"
 SVM = "svm/tests/test_svm.py::"
 NEIGHBORS, DENSITY = "neighbors/tests/test_neighbors.py::", "neighbors/tests/test_kde.py::"
+TEXT = "feature_extraction/tests/test_text.py::"
 MEANS = "cluster/tests/test_k_means.py::"
 KERNEL_RIDGE, FEATURES = "tests/test_kernel_ridge.py::", "tests/test_kernel_approximation.py::"
 DESCENT, RIDGE, LOGISTIC = (f"{LINEAR}test_{name}.py::" for name in ("coordinate_descent", "ridge", "logistic"))
@@ -123,6 +124,8 @@ DIFFERENCES: dict[str, tuple[str, ...]] = {
         f"{MEANS}test_minibatch_kmeans_init_size",
         f"{MEANS}test_n_init_auto*",
         f"{SVM}test_immutable_coef_property*",
+        f"{TEXT}test_tfidf_vectorizer_setters",
+        f"{TEXT}test_tfidfvectorizer_export_idf",
         f"{SVM}test_svc_nusvc_probA_probB_deprecated*",
         f"{SVM}test_svc_raises_error_internal_representation",
         f"{SVM}test_tweak_params",

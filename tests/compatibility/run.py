@@ -45,6 +45,7 @@ FILES = (
     "neighbors/tests/test_kde.py",
     "cluster/tests/test_k_means.py",
     "preprocessing/tests/test_polynomial.py",
+    "feature_extraction/tests/test_text.py",
 )
 HUGE = "test_csr_polynomial_expansion_index_overflow"
 """Monomials of three billion columns: ours lays out a table of them, of 24 GB."""

@@ -231,7 +231,9 @@ _FOUND, BROKEN = public_estimators()
 # Models of sequences take lists of sequences, not rows of a table: scikit-learn's checks and the contract of tables cannot be
 # asked of them. Their own contract is tests/contract/test_sequences.py.
 SEQUENCE_MODELS = [cls for cls in _FOUND if getattr(cls, "takes_sequences", False)]
-ESTIMATORS = [cls for cls in _FOUND if cls not in SEQUENCE_MODELS]
+# Texts are no rows of numbers either: tests/contract/test_documents.py.
+DOCUMENT_MODELS = [cls for cls in _FOUND if getattr(cls, "takes_documents", False)]
+ESTIMATORS = [cls for cls in _FOUND if cls not in SEQUENCE_MODELS + DOCUMENT_MODELS]
 
 
 def variants(cls: type[BaseEstimator]) -> list[dict[str, Any]]:

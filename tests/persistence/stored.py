@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.pipeline import make_pipeline
 
 import certifit as cf
@@ -28,6 +29,11 @@ def rows(n: int = 90, seed: int = 0) -> np.ndarray[Any, Any]:
 def words(X: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Sentences of three words from the column of few values."""
     return np.array([f"w{value:.0f}" for value in X[:, 4]]).reshape(-1, 3)
+
+
+def sentences(X: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """A text of each row: the signs of its numbers, spelled out."""
+    return np.array([" ".join(("plus", "MINUS", "naïve")[int(v < 0) + int(v < -1)] for v in row) for row in X])
 
 
 def models() -> dict[str, Any]:
@@ -79,13 +85,15 @@ def models() -> dict[str, Any]:
         "mixture": cf.GaussianMixture(2, random_state=0).fit(X),
         "components": cf.PCA(2).fit(X),
         "crf": cf.LinearChainCRF(alpha=0.1, features=["w[0]", "w[-1]|w[0]"]).fit(words(X), two.reshape(-1, 3)),
+        "bag": cf.BagOfWords("tfidf", ngram_range=(1, 2)).fit(sentences(X)),
     }
 
 
 def said(model: Any, X: Any) -> dict[str, Any]:
     """What a model says about rows, as lists."""
     if not hasattr(model, "predict"):
-        return {"transform": np.asarray(model.transform(X)).tolist()}
+        rows = model.transform(X)
+        return {"transform": np.asarray(rows.toarray() if sp.issparse(rows) else rows).tolist()}
     names = [name for name in ("predict", "predict_proba") if hasattr(model, name)]
     return {name: np.asarray(getattr(model, name)(X)).tolist() for name in names}
 
@@ -100,6 +108,7 @@ def main() -> None:
             save(model, path, note="kept to see that files of this format still open")
             X = rows(12, seed=1)[:, : getattr(model, "n_features_in_", 5)]
             X = words(X) if getattr(model, "takes_sequences", False) else X
+            X = sentences(X) if getattr(model, "takes_documents", False) else X
             path.with_suffix(".json").write_text(json.dumps({"X": X.tolist(), **said(model, X)}) + "\n")
 
 

@@ -8,6 +8,7 @@ MODULES = (
     "cluster",
     "discriminant_analysis",
     "ensemble",
+    "feature_extraction.text",
     "kernel_approximation",
     "kernel_ridge",
     "linear_model",

@@ -19,7 +19,6 @@ from sklearn.preprocessing import StandardScaler as Reference
 
 from certifit import Ridge
 from certifit.representation.table.encoder import TableEncoder
-from certifit.representation.text import BagOfWords
 
 N = 90
 RNG = np.random.default_rng(0)
@@ -137,19 +136,30 @@ def test_truth_values() -> None:
 
 
 def test_words_are_those_of_scikit_learn() -> None:
-    texts = ["Good food, good price", "bad food", "the price of the food", "nothing else"]
-    bag = BagOfWords.learn(texts, max_words=100)
-    reference = CountVectorizer(binary=True, token_pattern=r"\w+").fit(texts)
-    assert sorted(bag.words) == sorted(reference.get_feature_names_out())
-    order = [reference.vocabulary_[word] for word in bag.words]
-    np.testing.assert_array_equal(bag.transform(texts).toarray(), reference.transform(texts).toarray()[:, order])
-    counts = BagOfWords(bag.words, binary=False).transform(texts).toarray()
-    np.testing.assert_array_equal(
-        counts, CountVectorizer(token_pattern=r"\w+").fit_transform(texts).toarray()[:, order]
-    )
-    assert bag.words[0] == "food"
-    assert BagOfWords.learn(texts, min_share=0.5).words == ("food", "price")
-    assert BagOfWords.learn(texts, weight=np.array([0, 0, 0, 1.0])).words == ("else", "nothing")
+    texts = ["Good food, good price", "bad food", "the price of the food", "nothing else", None]
+    encoder = TableEncoder(kinds={"s": "text"}, min_frequency=0.0).fit(table(s=texts))
+    words = [str(name).removeprefix("s: ") for name in encoder.get_feature_names_out()]
+    reference = CountVectorizer(binary=True, token_pattern=r"\w+").fit(texts[:4])
+    assert sorted(words) == sorted(reference.get_feature_names_out())
+    order = [reference.vocabulary_[word] for word in words]
+    got = encoder.transform(table(s=texts))
+    np.testing.assert_array_equal(got[:4], reference.transform(texts[:4]).toarray()[:, order])
+    assert not got[4].any()
+    assert words[:3] == ["food", "price", "bad"]
+
+
+def test_which_words_are_learned() -> None:
+    texts = table(s=["Good food, good price", "bad food", "the price of the food", "nothing else"])
+
+    def words(weight: Any = None, **settings: Any) -> list[str]:
+        encoder = TableEncoder(kinds={"s": "text"}, **settings).fit(texts, sample_weight=weight)
+        return [str(name) for name in encoder.get_feature_names_out()]
+
+    assert words(min_frequency=0.5) == ["s: food", "s: price"]
+    assert words(np.array([0, 0, 0, 1.0])) == ["s: else", "s: nothing"]
+    assert words(text_features=2) == ["s: food", "s: price"]
+    assert words(min_frequency=0.9) == []
+    assert TableEncoder(kinds={"s": "text"}, min_frequency=0.9).fit(texts).transform(texts).shape == (4, 0)
 
 
 def test_text_columns() -> None:

@@ -240,19 +240,7 @@ class Normalizer(OfColumns, OneToOneFeatureMixin, TransformerMixin, BaseEstimato
         if not is_sparse(X):
             with np.errstate(all="ignore"):  # rows that overflow here are done again
                 return blockwise(X, lambda block: _unit_rows(block.astype(np.float64, copy=False), self.norm))
-        X = canonical(X)
-        rows, n = index_of_entries(X, axis=0), X.shape[0]
-        values = X.data.astype(np.float64)
-        peak = np.zeros(n)
-        np.maximum.at(peak, rows, np.abs(values))
-        peak[peak == 0.0] = 1.0
-        values /= peak[rows]  # by the largest entry first: no square can overflow or vanish
-        if self.norm != "max":
-            sizes = values * values if self.norm == "l2" else np.abs(values)
-            length = np.bincount(rows, weights=sizes, minlength=n)
-            length[length == 0.0] = 1.0
-            values /= (np.sqrt(length) if self.norm == "l2" else length)[rows]
-        return with_data(X, values.astype(X.dtype))
+        return unit_entries(canonical(X), self.norm)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -273,6 +261,22 @@ def weighted_rows(X: Matrix, sample_weight: Any) -> tuple[Matrix, Array]:
         X, weight = X[kept], weight[kept]
     # A power of two leaves the proportions exact.
     return X, np.ldexp(weight, -int(np.frexp(weight.max())[1]) + 1)
+
+
+def unit_entries(X: Matrix, norm: str) -> Matrix:
+    """A canonical sparse matrix with rows of norm one; a row of zeros stays zero."""
+    rows, n = index_of_entries(X, axis=0), X.shape[0]
+    values = X.data.astype(np.float64)
+    peak = np.zeros(n)
+    np.maximum.at(peak, rows, np.abs(values))
+    peak[peak == 0.0] = 1.0
+    values /= peak[rows]  # by the largest entry first: no square can overflow or vanish
+    if norm != "max":
+        sizes = values * values if norm == "l2" else np.abs(values)
+        length = np.bincount(rows, weights=sizes, minlength=n)
+        length[length == 0.0] = 1.0
+        values /= (np.sqrt(length) if norm == "l2" else length)[rows]
+    return with_data(X, values.astype(X.dtype))
 
 
 def row_blocks(n: int, d: int, entries: int = BLOCK_ENTRIES) -> Iterator[slice]:

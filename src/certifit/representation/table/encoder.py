@@ -33,9 +33,10 @@ from certifit.parameters import (
     check_parameters,
 )
 from certifit.representation.basis.columns import input_names, weighted_quantiles
-from certifit.representation.basis.scaling import mean_and_deviation
+from certifit.representation.basis.scaling import mean_and_deviation, with_data
 from certifit.representation.table.frames import Columns
-from certifit.representation.text import BagOfWords, words_of
+from certifit.representation.text.reading import SPOKEN, Reader, Vocabulary, words_of
+from certifit.representation.text.weighting import document_frequency, frequent_terms
 
 __all__ = ["TableEncoder"]
 
@@ -223,9 +224,12 @@ class TableEncoder(OfColumns, TransformerMixin, BaseEstimator):
         return {"levels": sorted(levels), "other": len(levels) < len(ordered), "missing": absent > 0}
 
     def _learn_words(self, strings: list[str | None], weight: Array) -> dict[str, Any]:
-        bag = BagOfWords.learn(strings, int(self.text_features), self.min_frequency, weight=weight)
-        share = float(weight @ np.diff(bag.transform(strings).indptr)) / float(weight.sum())
-        return {"words": list(bag.words), "words_each": share}
+        """The words that most texts have, the most frequent first; of equal ones by alphabet."""
+        vocabulary, counts = Reader(pattern=SPOKEN).learn(strings)
+        mass, total = document_frequency(counts, weight), float(weight.sum())
+        kept = frequent_terms(mass, mass, total, least=self.min_frequency * total, limit=int(self.text_features))
+        kept = kept[np.argsort(-mass[kept], kind="stable")]
+        return {"words": vocabulary.terms[kept].tolist(), "words_each": float(mass[kept].sum()) / total}
 
     def _standardize(self, parts: list[tuple[dict[str, Any], Array]], weight: Array) -> None:
         """Mean and scale of each number, missing ones at the median."""
@@ -275,7 +279,7 @@ class TableEncoder(OfColumns, TransformerMixin, BaseEstimator):
     def _encoded(self, table: Columns, j: int) -> list[Matrix]:
         column = self.columns_[j]
         if column["kind"] == "text":
-            return [BagOfWords(tuple(column["words"])).transform(table.strings(j))]
+            return [_words(table.strings(j), column["words"])]
         if column["kind"] != "category":
             return [self._encoded_numbers(table, j)]
         codes = self._codes(table.strings(j), column)
@@ -311,6 +315,15 @@ class TableEncoder(OfColumns, TransformerMixin, BaseEstimator):
         if flag:
             out[:, -1] = np.isnan(parts[0])
         return out
+
+
+# Words
+
+
+def _words(strings: list[str | None], words: list[str]) -> Matrix:
+    """Which of the words each text has."""
+    counts = Reader(pattern=SPOKEN).count(strings, Vocabulary.of(words))
+    return with_data(counts, np.ones(counts.data.shape[0]))
 
 
 # Numbers, truth values and dates

@@ -1,0 +1,1 @@
+"""Texts: their words and characters, counted and weighted."""
