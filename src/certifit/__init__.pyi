@@ -166,6 +166,7 @@ from certifit.representation.basis.saturation import Saturation as Saturation
 from certifit.representation.basis.scaling import MinMaxScaler as MinMaxScaler
 from certifit.representation.basis.scaling import Normalizer as Normalizer
 from certifit.representation.basis.scaling import StandardScaler as StandardScaler
+from certifit.representation.images import DigitFeatures as DigitFeatures
 from certifit.representation.kernels.approximation import Nystroem as Nystroem
 from certifit.representation.kernels.approximation import RandomFourierFeatures as RandomFourierFeatures
 from certifit.representation.kernels.mercer import Mercer as Mercer

@@ -28,7 +28,7 @@ from certifit.parameters import (
     Real,
     check_parameters,
 )
-from certifit.representation.text.reading import TWO_LETTERS, Reader, Texts, Vocabulary
+from certifit.representation.text.reading import TWO_LETTERS, Reader, Vocabulary
 from certifit.representation.text.weighting import (
     document_frequency,
     frequent_terms,
@@ -276,14 +276,15 @@ class BagOfWords(Declared, TransformerMixin, BaseEstimator):
         return weighted_counts(counts, sublinear=sublinear, inverse=inverse, norm=norm)
 
 
-def _words(name: str, given: Texts | Iterable[str] | None) -> tuple[str, ...]:
+def _words(name: str, given: Iterable[Any] | None) -> tuple[str, ...]:
     """The words of a parameter; a single text is not a collection of words."""
     if given is None:
         return ()
     if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
         raise TypeError(f"{name} must be a collection of str; got {given!r}.")
-    words = tuple(given)
-    for word in words:
+    words = []
+    for word in given:
         if not isinstance(word, str):
             raise TypeError(f"{name} must hold texts (str); got {word!r}.")
-    return words
+        words.append(word)
+    return tuple(words)
