@@ -38,10 +38,7 @@ def equal_rows(X: Matrix, y: Array) -> tuple[Array, Array]:
     which : array of shape (n,)
         Row i has the content of row ``first[which[i]]``.
     """
-    codes = row_codes(X, y if y.ndim == 1 else y[:, 0])
-    if y.ndim == 2:  # several targets
-        with np.errstate(over="ignore"):
-            codes = _mixed(codes + row_codes(np.ascontiguousarray(y), y[:, 0]), np.uint64(1))
+    codes = row_codes(X, y)
     order = np.argsort(codes)
     ordered = codes[order]
     if (ordered[1:] != ordered[:-1]).all():  # the usual case: no two rows are equal
@@ -82,8 +79,10 @@ def repetitions(weight: Array) -> int:
 
 
 def row_codes(X: Matrix, y: Array) -> Array:
-    """A 64-bit code of the content of each row (and its target), the same for dense and sparse."""
+    """A 64-bit code of the content of each row (and its targets), the same for dense and sparse."""
     with np.errstate(over="ignore"):
+        if y.ndim == 2:  # several targets
+            return _mixed(row_codes(X, y[:, 0]) + row_codes(np.ascontiguousarray(y), y[:, 0]), np.uint64(1))
         code = _mixed(_bits(y), np.uint64(0))
         if is_sparse(X):
             entries = X.tocoo()

@@ -13,6 +13,7 @@ from certifit.data.gate import check_real, check_xy
 __all__ = [
     "announced_classes",
     "check_labels",
+    "check_shares",
     "class_weights",
     "codes_of",
     "encode_labels",
@@ -33,6 +34,12 @@ def check_labels(
     codes = (y == classes[1]).astype(np.intp) if classes.shape[0] == 2 else np.searchsorted(classes, y)
     weight = positive_class_weights(class_weight, classes, codes, weight)
     return X, codes, weight, classes
+
+
+def check_shares(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> tuple[Matrix, Array, Array]:
+    """Validated rows, probabilities (of the second of two classes, or a column for each class) and weights."""
+    X, y, weight = check_xy(estimator, X, y, sample_weight=sample_weight, multi_output=True)
+    return X, y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y, weight
 
 
 def several_classes(estimator: Any, y: Array) -> tuple[Array, Array]:

@@ -139,13 +139,11 @@ def test_summary_against_statsmodels() -> None:
     assert "GPA" in str(s)
 
 
-def test_summary_only_where_it_means_something() -> None:
-    X, y, _ = data()
+@pytest.mark.parametrize("k", [2, 3])
+def test_summary_only_where_it_means_something(k: int) -> None:
+    X, y, _ = data(k=k)
     with pytest.raises(ValueError, match="alpha=0"):
         LogisticRegression().fit(X, y).summary()
-    X, y, _ = data(k=3)
-    with pytest.raises(ValueError, match="two classes"):
-        LogisticRegression(alpha=0.0).fit(X, y).summary()
 
 
 @pytest.mark.parametrize("k", [2, 3])
@@ -201,6 +199,101 @@ def test_soft_labels() -> None:
         LogisticRegression(soft_labels=True).fit(X, 2.0 * q)
     with pytest.raises(ValueError, match="one class only"):
         LogisticRegression(soft_labels=True).fit(X, np.ones(len(y)))
+
+
+def shares(n: int = 60, k: int = 3) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows whose targets are probabilities, some of them certain."""
+    X, y, s = data(n, k)
+    P = np.random.default_rng(1).dirichlet(np.ones(k), size=n)
+    P[::4] = np.eye(k)[y[::4]]
+    return X, P, s
+
+
+@pytest.mark.parametrize(("alpha", "penalty"), [(0.0, "l2"), (ALPHA, "l2"), (ALPHA, "elasticnet")])
+def test_rows_of_probabilities_are_rows_of_every_class(alpha: float, penalty: str) -> None:
+    X, P, s = shares()
+    soft = LogisticRegression(alpha, penalty, soft_labels=True, tol=1e-11).fit(X, P, s)
+    rows, codes = np.nonzero(P)
+    hard = LogisticRegression(alpha, penalty, tol=1e-11).fit(X[rows], codes, s[rows] * P[rows, codes])
+    np.testing.assert_allclose(soft.coef_, hard.coef_, atol=1e-6)
+    np.testing.assert_allclose(soft.intercept_, hard.intercept_, atol=1e-6)
+    assert soft.certificate_.certified
+    assert soft.classes_.tolist() == [0, 1, 2]
+    if not alpha:
+        np.testing.assert_allclose(soft.summary().std_error, hard.summary().std_error, rtol=1e-6)
+        assert np.isnan(soft.summary().log_likelihood)
+        assert np.isfinite(hard.summary().log_likelihood)
+
+
+def test_two_columns_of_probabilities_are_the_second() -> None:
+    X, P, s = shares(k=2)
+    two = LogisticRegression(ALPHA, soft_labels=True).fit(X, P, s)
+    one = LogisticRegression(ALPHA, soft_labels=True).fit(X, P[:, 1], s)
+    np.testing.assert_array_equal(two.coef_, one.coef_)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_soft_labels_choose_alpha_by_folds(k: int) -> None:
+    X, P, s = shares(k=k)
+    chosen = LogisticRegressionCV(soft_labels=True, n_alphas=6, tol=1e-9).fit(X, P, s)
+    copies = np.repeat(np.arange(len(s)), s.astype(int))
+    repeated = LogisticRegressionCV(soft_labels=True, n_alphas=6, tol=1e-9).fit(X[copies], P[copies])
+    assert chosen.alpha_ == pytest.approx(repeated.alpha_)
+    np.testing.assert_allclose(chosen.log_loss_path_, repeated.log_loss_path_, rtol=1e-6)
+    direct = LogisticRegression(chosen.alpha_, soft_labels=True, tol=1e-9).fit(X, P, s)
+    np.testing.assert_allclose(chosen.coef_, direct.coef_, atol=1e-6)
+    # Cross-entropy less entropy on one fold given by hand, computed from probabilities alone.
+    train, test = np.arange(40), np.arange(40, 60)
+    fold = LogisticRegressionCV([0.1], soft_labels=True, cv=[(train, test)], tol=1e-9).fit(X, P)
+    q = LogisticRegression(0.1, soft_labels=True, tol=1e-9).fit(X[train], P[train]).predict_proba(X[test])
+    sure = np.where(P[test] > 0, P[test], 1.0)
+    assert fold.log_loss_path_[0, 0] == pytest.approx(np.mean((P[test] * (np.log(sure) - np.log(q))).sum(axis=1)))
+    path = LogisticRegression.path(X, P, soft_labels=True, alphas=[0.1], sample_weight=s)
+    assert path.coefs.shape == ((1, 4) if k == 2 else (1, 3, 4))
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        (lambda P: 1.1 * P, "sum to 1"),
+        (lambda P: np.tile([1.0, 0.0, 0.0], (len(P), 1)), "one class only"),
+        (lambda P: np.column_stack([P[:, 0], 1.0 - P[:, 0], 0.0 * P[:, 2]]), "none of class 2"),
+        (lambda P: P[:-1], "same number of rows"),
+        (lambda P: P * np.nan, "NaN"),
+    ],
+)
+def test_tables_that_are_no_probabilities(change: Any, match: str) -> None:
+    X, P, _ = shares()
+    for model in (LogisticRegression(soft_labels=True), LogisticRegressionCV(soft_labels=True)):
+        with pytest.raises(ValueError, match=match):
+            model.fit(X, change(P))
+    with pytest.raises(ValueError, match="class_weight"):
+        LogisticRegression(soft_labels=True, class_weight="balanced").fit(X, P)
+
+
+def test_standard_errors_of_several_classes() -> None:
+    """Against finite differences of the likelihood in the contrasts with the first class."""
+    X, y, s = data(n=120, k=3)
+    model = LogisticRegression(0.0, tol=1e-12).fit(X, y, s)
+    A = np.column_stack([np.ones(len(y)), X])
+    B = np.column_stack([model.intercept_, model.coef_])
+
+    def loss(contrasts: np.ndarray) -> float:
+        f = A @ np.vstack([np.zeros(5), contrasts.reshape(2, 5)]).T
+        return float(s @ (np.log(np.exp(f).sum(axis=1)) - f[np.arange(len(y)), y]))
+
+    at, h, k = (B[1:] - B[:1]).ravel(), 1e-4, 10
+    H = np.empty((k, k))
+    for i, u in enumerate(h * np.eye(k)):
+        for j, v in enumerate(h * np.eye(k)):
+            H[i, j] = (loss(at + u + v) - loss(at + u - v) - loss(at - u + v) + loss(at - u - v)) / (4 * h * h)
+    C = np.linalg.inv(H)
+    T = np.kron(np.array([[-1.0, -1.0], [2.0, -1.0], [-1.0, 2.0]]) / 3.0, np.eye(5))  # scores that sum to zero
+    table = model.summary()
+    np.testing.assert_allclose(table.coef, B.ravel(), atol=1e-8)
+    np.testing.assert_allclose(table.std_error, np.sqrt(np.diag(T @ C @ T.T)), rtol=1e-4)
+    assert table.log_likelihood == pytest.approx(-loss(at))
+    assert table.names[:2] == ("0: intercept", "0: x0")
 
 
 @pytest.mark.parametrize("k", [2, 3])

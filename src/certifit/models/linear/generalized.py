@@ -20,7 +20,8 @@ from certifit.data.targets import check_labels
 from certifit.evaluation.losses import FAMILIES, MAPS, Family, Logistic, Loss, Map, MeanLoss, Softmax, check_loss
 from certifit.evaluation.losses.mean import Shifted, mean_loss
 from certifit.evaluation.penalties import Constraint, Penalty, resolve_penalty
-from certifit.models.linear.inference import Inference, InferenceMixin, Summary
+from certifit.models.linear.categorical import categorical_inference, names_by_class
+from certifit.models.linear.inference import InferenceMixin, Summary
 from certifit.models.linear.kinked_map import linearized
 from certifit.models.linear.model import BaseLinear
 from certifit.models.linear.parameters import PENALTY, SOLVER
@@ -218,7 +219,7 @@ class GLM(Declared, InferenceMixin, BaseLinear):
     def _infer(self, problem: Problem, solution: Solution, weight: Array) -> None:
         super()._infer(problem, solution, weight)
         if isinstance(problem.loss, Softmax) and not problem.regularizer.active:
-            self._inference = _categorical(problem, solution, weight)
+            self._inference = categorical_inference(problem, solution.coef, solution.intercept, weight)
 
     def summary(self, level: float = 0.95) -> Summary:
         """Estimates with standard errors, tests and confidence intervals.
@@ -232,10 +233,7 @@ class GLM(Declared, InferenceMixin, BaseLinear):
         """
         if not hasattr(self, "classes_"):
             return super().summary(level)
-        d = self.coef_.shape[1]
-        columns = [str(name) for name in getattr(self, "feature_names_in_", [f"x{j}" for j in range(d)])]
-        columns = ["intercept", *columns] if self.fit_intercept else columns
-        return self._known("summary").summary(level, [f"{k}: {name}" for k in self.classes_ for name in columns])
+        return self._known("summary").summary(level, names_by_class(self))
 
     def predict(self, X: Any, offset: Any = None) -> Array:
         """Means of y: the map of the scores x·w + b, plus the offset of each row if there is one."""
@@ -254,38 +252,3 @@ def _separated(loss: Loss, y: Array, f: Array, offset: Array | None) -> bool:
         return False
     high, low = f[y == 1], f[y == 0]
     return bool(high.size and low.size and high.min() > low.max())
-
-
-def _categorical(problem: Problem, solution: Solution, weight: Array) -> Inference:
-    """Expected information of the softmax: Σ s (diag π − ππᵀ) ⊗ x̃x̃ᵀ, inverted on scores that sum to zero."""
-    dense = np.asarray(problem.X.todense() if hasattr(problem.X, "todense") else problem.X, dtype=np.float64)
-    A = np.column_stack([np.ones(dense.shape[0]), dense]) if problem.fit_intercept else dense
-    f = problem.scores(solution.coef, solution.intercept)
-    probability = problem.loss.predict(f)
-    K, D = probability.shape[1], A.shape[1]
-    information = np.empty((K, D, K, D))
-    for j in range(K):
-        for k in range(K):
-            curvature = weight * probability[:, j] * ((j == k) - probability[:, k])
-            information[j, :, k] = A.T @ (curvature[:, None] * A)
-    matrix = information.reshape(K * D, K * D)
-    rank = int(np.linalg.matrix_rank(matrix, hermitian=True))
-    estimate = problem.centered(problem.join(solution.coef, solution.intercept))
-    n, value = float(weight.sum()), problem.loss.value
-    null = value(problem.y, np.tile(problem.constant, (f.shape[0], 1)))
-    return Inference(
-        loss=problem.loss,
-        estimate=np.asarray(estimate).ravel(),
-        covariance=np.linalg.pinv(matrix, hermitian=True),
-        fit_intercept=False,  # the intercepts are among the estimates, one for each class
-        kind="z",
-        covariance_kind="expected information",
-        n=n,
-        rank=rank,
-        dof=n - rank,
-        dispersion=1.0,
-        deviance=2.0 * float(weight @ value(problem.y, f)),
-        null_deviance=2.0 * float(weight @ null),
-        log_likelihood=-float(weight @ value(problem.y, f)),
-        note="Scores of the classes sum to zero.",
-    )

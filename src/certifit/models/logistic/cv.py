@@ -9,14 +9,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.special import log_expit, log_softmax
 
 from certifit._types import Array
 from certifit.data.gate import kept_rows
 from certifit.evaluation.splits.choice import folds_of, over_folds
 from certifit.models.linear.parameters import EPS, N_ALPHAS, PENALTY
 from certifit.models.logistic.fit import LogisticData, solve_logistic
-from certifit.models.logistic.model import BaseLogistic
+from certifit.models.logistic.model import SOFT_LABELS, BaseLogistic
 from certifit.models.logistic.path import fold_path, logistic_alphas
 from certifit.parameters import (
     ALPHAS,
@@ -45,7 +44,7 @@ class LogisticRegressionCV(Declared, BaseLogistic):
         The chosen strength.
     alphas_ : array of shape (n_alphas,)
     log_loss_path_ : array of shape (n_alphas, n_folds)
-        Mean log loss on each left-out fold.
+        Mean log loss on each left-out fold; of soft labels, what it exceeds their entropy by.
     classes_, coef_, intercept_, certificate_, solver_, n_iter_
         Of the fit on all rows, as in `LogisticRegression`.
 
@@ -70,6 +69,7 @@ class LogisticRegressionCV(Declared, BaseLogistic):
     l1_ratio: float = L1_RATIO
     fit_intercept: bool = FIT_INTERCEPT
     class_weight: Any = CLASS_WEIGHT
+    soft_labels: bool = SOFT_LABELS
     cv: Any = CV.but(
         text="An integer deals the distinct rows of each class into folds by their content; anything else is scikit-learn's."
     )
@@ -84,8 +84,9 @@ class LogisticRegressionCV(Declared, BaseLogistic):
         penalty, free, tol, max_iter, threads = self._parameters()
         data = self._data(X, y, sample_weight)
         self.alphas_ = logistic_alphas(data, penalty, self.n_alphas, self.eps, self.alphas, free)
-        kept, names = kept_rows(sample_weight, data.y.shape[0]), self.classes_.tolist()
-        folds = folds_of(self.cv, data.X, data.y, kept=kept, given=np.asarray(y).ravel(), classes=names)
+        kept, names = kept_rows(sample_weight, data.y.shape[0]), None if data.soft else self.classes_.tolist()
+        given = np.asarray(y) if data.soft else np.asarray(y).ravel()
+        folds = folds_of(self.cv, data.X, data.y, kept=kept, given=given, classes=names)
 
         def errors(train: Array, test: Array) -> Array:
             coefs, intercepts, _ = fold_path(
@@ -110,12 +111,8 @@ class LogisticRegressionCV(Declared, BaseLogistic):
 
 def _log_losses(data: LogisticData, coefs: Array, intercepts: Array) -> Array:
     """Weighted mean log loss for each alpha."""
-    losses, rows, p = np.empty(coefs.shape[0]), np.arange(data.y.shape[0]), data.p
+    losses, p, loss = np.empty(coefs.shape[0]), data.p, data.loss
     for i, (W, b) in enumerate(zip(coefs, intercepts, strict=True)):
         scores = np.asarray(data.X @ W.T, dtype=np.float64) + b
-        if data.n_classes == 2:
-            each = -log_expit(np.where(data.y == 1, scores[:, 0], -scores[:, 0]))
-        else:
-            each = -log_softmax(scores, axis=1)[rows, data.y]
-        losses[i] = float(p @ each)
+        losses[i] = float(p @ loss.value(data.y, scores if data.n_classes > 2 else scores[:, 0]))
     return losses

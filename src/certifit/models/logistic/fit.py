@@ -10,6 +10,7 @@ from scipy.special import expit
 
 from certifit._types import Array, Matrix
 from certifit.certificate import Certificate
+from certifit.data.targets import check_labels, check_shares
 from certifit.evaluation.losses import Logistic, Loss, Softmax
 from certifit.evaluation.losses.margin import HardLogistic
 from certifit.evaluation.penalties import NoPenalty, Penalty
@@ -20,14 +21,14 @@ from certifit.optimization.objective.problem import Problem
 from certifit.optimization.objective.regularizer import Regularizer
 from certifit.progress import Progress
 
-__all__ = ["LogisticData", "LogisticFit", "alpha_max", "solve_logistic"]
+__all__ = ["LogisticData", "LogisticFit", "alpha_max", "logistic_data", "solve_logistic"]
 
 LINEAR_PROGRAM_LIMIT = 20_000_000  # entries of the separability program; beyond, only a witness from the fit is tried
 
 
 @dataclass(frozen=True)
 class LogisticData:
-    """Validated rows, targets (class numbers, or probabilities of the second class) and weights."""
+    """Validated rows, targets (class numbers; or probabilities, of the second of two classes or of all) and weights."""
 
     X: Matrix
     y: Array
@@ -39,10 +40,31 @@ class LogisticData:
         """The chosen rows."""
         return replace(self, X=self.X[chosen], y=self.y[chosen], weight=self.weight[chosen])
 
+    @staticmethod
+    def shares(X: Matrix, y: Array, weight: Array, owner: str) -> LogisticData:
+        """Rows whose targets are probabilities: of the second of two classes, shape (n,), or of K classes, shape (n, K)."""
+        K = 2 if y.ndim == 1 else int(y.shape[1])
+        (Logistic() if y.ndim == 1 else Softmax(K)).check_target(y)
+        shares = weight @ y / weight.sum()
+        shares = np.array([1.0 - shares, shares]) if y.ndim == 1 else shares
+        if not (shares > 0).all():
+            known = f"all probabilities in y are {y[0]:g}." if y.ndim == 1 else "y has a column of zeros."
+            many = "has one class only" if int((shares > 0).sum()) == 1 else f"has none of class {int(shares.argmin())}"
+            raise ValueError(
+                f"{owner} needs at least 2 classes, each with some probability, but the data {many}: {known}"
+            )
+        return LogisticData(X, y[:, 1] if y.ndim == 2 and K == 2 else y, weight, K, soft=True)
+
     @property
     def p(self) -> Array:
         """Weights that sum to one."""
         return np.asarray(self.weight / self.weight.sum())
+
+    def repeated(self) -> LogisticData:
+        """Rows of probabilities as labels: a row of each class that it may belong to, weighted by its probability."""
+        shares = np.column_stack([1.0 - self.y, self.y]) if self.y.ndim == 1 else self.y
+        rows, codes = (np.ascontiguousarray(part) for part in np.nonzero(shares))
+        return LogisticData(self.X[rows], codes, self.weight[rows] * shares[rows, codes], self.n_classes)
 
     @property
     def loss(self) -> Loss:
@@ -56,6 +78,19 @@ class LogisticData:
         y = self.y.astype(np.float64) if self.n_classes == 2 else self.y
         regularizer = Regularizer.of(penalty, alpha, None, self.X.shape[1])
         return Problem(self.X, y, self.p, self.loss, regularizer, fit_intercept, threads)
+
+
+def logistic_data(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, class_weight: Any, soft_labels: bool
+) -> tuple[LogisticData, Array]:
+    """Validated data and the classes, from labels or from probabilities."""
+    if not soft_labels:
+        X, codes, weight, classes = check_labels(estimator, X, y, sample_weight, class_weight)
+        return LogisticData(X, codes, weight, int(classes.shape[0])), classes
+    if class_weight is not None:
+        raise ValueError("class_weight needs labels; with soft_labels=True put the weights into sample_weight.")
+    data = LogisticData.shares(*check_shares(estimator, X, y, sample_weight), type(estimator).__name__)
+    return data, np.arange(data.n_classes)
 
 
 @dataclass(frozen=True)
@@ -105,10 +140,7 @@ def _finite_optimum(data: LogisticData, fit: LogisticFit, fit_intercept: bool, n
 
     A converged fit carries the proof of overlap in its probabilities; the linear program runs only without it.
     """
-    if data.soft and bool(((data.y > 0) & (data.y < 1)).any()):
-        hard = _doubled(data)  # a row between the classes is a row of each
-    else:
-        hard = replace(data, y=data.y.astype(np.intp), soft=False)
+    hard = data.repeated() if data.soft else data  # a row between classes is a row of each
     if _overlaps(hard, fit, fit_intercept):
         return fit
     size = float(hard.X.nnz if hasattr(hard.X, "nnz") else hard.X.size) * (hard.n_classes - 1)
@@ -141,21 +173,13 @@ def _overlaps(data: LogisticData, fit: LogisticFit, fit_intercept: bool) -> bool
 
 def _multiclass_overlap(data: LogisticData, fit: LogisticFit) -> bool:
     """Whether weights p_i·π_ik, repaired by a Newton step in the dual, are positive and balance."""
-    state = fit.problem.at(fit.coef.astype(np.float64), fit.intercept)
+    problem = data.problem(NoPenalty(), 0.0, fit.problem.fit_intercept, fit.problem.threads)
+    state = problem.at(fit.coef.astype(np.float64), fit.intercept)
     if not state.is_finite():
         return False
     (theta,), ok = orthogonal_to(state, np.arange(data.X.shape[1]))
     weights = np.where(np.arange(data.n_classes) == data.y[:, None], 0.0, data.p[:, None] * theta)
     return ok and is_balanced(data.X, data.y, weights, fit.problem.fit_intercept)
-
-
-def _doubled(data: LogisticData) -> LogisticData:
-    """Rows with a probability strictly between 0 and 1 belong to both classes."""
-    one, two = np.flatnonzero(data.y > 0), np.flatnonzero(data.y < 1)
-    both = np.concatenate([one, two])
-    weight = np.concatenate([data.weight[one] * data.y[one], data.weight[two] * (1.0 - data.y[two])])
-    y = np.concatenate([np.ones(one.shape[0]), np.zeros(two.shape[0])]).astype(np.intp)
-    return LogisticData(data.X[both], y, weight, 2)
 
 
 def alpha_max(data: LogisticData, l1_ratio: float, fit_intercept: bool) -> float:

@@ -12,14 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from certifit.data.gate import check_xy
-from certifit.data.targets import check_labels
 from certifit.evaluation.penalties import Penalty, resolve_penalty
+from certifit.models.linear.categorical import categorical_inference, names_by_class
 from certifit.models.linear.classifier import LinearClassifier
 from certifit.models.linear.inference import Inference, Summary, make_inference
 from certifit.models.linear.parameters import PENALTY, SOLVER
 from certifit.models.linear.path import RegularizationPath
-from certifit.models.logistic.fit import LogisticData, LogisticFit, solve_logistic
+from certifit.models.logistic.fit import LogisticData, LogisticFit, logistic_data, solve_logistic
 from certifit.models.logistic.path import logistic_path
 from certifit.models.logistic.probabilities import LogisticScores
 from certifit.models.margin.separability import Separability
@@ -41,7 +40,14 @@ from certifit.parameters import (
 from certifit.progress import progress
 from certifit.threads import n_threads
 
-__all__ = ["BaseLogistic", "LogisticRegression"]
+__all__ = ["SOFT_LABELS", "BaseLogistic", "LogisticRegression"]
+
+SOFT_LABELS = Parameter(
+    False,
+    Flag(),
+    "Whether y gives probabilities instead of labels: of the second of two classes, or a column for each class. The classes are "
+    "0, 1, … Such a row counts as one of each class, weighted by its probability.",
+)
 
 
 class BaseLogistic(LogisticScores, LinearClassifier):
@@ -59,20 +65,7 @@ class BaseLogistic(LogisticScores, LinearClassifier):
 
     def _data(self, X: Any, y: Any, sample_weight: Any) -> LogisticData:
         """Validated data; keeps `classes_`."""
-        if not getattr(self, "soft_labels", False):
-            X, codes, weight, self.classes_ = check_labels(self, X, y, sample_weight, self.class_weight)
-            return LogisticData(X, codes, weight, int(self.classes_.shape[0]))
-        if self.class_weight is not None:
-            raise ValueError("class_weight needs labels; with soft_labels=True put the weights into sample_weight.")
-        X, y, weight = check_xy(self, X, y, sample_weight=sample_weight)
-        data = LogisticData(X, y, weight, 2, soft=True)
-        data.loss.check_target(y)
-        if not 0.0 < float(data.p @ y) < 1.0:
-            raise ValueError(
-                f"{type(self).__name__} needs at least 2 classes, but the data has one class only: all "
-                f"probabilities in y are {y[0]:g}."
-            )
-        self.classes_ = np.array([0, 1])
+        data, self.classes_ = logistic_data(self, X, y, sample_weight, self.class_weight, self.soft_labels)
         return data
 
     def _keep(self, data: LogisticData, fit: LogisticFit) -> None:
@@ -86,19 +79,24 @@ class BaseLogistic(LogisticScores, LinearClassifier):
         self._certify(fit.certificate)
 
     def _infer(self, data: LogisticData, fit: LogisticFit) -> None:
-        """Covariance of the estimates of an unpenalized binary fit whose optimum exists."""
+        """Covariance of the estimates of an unpenalized fit whose optimum exists."""
         self._inference = None
         l2 = fit.problem.regularizer.smooth()
         separable = fit.separability is not None and fit.separability.separable
-        if data.n_classes > 2 or l2 is None or l2.any() or l2.shape[0] > INFERENCE_LIMIT or separable:
+        if l2 is None or l2.any() or l2.shape[0] * fit.coef.shape[0] > INFERENCE_LIMIT or separable:
             return
         with np.errstate(all="ignore"):
+            if data.n_classes > 2:
+                self._inference = categorical_inference(fit.problem, fit.coef, fit.intercept, data.weight)
+                return
             self._inference = make_inference(
                 data.X, data.y, data.weight, data.loss, fit.coef[0], float(fit.intercept[0]), self.fit_intercept
             )
 
     def summary(self, level: float = 0.95) -> Summary:
-        """Estimates with standard errors, z tests and confidence intervals, for two classes and no penalty.
+        """Estimates with standard errors, z tests and confidence intervals, where there is no penalty.
+
+        Of more than two classes the scores are those that sum to zero, and the errors are theirs.
 
         Parameters
         ----------
@@ -114,10 +112,12 @@ class BaseLogistic(LogisticScores, LinearClassifier):
         check_is_fitted(self)
         if self._inference is None:
             raise ValueError(
-                f"summary is not available for this {type(self).__name__}: standard errors need two classes that "
+                f"summary is not available for this {type(self).__name__}: standard errors need classes that "
                 "overlap and no penalty (a penalty biases the estimates by an unknown amount), and at most "
-                f"{INFERENCE_LIMIT} features. Fit with alpha=0, or use the bootstrap."
+                f"{INFERENCE_LIMIT} coefficients. Fit with alpha=0, or use the bootstrap."
             )
+        if self.classes_.shape[0] > 2:
+            return self._inference.summary(level, names_by_class(self))
         names = getattr(self, "feature_names_in_", None)
         return self._inference.summary(level, None if names is None else [str(name) for name in names])
 
@@ -160,6 +160,9 @@ class LogisticRegression(Declared, BaseLogistic):
     array([[0.5, 0.5]])
     >>> LogisticRegression(alpha=0.1, soft_labels=True).fit(X, [0.1, 0.2, 0.4, 0.6, 0.8, 0.9]).coef_.round(2)
     array([[0.7]])
+    >>> shares = [[0.8, 0.1, 0.1], [0.6, 0.3, 0.1], [0.3, 0.5, 0.2], [0.2, 0.5, 0.3], [0.1, 0.3, 0.6], [0.0, 0.2, 0.8]]
+    >>> LogisticRegression(alpha=0.1, soft_labels=True).fit(X, shares).predict(X)
+    array([0, 0, 1, 1, 2, 2])
     """
 
     alpha: float = ALPHA.but(
@@ -169,11 +172,7 @@ class LogisticRegression(Declared, BaseLogistic):
     l1_ratio: float = L1_RATIO
     fit_intercept: bool = FIT_INTERCEPT
     class_weight: Any = CLASS_WEIGHT
-    soft_labels: bool = Parameter(
-        False,
-        Flag(),
-        "Whether y gives the probability of the second class, in [0, 1], instead of labels; the classes are 0 and 1.",
-    )
+    soft_labels: bool = SOFT_LABELS
     solver: Any = SOLVER
     tol: float = TOL
     max_iter: int = MAX_ITER
@@ -185,8 +184,9 @@ class LogisticRegression(Declared, BaseLogistic):
 
         Parameters
         ----------
-        y : array of shape (n_samples,)
-            Labels of two or more classes; probabilities of the second class with ``soft_labels=True``.
+        y : array of shape (n_samples,) or (n_samples, K)
+            Labels of two or more classes; with ``soft_labels=True`` probabilities of the second class, or an array of shape
+            (n_samples, K) with those of all classes.
         """
         penalty, fit_intercept, tol, max_iter, threads = self._parameters()
         check_solver(

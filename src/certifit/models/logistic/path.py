@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from certifit._types import Array, is_sparse
-from certifit.data.targets import check_labels
 from certifit.evaluation.penalties import Penalty, resolve_penalty
 from certifit.models.linear.path import RegularizationPath, alpha_grid
-from certifit.models.logistic.fit import LogisticData, alpha_max, solve_logistic
+from certifit.models.logistic.fit import LogisticData, alpha_max, logistic_data, solve_logistic
 from certifit.progress import Progress
 from certifit.threads import n_threads
 
@@ -31,6 +31,7 @@ def logistic_path(
     alphas: Any = None,
     sample_weight: Any = None,
     class_weight: Any = None,
+    soft_labels: bool = False,
     fit_intercept: bool = True,
     tol: float = 1e-6,
     max_iter: int = 1000,
@@ -42,7 +43,7 @@ def logistic_path(
     ----------
     X, y, sample_weight, class_weight
         The data.
-    penalty, l1_ratio, fit_intercept, n_jobs
+    penalty, l1_ratio, soft_labels, fit_intercept, n_jobs
         As in `LogisticRegression`.
     n_alphas : int, default=30
         Number of alphas, evenly spaced in the logarithm.
@@ -73,15 +74,15 @@ def logistic_path(
     """
     options = {"l1_ratio": l1_ratio} if penalty == "elasticnet" else {}
     shape = resolve_penalty(penalty, **options)
-    X, codes, weight, classes = check_labels(BaseEstimator(), X, y, sample_weight, class_weight)
-    data = LogisticData(X.tocsc() if is_sparse(X) else X, codes, weight, int(classes.shape[0]))
+    data = logistic_data(BaseEstimator(), X, y, sample_weight, class_weight, soft_labels)[0]
+    data = replace(data, X=data.X.tocsc()) if is_sparse(data.X) else data
     grid = logistic_alphas(data, shape, n_alphas, eps, alphas, fit_intercept)
     coefs, intercepts, gaps = fold_path(
         data, shape, grid, fit_intercept, tol=tol, max_iter=max_iter, threads=n_threads(n_jobs)
     )
     if data.n_classes == 2:
         coefs, intercepts = coefs[:, 0], intercepts[:, 0]
-    return RegularizationPath(grid, coefs.astype(X.dtype), intercepts, gaps)
+    return RegularizationPath(grid, coefs.astype(data.X.dtype), intercepts, gaps)
 
 
 def logistic_alphas(

@@ -1,0 +1,69 @@
+"""Standard errors of models with one score for each class.
+
+With scores f_i = Wx̃_i, x̃ = (1, x), and weights s_i that count repetitions, the expected information of all coefficients is
+Σ s_i H_i ⊗ x̃_i x̃_iᵀ with H_i the expected curvature of the loss in the scores of row i: diag π − ππᵀ of the softmax. Where a
+common shift of the scores changes nothing, it is inverted on scores that sum to zero.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from certifit._types import Array
+from certifit.models.linear.inference import Inference
+from certifit.optimization.objective.problem import Problem
+
+__all__ = ["categorical_inference", "names_by_class"]
+
+
+def categorical_inference(problem: Problem, coef: Array, intercept: Array, weight: Array) -> Inference:
+    """Estimates, class after class, each with its intercept first, and their covariance."""
+    dense = np.asarray(problem.X.todense() if hasattr(problem.X, "todense") else problem.X, dtype=np.float64)
+    A = np.column_stack([np.ones(dense.shape[0]), dense]) if problem.fit_intercept else dense
+    f, loss, y = problem.scores(coef, intercept), problem.loss, problem.y
+    curvature = loss.slopes(y, f)[1]
+    K, D = f.shape[1], A.shape[1]
+    information = np.empty((K, D, K, D))
+    for k, unit in enumerate(np.eye(K)):
+        column = weight[:, None] * (curvature * np.broadcast_to(unit, f.shape))
+        for j in range(K):
+            information[j, :, k] = A.T @ (column[:, j, None] * A)
+    matrix = information.reshape(K * D, K * D)
+    # Columns of different units: the rank is that of the matrix with ones on its diagonal.
+    size = np.sqrt(np.diag(matrix))
+    unit = np.where(size > 0, size, 1.0)
+    rank = int(np.linalg.matrix_rank(matrix / np.outer(unit, unit), hermitian=True))
+    estimate = problem.join(coef, intercept)
+    estimate = problem.centered(estimate) if loss.shift_invariant else estimate
+    n = float(weight.sum())
+    null = loss.value(y, np.tile(problem.constant, (f.shape[0], 1)))
+    shares = y.ndim == 2 and bool(((y > 0) & (y < 1)).any())  # they have a quasi-likelihood only
+    notes = ["Scores of the classes sum to zero."] if loss.shift_invariant else []
+    if rank < K * D - (D if loss.shift_invariant else 0):
+        notes.append("The likelihood is flat in some directions; errors are those of the others.")
+    return Inference(
+        loss=loss,
+        estimate=np.asarray(estimate).ravel(),
+        covariance=np.linalg.pinv(matrix, hermitian=True),
+        fit_intercept=False,  # the intercepts are among the estimates, one for each class
+        kind="z",
+        covariance_kind="expected information",
+        n=n,
+        rank=rank,
+        dof=n - rank,
+        dispersion=1.0,
+        deviance=2.0 * float(weight @ loss.value(y, f)),
+        null_deviance=2.0 * float(weight @ null),
+        log_likelihood=np.nan if shares else -float(weight @ loss.value(y, f)),
+        note=" ".join(notes),
+    )
+
+
+def names_by_class(model: Any) -> list[str]:
+    """Names of the rows of such a table."""
+    d = model.coef_.shape[1]
+    columns = [str(name) for name in getattr(model, "feature_names_in_", [f"x{j}" for j in range(d)])]
+    columns = ["intercept", *columns] if model.fit_intercept else columns
+    return [f"{k}: {name}" for k in model.classes_ for name in columns]
