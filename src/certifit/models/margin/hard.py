@@ -19,7 +19,7 @@ from certifit.evaluation.losses.terms import TwoSidedHinge
 from certifit.optimization.interior_point.solve import InteriorPointResult, solve_polyhedral
 from certifit.representation.design.products import matvec, rmatvec
 
-__all__ = ["NotSeparableError", "hard_margin", "witness"]
+__all__ = ["NotSeparableError", "hard_margin", "least_norm", "witness"]
 
 EXACT = 1e-9  # residual of a witness, relative to the size of the points it mixes
 
@@ -88,17 +88,27 @@ def hard_margin(X: Matrix, sign: Array, *, fit_intercept: bool, tol: float, max_
     high = np.where(sign > 0, np.inf, -1.0)
     terms = TwoSidedHinge(low, high, np.where(sign > 0, np.inf, 0.0), np.where(sign > 0, 0.0, np.inf))
     scaled = X * (1.0 / unit)
+    found = least_norm(scaled, terms, l2=1.0, fit_intercept=fit_intercept, tol=tol, max_iter=max_iter)
+    w, b = found.coef, found.intercept
+    # Rounding may leave the tightest margin a hair below one: the smallest enlargement that meets all constraints.
+    least = float((sign * (matvec(scaled, w, exact=True) + b)).min())
+    if least > 0:
+        w, b = w / min(least, 1.0), b / min(least, 1.0)
+    factor = float(1.0 / unit)
+    with np.errstate(over="ignore", under="ignore"):
+        objective, bound = 0.5 * float(w @ w) * factor * factor, max(found.bound, 0.0) * factor * factor
+        return HardMargin(w * factor, b, found.theta * factor * factor, objective, bound, found.iterations)
+
+
+def least_norm(
+    X: Matrix, terms: TwoSidedHinge, *, l2: float | Array, fit_intercept: bool, tol: float, max_iter: int
+) -> InteriorPointResult:
+    """Minimize Σ l2_j ½w_j² under the conditions that infinite slopes make of the terms, to a gap relative to the optimum."""
     target = tol
     found: InteriorPointResult | None = None
     for _ in range(4):
         found = solve_polyhedral(
-            scaled,
-            terms,
-            np.ones(sign.shape[0]),
-            l2=1.0,
-            fit_intercept=fit_intercept,
-            tol=target,
-            max_iter=max_iter,
+            X, terms, np.ones(X.shape[0]), l2=l2, fit_intercept=fit_intercept, tol=target, max_iter=max_iter
         )
         if not np.isfinite(found.objective) or found.gap <= tol * found.objective:
             break
@@ -109,15 +119,7 @@ def hard_margin(X: Matrix, sign: Array, *, fit_intercept: bool, tol: float, max_
             "The hard margin (alpha=0) could not be found in double precision: the classes nearly touch "
             f"({found.message}). Use a small alpha > 0."
         )
-    w, b = found.coef, found.intercept
-    # Rounding may leave the tightest margin a hair below one: the smallest enlargement that meets all constraints.
-    least = float((sign * (matvec(scaled, w, exact=True) + b)).min())
-    if least > 0:
-        w, b = w / min(least, 1.0), b / min(least, 1.0)
-    factor = float(1.0 / unit)
-    with np.errstate(over="ignore", under="ignore"):
-        objective, bound = 0.5 * float(w @ w) * factor * factor, max(found.bound, 0.0) * factor * factor
-        return HardMargin(w * factor, b, found.theta * factor * factor, objective, bound, found.iterations)
+    return found
 
 
 def witness(X: Matrix, sign: Array, *, fit_intercept: bool = True, max_iter: int = 200) -> Array | None:

@@ -1,6 +1,8 @@
 """The multiclass support vector machine of Crammer and Singer with any table of misclassification costs.
 
 minimize over W, b    (1/Σs_i) Σ s_i · max_k (Δ(y_i, k) + f_ik − f_iy_i)  +  alpha·½‖W‖²,     f_ik = w_k·x_i + b_k
+
+With alpha=0 the hard margin: minimize ½‖W‖² subject to f_iy_i − f_ik ≥ Δ(y_i, k) for every row and every other class.
 """
 
 from __future__ import annotations
@@ -10,10 +12,12 @@ from typing import Any
 import numpy as np
 import scipy.optimize
 
-from certifit._types import Array, is_sparse
+from certifit._types import Array, Matrix, is_sparse
 from certifit.certificate import Certificate
+from certifit.data.gate import kept_rows
 from certifit.data.targets import check_labels
 from certifit.models.linear.classifier import LinearClassifier
+from certifit.models.margin.multiclass_hard import multiclass_hard_margin
 from certifit.models.margin.svm import draw_seed
 from certifit.optimization.dual.hinge import multiclass_dual
 from certifit.parameters import (
@@ -28,7 +32,6 @@ from certifit.parameters import (
     Any_,
     Declared,
     Parameter,
-    Real,
     check_parameters,
 )
 from certifit.progress import progress
@@ -44,6 +47,9 @@ class MulticlassSVC(Declared, LinearClassifier):
     Minimizes ``mean max_k (Δ(y, k) + f_k − f_y) + alpha·½‖W‖²``. Intercepts, one for each class, are not penalized;
     they are determined up to a common constant, and reported with sum zero. Two classes give two rows of coefficients too.
 
+    ``alpha=0`` asks for the hard margin: the least ½‖W‖² with every class ahead of all others by its cost,
+    ``f_y − f_k ≥ Δ(y, k)``, or an error that carries the proof that no scores do that.
+
     The solver is dual block coordinate descent with shrinking; intercepts enter by the method of multipliers
     (native/dual/multiclass.hpp), the bound is taken at a feasible dual point.
 
@@ -53,9 +59,9 @@ class MulticlassSVC(Declared, LinearClassifier):
     coef_ : array of shape (K, d)
     intercept_ : array of shape (K,)
     dual_coef_ : array of shape (n, K)
-        θ_ik = β_ik − [k = y_i] with β_i a mixture of classes: ``coef_ = -(p·θ)ᵀX/alpha``.
+        θ_ik = β_ik − [k = y_i] with β_i a mixture of classes: ``coef_ = -(p·θ)ᵀX/alpha`` (the hard margin: ``coef_ = -θᵀX``).
     support_ : array of int
-        Rows whose mixture is not their own class alone.
+        Rows, numbered as they were given, whose mixture is not their own class alone.
     support_vectors_ : array or sparse matrix of shape (n_support, d)
         These rows themselves.
     certificate_ : Certificate
@@ -71,7 +77,7 @@ class MulticlassSVC(Declared, LinearClassifier):
     (['a', 'a', 'b', 'b', 'c', 'c'], True)
     """
 
-    alpha: float = ALPHA.but(1e-3, domain=Real(0, open_low=True))
+    alpha: float = ALPHA.but(1e-3, "Strength of the penalty; 0 asks for the hard margin.")
     delta: Any = Parameter(
         None,
         Any_("array of shape (K, K) or None", wrong=(0.0, -1.0, np.nan, np.inf, "a")),
@@ -94,6 +100,9 @@ class MulticlassSVC(Declared, LinearClassifier):
         seed = draw_seed(self.random_state)
         X, codes, weight, self.classes_ = check_labels(self, X, y, sample_weight, self.class_weight)
         delta = check_delta(self.delta, self.classes_)
+        kept = kept_rows(sample_weight, codes.shape[0])
+        if alpha == 0:
+            return self._fit_hard(X, codes, kept, delta, tol)
         p = weight / weight.sum()
         scale = constant_objective(codes, p, delta, bool(self.fit_intercept))
         # One power of two for all columns keeps the shape of the penalty: alpha changes by its square.
@@ -119,9 +128,7 @@ class MulticlassSVC(Declared, LinearClassifier):
         with np.errstate(over="ignore", under="ignore"):
             self.coef_ = (found.coef / unit).astype(X.dtype)
         self.intercept_ = (found.intercept - found.intercept.mean()).astype(X.dtype)
-        self.dual_coef_ = found.theta - np.eye(self.classes_.shape[0])[codes]
-        self.support_ = np.flatnonzero(np.abs(self.dual_coef_).max(axis=1) > 1e-12)
-        self.support_vectors_ = X[self.support_]
+        self._keep_duals(X, found.theta - np.eye(self.classes_.shape[0])[codes], kept, 1e-12)
         self.n_iter_ = found.iterations
         coef, intercept = self.coef_.astype(np.float64) * unit, self.intercept_.astype(np.float64)
         objective = _objective(scaled, codes, p, delta, strength, coef, intercept)
@@ -134,6 +141,38 @@ class MulticlassSVC(Declared, LinearClassifier):
                 tol=tol,
                 iterations=found.iterations,
                 seconds=clock.seconds,
+            )
+        )
+        return self
+
+    def _keep_duals(self, X: Matrix, theta: Array, kept: Array, least: float) -> None:
+        """Duals and support vectors; rows of weight zero support nothing."""
+        supports = np.flatnonzero(np.abs(theta).max(axis=1) > least)
+        self.support_, self.support_vectors_ = np.flatnonzero(kept)[supports], X[supports]
+        self.dual_coef_ = np.zeros((kept.shape[0], theta.shape[1]))
+        self.dual_coef_[kept] = theta
+
+    def _fit_hard(self, X: Matrix, codes: Array, kept: Array, delta: Array, tol: float) -> MulticlassSVC:
+        if not (delta + np.eye(delta.shape[0]) > 0).all():
+            raise ValueError("alpha=0 needs a delta > 0 off the diagonal: an error that costs nothing has no margin.")
+        with progress(self.verbose, "MulticlassSVC") as clock:
+            found = multiclass_hard_margin(
+                X, codes, delta, fit_intercept=bool(self.fit_intercept), tol=tol, max_iter=int(self.max_iter)
+            )
+        self.coef_ = found.coef.astype(X.dtype)
+        self.intercept_ = (found.intercept - found.intercept.mean()).astype(X.dtype)
+        self._keep_duals(X, found.theta, kept, 1e-6 * float(np.abs(found.theta).max(initial=0.0)))
+        self.n_iter_ = found.iterations
+        self._certify(
+            Certificate(
+                "duality gap",
+                objective=found.objective,
+                bound=found.bound,
+                scale=found.objective,
+                tol=tol,
+                iterations=found.iterations,
+                seconds=clock.seconds,
+                note="Hard margin: every class is ahead by its cost; the gap is relative to the optimum.",
             )
         )
         return self
