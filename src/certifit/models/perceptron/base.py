@@ -26,12 +26,13 @@ from certifit.data.targets import class_weights, several_classes
 from certifit.models.linear.classifier import LinearClassifier
 from certifit.models.margin.separability import strictly_separable
 from certifit.models.sgd.base import by_rows
+from certifit.optimization.closed_form.least_squares import solve_least_squares
 from certifit.optimization.stochastic.engines import native_rows
-from certifit.parameters import FIT_INTERCEPT, TOL
+from certifit.parameters import FIT_INTERCEPT, TOL, Choice, Either, Given, Parameter, Real
 from certifit.representation.design.products import matvec
 from certifit.threads import n_threads
 
-__all__ = ["OFFSET", "STOP", "BasePerceptron", "Rows", "Separator", "largest_norm"]
+__all__ = ["OFFSET", "START", "STEP", "STOP", "BasePerceptron", "Rows", "Separator", "largest_norm"]
 
 OFFSET = FIT_INTERCEPT.but(
     text="Whether there is an offset; it is the coefficient of a constant column of the size of the rows."
@@ -39,6 +40,18 @@ OFFSET = FIT_INTERCEPT.but(
 STOP = TOL.but(
     0.0,
     "Share of the training error of the best constant decision at which to stop; 0 stops only without a mistake.",
+)
+START = Parameter(
+    "zeros",
+    Either(Choice("zeros", "regression"), Given("pair of coefficients and intercepts", wrong=((), (1.0,), ("a", "b")))),
+    "Where to start: at zero, at the least-squares fit of the signs, or at a pair (coef, intercept) shaped like `coef_` and "
+    "`intercept_`.",
+)
+STEP = Parameter(
+    1.0,
+    Real(0, open_low=True),
+    "Size of a step, η in w ← w + η·s·x. Only its ratio to the start matters; from zero it just scales w. "
+    "(Beyond magnitudes of 1e±10, x is in the unit of the largest entry of X.)",
 )
 PROOF_LIMIT = 200_000  # entries of X up to which the linear program of the proof is cheap
 
@@ -110,20 +123,57 @@ class BasePerceptron(LinearClassifier):
         K = self.classes_.shape[0]
         positive = [1] if K == 2 else list(range(K))
         seeds = self._generator().integers(2**63, size=len(positive))
-        pairs = [
-            (np.where(codes == k, 1.0, -1.0), np.random.default_rng(int(seed)))
-            for k, seed in zip(positive, seeds, strict=True)
+        signs = [np.where(codes == k, 1.0, -1.0) for k in positive]
+        jobs = [
+            (sign, begin, np.random.default_rng(int(seed)))
+            for sign, begin, seed in zip(signs, self._begins(rows, signs), seeds, strict=True)
         ]
-        threads = 1 if self.n_jobs is None else min(n_threads(self.n_jobs), len(pairs))
+        threads = 1 if self.n_jobs is None else min(n_threads(self.n_jobs), len(jobs))
         if threads == 1:
-            return [one(rows, sign, rng) for sign, rng in pairs]
-        return list(Parallel(n_jobs=threads, prefer="threads")(delayed(one)(rows, *pair) for pair in pairs))
+            return [one(rows, *job) for job in jobs]
+        return list(Parallel(n_jobs=threads, prefer="threads")(delayed(one)(rows, *job) for job in jobs))
 
-    def _keep_separators(self, rows: Rows, parts: list[Separator]) -> None:
+    def _begins(self, rows: Rows, signs: list[Array]) -> list[tuple[Array, float]]:
+        """Where each fit starts, in the units of `rows` and of the step: w₀/η moves by s·x as w₀ does by η·s·x."""
+        d, step = rows.X.shape[1], float(self.step)
+        if isinstance(self.start, str):
+            if self.start == "zeros":
+                return [(np.zeros(d), 0.0) for _ in signs]
+            fits = [
+                solve_least_squares(rows.X, sign, rows.p, l2=np.zeros(d), fit_intercept=rows.offset > 0)
+                for sign in signs
+            ]
+            given = [(np.array(fit.coef, dtype=np.float64), float(fit.intercept)) for fit in fits]
+        else:
+            coef, intercept = self._given_start(len(signs), d)
+            with np.errstate(over="ignore", under="ignore"):
+                given = [(w / rows.unit, float(b)) for w, b in zip(coef, intercept, strict=True)]
+        return [(w / step, b / (rows.offset * step) if rows.offset else 0.0) for w, b in given]
+
+    def _given_start(self, count: int, d: int) -> tuple[Array, Array]:
+        """Coefficients of shape (count, d) and as many intercepts, checked."""
+        try:
+            coef, intercept = (np.asarray(part, dtype=np.float64) for part in self.start)
+            coef, intercept = np.atleast_2d(coef), np.atleast_1d(intercept)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"start must be a name or a pair (coef, intercept) of numbers; got {self.start!r}."
+            ) from error
+        finite = np.isfinite(coef).all() and np.isfinite(intercept).all()
+        if coef.shape != (count, d) or intercept.shape != (count,) or not finite:
+            raise ValueError(
+                f"start must be a pair of finite coefficients of shape ({count}, {d}) and {count} intercepts; got shapes "
+                f"{coef.shape} and {intercept.shape}{'' if finite else ', not all of it finite'}."
+            )
+        if not self.fit_intercept and intercept.any():
+            raise ValueError("start has intercepts, but fit_intercept=False leaves none: give zeros for them.")
+        return coef, intercept
+
+    def _keep_separators(self, rows: Rows, parts: list[Separator], step: float = 1.0) -> None:
         """Coefficients in the user's units and precision."""
         with np.errstate(over="ignore", under="ignore"):
-            coef = np.vstack([part.w for part in parts]) * rows.unit
-        intercept = np.array([part.b for part in parts])
+            coef = np.vstack([part.w for part in parts]) * step * rows.unit
+            intercept = np.array([part.b for part in parts]) * step
         single = self._dtype == np.float32
         limit = np.finfo(np.float32).max if single else np.inf
         if single and (np.abs(coef) >= limit).any():
@@ -171,16 +221,28 @@ def scores_of(rows: Rows, w: Array, b: float) -> Array:
     return matvec(rows.X, w, exact=True) + rows.offset * b
 
 
-def margin_and_bound(rows: Rows, sign: Array, w: Array, b: float) -> tuple[float, float]:
-    """Distance of the nearest row from the plane, and R²/γ² with γ the margin of (w, b) on the rows (x, c)."""
+def margin_and_bound(rows: Rows, sign: Array, w: Array, b: float, begin: tuple[Array, float]) -> tuple[float, float]:
+    """Distance of the nearest row from the plane, and the most mistakes that its margin on the rows (x, c) allows.
+
+    With u of norm one and margin γ, M mistakes from w₀ give u·w₀ + Mγ ≤ ‖w‖ ≤ √(‖w₀‖² + MR²), of which M is at most the larger
+    root: R²/γ² from zero.
+    """
     least = float((sign * scores_of(rows, w, b)).min())
     if not least > 0:
         return 0.0, np.inf
-    gamma = least / float(np.sqrt(w @ w + (b * b if rows.offset else 0.0)))
+    norm = float(np.sqrt(w @ w + (b * b if rows.offset else 0.0)))
+    gamma = least / norm
     radius = np.hypot(largest_norm(rows.X), rows.offset)
     size = float(np.sqrt(w @ w))
-    with np.errstate(divide="ignore", over="ignore"):
-        bound = float((radius / np.float64(gamma)) ** 2)
+    first, late = begin
+    along = float(first @ w + (late * b if rows.offset else 0.0)) / norm
+    across = max(float(first @ first + late * late) - along * along, 0.0)
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        half = 0.5 * np.float64((radius / np.float64(gamma)) ** 2) - along / np.float64(gamma)
+        root = np.sqrt(half * half + across / np.float64(gamma) ** 2)
+        # Of a start that points the right way the sum cancels; the product of the roots does not.
+        bound = half + root if half >= 0 else across / np.float64(gamma) ** 2 / (root - half)
+        bound = float(bound) if np.isfinite(bound) else np.inf
     return (least / size if size > 0 else np.inf), bound
 
 

@@ -1,11 +1,11 @@
 """The perceptron family: learn from mistakes only.
 
-    row by row:   if s·(x·w + c·b) ≤ 0:   w ← w + s·x,  b ← b + s·c         (s = ±1, the side of the row)
-    batch:        w ← w + Σ over wrong rows of weight·s·x,  b likewise      (gradient of the perceptron loss)
+    row by row:   if s·(x·w + c·b) ≤ 0:   w ← w + η·s·x,  b ← b + η·s·c         (s = ±1, the side of the row)
+    batch:        w ← w + η·Σ over wrong rows of weight·s·x,  b likewise       (gradient of the perceptron loss)
 
-with c the size of the rows, and c·b the intercept.
+with c the size of the rows, c·b the intercept and η the step.
 
-On separable rows the first makes at most R²/γ² mistakes. Started at zero, the step size only scales w, so there is none.
+On separable rows the first makes at most R²/γ² mistakes from a start at zero, where the step only scales w.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from certifit._types import Array, is_sparse
 from certifit.models.margin.hard import NotSeparableError, hard_margin
 from certifit.models.perceptron.base import (
     OFFSET,
+    START,
+    STEP,
     STOP,
     BasePerceptron,
     Rows,
@@ -30,7 +32,6 @@ from certifit.models.perceptron.base import (
     margin_and_bound,
     scores_of,
 )
-from certifit.optimization.closed_form.least_squares import solve_least_squares
 from certifit.optimization.stochastic.descent import Visits
 from certifit.parameters import (
     CLASS_WEIGHT,
@@ -60,8 +61,8 @@ class Perceptron(Declared, BasePerceptron):
     n_mistakes_ : float or array of shape (K,)
         Mistakes made (in batch mode their total weight).
     mistake_bound_ : float or array of shape (K,)
-        R²/γ² with the margin γ of the plane found (times the total weight in batch mode): never below `n_mistakes_` where rows
-        were separated, infinite where they were not.
+        The most mistakes that the margin γ of the plane found allows from this start: R²/γ² from zero (times the total weight in
+        batch mode). Never below `n_mistakes_` where rows were separated, infinite where they were not.
     margin_ : float or array of shape (K,)
         Distance of the nearest row from the separating plane; 0 where there is none.
     history_ : array of shape (n_iter_,), or a list of them
@@ -99,6 +100,8 @@ class Perceptron(Declared, BasePerceptron):
     n_jobs: int | None = N_JOBS.but(text="Threads over classes. The model does not depend on it.")
     random_state: Any = RANDOM_STATE.but(text="Draws the order of the rows.")
     verbose: int = VERBOSE
+    start: Any = START
+    step: float = STEP
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Perceptron:
         """Fit the model.
@@ -111,8 +114,8 @@ class Perceptron(Declared, BasePerceptron):
         rows, codes = self._rows(X, y, sample_weight)
         with progress(self.verbose, type(self).__name__) as clock:
             run = self._by_row if self.mode == "stochastic" else self._by_batch
-            parts = self._each_class(rows, codes, lambda r, sign, rng: run(r, sign, rng, clock))
-        self._keep_separators(rows, parts)
+            parts = self._each_class(rows, codes, lambda *job: run(*job, clock))
+        self._keep_separators(rows, parts, float(self.step))
         single = len(parts) == 1
         self.n_mistakes_: Any = parts[0].mistakes if single else np.array([part.mistakes for part in parts])
         self.mistake_bound_: Any = parts[0].bound if single else np.array([part.bound for part in parts])
@@ -126,7 +129,7 @@ class Perceptron(Declared, BasePerceptron):
     def tightest_mistake_bound(X: Any, y: Any, fit_intercept: bool = True) -> float:
         """R²/γ² with the widest margin that two classes allow: the fewest mistakes that the theorem can promise for these rows.
 
-        `mistake_bound_` is the same with the plane that was found, so never smaller.
+        Started at zero, `mistake_bound_` is the same with the plane that was found, so never smaller.
 
         Parameters
         ----------
@@ -156,9 +159,11 @@ class Perceptron(Declared, BasePerceptron):
             return np.inf
         return float(largest_norm(lifted) ** 2 * (widest.coef @ widest.coef))
 
-    def _by_row(self, rows: Rows, sign: Array, rng: np.random.Generator, clock: Progress) -> Separator:
+    def _by_row(
+        self, rows: Rows, sign: Array, begin: tuple[Array, float], rng: np.random.Generator, clock: Progress
+    ) -> Separator:
         n, d = rows.X.shape
-        w, late, scalars = np.zeros(d), np.zeros(d if self.averaged else 0), np.zeros(3)
+        w, late, scalars = begin[0].copy(), np.zeros(d if self.averaged else 0), np.array([begin[1], 0.0, 0.0])
         visits = Visits(rows.weight, self.shuffle, rng)
         mistakes, epochs, constant = 0, 0, _constant_error(sign, rows.p)
         errors: list[float] = []
@@ -171,13 +176,14 @@ class Perceptron(Declared, BasePerceptron):
             errors.append(_error(rows, sign, w, scalars[0]))
             if (made == 0 or self.tol > 0) and errors[-1] <= self.tol * constant:
                 break
-        found = self._finished(rows, sign, w, late, scalars, mistakes, epochs, constant)
+        found = self._finished(rows, sign, begin, w, late, scalars, mistakes, epochs, constant)
         return replace(found, history=tuple(errors))
 
     def _finished(
         self,
         rows: Rows,
         sign: Array,
+        begin: tuple[Array, float],
         w: Array,
         late: Array,
         scalars: Array,
@@ -187,20 +193,22 @@ class Perceptron(Declared, BasePerceptron):
         factor: float = 1.0,
     ) -> Separator:
         b = float(scalars[0])
-        margin, bound = margin_and_bound(rows, sign, w, b)
+        margin, bound = margin_and_bound(rows, sign, w, b, begin)
         if self.averaged:
             # Σ over visits of w = steps·w − Σ (visit of the change)·change, see the kernel.
             steps = max(float(scalars[2]), 1.0)
             w, b = w - late / steps, b - float(scalars[1]) / steps
-            other, second = margin_and_bound(rows, sign, w, b)
+            other, second = margin_and_bound(rows, sign, w, b, begin)
             margin, bound = other, min(bound, second)
         error = _error(rows, sign, w, b)
         note = describe(rows, sign, error, margin, epochs)
         return Separator(w, rows.offset * b, error, constant, epochs, float(mistakes), factor * bound, margin, note)
 
-    def _by_batch(self, rows: Rows, sign: Array, rng: np.random.Generator, clock: Progress) -> Separator:
+    def _by_batch(
+        self, rows: Rows, sign: Array, begin: tuple[Array, float], rng: np.random.Generator, clock: Progress
+    ) -> Separator:
         d = rows.X.shape[1]
-        w, late, scalars = np.zeros(d), np.zeros(d if self.averaged else 0), np.zeros(3)
+        w, late, scalars = begin[0].copy(), np.zeros(d if self.averaged else 0), np.array([begin[1], 0.0, 0.0])
         weight = rows.p  # their sum is one: neither their unit nor repetition of rows changes w
         mistakes, epochs, constant = 0.0, 0, _constant_error(sign, rows.p)
         errors: list[float] = []
@@ -225,7 +233,7 @@ class Perceptron(Declared, BasePerceptron):
         total = float(rows.weight.sum())
         if len(errors) < epochs:
             errors.append(_error(rows, sign, w, float(scalars[0])))
-        found = self._finished(rows, sign, w, late, scalars, mistakes * total, epochs, constant, total)
+        found = self._finished(rows, sign, begin, w, late, scalars, mistakes * total, epochs, constant, total)
         return replace(found, history=tuple(errors))
 
 
@@ -240,6 +248,8 @@ class PocketPerceptron(Declared, BasePerceptron):
         Weighted share of training rows on the wrong side.
     n_changes_ : int or array of shape (K,)
         How often the pocket's plane was replaced by a better one.
+    history_ : array of shape (n_iter_,), or a list of them
+        The error of the pocket's plane after each epoch.
     n_iter_ : int
         Epochs.
     certificate_ : Certificate
@@ -254,11 +264,7 @@ class PocketPerceptron(Declared, BasePerceptron):
     0.2
     """
 
-    start: str = Parameter(
-        "zeros",
-        Choice("zeros", "regression"),
-        "Where the perceptron starts: at zero, or at the least-squares fit of the signs.",
-    )
+    start: Any = START
     fit_intercept: bool = OFFSET
     max_epochs: int = MAX_EPOCHS.but(100)
     tol: float = STOP
@@ -267,6 +273,7 @@ class PocketPerceptron(Declared, BasePerceptron):
     n_jobs: int | None = N_JOBS.but(text="Threads over classes. The model does not depend on it.")
     random_state: Any = RANDOM_STATE.but(text="Draws the order of the rows.")
     verbose: int = VERBOSE
+    step: float = STEP
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> PocketPerceptron:
         """Fit the model.
@@ -278,37 +285,40 @@ class PocketPerceptron(Declared, BasePerceptron):
         """
         rows, codes = self._rows(X, y, sample_weight)
         with progress(self.verbose, type(self).__name__) as clock:
-            parts = self._each_class(rows, codes, lambda r, sign, rng: self._one(r, sign, rng, clock))
-        self._keep_separators(rows, parts)
+            parts = self._each_class(rows, codes, lambda *job: self._one(*job, clock))
+        self._keep_separators(rows, parts, float(self.step))
         single = len(parts) == 1
         self.error_: Any = parts[0].error if single else np.array([part.error for part in parts])
+        history = [np.array(part.history) for part in parts]
+        self.history_: Any = history[0] if single else history
         changes = [int(part.mistakes) for part in parts]
         self.n_changes_: Any = changes[0] if single else np.array(changes)
         self._certify(self._certificate(parts, clock.seconds))
         return self
 
-    def _one(self, rows: Rows, sign: Array, rng: np.random.Generator, clock: Progress) -> Separator:
+    def _one(
+        self, rows: Rows, sign: Array, begin: tuple[Array, float], rng: np.random.Generator, clock: Progress
+    ) -> Separator:
         d = rows.X.shape[1]
-        w, b = np.zeros(d), 0.0
+        w, b = begin[0].copy(), begin[1]
         p, constant = rows.p, _constant_error(sign, rows.p)
-        if self.start == "regression":
-            fit = solve_least_squares(rows.X, sign, p, l2=np.zeros(d), fit_intercept=self.fit_intercept)
-            w = np.array(fit.coef, dtype=np.float64)
-            b = float(fit.intercept) / rows.offset if rows.offset else 0.0
         # The pocket starts with the better of the start and a constant decision.
         best, kept_b, error = w.copy(), b, _error(rows, sign, w, b)
         if self.fit_intercept and constant < error:
             best, kept_b, error = np.zeros(d), (1.0 if float(p @ sign) >= 0 else -1.0), constant
         scalars = np.array([b, 0.0, kept_b, error, 0.0, 0.0])
         visits, epochs = Visits(rows.weight, self.shuffle, rng), 0
+        errors: list[float] = []
         while epochs < self.max_epochs and scalars[3] > self.tol * constant:
             native.pocket(rows.native, sign, p, visits.next(), rows.offset, w, best, scalars)
             epochs += 1
-            clock.update(epochs, self.max_epochs, float(scalars[3]))
+            errors.append(float(scalars[3]))
+            clock.update(epochs, self.max_epochs, errors[-1])
         error = _error(rows, sign, best, float(scalars[2]))
-        margin, _ = margin_and_bound(rows, sign, best, float(scalars[2]))
+        margin, _ = margin_and_bound(rows, sign, best, float(scalars[2]), begin)
         note = describe(rows, sign, error, margin, epochs)
-        return Separator(best, rows.offset * float(scalars[2]), error, constant, epochs, scalars[5], note=note)
+        b = rows.offset * float(scalars[2])
+        return Separator(best, b, error, constant, epochs, scalars[5], note=note, history=tuple(errors))
 
 
 class MulticlassPerceptron(Declared, BasePerceptron):
@@ -325,6 +335,8 @@ class MulticlassPerceptron(Declared, BasePerceptron):
         Mistakes made.
     mistake_bound_ : float
         2R²/γ² with the margin of the prototypes found; infinite if they do not separate.
+    history_ : array of shape (n_iter_,)
+        Weighted share of the rows whose own prototype does not win, after each epoch.
     n_iter_ : int
         Epochs.
     certificate_ : Certificate
@@ -367,13 +379,15 @@ class MulticlassPerceptron(Declared, BasePerceptron):
         visits = Visits(rows.weight, self.shuffle, self._generator())
         constant = 1.0 - float(np.bincount(codes, weights=rows.p).max())
         self.n_mistakes_, epochs = 0, 0
+        errors: list[float] = []
         with progress(self.verbose, type(self).__name__) as clock:
             while epochs < self.max_epochs:
                 made = native.multiclass(rows.native, labels, visits.next(), rows.offset, W, B, late, b_late, steps)
                 self.n_mistakes_ += made
                 epochs += 1
                 clock.update(epochs, self.max_epochs, made / n)
-                if (made == 0 or self.tol > 0) and self._wrong(rows, labels, W, B)[0] <= self.tol * constant:
+                errors.append(self._wrong(rows, labels, W, B)[0])
+                if (made == 0 or self.tol > 0) and errors[-1] <= self.tol * constant:
                     break
             gamma = self._wrong(rows, labels, W, B)[1]
             if self.averaged:
@@ -392,6 +406,7 @@ class MulticlassPerceptron(Declared, BasePerceptron):
                 for k in range(W.shape[0])
             ]
         self._keep_separators(rows, parts)
+        self.history_ = np.array(errors)
         self._certify(self._certificate(parts, clock.seconds))
         return self
 
