@@ -10,6 +10,7 @@ w_k = Σ_{y_i = k} Σ_j λ_ij x_i − Σ_i λ_ik x_i.     Crammer and Singer (20
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -128,7 +129,8 @@ def _relaxed(
     y, m = codes[i], chosen.shape[0]
     # The scores of the last class carry no intercept: a common shift changes nothing.
     sides = sp.csr_array((np.repeat([1.0, -1.0], m), (np.tile(np.arange(m), 2), np.concatenate([y, k]))), shape=(m, K))
-    rows = sp.csr_array(X)[i] if is_sparse(X) else X[i]
+    rows: Any = sp.csr_array(X)[i] if is_sparse(X) else X[i]
+    lifted: Any
     if is_sparse(X):
         lifted = sp.hstack([rows.multiply(sides[:, [c]]) for c in range(K)] + [sides[:, : K - 1]], format="csr")
     else:
