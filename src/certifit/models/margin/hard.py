@@ -9,17 +9,19 @@ By Farkas' lemma exactly one of two things exists: a separating (w, b), or Î» â‰
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.optimize
 import scipy.sparse as sp
 
 from certifit._types import Array, Matrix, is_sparse
+from certifit.certificate import Certificate
 from certifit.evaluation.losses.terms import TwoSidedHinge
 from certifit.optimization.interior_point.solve import InteriorPointResult, solve_polyhedral
 from certifit.representation.design.products import matvec, rmatvec
 
-__all__ = ["NotSeparableError", "hard_margin", "least_norm", "witness"]
+__all__ = ["NotSeparableError", "hard_certificate", "hard_margin", "least_norm", "witness"]
 
 EXACT = 1e-9  # residual of a witness, relative to the size of the points it mixes
 
@@ -51,6 +53,20 @@ class HardMargin:
     objective: float
     bound: float
     iterations: int
+
+
+def hard_certificate(found: Any, tol: float, seconds: float, meaning: str) -> Certificate:
+    """The evidence of a hard margin, whose gap is relative to the optimum itself."""
+    return Certificate(
+        "duality gap",
+        objective=found.objective,
+        bound=found.bound,
+        scale=found.objective,
+        tol=tol,
+        iterations=found.iterations,
+        seconds=seconds,
+        note=f"Hard margin: {meaning}; the gap is relative to the optimum.",
+    )
 
 
 def hard_margin(X: Matrix, sign: Array, *, fit_intercept: bool, tol: float, max_iter: int) -> HardMargin:

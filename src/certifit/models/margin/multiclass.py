@@ -17,6 +17,7 @@ from certifit.certificate import Certificate
 from certifit.data.gate import kept_rows
 from certifit.data.targets import check_labels
 from certifit.models.linear.classifier import LinearClassifier
+from certifit.models.margin.hard import hard_certificate
 from certifit.models.margin.multiclass_hard import multiclass_hard_margin
 from certifit.models.margin.svm import draw_seed
 from certifit.optimization.dual.hinge import multiclass_dual
@@ -163,18 +164,7 @@ class MulticlassSVC(Declared, LinearClassifier):
         self.intercept_ = (found.intercept - found.intercept.mean()).astype(X.dtype)
         self._keep_duals(X, found.theta, kept, 1e-6 * float(np.abs(found.theta).max(initial=0.0)))
         self.n_iter_ = found.iterations
-        self._certify(
-            Certificate(
-                "duality gap",
-                objective=found.objective,
-                bound=found.bound,
-                scale=found.objective,
-                tol=tol,
-                iterations=found.iterations,
-                seconds=clock.seconds,
-                note="Hard margin: every class is ahead by its cost; the gap is relative to the optimum.",
-            )
-        )
+        self._certify(hard_certificate(found, tol, clock.seconds, "every class is ahead by its cost"))
         return self
 
     def predict(self, X: Any) -> Array:

@@ -22,7 +22,7 @@ from certifit.evaluation.losses.squared_epsilon import SquaredEpsilonInsensitive
 from certifit.evaluation.penalties import L2, Constraint, Penalty
 from certifit.models.linear.classifier import LinearClassifier
 from certifit.models.linear.model import BaseLinear
-from certifit.models.margin.hard import NotSeparableError, hard_margin
+from certifit.models.margin.hard import NotSeparableError, hard_certificate, hard_margin
 from certifit.models.margin.kkt import KKT, kkt_classes
 from certifit.optimization.objective.dispatch import minimize
 from certifit.optimization.objective.problem import Problem, Solution
@@ -180,16 +180,7 @@ class LinearSVC(Declared, LinearClassifier):
                 error.witness,
                 error.residual,
             ) from None
-        certificate = Certificate(
-            "duality gap",
-            objective=found.objective,
-            bound=found.bound,
-            scale=found.objective,
-            tol=tol,
-            iterations=found.iterations,
-            seconds=clock.seconds,
-            note="Hard margin: every row is on its side; the gap is relative to the optimum.",
-        )
+        certificate = hard_certificate(found, tol, clock.seconds, "every row is on its side")
         solution = Solution(found.coef, found.intercept, found.iterations, "interior_point", dual=found.theta)
         # There is no upper limit for the multipliers: a row supports the street or it does not.
         supports = np.abs(found.theta) > 1e-6 * float(np.abs(found.theta).max(initial=0.0))
