@@ -3,6 +3,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstring>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,16 +20,16 @@ using Index = std::ptrdiff_t;
 
 namespace {
 
-// Rows of X as the network sees them: (x − center)·factor of each column, within ±1e12.
+// Rows of X as the network sees them: (x − center)·factor of each column, within ±1e12; computed when they are read, or once.
 struct Inputs {
     RowMatrix X;
     std::vector<double> center, factor;
+    std::shared_ptr<const Kept> kept = nullptr;
 
-    template <class T>
-    float seen(T x, Index j) const {
-        const double z = (static_cast<double>(x) - center[static_cast<std::size_t>(j)]) * factor[static_cast<std::size_t>(j)];
-        return static_cast<float>(z > 1e12 ? 1e12 : z < -1e12 ? -1e12 : z);
-    }
+    Index rows() const { return X.rows(); }
+    Index columns() const { return X.columns(); }
+    Source source() const { return kept ? kept->source(columns()) : Source{gather()}; }
+
     Gather gather() const {
         return std::visit(
             [this](const auto& view) -> Gather {
@@ -43,14 +45,17 @@ struct Inputs {
                     }
                     return [this, view](Index i, float* to, Index stride) {
                         const T* row = view.row(i);
-                        for (Index j = 0; j < view.d; ++j) to[j / kWide * stride + j % kWide] = seen(row[j], j);
+                        for (Index j = 0; j < view.d; j += kWide, to += stride)
+                            seen(row + j, center.data() + j, factor.data() + j, to, std::min(kWide, view.d - j));
                     };
                 } else {
                     return [this, view](Index i, float* to, Index stride) {
-                        for (Index j = 0; j < view.d; ++j) to[j / kWide * stride + j % kWide] = seen(0.0, j);
+                        constexpr double zeros[kWide] = {};
+                        for (Index j = 0; j < view.d; j += kWide)
+                            seen(zeros, center.data() + j, factor.data() + j, to + j / kWide * stride, std::min(kWide, view.d - j));
                         for (Index e = static_cast<Index>(view.start[i]); e < static_cast<Index>(view.start[i + 1]); ++e) {
                             const auto j = static_cast<Index>(view.indices[e]);
-                            to[j / kWide * stride + j % kWide] = seen(view.data[e], j);
+                            seen(view.data + e, center.data() + j, factor.data() + j, to + j / kWide * stride + j % kWide, 1);
                         }
                     };
                 }
@@ -69,6 +74,18 @@ Inputs make_inputs(const RowMatrix& X, std::optional<Vector<double>> center, std
     expect_length(center->size(), static_cast<std::size_t>(X.columns()), "center");
     expect_length(factor->size(), static_cast<std::size_t>(X.columns()), "factor");
     return {X, {center->data(), center->data() + center->size()}, {factor->data(), factor->data() + factor->size()}};
+}
+
+// Computed once, for many passes. Zeros of a sparse matrix that the network does not see as zeros stay where they are.
+Inputs keep_inputs(const RowMatrix& X, std::optional<Vector<double>> center, std::optional<Vector<double>> factor, int threads) {
+    Inputs inputs = make_inputs(X, center, factor);
+    const bool dense = std::holds_alternative<DenseRows<double>>(X.view) || std::holds_alternative<DenseRows<float>>(X.view);
+    if (!dense)
+        for (std::size_t j = 0; j < inputs.center.size(); ++j)
+            if (inputs.center[j] * inputs.factor[j] != 0.0) return inputs;
+    with_team(threads, [&](Team& team) { inputs.kept = std::make_shared<const Kept>(inputs.gather(), X.rows(), X.columns(), team); });
+    inputs.X.owners = nb::none();  // what was kept needs X no longer, only its shape
+    return inputs;
 }
 
 // A loss with a formula here, or a function of Python: (row numbers, scores, slopes to be filled) → summed loss.
@@ -135,10 +152,10 @@ Plan make_plan(const std::string& rule, double rate, double momentum, nb::tuple 
 
 // What every call on rows checks: they fit the network, the targets fit the scores, the order names rows that exist.
 Targets check_rows(Network& net, const Inputs& X, const RowMajor<double>& y, const Vector<std::uint32_t>& order, const LossHere& loss) {
-    if (X.X.columns() != net.inputs()) refuse("X has another number of columns than the network has inputs");
-    expect_length(y.shape(0), static_cast<std::size_t>(X.X.rows()), "y");
+    if (X.columns() != net.inputs()) refuse("X has another number of columns than the network has inputs");
+    expect_length(y.shape(0), static_cast<std::size_t>(X.rows()), "y");
     for (std::size_t k = 0; k < order.size(); ++k)
-        if (static_cast<Index>(order.data()[k]) >= X.X.rows()) refuse("the order names a row that does not exist");
+        if (static_cast<Index>(order.data()[k]) >= X.rows()) refuse("the order names a row that does not exist");
     const auto columns = static_cast<Index>(y.shape(1));
     if (!loss.output.softmax) expect_length(loss.output.offset.size(), static_cast<std::size_t>(net.scores()), "offset");
     if (loss.function.is_none()) {
@@ -158,9 +175,9 @@ nb::tuple train(Network& net, const Inputs& X, RowMajor<double> y, Vector<std::u
     if (order.size() == 0) refuse("the order must name at least one row");
     std::pair<double, bool> found;
     const Elsewhere elsewhere = elsewhere_of(loss, net.scores());
-    const Gather gather = X.gather();
+    const Source source = X.source();
     with_team(threads, [&](Team& team) {
-        found = net.train(gather, targets, order.data(), static_cast<Index>(order.size()), loss.output, elsewhere, plan, clock.data()[0], team);
+        found = net.train(source, targets, order.data(), static_cast<Index>(order.size()), loss.output, elsewhere, plan, clock.data()[0], team);
     });
     return nb::make_tuple(found.first, found.second);
 }
@@ -171,9 +188,9 @@ double differentiate(Network& net, const Inputs& X, RowMajor<double> y, Vector<s
     expect_length(gradient, static_cast<std::size_t>(net.parameters()), "gradient");
     double sum = 0.0;
     const Elsewhere elsewhere = elsewhere_of(loss, net.scores());
-    const Gather gather = X.gather();
+    const Source source = X.source();
     with_team(threads, [&](Team& team) {
-        sum = net.differentiate(gather, targets, order.data(), static_cast<Index>(order.size()), loss.output, elsewhere, team);
+        sum = net.differentiate(source, targets, order.data(), static_cast<Index>(order.size()), loss.output, elsewhere, team);
         net.save(Network::Part::gradient, gradient.data());
     });
     return sum;
@@ -185,19 +202,19 @@ void input_slopes(Network& net, const Inputs& X, RowMajor<double> y, Vector<std:
     expect_length(slopes.shape(0), order.size(), "slopes");
     expect_length(slopes.shape(1), static_cast<std::size_t>(net.inputs()), "a row of slopes");
     const Elsewhere elsewhere = elsewhere_of(loss, net.scores());
-    const Gather gather = X.gather();
+    const Source source = X.source();
     with_team(threads, [&](Team& team) {
-        net.input_slopes(gather, targets, order.data(), static_cast<Index>(order.size()), loss.output, elsewhere, slopes.data(), team);
+        net.input_slopes(source, targets, order.data(), static_cast<Index>(order.size()), loss.output, elsewhere, slopes.data(), team);
     });
 }
 
 void evaluate(Network& net, const Inputs& X, std::size_t layer, OutputRows<float> out, int threads) {
-    if (X.X.columns() != net.inputs()) refuse("X has another number of columns than the network has inputs");
+    if (X.columns() != net.inputs()) refuse("X has another number of columns than the network has inputs");
     if (layer > net.depth()) refuse("the network has no such layer");
-    expect_length(out.shape(0), static_cast<std::size_t>(X.X.rows()), "out");
+    expect_length(out.shape(0), static_cast<std::size_t>(X.rows()), "out");
     expect_length(out.shape(1), static_cast<std::size_t>(net.width_of(layer)), "a row of out");
-    const Gather gather = X.gather();
-    with_team(threads, [&](Team& team) { net.evaluate(gather, X.X.rows(), layer, out.data(), team); });
+    const Source source = X.source();
+    with_team(threads, [&](Team& team) { net.evaluate(source, X.rows(), layer, out.data(), team); });
 }
 
 Network::Part part_of(const std::string& name) {
@@ -211,8 +228,11 @@ Network::Part part_of(const std::string& name) {
 
 NB_MODULE(network, m) {
     define_rows(m, "Rows");
-    nb::class_<Inputs>(m, "Inputs");
+    nb::class_<Inputs>(m, "Inputs")
+        .def_prop_ro("shape", [](const Inputs& X) { return nb::make_tuple(X.rows(), X.columns()); })
+        .def_prop_ro("compact", [](const Inputs& X) { return X.kept && X.kept->sparse; });
     m.def("inputs", &make_inputs, "X"_a, "center"_a.noconvert().none(), "factor"_a.noconvert().none());
+    m.def("kept", &keep_inputs, "X"_a, "center"_a.noconvert().none(), "factor"_a.noconvert().none(), "threads"_a);
     nb::class_<LossHere>(m, "Loss");
     m.def("loss", &make_loss, "name"_a, "a"_a, "c"_a, "offset"_a.noconvert());
     m.def(

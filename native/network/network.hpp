@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <new>
@@ -18,6 +19,7 @@
 
 #include "core/team.hpp"
 #include "network/output.hpp"
+#include "network/rows.hpp"
 #include "network/step.hpp"
 
 namespace certifit::network {
@@ -61,14 +63,12 @@ struct Plan {
     std::uint64_t seed = 0;
 };
 
-// Copies row `row` of X to panels that lie `stride` apart.
-using Gather = std::function<void(Index row, float* to, Index stride)>;
 // A loss that is known elsewhere: reads the scores of the batch and writes its slopes, both (rows, K); returns the summed loss.
 using Elsewhere = std::function<double(const std::uint32_t* rows, Index count, const double* scores, double* slopes)>;
 
 class Network {
   public:
-    Network(std::vector<Index> sizes, Unit unit) : sizes_(std::move(sizes)), unit_(unit), products_(best_products()) {
+    Network(std::vector<Index> sizes, Unit unit) : sizes_(std::move(sizes)), unit_(unit) {
         Index size = 0, turned = 0;
         for (std::size_t l = 0; l + 1 < sizes_.size(); ++l) {
             layers_.push_back({sizes_[l], sizes_[l + 1], size});
@@ -100,7 +100,7 @@ class Network {
     }
 
     // One pass over `count` rows in batches, from step number t on; the summed loss, and whether it stayed finite.
-    std::pair<double, bool> train(const Gather& gather, const Targets& y, const std::uint32_t* order, Index count, const Output& output,
+    std::pair<double, bool> train(const Source& source, const Targets& y, const std::uint32_t* order, Index count, const Output& output,
                                   const Elsewhere& elsewhere, Plan plan, double& t, Team& team) {
         reserve(std::min(plan.batch, count));
         if (plan.clip > 0) store();
@@ -110,35 +110,37 @@ class Network {
             plan.step.at(++t);
             plan.step.clip = 1.0f;
             const std::uint64_t key = mixed64(plan.seed + static_cast<std::uint64_t>(t) * 0x2545f4914f6cdd1du);
-            const double loss = slopes(gather, y, order + from, rows, output, elsewhere, &plan, key, team);
+            const double loss = slopes(source, y, order + from, rows, output, elsewhere, &plan, key, team);
             total += loss;
             if (!std::isfinite(loss)) return {total, false};
             if (plan.clip > 0) {
                 const double norm = std::sqrt(gradient(rows, team));
                 if (norm > plan.clip) plan.step.clip = static_cast<float>(plan.clip / norm);
-                visit_weights(rows, team, [&](const Layer& layer, std::size_t l, Index q) { apply(plan.step, layer, l, q); });
+                visit_weights(rows, team, [&](const Layer& layer, std::size_t l, Index q, int) { apply(plan.step, layer, l, q); });
             } else {
-                visit_weights(rows, team, [&](const Layer& layer, std::size_t l, Index q) { descend(plan.step, layer, l, q, rows); });
+                visit_weights(rows, team, [&](const Layer& layer, std::size_t l, Index q, int worker) {
+                    tiles(layer, l, q, rows, worker, [&](Index count, Index k, Index p, const float* g) { move(plan.step, layer, l, count, k, p, g); });
+                });
             }
         }
         return {total, true};
     }
 
     // The gradient of the mean loss over these rows, as one batch and without draws, into Part::gradient; the summed loss.
-    double differentiate(const Gather& gather, const Targets& y, const std::uint32_t* order, Index count, const Output& output,
+    double differentiate(const Source& source, const Targets& y, const std::uint32_t* order, Index count, const Output& output,
                          const Elsewhere& elsewhere, Team& team) {
         reserve(count);
         store();
-        const double loss = slopes(gather, y, order, count, output, elsewhere, nullptr, 0, team);
+        const double loss = slopes(source, y, order, count, output, elsewhere, nullptr, 0, team);
         gradient(count, team);
         return loss;
     }
 
     // The slopes of the loss of each row at its inputs, (count, inputs) row by row.
-    void input_slopes(const Gather& gather, const Targets& y, const std::uint32_t* order, Index count, const Output& output,
+    void input_slopes(const Source& source, const Targets& y, const std::uint32_t* order, Index count, const Output& output,
                       const Elsewhere& elsewhere, float* to, Team& team) {
         reserve(count);
-        slopes(gather, y, order, count, output, elsewhere, nullptr, 0, team);
+        slopes(source, y, order, count, output, elsewhere, nullptr, 0, team);
         const float unscaled = static_cast<float>(count);  // slopes are those of the mean
         team.run(panels(inputs()), true, [&](Index q, int) {
             Floats tile(padded(count) * kWide);
@@ -150,22 +152,26 @@ class Network {
     }
 
     // The outputs of layer `layer` (0: the rows themselves, depth(): the scores) for rows from … to, one after the other.
-    void evaluate(const Gather& gather, Index count, std::size_t layer, float* to, Team& team) {
+    void evaluate(const Source& source, Index count, std::size_t layer, float* to, Team& team) {
         const Index block = 64, columns = sizes_[layer];
-        struct Room {
-            std::vector<Floats> a;
-        };
-        std::vector<Room> rooms(static_cast<std::size_t>(team.size()));
+        std::vector<std::vector<Floats>> rooms(static_cast<std::size_t>(team.size()));
         team.blocks(count, block, true, [&](Index from, Index end, int worker) {
-            Room& room = rooms[static_cast<std::size_t>(worker)];
-            if (room.a.empty())
-                for (const Index size : sizes_) room.a.emplace_back(panels(size) * block * kWide);
+            std::vector<Floats>& a = rooms[static_cast<std::size_t>(worker)];
+            if (a.empty())
+                for (const Index size : sizes_) a.emplace_back(panels(size) * block * kWide);
             const Index rows = end - from, tall = padded(rows);
-            for (Index r = 0; r < rows; ++r) gather(from + r, room.a[0].data() + r * kWide, block * kWide);
-            for (std::size_t l = 0; l < layer; ++l) forward(l, room.a[l].data(), room.a[l + 1].data(), nullptr, block, tall);
+            const bool compact = source.compact && layer > 0;
+            for (Index r = 0; r < rows; ++r)
+                if (compact)
+                    first_layer(*source.compact, from + r, source.compact->count(from + r), a[1].data() + r * kWide, block * kWide);
+                else
+                    source.gather(from + r, a[0].data() + r * kWide, block * kWide);
+            if (compact && layers_.size() > 1)
+                for (Index p = 0; p < panels(sizes_[1]); ++p) activate(unit_, a[1].data() + p * block * kWide, nullptr, tall * kWide);
+            for (std::size_t l = compact; l < layer; ++l) forward(l, a[l].data(), a[l + 1].data(), nullptr, block, tall);
             for (Index r = 0; r < rows; ++r)
                 for (Index j = 0; j < columns; ++j)
-                    to[(from + r) * columns + j] = room.a[layer].data()[j / kWide * block * kWide + r * kWide + j % kWide];
+                    to[(from + r) * columns + j] = a[layer].data()[j / kWide * block * kWide + r * kWide + j % kWide];
         });
     }
 
@@ -178,6 +184,16 @@ class Network {
     Floats w_, m_, v_, g_, t_;       // weights, two running averages of their gradients, a gradient, transposed weights
     Index room_ = 0;                 // rows the buffers of a batch have room for
     std::vector<Floats> a_, s_, d_;  // inputs of each layer and the scores; slopes of the units; slopes of the loss at their inputs
+
+    struct Room {  // of a worker
+        Lists lists;
+        Floats g;
+    };
+    std::vector<Room> rooms_;
+    // The batch, where only entries that are not zero are kept: its rows, and where the entries of each reach a new panel of columns.
+    const Compact* compact_ = nullptr;
+    const std::uint32_t* order_ = nullptr;
+    std::vector<std::uint32_t> cuts_;
 
     static constexpr double kAlone = 2e5;  // multiplications below which a second thread costs more than it saves
 
@@ -228,10 +244,39 @@ class Network {
         products_.product(d_[l].data() + r0 * kWide, room_ * kWide, layer.out, turned, nullptr, to, tall, width(layer.in, q));
     }
 
-    void forward_rows(Index r0, Index r1, const Plan* plan, std::uint64_t key) {
+    // The sums of the first layer for a row of which only the entries that are not zero are kept.
+    void first_layer(const Compact& X, Index row, Index count, float* z, Index stride) {
+        const Layer& layer = layers_[0];
+        const Index all = layer.tall() * kWide;
+        products_.gathered(X.values(row), X.columns(row), count, layer.panel(w_.data(), 0), all, layer.bias(w_.data(), 0), all, z, stride,
+                           panels(layer.out));
+    }
+    // The first layer for the rows [r0, r1) of a batch of which only the entries that are not zero are kept, and where these reach a new panel.
+    void forward_compact(Index r0, Index r1, Index rows) {
+        const Layer& layer = layers_[0];
+        const Index stride = room_ * kWide, in = panels(layer.in);
+        for (Index r = r0; r < r1; ++r) {
+            const Index row = r < rows ? static_cast<Index>(order_[r]) : 0, count = r < rows ? compact_->count(row) : 0;
+            const std::uint32_t* column = compact_->columns(row);
+            first_layer(*compact_, row, count, a_[1].data() + r * kWide, stride);
+            std::uint32_t* cut = cuts_.data() + r * (in + 1);
+            Index q = 0;
+            for (Index e = 0; e < count; ++e)
+                while (q <= static_cast<Index>(column[e]) / kWide) cut[q++] = static_cast<std::uint32_t>(e);
+            while (q <= in) cut[q++] = static_cast<std::uint32_t>(count);
+        }
+        if (layers_.size() > 1)
+            for (Index p = 0; p < panels(layer.out); ++p)
+                activate(unit_, a_[1].data() + p * stride + r0 * kWide, s_[0].data() + p * stride + r0 * kWide, (r1 - r0) * kWide);
+    }
+
+    void forward_rows(Index r0, Index r1, Index rows, const Plan* plan, std::uint64_t key) {
         const Index stride = room_ * kWide, tall = r1 - r0;
         for (std::size_t l = 0; l < layers_.size(); ++l) {
-            forward(l, a_[l].data() + r0 * kWide, a_[l + 1].data() + r0 * kWide, s_[l].data() + r0 * kWide, room_, tall);
+            if (l == 0 && compact_)
+                forward_compact(r0, r1, rows);
+            else
+                forward(l, a_[l].data() + r0 * kWide, a_[l + 1].data() + r0 * kWide, s_[l].data() + r0 * kWide, room_, tall);
             if (!plan || plan->dropout <= 0.0f || l + 1 == layers_.size()) continue;
             for (Index p = 0; p < panels(layers_[l].out); ++p)
                 drop(mixed64(key + static_cast<std::uint64_t>(l + 1) * 0x10001u + static_cast<std::uint64_t>(p) * 0x100000001u),
@@ -273,20 +318,23 @@ class Network {
     }
 
     // Forward and back for a batch: leaves the inputs of every layer and the slopes at its outputs; returns the summed loss.
-    double slopes(const Gather& gather, const Targets& y, const std::uint32_t* order, Index rows, const Output& output,
+    double slopes(const Source& source, const Targets& y, const std::uint32_t* order, Index rows, const Output& output,
                   const Elsewhere& elsewhere, const Plan* plan, std::uint64_t key, Team& team) {
         const Index tall = padded(rows), block = tall <= 64 ? 16 : 32, stride = room_ * kWide, blocks = (tall + block - 1) / block;
         const std::size_t last = layers_.size() - 1;
         const bool many = together(rows);
+        compact_ = plan && (plan->noise > 0.0f || plan->attack > 0.0f) ? nullptr : source.compact, order_ = order;
+        if (compact_ && cuts_.size() < static_cast<std::size_t>(tall * (panels(inputs()) + 1)))
+            cuts_.resize(static_cast<std::size_t>(tall * (panels(inputs()) + 1)));
         // What pads the batch, and what a larger batch has left there, must not count.
         for (Index p = 0; p < panels(scores()); ++p)
             std::memset(d_[last].data() + p * stride + rows * kWide, 0, static_cast<std::size_t>((tall - rows) * kWide) * sizeof(float));
         std::vector<double> sums(static_cast<std::size_t>(blocks), 0.0);
         team.run(blocks, many, [&](Index b, int) {
             const Index r0 = b * block, r1 = std::min(r0 + block, tall);
-            for (Index r = r0; r < std::min(r1, rows); ++r) gather(order[r], a_[0].data() + r * kWide, stride);
+            for (Index r = r0; r < std::min(r1, rows) && !compact_; ++r) source.gather(order[r], a_[0].data() + r * kWide, stride);
             if (plan && plan->attack > 0.0f) {
-                forward_rows(r0, r1, nullptr, 0);
+                forward_rows(r0, r1, rows, nullptr, 0);
                 loss_rows(y, order, rows, r0, r1, output);
                 backward_rows(r0, r1);
                 attack_rows(r0, r1, plan->attack);
@@ -295,7 +343,7 @@ class Network {
                 for (Index q = 0; q < panels(inputs()); ++q)
                     add_noise(mixed64(key + static_cast<std::uint64_t>(q)), plan->noise, a_[0].data() + q * stride + r0 * kWide, r0,
                               std::min(r1, rows) - r0, std::min(kWide, inputs() - q * kWide));
-            forward_rows(r0, r1, plan, key);
+            forward_rows(r0, r1, rows, plan, key);
             if (elsewhere) return;
             sums[static_cast<std::size_t>(b)] = loss_rows(y, order, rows, r0, r1, output);
             backward_rows(r0, r1);
@@ -318,33 +366,38 @@ class Network {
         return sum;
     }
 
-    // visit(layer, its number, panel of its inputs) for all weights.
+    // visit(layer, its number, panel of its inputs, worker) for all weights.
     template <class Visit>
     void visit_weights(Index rows, Team& team, Visit&& visit) {
         Index tasks = 0;
         for (const Layer& layer : layers_) tasks += panels(layer.in);
-        team.run(tasks, together(rows), [&](Index task, int) {
+        if (rooms_.size() < static_cast<std::size_t>(team.size())) rooms_.resize(static_cast<std::size_t>(team.size()));
+        team.run(tasks, together(rows), [&](Index task, int worker) {
             std::size_t l = 0;
             while (task >= panels(layers_[l].in)) task -= panels(layers_[l++].in);
-            visit(layers_[l], l, task);
+            visit(layers_[l], l, task, worker);
         });
     }
 
     // tile(rows of the weights, first of them, panel of outputs, their gradient) for the weights of one panel of inputs; the last panel
     // brings the bias too, as the row after the last.
     template <class Tile>
-    void tiles(const Layer& layer, std::size_t l, Index q, Index rows, Tile&& tile) {
+    void tiles(const Layer& layer, std::size_t l, Index q, Index rows, int worker, Tile&& tile) {
         alignas(64) float g[kTall * kWide] = {};
-        const Index stride = room_ * kWide;
+        const Index stride = room_ * kWide, last = std::min(kWide, layer.in - q * kWide);
         const float* a = a_[l].data() + q * stride;
-        const Index last = std::min(kWide, layer.in - q * kWide);
-        for (Index i = 0; i < last; i += kTall)
+        if (l == 0 && compact_)
+            compact_tiles(layer, q, rows, rooms_[static_cast<std::size_t>(worker)], tile);
+        else
             for (Index p = 0; p < panels(layer.out); ++p) {
                 const Index columns = width(layer.out, p);
-                products_.outer(a + i, d_[l].data() + p * stride, rows, columns, g);
-                if (columns < kWide)
-                    for (Index r = 0; r < kTall; ++r) std::fill(g + r * kWide + columns, g + (r + 1) * kWide, 0.0f);
-                tile(std::min(kTall, last - i), q * kWide + i, p, g);
+                for (Index i = 0; i < last; i += kTall) {
+                    prefetch(layer, q * kWide + i, p);
+                    products_.outer(a + i, d_[l].data() + p * stride, rows, columns, g);
+                    if (columns < kWide)
+                        for (Index r = 0; r < kTall; ++r) std::fill(g + r * kWide + columns, g + (r + 1) * kWide, 0.0f);
+                    tile(std::min(kTall, last - i), q * kWide + i, p, g);
+                }
             }
         if (q + 1 < panels(layer.in)) return;
         for (Index p = 0; p < panels(layer.out); ++p) {
@@ -352,8 +405,33 @@ class Network {
             tile(1, layer.in, p, g);
         }
     }
-    void descend(const Step& step, const Layer& layer, std::size_t l, Index q, Index rows) {
-        tiles(layer, l, q, rows, [&](Index count, Index k, Index p, const float* g) { move(step, layer, l, count, k, p, g); });
+    // The same for rows of which only the entries that are not zero are kept.
+    template <class Tile>
+    void compact_tiles(const Layer& layer, Index q, Index rows, Room& room, Tile&& tile) {
+        const Index out = panels(layer.out), last = std::min(kWide, layer.in - q * kWide);
+        room.lists.reserve(room_);
+        room.lists.clear();
+        if (room.g.size() < out * kTall * kWide) room.g = Floats(out * kTall * kWide);
+        for (Index r = 0; r < rows; ++r) {
+            const std::uint32_t* cut = cuts_.data() + r * (panels(layer.in) + 1) + q;
+            const float* value = compact_->values(order_[r]);
+            const std::uint32_t* column = compact_->columns(order_[r]);
+            for (std::uint32_t e = cut[0]; e < cut[1]; ++e) room.lists.add(static_cast<Index>(column[e]) - q * kWide, r, value[e]);
+        }
+        for (Index i = 0; i < last; i += kTall) {
+            const Index count = std::min(kTall, last - i);
+            for (Index p = 0; p < out; ++p) prefetch(layer, q * kWide + i, p);
+            for (Index k = 0; k < count; ++k)
+                products_.gathered(room.lists.values(i + k), room.lists.rows(i + k), room.lists.count(i + k), d_[0].data(), room_ * kWide,
+                                   nullptr, 0, room.g.data() + k * kWide, kTall * kWide, out);
+            for (Index p = 0; p < out; ++p) tile(count, q * kWide + i, p, room.g.data() + p * kTall * kWide);
+        }
+    }
+    // Weights and averages that a step is about to move: they lie far away by the time it comes to them again.
+    void prefetch(const Layer& layer, Index k, Index p) const {
+        const Index at = layer.start + (p * layer.tall() + k) * kWide;
+        for (const float* all : {w_.data(), m_.data(), v_.data()})
+            for (Index i = 0; i < kTall * kWide; i += 16) __builtin_prefetch(all + at + i, 1, 2);
     }
     void move(const Step& step, const Layer& layer, std::size_t l, Index count, Index k, Index p, const float* g) {
         const Index at = layer.panel(w_.data(), p) - w_.data() + k * kWide;
@@ -373,9 +451,9 @@ class Network {
     double gradient(Index rows, Team& team) {
         std::vector<std::vector<double>> squares;
         for (const Layer& layer : layers_) squares.emplace_back(static_cast<std::size_t>(panels(layer.in)), 0.0);
-        visit_weights(rows, team, [&](const Layer& layer, std::size_t l, Index q) {
+        visit_weights(rows, team, [&](const Layer& layer, std::size_t l, Index q, int worker) {
             double sum = 0.0;
-            tiles(layer, l, q, rows, [&](Index count, Index k, Index p, const float* g) {
+            tiles(layer, l, q, rows, worker, [&](Index count, Index k, Index p, const float* g) {
                 std::copy_n(g, count * kWide, layer.panel(g_.data(), p) + k * kWide);
                 for (Index i = 0; i < count * kWide; ++i) sum += static_cast<double>(g[i]) * static_cast<double>(g[i]);
             });

@@ -5,10 +5,11 @@
 // of a panel are what the registers hold. A last panel of at most 16 columns is computed at half width; what pads a panel is zero.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
-#include <cstring>
+#include <cstdint>
 
-#include "core/simd.hpp"
+#include "core/tile.hpp"
 
 namespace certifit::network {
 
@@ -24,120 +25,96 @@ constexpr Index width(Index columns, Index p) { return columns - p * kWide <= kW
 
 // c = bias + a·b for `rows` rows (a multiple of 8) of a: a's panels lie a_stride apart and hold `inner` columns in all; b is one
 // panel with a row for each of them. The bias, a row, may be null.
-using Product = void (*)(const float* a, Index a_stride, Index inner, const float* b, const float* bias, float* c, Index rows,
-                         Index columns);
-// g = Σ_r aᵣ dᵣᵀ: eight columns of a panel of a against a panel of d, an 8 × 32 tile of a gradient.
-using Outer = void (*)(const float* a, const float* d, Index rows, Index columns, float* g);
-
-struct Products {
-    Product product;
-    Outer outer;
+struct Product {
+    template <class Set>
+    [[gnu::always_inline]] static void run(const float* a, Index a_stride, Index inner, const float* b, const float* bias, float* c,
+                                           Index rows, Index columns) {
+        if (Set::bytes == 64 && columns <= kWide / 2)
+            wide<Set, 1>(a, a_stride, inner, b, bias, c, rows, columns);
+        else
+            wide<Set, 2>(a, a_stride, inner, b, bias, c, rows, columns);
+    }
+    template <class Set, int Vectors>
+    [[gnu::always_inline]] static void wide(const float* a, Index a_stride, Index inner, const float* b, const float* bias, float* c,
+                                            Index rows, Index columns) {
+        constexpr int tall = Set::template rows<kTall>;
+        using Part = tile::Tile<Set, float, tall, Vectors>;
+        for (Index r = 0; r < rows; r += tall)
+            for (Index c0 = 0; c0 < columns; c0 += Part::wide) {
+                Part part;
+                bias ? part.start(bias + c0) : part.clear();
+                for (Index k = 0; k < inner; k += kWide)
+                    part.template add<1, kWide, kWide>(a + k / kWide * a_stride + r * kWide, b + k * kWide + c0, std::min(kWide, inner - k));
+                part.store(c + r * kWide + c0, kWide);
+            }
+    }
 };
 
-namespace detail {
-
-#pragma GCC diagnostic ignored "-Wpsabi"  // vectors never leave inlined code
-
-template <int Rows, int Vectors, class V>
-[[gnu::always_inline]] inline void product(const float* a, Index a_stride, Index inner, const float* b, const float* bias, float* c,
-                                           Index rows, Index columns) {
-    constexpr int lanes = sizeof(V) / sizeof(float), step = Vectors * lanes;
-    for (Index r0 = 0; r0 < rows; r0 += Rows)
-        for (Index c0 = 0; c0 < columns; c0 += step) {
-            V sum[Rows][Vectors] = {}, row[Vectors];
-            if (bias)
-#pragma GCC unroll 4
-                for (int v = 0; v < Vectors; ++v) {
-                    std::memcpy(&row[v], bias + c0 + v * lanes, sizeof(V));
-#pragma GCC unroll 8
-                    for (int r = 0; r < Rows; ++r) sum[r][v] = row[v];
-                }
-            const float* from = b + c0;
-            for (Index k0 = 0; k0 < inner; k0 += kWide) {
-                const float* x = a + k0 / kWide * a_stride + r0 * kWide;
-                const Index last = inner - k0 < kWide ? inner - k0 : kWide;
-                for (Index k = 0; k < last; ++k, from += kWide) {
-#pragma GCC unroll 4
-                    for (int v = 0; v < Vectors; ++v) std::memcpy(&row[v], from + v * lanes, sizeof(V));
-#pragma GCC unroll 8
-                    for (int r = 0; r < Rows; ++r)
-#pragma GCC unroll 4
-                        for (int v = 0; v < Vectors; ++v) sum[r][v] += row[v] * x[r * kWide + k];
-                }
+// g = Σ_r aᵣ dᵣᵀ: eight columns of a panel of a against a panel of d, an 8 × 32 tile of a gradient.
+struct Outer {
+    template <class Set>
+    [[gnu::always_inline]] static void run(const float* a, const float* d, Index rows, Index columns, float* g) {
+        if (Set::bytes == 64 && columns <= kWide / 2)
+            wide<Set, 1>(a, d, rows, columns, g);
+        else
+            wide<Set, 2>(a, d, rows, columns, g);
+    }
+    template <class Set, int Vectors>
+    [[gnu::always_inline]] static void wide(const float* a, const float* d, Index rows, Index columns, float* g) {
+        constexpr int tall = Set::template rows<kTall>;
+        using Part = tile::Tile<Set, float, tall, Vectors>;
+        for (Index i = 0; i < kTall; i += tall)
+            for (Index c = 0; c < columns; c += Part::wide) {
+                Part part;
+                part.clear();
+                part.template add<kWide, 1, kWide>(a + i, d + c, rows);
+                part.store(g + i * kWide + c, kWide);
             }
-#pragma GCC unroll 8
-            for (int r = 0; r < Rows; ++r)
+    }
+};
+
+// The same two sums for rows of which only the entries that are not zero are kept: `count` terms, entry e at place[e] of panels that
+// lie `stride` apart, to `panels` rows of 32 sums that lie `to_stride` apart. They begin with the rows at `start`, start_stride apart, or with
+// zeros if it is null. Leaving out a product with zero changes no bit of a sum.
+struct Gathered {
+    template <class Set>
+    [[gnu::always_inline]] static void run(const float* value, const std::uint32_t* place, Index count, const float* from, Index stride,
+                                           const float* start, Index start_stride, float* to, Index to_stride, Index panels) {
+        constexpr int vectors = static_cast<int>(kWide) / tile::kLanes<Set, float>;
+        constexpr Index together = vectors > 4 ? 1 : vectors > 2 ? 2 : 4;  // panels whose sums the registers hold
+        Index p = 0;
+        for (; p + together <= panels; p += together)
+            some<Set, vectors, together>(value, place, count, from + p * stride, stride, start ? start + p * start_stride : nullptr,
+                                         start_stride, to + p * to_stride, to_stride);
+        for (; p < panels; ++p)
+            some<Set, vectors, 1>(value, place, count, from + p * stride, stride, start ? start + p * start_stride : nullptr, start_stride,
+                                  to + p * to_stride, to_stride);
+    }
+    template <class Set, int Vectors, Index Together>
+    [[gnu::always_inline]] static void some(const float* value, const std::uint32_t* place, Index count, const float* from, Index stride,
+                                            const float* start, Index start_stride, float* to, Index to_stride) {
+        tile::Tile<Set, float, 1, Vectors> sums[Together];
 #pragma GCC unroll 4
-                for (int v = 0; v < Vectors; ++v) std::memcpy(c + (r0 + r) * kWide + c0 + v * lanes, &sum[r][v], sizeof(V));
+        for (Index p = 0; p < Together; ++p) start ? sums[p].start(start + p * start_stride) : sums[p].clear();
+        for (Index e = 0; e < count; ++e) {
+            const float* row = from + static_cast<Index>(place[e]) * kWide;
+#pragma GCC unroll 4
+            for (Index p = 0; p < Together; ++p) sums[p].template add_one<1>(value + e, row + p * stride);
         }
-}
-
-template <int Rows, int Vectors, class V>
-[[gnu::always_inline]] inline void outer(const float* a, const float* d, Index rows, Index columns, float* g) {
-    constexpr int lanes = sizeof(V) / sizeof(float), step = Vectors * lanes;
-    for (Index i0 = 0; i0 < kTall; i0 += Rows)
-        for (Index c0 = 0; c0 < columns; c0 += step) {
-            V sum[Rows][Vectors] = {}, row[Vectors];
-            const float *x = a + i0, *from = d + c0;
-            for (Index r = 0; r < rows; ++r, x += kWide, from += kWide) {
 #pragma GCC unroll 4
-                for (int v = 0; v < Vectors; ++v) std::memcpy(&row[v], from + v * lanes, sizeof(V));
-#pragma GCC unroll 8
-                for (int i = 0; i < Rows; ++i)
-#pragma GCC unroll 4
-                    for (int v = 0; v < Vectors; ++v) sum[i][v] += row[v] * x[i];
-            }
-#pragma GCC unroll 8
-            for (int i = 0; i < Rows; ++i)
-#pragma GCC unroll 4
-                for (int v = 0; v < Vectors; ++v) std::memcpy(g + (i0 + i) * kWide + c0 + v * lanes, &sum[i][v], sizeof(V));
-        }
-}
+        for (Index p = 0; p < Together; ++p) sums[p].store(to + p * to_stride, kWide);
+    }
+};
 
-typedef float Four __attribute__((vector_size(16)));
-inline void product_plain(const float* a, Index stride, Index inner, const float* b, const float* bias, float* c, Index rows,
-                          Index columns) {
-    product<4, 2, Four>(a, stride, inner, b, bias, c, rows, columns);
-}
-inline void outer_plain(const float* a, const float* d, Index rows, Index columns, float* g) {
-    outer<4, 2, Four>(a, d, rows, columns, g);
-}
-
-#if defined(__x86_64__) && !defined(CERTIFIT_SANITIZE)
-typedef float Eight __attribute__((vector_size(32)));
-typedef float Sixteen __attribute__((vector_size(64)));
-
-__attribute__((target("arch=x86-64-v3"))) inline void product_v3(const float* a, Index stride, Index inner, const float* b,
-                                                                 const float* bias, float* c, Index rows, Index columns) {
-    product<4, 2, Eight>(a, stride, inner, b, bias, c, rows, columns);
-}
-__attribute__((target("arch=x86-64-v3"))) inline void outer_v3(const float* a, const float* d, Index rows, Index columns, float* g) {
-    outer<4, 2, Eight>(a, d, rows, columns, g);
-}
-__attribute__((target("arch=x86-64-v4"))) inline void product_v4(const float* a, Index stride, Index inner, const float* b,
-                                                                 const float* bias, float* c, Index rows, Index columns) {
-    if (columns > kWide / 2)
-        product<8, 2, Sixteen>(a, stride, inner, b, bias, c, rows, columns);
-    else
-        product<8, 1, Sixteen>(a, stride, inner, b, bias, c, rows, columns);
-}
-__attribute__((target("arch=x86-64-v4"))) inline void outer_v4(const float* a, const float* d, Index rows, Index columns, float* g) {
-    if (columns > kWide / 2)
-        outer<8, 2, Sixteen>(a, d, rows, columns, g);
-    else
-        outer<8, 1, Sixteen>(a, d, rows, columns, g);
-}
-#endif
-
-}  // namespace detail
-
-inline Products best_products() {
-#if defined(__x86_64__) && !defined(CERTIFIT_SANITIZE)
-    if (__builtin_cpu_supports("x86-64-v4")) return {detail::product_v4, detail::outer_v4};
-    if (__builtin_cpu_supports("x86-64-v3")) return {detail::product_v3, detail::outer_v3};
-#endif
-    return {detail::product_plain, detail::outer_plain};
-}
+struct Products {
+    using OfRows = tile::Versions<Product, void(const float*, Index, Index, const float*, const float*, float*, Index, Index)>;
+    using OfColumns = tile::Versions<Outer, void(const float*, const float*, Index, Index, float*)>;
+    using OfEntries = tile::Versions<
+        Gathered, void(const float*, const std::uint32_t*, Index, const float*, Index, const float*, Index, float*, Index, Index)>;
+    OfRows::Call product = OfRows::best();
+    OfColumns::Call outer = OfColumns::best();
+    OfEntries::Call gathered = OfEntries::best();
+};
 
 // to[c][r] = from[r][c] for an 8 × 32 tile whose rows, and those of the result, are 32 apart.
 CERTIFIT_CLONES [[maybe_unused]] static void transpose(const float* from, float* to, Index columns) {

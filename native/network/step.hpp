@@ -27,8 +27,6 @@ struct Step {
     }
 };
 
-#pragma GCC push_options
-#pragma GCC optimize("no-math-errno")  // a vector has no errno to set for its square roots
 // `decay` is that of the step, or zero for a bias.
 CERTIFIT_CLONES [[maybe_unused]] static void take(const Step& s, float decay, const float* __restrict g, float* __restrict w,
                                                   float* __restrict m, float* __restrict v, Index n) {
@@ -57,6 +55,5 @@ CERTIFIT_CLONES [[maybe_unused]] static void take(const Step& s, float decay, co
             w[i] += m[i];
         }
 }
-#pragma GCC pop_options
 
 }  // namespace certifit::network

@@ -148,20 +148,68 @@ def test_steps_are_those_of_the_formulas(rule: str, clip: float) -> None:
     np.testing.assert_allclose(found, stepped(rule, plain, slopes, biased, 3, rate), rtol=1e-3, atol=2e-5)
 
 
-def trained(threads: int, n: int = 700, batch: int = 96, **further: Any) -> list[np.ndarray]:
+def trained(
+    threads: int, n: int = 700, batch: int = 96, filled: float = 1.0, given: Any = rows, **further: Any
+) -> list[np.ndarray]:
+    """Summed losses, weights, a gradient and the outputs of every layer after three epochs on rows with this share of entries."""
     sizes, rng = (70, 130, 40, 12), np.random.default_rng(5)
     X, y = rng.normal(size=(n, 70)).astype(np.float32), rng.integers(12, size=(n, 1)).astype(float)
-    net, plain = built(sizes)
+    X *= rng.uniform(size=X.shape) < filled
+    net, plain = built(sizes, further.pop("activation", "relu"))
     loss, clock, found = native.loss("softmax", 0.0, 0.0, np.zeros(12)), np.zeros(1), np.empty_like(plain)
-    sums = [net.train(rows(X), y, order(n), loss, plan(batch=batch, **further), clock, threads)[0] for _ in range(3)]
+    inputs = given(X)
+    sums = [net.train(inputs, y, order(n), loss, plan(batch=batch, **further), clock, threads)[0] for _ in range(3)]
     net.save("weights", found)
-    return [np.array(sums), found]
+    slope, outputs = np.empty_like(plain), [np.empty((n, size), dtype=np.float32) for size in sizes]
+    net.differentiate(inputs, y, order(n), loss, slope, threads)
+    for layer, out in enumerate(outputs):
+        net.evaluate(inputs, layer, out, threads)
+    return [np.array(sums), found, slope, *outputs]
 
 
-@pytest.mark.parametrize("further", [{}, {"dropout": 0.3, "noise": 0.1}, {"clip": 0.1}, {"attack": 0.05}], ids=str)
+DRAWS: list[dict[str, Any]] = [{}, {"dropout": 0.3, "noise": 0.1}, {"clip": 0.1}, {"attack": 0.05}]
+
+
+@pytest.mark.parametrize("further", DRAWS, ids=str)
 def test_threads_change_nothing(further: dict[str, Any]) -> None:
     for one, other in zip(trained(1, **further), trained(3, **further), strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def kept(X: np.ndarray, threads: int = 2) -> Any:
+    return native.kept(native.dense(X), np.zeros(X.shape[1]), np.ones(X.shape[1]), threads)
+
+
+@pytest.mark.parametrize("further", [*DRAWS, {"batch": 50, "activation": "tanh"}], ids=str)
+def test_zeros_that_are_left_out_change_no_bit(further: dict[str, Any]) -> None:
+    wanted = trained(1, filled=0.2, **further)
+    for threads in (1, 3):
+        for one, other in zip(trained(threads, filled=0.2, given=kept, **further), wanted, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_only_rows_of_zeros_leave_them_out() -> None:
+    import scipy.sparse as sp
+
+    X = RNG.normal(size=(400, 45)) * (RNG.uniform(size=(400, 45)) < 0.2)
+    X[3] = 0.0
+    sparse, center, factor = sp.csr_array(X), np.zeros(45), RNG.uniform(0.5, 2.0, size=45)
+    csr = native.csr(sparse.data, sparse.indices, sparse.indptr, 45)
+    assert kept(X).compact
+    assert not kept(RNG.normal(size=(400, 45))).compact
+    assert not native.kept(csr, center + 0.5, factor, 1).compact  # what is not stored is not zero once it is centered
+    net, _ = built((45, 8, 2))
+    found = [np.empty((400, 2), dtype=np.float32) for _ in range(3)]
+    inputs = [
+        native.inputs(csr, center, factor),
+        native.kept(csr, center, factor, 2),
+        native.kept(native.dense(X), center, factor, 2),
+    ]
+    for seen, out in zip(inputs, found, strict=True):
+        assert seen.shape == (400, 45)
+        net.evaluate(seen, 2, out, 2)
+        np.testing.assert_array_equal(out, found[0])
+    assert [seen.compact for seen in inputs] == [False, True, True]
 
 
 def test_dropout_keeps_the_mean_and_noise_has_its_deviation() -> None:

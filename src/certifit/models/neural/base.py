@@ -319,7 +319,7 @@ class BaseNetwork(Diagnostics, Declared, CertifiedEstimator):
                 features, target, float(self.alpha), float(self.tol), n_threads(self.n_jobs), clock
             )
         else:
-            found = evidence(trainer, X, target, state, sizes, float(self.alpha), history, clock)
+            found = evidence(trainer, target, state, sizes, float(self.alpha), history, clock)
         self._certify(found)
 
     def _seed(self) -> Array:
@@ -337,7 +337,7 @@ class BaseNetwork(Diagnostics, Declared, CertifiedEstimator):
     def _features(self, X: Matrix, layer: int) -> Array:
         net, columns = self._network()
         width = self.coefs_[layer - 1].shape[1] if layer else self.coefs_[0].shape[0]
-        return layer_output(net, columns, X, layer, width, n_threads(self.n_jobs))
+        return layer_output(net, columns.seen(X), layer, width, n_threads(self.n_jobs))
 
     def features(self, X: Any, layer: int | None = None) -> Array:
         """What the units of a hidden layer make of rows: learned features.

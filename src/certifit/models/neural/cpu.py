@@ -29,7 +29,7 @@ class Trainer:
         threads: int,
     ) -> None:
         self.net = native.network(list(sizes), activation, leak)
-        self.rows, self.y, self.loss = columns.seen(X, keep=True), target.plain(), target.native()
+        self.rows, self.y, self.loss = columns.kept(X, threads), target.plain(), target.native()
         self.columns, self.offset, self.threads = columns, target.offset, threads
         self.depth, self.n_scores = len(sizes) - 1, sizes[-1]
         self.clock = np.zeros(1)
@@ -70,13 +70,14 @@ class Trainer:
         self.net.differentiate(self.rows, self.y, rows, self.loss, found, self.threads)
         return found
 
-    def scores(self, X: Matrix) -> Array:
-        """Scores of rows in units, in double precision."""
-        return layer_output(self.net, self.columns, X, self.depth, self.n_scores, self.threads) + self.offset
+    def scores(self, X: Matrix | None = None) -> Array:
+        """Scores of rows, by default those it trains on, in units and in double precision."""
+        rows = self.rows if X is None else self.columns.seen(X)
+        return layer_output(self.net, rows, self.depth, self.n_scores, self.threads) + self.offset
 
 
-def layer_output(net: native.Network, columns: Columns, X: Matrix, layer: int, width: int, threads: int) -> Array:
+def layer_output(net: native.Network, rows: native.Inputs, layer: int, width: int, threads: int) -> Array:
     """What the units of a layer give for rows, in single precision."""
-    out = np.empty((X.shape[0], width), dtype=np.float32)
-    net.evaluate(columns.seen(X), layer, out, threads)
+    out = np.empty((rows.shape[0], width), dtype=np.float32)
+    net.evaluate(rows, layer, out, threads)
     return out

@@ -222,12 +222,13 @@ class CudaTrainer:
             self._slopes(self.torch.from_numpy(rows.astype(np.int64)).to(self.device), 0.0, 0.0, None)
         return np.asarray(self.g.cpu().numpy().copy())
 
-    def scores(self, X: Matrix) -> Array:
-        """Scores of rows in units, in double precision."""
+    def scores(self, X: Matrix | None = None) -> Array:
+        """Scores of rows, by default those it trains on, in units and in double precision."""
         torch, found = self.torch, []
         with torch.no_grad():
-            for start in range(0, X.shape[0], BLOCK):
-                a = torch.from_numpy(self.columns.scaled(X[start : start + BLOCK])).to(self.device)
+            for start in range(0, (self.X if X is None else X).shape[0], BLOCK):
+                rows = slice(start, start + BLOCK)
+                a = self.X[rows] if X is None else torch.from_numpy(self.columns.scaled(X[rows])).to(self.device)
                 for layer, (weights, biases) in enumerate(zip(self.weights, self.biases, strict=True)):
                     a = torch.addmm(biases, a, weights)
                     if layer + 1 < len(self.weights):

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from certifit._types import Array, Matrix
+from certifit._types import Array
 from certifit.certificate import Certificate
 from certifit.models.neural.layers import parts, penalty_of
 from certifit.models.neural.objective import Target
@@ -31,7 +31,6 @@ def gradient_at(trainer: Any, sizes: tuple[int, ...], state: State, alpha: float
 
 def evidence(
     trainer: Any,
-    X: Matrix,
     target: Target,
     state: State,
     sizes: tuple[int, ...],
@@ -39,9 +38,9 @@ def evidence(
     history: History,
     clock: Progress,
 ) -> Certificate:
-    """Objective and stationarity of a network as it stands."""
+    """Objective and stationarity of a network as it stands, on the rows it was trained on."""
     penalty = alpha * penalty_of(sizes, state.weights)
-    objective = target.mean(trainer.scores(X)) + penalty
+    objective = target.mean(trainer.scores()) + penalty
     n = target.weight.shape[0]
     rows = np.unique(np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.uint32))
     steep = float(np.linalg.norm(gradient_at(trainer, sizes, state, alpha, rows).astype(np.float64)))

@@ -41,11 +41,13 @@ class Columns:
         near = np.abs(steps) < 2.0**40  # a mean far beyond the spread keeps all its digits
         return cls(np.where(near, steps * (scale * 2.0**-12), mean), scale)
 
-    def seen(self, X: Matrix, keep: bool = False) -> Any:
-        """Rows as the native network reads them; with `keep` dense ones are scaled once, for many passes."""
-        if keep and not is_sparse(X):
-            return native.inputs(native.dense(self.scaled(X)), None, None)
+    def seen(self, X: Matrix) -> Any:
+        """Rows as the native network reads them, for one pass."""
         return native.inputs(inputs_of(X), self.mean, 1.0 / self.scale)
+
+    def kept(self, X: Matrix, threads: int) -> Any:
+        """The same for many passes: scaled once, and without their zeros where most entries are zero."""
+        return native.kept(inputs_of(X), self.mean, 1.0 / self.scale, threads)
 
     def scaled(self, X: Matrix) -> Array:
         """Rows as the network sees them, dense and in single precision."""
