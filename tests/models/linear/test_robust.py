@@ -199,3 +199,16 @@ def test_a_joint_scale_needs_a_quadratic_part_that_can_hold_it() -> None:
     X, weight = rows(20)
     with pytest.raises(ValueError, match="scale='joint' needs delta > 1"):
         HuberRegressor(delta=0.9, scale="joint").fit(X, weight)
+
+
+def test_a_sharp_corner_is_reached_by_way_of_wider_ones() -> None:
+    rng = np.random.default_rng(7)
+    X, y = rng.normal(size=(60, 80)), 1e6 * np.exp(rng.normal(size=60))  # more columns than rows: the best loss is zero
+    model = HuberRegressor(delta=1e-6, penalty=None).fit(X, y)
+    assert model.certificate_.certified
+    assert model.n_iter_ < 100
+    X = X[:, :5]
+    sharp = HuberRegressor(delta=1e-7, scale=1e6).fit(X, y)  # in the unit of y: 0.1, where residuals are of size 10⁶
+    least = np.abs(y - LADRegressor().fit(X, y).predict(X)).mean()
+    assert sharp.certificate_.certified
+    assert np.abs(y - sharp.predict(X)).mean() == pytest.approx(least, rel=1e-6)

@@ -7,7 +7,7 @@ minimum over f is zero. One subclass, in NumPy, serves linear models with every 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -177,6 +177,10 @@ class Loss(ByValue, ABC):
     def fused_dual(self, X: Matrix, y: Array, p: Array, h: Any, shift: Any, threads: int) -> FusedDual | None:
         """The sums of the dual point ℓ' + h·shift in one native pass over X, where the loss has one."""
         return None
+
+    def eased(self, y: Array, f: Array) -> Sequence[Loss]:
+        """Losses like this one that are easier to minimize from the scores f, the easiest first; each one's minimum is near."""
+        return ()
 
     def rescaled(self, unit: float) -> tuple[Loss, float] | None:
         """A loss L and a factor c with ℓ(y, f) = c·L(y/unit, f/unit), if the loss is homogeneous."""

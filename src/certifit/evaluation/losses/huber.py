@@ -70,5 +70,11 @@ class Huber(Loss):
         edge = self.curvature * self.delta
         return np.full_like(y, -edge), np.full_like(y, edge)
 
+    def eased(self, y: Array, f: Array) -> list[Loss]:
+        """Quadratic out to the residuals of the middle rows at first, then in steps down to delta."""
+        middle = float(np.median(np.abs(f - y)))
+        steps = int(np.log10(max(middle / self.delta, 1.0)))
+        return [Huber(self.delta * 10.0**k, self.curvature) for k in range(steps, 0, -1)]
+
     def rescaled(self, unit: float) -> tuple[Loss, float]:
         return Huber(self.delta / unit, self.curvature), unit * unit

@@ -287,7 +287,13 @@ class _Booster:
         divided = False
         for k in range(self.n_outputs):
             f = self.scores[:, k]
-            newton = self._set_gradients(f, k, total)
+            try:
+                newton = self._set_gradients(f, k, total)
+            except ValueError as error:
+                raise ValueError(
+                    f"boosting ran away in stage {stage + 1}: {error}. Give a smaller learning_rate than "
+                    f"{self.plan.learning_rate:g}, or targets in another unit."
+                ) from error
             self.grower.grow(rows, active)
             grown = self.grower.tree()
             divided |= grown["feature"].shape[0] > 1

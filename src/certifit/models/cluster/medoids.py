@@ -77,7 +77,7 @@ class KMedoids(AroundRows):
         X, rows, weight = self._begin(X, sample_weight)
         rng = check_random_state(self.random_state)
         k = min(self.n_clusters, rows.shape[0])
-        if rows.shape[0] <= self.max_rows:
+        if rows.shape[0] <= max(self.max_rows, k):
             D = self._between(X, rows, rows)
             chosen, certificate = self._exchanged(D, weight, k, rng, started)
         else:
@@ -124,7 +124,7 @@ class KMedoids(AroundRows):
         self, X: Array, rows: Array, weight: Array, k: int, rng: np.random.RandomState, started: float
     ) -> tuple[Array, Certificate]:
         """Medoids of several samples, compared on all rows; the matrix of all dissimilarities is never made."""
-        size = min(self.max_rows, max(1000 + SAMPLE * k, k))
+        size = min(max(self.max_rows, k), 1000 + SAMPLE * k)
         best, least, swaps = np.arange(k), math.inf, 0
         for _ in range(self.n_samples):
             some = np.sort(rng.choice(rows.shape[0], size=size, replace=False, p=weight / weight.sum()))

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -45,6 +46,7 @@ __all__ = ["Damping", "newton", "newton_cg", "part_of_the_rows", "threading"]
 
 PART = 8  # a stage has this many times the rows of the stage before
 STATIONARY = 1e-6  # of the gap that is wanted: what a step from a stationary point still promises
+EASE = 1e-3  # relative gap at which the minimum of an easier loss is a start
 SKETCH_FROM = 1000  # rows of a part whose optimum and Hessian are worth having
 
 Solve = Callable[[State, list[Any], Array, float], Direction]
@@ -54,6 +56,7 @@ def newton(problem: Problem, start: Point, tol: float, max_iter: int, clock: Pro
     """Newton with the whole Hessian, where K scores allow it; `tol` is the absolute gap to reach."""
     start = problem.centered(start[0]), problem.centered(start[1])  # where the optimum is, too
     with threading(problem):
+        start = _eased(problem, start, max_iter, clock)
         point, inverse = _sketch(problem, start, tol, max_iter)
         if inverse is None:
             found = _newton(problem.at(*start), tol, max_iter, clock, _direction(problem, None))
@@ -103,6 +106,20 @@ def _part(problem: Problem) -> int | None:
 def part_of_the_rows(problem: Problem, count: int) -> Problem:
     """Rows drawn with a fixed seed: a start must not depend on anything but the data, and the end does not depend on it."""
     return problem.some(np.sort(np.random.default_rng(0).choice(problem.shape[0], count, replace=False)))
+
+
+def _eased(problem: Problem, start: Point, max_iter: int, clock: Progress) -> Point:
+    """The minimum of an easier relative of the loss, if it has one here: a start from which few steps are left.
+
+    Where nearly all rows lie on straight pieces of the loss, a Newton step sees the curvature of few of them.
+    """
+    if not problem.in_memory or problem.n_scores > 1:
+        return start
+    for loss in problem.loss.eased(problem.y, problem.scores(*start)):
+        easier = replace(problem, loss=loss)
+        state = _newton(easier.at(*start), EASE * easier.scale, max_iter, clock, _direction(easier, None)).state
+        start = state.w, state.b
+    return start
 
 
 def _sketch(problem: Problem, start: Point, tol: float, max_iter: int) -> tuple[Point, Inverse | None]:
