@@ -3,6 +3,8 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 
+#include <algorithm>
+#include <limits>
 #include <optional>
 #include <string>
 
@@ -38,9 +40,14 @@ void expect_steps(const Longs& v, Index last, const char* name) {
     if (v.data()[v.size() - 1] != last) refuse(std::string(name) + " must end with " + std::to_string(last));
 }
 
-void expect_range(const Ints& v, Index low, Index high, const char* name) {
-    for (std::size_t i = 0; i < v.size(); ++i)
-        if (v.data()[i] < low || v.data()[i] >= high) refuse(std::string(name) + " is out of range at " + std::to_string(i));
+void expect_range(const Ints& v, Index from, Index to, const char* name) {
+    const auto low = static_cast<std::int32_t>(from), high = static_cast<std::int32_t>(std::min<Index>(to, std::numeric_limits<std::int32_t>::max()));
+    const auto outside = [=](std::int32_t x) { return (x < low) | (x >= high); };
+    bool any = false;  // without leaving the loop early, so that it is vectorized
+    for (std::size_t i = 0; i < v.size(); ++i) any |= outside(v.data()[i]);
+    if (!any) return;
+    const auto* at = std::find_if(v.data(), v.data() + v.size(), outside);
+    refuse(std::string(name) + " is out of range at " + std::to_string(at - v.data()));
 }
 
 // Arrays and the view of them; the arrays stay alive with it.

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "chain/crew.hpp"
+#include "core/aligned.hpp"
 #include "core/exponential.hpp"
 #include "core/vector.hpp"
 
@@ -83,7 +84,7 @@ struct Parts {
 // The scores of transitions as rows of `width` numbers, and their exponentials relative to the highest.
 struct Transitions {
     Index K = 0, width = 0;
-    std::vector<double> score, weight, turned, start, end;
+    AlignedVector<double> score, weight, turned, start, end;
     double highest = 0.0, range = 0.0;
     bool forbids = false;
 
@@ -105,17 +106,31 @@ struct Transitions {
     void exponentiate();
 };
 
-// Highest finite score and the distance to the lowest one.
-inline void span_of(const double* x, Index rows, Index K, Index width, double& highest, double& range) {
-    double high = kNever, low = -kNever;
-    for (Index r = 0; r < rows; ++r)
-        for (Index k = 0; k < K; ++k) {
-            const double v = x[r * width + k];
-            if (v > high) high = v;
-            if (v != kNever && !(v >= low)) low = v;
+namespace detail {
+
+[[gnu::always_inline]] inline double largest(const Lanes& v) {
+    const auto more = [](double a, double b) { return a > b ? a : b; };
+    return more(more(more(v[0], v[4]), more(v[2], v[6])), more(more(v[1], v[5]), more(v[3], v[7])));
+}
+
+}  // namespace detail
+
+// For each group of rows the highest finite score and the distance to the lowest one; a score that is not a number makes the distance one.
+CERTIFIT_CLONES [[maybe_unused]] static void spans_of(const double* x, Index groups, Index size, double* highest, double* range) {
+    for (Index g = 0; g < groups; ++g, x += size) {
+        Lanes high = Lanes{} + kNever, deep = high, odd = {}, v;  // deep: the lowest, turned round
+        const Lanes never = high;
+        for (Index j = 0; j < size; j += 8) {
+            load(x + j, v);
+            high = v > high ? v : high;
+            odd = v != v ? v : odd;
+            v = v == never ? never : -v;
+            deep = v > deep ? v : deep;
         }
-    highest = high == kNever ? 0.0 : high;
-    range = high == kNever ? 0.0 : high - low;
+        const double top = detail::largest(high), nothing = vec::detail::total(odd);
+        highest[g] = top == kNever ? 0.0 : top;
+        range[g] = (top == kNever ? 0.0 : top + detail::largest(deep)) + nothing;
+    }
 }
 
 // out = e^(x − shift), zero from −708 on; the lanes from K on are zero.
@@ -133,7 +148,7 @@ CERTIFIT_CLONES [[maybe_unused]] static void exponentials(const double* __restri
 }
 
 inline void Transitions::exponentiate() {
-    span_of(score.data(), K, K, width, highest, range);
+    spans_of(score.data(), 1, K * width, &highest, &range);
     exponentials(score.data(), K, K, width, &highest, 0, weight.data());
     for (Index i = 0; i < K; ++i)
         for (Index j = 0; j < K; ++j) turned[j * width + i] = weight[i * width + j];
@@ -142,7 +157,7 @@ inline void Transitions::exponentiate() {
 // What one thread needs for one sequence; grows to the longest it has seen.
 struct Work {
     Index K, width;
-    std::vector<double> unary, exps, alpha, beta, total, shift, pairs, own, own_shift, message, best;
+    AlignedVector<double> unary, exps, alpha, beta, ahead, total, shift, range, pairs, own, own_shift, message, best;
     std::vector<std::int32_t> own_at, path, back;
     std::vector<std::uint8_t> has_child;
     Index owned = 0;
@@ -174,7 +189,7 @@ CERTIFIT_CLONES [[maybe_unused]] static void gather_rows(const Rows& rows, const
 
 // Unary weights as rows of `width` numbers, where that pays: when the rows are read more often than it takes to lay them out.
 struct Spread {
-    std::vector<double> rows;
+    AlignedVector<double> rows;
 
     Spread(const Sequences& data, const Shape& shape, const double* w) {
         const Layout& at = shape.unary;
@@ -223,7 +238,10 @@ inline void score_sequence(const Sequences& data, const Shape& shape, const doub
     const Index T = data.length(i), K = shape.labels, width = shape.width;
     const std::int64_t from = data.offset[i];
     const Parts<const double> part(shape, w);
-    work.unary.assign(T * width, 0.0);
+    if (data.given || !spread || spread->rows.empty())
+        work.unary.assign(T * width, 0.0);
+    else if (static_cast<Index>(work.unary.size()) < T * width)
+        work.unary.resize(T * width);
     if (data.given)
         for (Index t = 0; t < T; ++t) std::copy_n(data.given + (from + t) * K, K, work.u(t));
     else if (spread && !spread->rows.empty())

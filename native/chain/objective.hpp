@@ -85,7 +85,7 @@ inline void pull_all(const Columns& columns, const Layout& at, const double* res
         if (f > cut.back() && f < at.features) cut.push_back(f);
     }
     cut.push_back(at.features);
-    std::vector<std::vector<double>> scratch(threads, std::vector<double>(stride));
+    std::vector<AlignedVector<double>> scratch(threads, AlignedVector<double>(stride));
     over_tasks(static_cast<Index>(cut.size()) - 1, threads, [&](Index b, int worker) {
         pull(columns, at, residual, stride, cut[b], cut[b + 1], scratch[worker].data(), slope);
     });
@@ -122,6 +122,20 @@ inline void add_edge_path(const Sequences& data, const Shape& shape, std::int64_
     }
 }
 
+// out += by · x and out = by · x, n numbers.
+CERTIFIT_CLONES [[maybe_unused]] static void add(double by, const double* __restrict x, Index n, double* __restrict out) {
+    for (Index k = 0; k < n; ++k) out[k] += by * x[k];
+}
+CERTIFIT_CLONES [[maybe_unused]] static void scaled_rows(double by, const double* __restrict x, Index rows, Index K, Index width, Index stride,
+                                                         double* __restrict out) {
+    if (stride == width) {
+        for (Index k = 0; k < rows * width; ++k) out[k] = by * x[k];
+        return;
+    }
+    for (Index r = 0; r < rows; ++r)
+        for (Index k = 0; k < K; ++k) out[r * stride + k] = by * x[r * width + k];
+}
+
 // Loss at w. residual: positions × stride (width for sparse rows, labels for given scores); tail: the slopes of edges, transitions,
 // start and end; loss: one number a sequence.
 inline double evaluate(const Sequences& data, const Shape& shape, const double* w, const std::int32_t* y, const double* p, double* residual,
@@ -138,6 +152,7 @@ inline double evaluate(const Sequences& data, const Shape& shape, const double* 
     over_tasks(count, threads, [&](Index c, int worker) {
         Work& work = works[worker];
         double *edge = parts.data() + c * size, *A = edge + edges, *start = A + K * K, *end = start + K;
+        AlignedVector<double> moved(K * width, 0.0);  // transitions, in rows like those of `work`
         for (Index i = cut[c]; i < cut[c + 1]; ++i) {
             const std::int64_t from = data.offset[i];
             const Index T = data.length(i);
@@ -145,16 +160,14 @@ inline double evaluate(const Sequences& data, const Shape& shape, const double* 
             sum_product(data, trans, i, work, [&](Index t, const double* joint) { add_edge(data, shape, from + t, joint, p[i], edge); });
             loss[i] = std::max(work.log_z - path_score(data, trans, i, work, y + from), 0.0);
             if (!(work.log_z > kNever && work.log_z < -kNever)) loss[i] = std::numeric_limits<double>::quiet_NaN();
-            for (Index a = 0; a < K; ++a)
-                for (Index b = 0; b < K; ++b) A[a * K + b] += p[i] * work.pairs[a * width + b];
+            add(p[i], work.pairs.data(), K * width, moved.data());
+            for (Index t = 0; t < T; ++t) work.beta[t * width + y[from + t]] -= 1.0;
+            scaled_rows(p[i], work.beta.data(), T, K, width, stride, residual + from * stride);
             for (Index t = 0; t < T; ++t) {
-                double *mu = work.beta.data() + t * width, *r = residual + (from + t) * stride;
+                const double* r = residual + (from + t) * stride;
                 const Index label = y[from + t], parent = data.parent ? data.parent[from + t] : t - 1;
-                mu[label] -= 1.0;
-                for (Index k = 0; k < K; ++k) r[k] = p[i] * mu[k];
-                for (Index k = K; k < stride; ++k) r[k] = 0.0;
                 if (parent >= 0) {
-                    A[y[from + parent] * K + label] -= p[i];
+                    moved[y[from + parent] * width + label] -= p[i];
                     if (work.own_at[t] >= 0) add_edge_path(data, shape, from + t, y[from + parent], label, -p[i], edge);
                 } else {
                     for (Index k = 0; k < K; ++k) start[k] += r[k];
@@ -163,6 +176,7 @@ inline double evaluate(const Sequences& data, const Shape& shape, const double* 
                     for (Index k = 0; k < K; ++k) end[k] += r[k];
             }
         }
+        for (Index a = 0; a < K; ++a) std::copy_n(moved.data() + a * width, K, A + a * K);
     });
     std::fill_n(tail, size, 0.0);
     for (Index c = 0; c < count; ++c)

@@ -1,13 +1,15 @@
 // log Z, the marginals of labels and the expected numbers of transitions.
 //
-// On a chain the recursions run on numbers scaled to sum one (Rabiner 1989):
+// On a chain the recursions run on scaled numbers (Rabiner 1989):
 //
-//   a_t(j) = e_t(j) Σ_i a_{t−1}(i) M(i, j) / c_t,      b_{t−1}(i) = Σ_j M(i, j) e_t(j) b_t(j) / c_t,      log Z = Σ log c_t + shifts
+//   a_t(j) = e_t(j) Σ_i a_{t−1}(i) M(i, j) / Σ a_{t−1},      b_{t−1}(i) = Σ_j M(i, j) e_t(j) b_t(j) / Σ b_t
+//   P(y_t = j) = a_t(j) b_t(j) / n_t,    n_t = Σ_j a_t(j) b_t(j),    log Z = Σ_t log Σ a_t + shifts
 //
-// with e_t = exp(U_t − max U_t) and M = exp(A − max A) made once for all sequences: a step is K² multiplications and additions.
-// When every transition is allowed, a label is at most range(A) + range(U_t) behind the best one, whatever came before; so nothing
-// is lost to underflow while that is below 600. With forbidden transitions a label can fall behind step by step; then the numbers
-// themselves are watched. Whatever fails the test is done in log space, by the recursion for trees:
+// with e_t = exp(U_t − max U_t) and M = exp(A − max A) made once for all sequences: a step is K² multiplications and additions. A step is
+// scaled by the sum of the numbers before it, which is ready in time, and the two directions run side by side, so that neither waits for
+// its own last result. When every transition is allowed, no product a_t(j) b_t(j) is below e^−(4 range(A) + range(U_t)) / K³, whatever came
+// before; so nothing is lost to underflow while that exponent is below 600. With forbidden transitions a label can fall behind step by
+// step; then the numbers themselves are watched. Whatever fails the test is done in log space, by the recursion for trees:
 //
 //   m_v(i) = log Σ_j exp(A_v(i, j) + U_v(j) + Σ_children m_c(j)),    P(y_v = j | y_parent = i) = exp(A_v(i, j) + … − m_v(i))
 //
@@ -20,15 +22,17 @@ namespace certifit::chain {
 
 constexpr double kSwing = 600.0;         // e^−600 is far from underflow
 constexpr double kGuardedSwing = 130.0;  // with forbidden transitions: no step can jump over the guard below
-constexpr double kGuard = 1e-250;
+constexpr double kGuard = 1e-240;
+constexpr double kLeast = 1e-280;        // of n_t
 
 namespace detail {
 
 [[gnu::always_inline]] inline double sum(const Lanes& v) { return vec::detail::total(v); }
 
-// L × 8 numbers of Σ_i a(i) M(i, ·), times e if given; adds them to `all`. Two sums a lane keep the multipliers busy.
+// L × 8 numbers of Σ_i a(i) M(i, ·), times `by`, times e if given; adds them to `all`. Two sums a lane keep the multipliers busy.
 template <int L>
-[[gnu::always_inline]] inline void step_block(const double* a, const double* M, const double* e, Index K, Index width, double* out, Lanes& all) {
+[[gnu::always_inline]] inline void step_block(const double* a, const double* M, const double* e, double by, Index K, Index width, double* out,
+                                              Lanes& all) {
     Lanes s[L] = {}, r[L] = {}, m;
     Index i = 0;
     for (; i + 2 <= K; i += 2, M += 2 * width)
@@ -38,25 +42,38 @@ template <int L>
         }
     for (int l = 0; l < L; ++l) {
         if (i < K) load(M + 8 * l, m), s[l] += a[i] * m;
-        s[l] += r[l];
-        if (e) load(e + 8 * l, m), s[l] *= m;
+        m = Lanes{} + by;
+        if (e) load(e + 8 * l, m), m *= by;
+        s[l] = (s[l] + r[l]) * m;
         all += s[l];
         store(out + 8 * l, s[l]);
     }
 }
 
-// out = Σ_i a(i) M(i, ·), times e if given; returns the sum of out.
-[[gnu::always_inline]] inline double step(const double* a, const double* M, const double* e, Index K, Index width, double* out) {
+// out = by · Σ_i a(i) M(i, ·), times e if given; returns the sum of out.
+[[gnu::always_inline]] inline double step(const double* a, const double* M, const double* e, double by, Index K, Index width, double* out) {
     Lanes all = {};
     Index j = 0;
-    for (; j + 32 <= width; j += 32) step_block<4>(a, M + j, e ? e + j : nullptr, K, width, out + j, all);
+    for (; j + 32 <= width; j += 32) step_block<4>(a, M + j, e ? e + j : nullptr, by, K, width, out + j, all);
     switch ((width - j) / 8) {
-        case 3: step_block<3>(a, M + j, e ? e + j : nullptr, K, width, out + j, all); break;
-        case 2: step_block<2>(a, M + j, e ? e + j : nullptr, K, width, out + j, all); break;
-        case 1: step_block<1>(a, M + j, e ? e + j : nullptr, K, width, out + j, all); break;
+        case 3: step_block<3>(a, M + j, e ? e + j : nullptr, by, K, width, out + j, all); break;
+        case 2: step_block<2>(a, M + j, e ? e + j : nullptr, by, K, width, out + j, all); break;
+        case 1: step_block<1>(a, M + j, e ? e + j : nullptr, by, K, width, out + j, all); break;
         default: break;
     }
     return sum(all);
+}
+
+// out(i) = by · Σ_j M(i, j) v(j); returns the sum of out.
+[[gnu::always_inline]] inline double step_back(const double* v, const double* M, double by, Index K, Index width, double* out) {
+    double all = 0.0;
+    for (Index i = K; i < width; ++i) out[i] = 0.0;
+    for (Index i = 0; i < K; ++i, M += width) {
+        Lanes s = {}, x, y;
+        for (Index j = 0; j < width; j += 8) load(M + j, x), load(v + j, y), s += x * y;
+        all += out[i] = by * sum(s);
+    }
+    return all;
 }
 
 // pairs(i, j) = M(i, j) Σ_t a_{t−1}(i) v_t(j) for R rows from i and L × 8 columns from j, over the positions that share M.
@@ -85,11 +102,6 @@ template <int R, int L>
         pair_block<R, L>(alpha + i, v, own_at, T, width, K - i, M + i * width, pairs + i * width);
 }
 
-[[gnu::always_inline]] inline void scale(double* x, double by, Index width) {
-    Lanes v;
-    for (Index j = 0; j < width; j += 8) load(x + j, v), store(x + j, v * by);
-}
-
 // Whether a number that is not zero came near underflow.
 [[gnu::always_inline]] inline bool faint(const double* x, Index K) {
     bool found = false;
@@ -104,64 +116,88 @@ struct Chain {
     const double *weight, *turned;          // M, Mᵀ
     const std::int32_t* own_at;             // positions with transition weights of their own,
     const double* own;                      // K × width each
-    double *alpha, *beta, *total;
+    const double* exps;
+    double *alpha, *beta, *ahead, *total;   // a_t, b_t, e_t b_t, Σ a_t
     bool watched;                           // look out for faint numbers
 };
 
-// Both passes; beta ends up holding the marginals, exps holds e_t b_t / c_t. False when a number came near underflow.
-CERTIFIT_CLONES [[maybe_unused]] static bool forward_backward(const Chain& c, double* exps, double* pairs) {
+namespace detail {
+
+// Both recursions: alpha, beta, ahead and total. False when a number came near underflow.
+[[gnu::always_inline]] inline bool recursions(const Chain& c) {
     const Index T = c.T, K = c.K, width = c.width;
     bool fine = true;
-    {
-        Lanes all = {}, v;
-        for (Index j = 0; j < width; j += 8) load(exps + j, v), all += v, store(c.alpha + j, v);
-        c.total[0] = detail::sum(all);
-        fine &= c.total[0] > 0.0;
-        detail::scale(c.alpha, 1.0 / c.total[0], width);
-    }
+    Lanes all = {}, x, y;
+    double* b = c.beta + (T - 1) * width;
+    for (Index j = 0; j < width; j += 8) load(c.exps + j, x), all += x, store(c.alpha + j, x);
+    for (Index j = 0; j < width; ++j) b[j] = j < K ? 1.0 : 0.0;
+    double before = sum(all), after = static_cast<double>(K);
+    c.total[0] = before;
     for (Index t = 1; t < T; ++t) {
         double* a = c.alpha + t * width;
-        const double* M = c.own_at[t] < 0 ? c.weight : c.own + c.own_at[t] * K * width;
-        c.total[t] = detail::step(a - width, M, exps + t * width, K, width, a);
-        fine &= c.total[t] > 0.0;
-        detail::scale(a, 1.0 / c.total[t], width);
-        if (c.watched) fine &= !detail::faint(a, K);
+        const Index u = T - t;
+        const double *forward = c.own_at[t] < 0 ? c.weight : c.own + c.own_at[t] * K * width, *e = c.exps + u * width;
+        fine &= before > 0.0 && after > 0.0;
+        double* v = c.ahead + u * width;
+        for (Index j = 0; j < width; j += 8) load(e + j, x), load(b + j, y), store(v + j, x * y);
+        before = c.total[t] = step(a - width, forward, c.exps + t * width, 1.0 / before, K, width, a);
+        b -= width;
+        after = c.own_at[u] < 0 ? step(v, c.turned, nullptr, 1.0 / after, K, width, b)
+                                : step_back(v, c.own + c.own_at[u] * K * width, 1.0 / after, K, width, b);
+        if (c.watched) fine &= !faint(a, K) && !faint(b, K);
     }
-    double* b = c.beta + (T - 1) * width;
-    for (Index j = 0; j < width; ++j) b[j] = 1.0;
-    for (Index t = T - 1; t > 0; --t, b -= width) {
-        double* v = exps + t * width;
-        Lanes x, y;
-        const double unit = 1.0 / c.total[t];
-        for (Index j = 0; j < width; j += 8) load(v + j, x), load(b + j, y), store(v + j, x * y * unit);
-        if (c.own_at[t] < 0) {
-            detail::step(v, c.turned, nullptr, K, width, b - width);
-        } else {
-            const double* M = c.own + c.own_at[t] * K * width;
-            for (Index i = 0; i < width; ++i) b[i - width] = 0.0;
-            for (Index i = 0; i < K; ++i, M += width) {
-                Lanes s = {};
-                for (Index j = 0; j < width; j += 8) load(M + j, x), load(v + j, y), s += x * y;
-                b[i - width] = detail::sum(s);
-            }
-        }
-        if (c.watched) fine &= !detail::faint(b - width, K);
-    }
-    Index j = 0;
-    for (; j + 32 <= width; j += 32)
-        detail::pair_rows<4, 4>(c.alpha, exps + j, c.own_at, T, K, width, c.weight + j, pairs + j);
-    switch ((width - j) / 8) {
-        case 3: detail::pair_rows<4, 3>(c.alpha, exps + j, c.own_at, T, K, width, c.weight + j, pairs + j); break;
-        case 2: detail::pair_rows<8, 2>(c.alpha, exps + j, c.own_at, T, K, width, c.weight + j, pairs + j); break;
-        case 1: detail::pair_rows<8, 1>(c.alpha, exps + j, c.own_at, T, K, width, c.weight + j, pairs + j); break;
-        default: break;
-    }
-    for (Index x = 0; x < T * width; x += 8) {
-        Lanes a, v;
-        load(c.alpha + x, a), load(c.beta + x, v);
-        store(c.beta + x, a * v);
+    return fine && before > 0.0;
+}
+
+// beta ← marginals, ahead ← e_t b_t / (n_t Σ a_{t−1}), so that a_{t−1}(i) M(i, j) ahead_t(j) is a joint probability.
+[[gnu::always_inline]] inline bool normalize(const Chain& c) {
+    bool fine = true;
+    for (Index t = 0; t < c.T; ++t) {
+        const double* a = c.alpha + t * c.width;
+        double *b = c.beta + t * c.width, *v = c.ahead + t * c.width;
+        Lanes all = {}, x, y;
+        for (Index j = 0; j < c.width; j += 8) load(a + j, x), load(b + j, y), x *= y, all += x, store(b + j, x);
+        const double n = sum(all), unit = 1.0 / n;
+        fine &= n > kLeast;
+        for (Index j = 0; j < c.width; j += 8) load(b + j, x), store(b + j, x * unit);
+        if (t == 0) continue;
+        const double by = unit / c.total[t - 1];
+        for (Index j = 0; j < c.width; j += 8) load(v + j, x), store(v + j, x * by);
     }
     return fine;
+}
+
+// As many rows of pairs at a time as waste the fewest.
+template <int R, int L>
+[[gnu::always_inline]] inline void pair_columns(const Chain& c, Index j, double* pairs) {
+    if (R > 4 && (c.K - 1) % 8 < 4)
+        pair_rows<4, L>(c.alpha, c.ahead + j, c.own_at, c.T, c.K, c.width, c.weight + j, pairs + j);
+    else
+        pair_rows<R, L>(c.alpha, c.ahead + j, c.own_at, c.T, c.K, c.width, c.weight + j, pairs + j);
+}
+
+}  // namespace detail
+
+// Both passes; beta ends up holding the marginals. False when a number came near underflow.
+CERTIFIT_CLONES [[maybe_unused]] static bool forward_backward(const Chain& c, double* pairs) {
+    const bool fine = detail::recursions(c) && detail::normalize(c);
+    Index j = 0;
+    for (; j + 32 <= c.width; j += 32) detail::pair_columns<4, 4>(c, j, pairs);
+    switch ((c.width - j) / 8) {
+        case 3: detail::pair_columns<4, 3>(c, j, pairs); break;
+        case 2: detail::pair_columns<8, 2>(c, j, pairs); break;
+        case 1: detail::pair_columns<8, 1>(c, j, pairs); break;
+        default: break;
+    }
+    return fine;
+}
+
+// Σ log x; x has room up to a multiple of eight.
+CERTIFIT_CLONES [[maybe_unused]] static double sum_of_logs(double* x, Index n) {
+    Lanes all = {}, v;
+    for (Index k = n; k < padded(n); ++k) x[k] = 1.0;
+    for (Index k = 0; k < n; k += 8) load(x + k, v), all += logarithm(v);
+    return detail::sum(all);
 }
 
 // log Σ_j exp(score(i, j) + inside(j)) for each row i
@@ -208,11 +244,11 @@ void sum_product_tree(const Sequences& data, const Transitions& trans, Index i, 
     const std::int64_t from = data.offset[i];
     const auto parent = [&](Index t) { return data.parent ? static_cast<Index>(data.parent[from + t]) : t - 1; };
     const auto at = [&](Index r) { return data.order ? static_cast<Index>(data.order[from + r]) : r; };
-    std::vector<double> scratch(width), joint(K * width);
+    AlignedVector<double> scratch(width), joint(K * width);
     const std::vector<double> flat(width, 0.0);  // the scores of a root: nothing leads to it
     work.message.resize(T * width);
     work.log_z = 0.0;
-    std::vector<double> inside(work.unary.begin(), work.unary.begin() + T * width);
+    AlignedVector<double> inside(work.unary.begin(), work.unary.begin() + T * width);
     for (Index r = T - 1; r >= 0; --r) {
         const Index t = at(r), p = parent(t);
         double* in = inside.data() + t * width;
@@ -245,23 +281,25 @@ void sum_product_tree(const Sequences& data, const Transitions& trans, Index i, 
 template <class Pair>
 void sum_product(const Sequences& data, const Transitions& trans, Index i, Work& work, Pair&& pair) {
     const Index T = data.length(i), K = work.K, width = work.width, size = T * width;
-    const auto grow = [](std::vector<double>& x, Index n) {
+    const auto grow = [](AlignedVector<double>& x, Index n) {
         if (static_cast<Index>(x.size()) < n) x.resize(n);
     };
     std::fill(work.pairs.begin(), work.pairs.end(), 0.0);
     bool scaled = !data.parent;
     if (scaled) {
-        grow(work.exps, size), grow(work.alpha, size), grow(work.beta, size), grow(work.total, T), grow(work.shift, T);
-        grow(work.own_shift, T);
-        double swing = 0.0;
+        grow(work.exps, size), grow(work.alpha, size), grow(work.beta, size), grow(work.ahead, size);
+        grow(work.total, padded(T)), grow(work.shift, T), grow(work.range, T), grow(work.own_shift, T);
+        spans_of(work.unary.data(), T, width, work.shift.data(), work.range.data());
+        double edge = T > 1 ? trans.range : 0.0, most = 0.0;
         for (Index t = 0; t < T; ++t) {
-            double range, edge = trans.range;
-            span_of(work.u(t), 1, K, width, work.shift[t], range);
-            if (double* own = work.own_scores(t)) span_of(own, K, K, width, work.own_shift[t], edge);
-            swing = std::max(swing, range + (t > 0 ? edge : 0.0));
-            if (!(range + edge <= kSwing)) swing = kSwing + 1.0;  // also when it is not a number
+            if (double* own = work.own_scores(t)) {
+                double range;
+                spans_of(own, 1, K * width, &work.own_shift[t], &range);
+                edge = range > edge || range != range ? range : edge;
+            }
+            most = work.range[t] > most || work.range[t] != work.range[t] ? work.range[t] : most;
         }
-        scaled = swing <= (trans.forbids ? kGuardedSwing : kSwing);
+        scaled = trans.forbids ? edge + most <= kGuardedSwing : 4.0 * edge + most <= kSwing;  // false of what is not a number
     }
     if (scaled) {
         exponentials(work.unary.data(), T, K, width, work.shift.data(), 1, work.exps.data());
@@ -278,20 +316,18 @@ void sum_product(const Sequences& data, const Transitions& trans, Index i, Work&
                 shifts += trans.highest;
             }
         }
-        const Chain c{T, K, width, trans.weight.data(), trans.turned.data(), work.own_at.data(), work.own.data(),
-                      work.alpha.data(), work.beta.data(), work.total.data(), trans.forbids};
-        scaled = forward_backward(c, work.exps.data(), work.pairs.data());
+        const Chain c{T, K, width, trans.weight.data(), trans.turned.data(), work.own_at.data(), work.own.data(), work.exps.data(),
+                      work.alpha.data(), work.beta.data(), work.ahead.data(), work.total.data(), trans.forbids};
+        scaled = forward_backward(c, work.pairs.data());
         if (scaled) {
-            double log_z = 0.0;
-            for (Index t = 0; t < T; ++t) log_z += std::log(work.total[t]);
-            work.log_z = log_z + shifts;
-            std::vector<double> joint(work.owned ? K * width : 0);
+            work.log_z = sum_of_logs(work.total.data(), T) + shifts;
+            AlignedVector<double> joint(work.owned ? K * width : 0);
             for (Index t = 1; t < T && work.owned; ++t) {
                 const double* own = work.own_scores(t);
                 if (!own) continue;
                 for (Index a = 0; a < K; ++a)
                     for (Index j = 0; j < width; ++j) {
-                        joint[a * width + j] = work.alpha[(t - 1) * width + a] * own[a * width + j] * work.exps[t * width + j];
+                        joint[a * width + j] = work.alpha[(t - 1) * width + a] * own[a * width + j] * work.ahead[t * width + j];
                         work.pairs[a * width + j] += joint[a * width + j];
                     }
                 pair(t, joint.data());
