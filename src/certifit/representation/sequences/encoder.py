@@ -97,6 +97,8 @@ def _bag_rows(tokens: Sequence[Any], number: Callable[[str], int]) -> SparseRows
 
 def _names_and_values(tokens: Sequence[Any]) -> tuple[list[Any], Array | None]:
     """For every position the names of its features, and the values of all unless they are 1."""
+    if set(map(type, tokens)) <= {list, tuple}:
+        return list(tokens), None
     if not isinstance(tokens[0], Mapping):
         for at, token in enumerate(tokens):
             if not isinstance(token, (list, tuple, set, frozenset)):
