@@ -117,7 +117,7 @@ def test_minimum_and_bound_against_another_solver(l1: float, l2: float) -> None:
         np.zeros(one.shape.size),
         l1=l1,
         l2=l2,
-        scale=np.ones(one.shape.size),
+        curvature=np.ones(one.shape.size),
         bound=bound,
         unit=1.0,
         tol=1e-9,

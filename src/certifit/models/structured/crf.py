@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-import certifit._native.chain as native
 from certifit._types import Array
 from certifit.certificate import Certificate
 from certifit.models.structured.base import FeatureModel, ProbabilisticMixin, SequenceData
 from certifit.models.structured.labels import allowed_transitions, check_allowed, encode_sequences, flatten_labels
+from certifit.optimization.chain.descent import descend, first_pass
 from certifit.optimization.chain.likelihood import DualBound, Likelihood, constant_loss
 from certifit.optimization.chain.quasi_newton import minimize
 from certifit.optimization.chain.shape import ChainShape, native_sequences, observed_pairs
@@ -27,8 +27,6 @@ from certifit.representation.sequences.positions import Positions, SparseRows
 from certifit.threads import one_blas_thread
 
 __all__ = ["LinearChainCRF", "TreeCRF"]
-
-SPREAD = 0.15  # how far the units of the parameters follow their curvatures: 0.5 would be Newton's on a diagonal
 
 
 class BaseCRF(ProbabilisticMixin, FeatureModel):
@@ -72,17 +70,19 @@ class BaseCRF(ProbabilisticMixin, FeatureModel):
         l1, l2 = self._strengths()
         data = self._fit_data(X, y, sample_weight, lengths, parents)
         shape = self._shape(data)
-        start = self._start(shape)
         with progress(int(self.verbose), type(self).__name__) as clock, one_blas_thread():
             likelihood = Likelihood(data.positions, data.y, data.p, shape, threads)
             dual = DualBound(data.p, l1, l2)
             unit = constant_loss(data.y, data.position_weight, shape.labels)
+            start = self._last(shape)
+            if start is None:
+                start = first_pass(likelihood, l2, unit) if l1 == 0.0 else np.zeros(shape.size)
             found = minimize(
                 likelihood,
                 start,
                 l1=l1,
                 l2=l2,
-                scale=_units(likelihood.curvature() + l2),
+                curvature=likelihood.curvature() + l2,
                 bound=lambda w, f, g: dual.add(w, f, g, likelihood.losses),
                 unit=unit,
                 tol=float(self.tol),
@@ -107,8 +107,8 @@ class BaseCRF(ProbabilisticMixin, FeatureModel):
         )
         return self
 
-    def _start(self, shape: ChainShape) -> Array:
-        """Zero, or the last fit if it had the same weights."""
+    def _last(self, shape: ChainShape) -> Array | None:
+        """The parameters of the last fit for a warm start, if it had the same weights."""
         if self.warm_start and hasattr(self, "coef_"):
             last, w = self._scores()
             if (
@@ -117,13 +117,7 @@ class BaseCRF(ProbabilisticMixin, FeatureModel):
                 and _same(last.markov_pairs, shape.markov_pairs)
             ):
                 return w
-        return np.zeros(shape.size)
-
-
-def _units(curvature: Array) -> Array:
-    """Units of the parameters: a small power of their curvature, with nothing at zero."""
-    floor = float(curvature.max(initial=0.0)) * 1e-12
-    return np.maximum(curvature, floor if floor > 0 else 1.0) ** -SPREAD
+        return None
 
 
 def _same(a: Any, b: Any) -> bool:
@@ -209,20 +203,17 @@ class LinearChainCRF(BaseCRF):
         codes = encode_sequences(labels, self.classes_)
         check_allowed(codes, positions.parents(), positions.offset, self.allowed_, self.classes_)
         shape, w = self._descent_start(positions, first)
-        alpha = float(self.alpha)
-        _, scale, self.t_ = native.descent(
+        visits = _visits(sample_weight, positions.n_sequences)
+        _, self.t_ = descend(
             native_sequences(positions),
-            shape.native,
+            shape,
             codes,
-            _visits(sample_weight, positions.n_sequences),
+            visits,
             w,
-            shape.fixed,
-            scale=1.0,
-            alpha=alpha,
-            t0=max(2.0, 1.0 / (alpha * float(self.learning_rate))),
+            alpha=float(self.alpha),
+            rate=float(self.learning_rate),
             t=float(self.t_),
         )
-        w *= scale
         self._keep(shape, w)
         self._evaluated(positions, codes, shape, w, threads)
         return self

@@ -48,9 +48,9 @@ class Likelihood:
         self._tail = np.empty(shape.size - shape.n_unary)
         self._dense = data.dense
         if self._dense is None:
-            self._sequences = native_sequences(data)
+            self.sequences = native_sequences(data)
             self._columns = data.sparse.columns()
-            self._residual = np.empty((data.n_positions, shape.native.width))
+            self._residual = _at_a_line(data.n_positions, shape.native.width)
         else:
             self._residual = np.empty((data.n_positions, K))
 
@@ -58,7 +58,7 @@ class Likelihood:
         """f(w) and its gradient."""
         slope, n = np.empty(self.shape.size), self.shape.n_unary
         if self._dense is None:
-            sequences = self._sequences
+            sequences = self.sequences
         else:
             table = w[:n].reshape(self.shape.features, self.shape.labels)
             sequences = native_sequences(self.data, np.ascontiguousarray(self._dense @ table))
@@ -105,6 +105,13 @@ class Likelihood:
         transition[:] = both * max(float(weight.sum()) - 1.0, 0.0)
         start[:] = end[:] = spread
         return out
+
+
+def _at_a_line(rows: int, columns: int) -> Array:
+    """An empty table that begins at a cache line: eight numbers side by side are then never spread over two."""
+    room = np.empty(rows * columns + 8)
+    first = -(room.ctypes.data // room.itemsize) % 8
+    return room[first : first + rows * columns].reshape(rows, columns)
 
 
 def _by_pair(mass: Array, spread: Array, pairs: Any) -> Array:

@@ -3,9 +3,10 @@
     minimize over w    f(w) + l2/2·‖w‖² + l1·‖w‖₁
 
 L-BFGS (Liu & Nocedal 1989), orthant-wise with l1 > 0 (Andrew & Gao 2007). The iteration runs in u = w/scale, where the
-curvatures of rare and frequent features are nearer to each other. The past steps and changes of the slope are the rows
-of one matrix: the inner products that the two-loop recursion asks for are one product with it, and the direction is
-another, so that an iteration reads the history twice instead of once for every pair and loop.
+curvatures of rare and frequent features are nearer to each other: scale is a small power of them. The past steps and
+changes of the slope are the rows of one matrix: the inner products that the two-loop recursion asks for are one product
+with it, and the direction is another, so that an iteration reads the history twice instead of once for every pair and
+loop.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ MEMORY = 8
 ARMIJO = 1e-4
 CURVATURE = 0.9
 TRIES = 30
+FARTHEST = 10.0  # how much longer than the last a tried step may be
+SPREAD = 0.15  # how far the units of the parameters follow their curvatures: 0.5 would be Newton's on a diagonal
 
 
 @dataclass(frozen=True)
@@ -95,7 +98,7 @@ def minimize(
     *,
     l1: float,
     l2: float,
-    scale: Array,
+    curvature: Array,
     bound: Callable[[Array, float, Array], float],
     unit: float,
     tol: float,
@@ -112,8 +115,8 @@ def minimize(
         Where to begin.
     l1, l2 : float
         Strengths of the penalties.
-    scale : array
-        Units of the parameters, positive.
+    curvature : array
+        About the diagonal of the Hessian of f + l2/2·‖w‖²; sets the units of the parameters and the first step.
     bound : callable
         A lower bound of the objective from (w, f(w), ∇f(w)).
     unit : float
@@ -130,6 +133,7 @@ def minimize(
     Minimum
     """
     w = start.copy()
+    scale = _units(curvature)
     f, g = loss(w)
     objective = f + 0.5 * l2 * float(w @ w) + l1 * float(np.abs(w).sum())
     best, evaluations, iteration, history = bound(w, f, g), 1, 0, History(w.shape[0])
@@ -146,8 +150,11 @@ def minimize(
                 break
             history = History(w.shape[0])
             continue
-        step = 1.0 if history.order else min(1.0, 1.0 / float(np.sqrt(steepest @ steepest)))
-        found = _search(loss, w, objective, scale * direction, steepest, scale, descent, step, l1, l2)
+        path = scale * direction
+        # Without a history: not farther than one unit, nor than Newton's method would go if the Hessian were diagonal.
+        newton = -descent / max(float(curvature @ path**2), np.finfo(float).tiny)
+        step = 1.0 if history.order else min(1.0 / float(np.sqrt(-descent)), newton)
+        found = _search(loss, w, objective, path, steepest, scale, descent, step, l1, l2)
         evaluations += found.evaluations
         if not found.improved:
             if not history.order:
@@ -214,10 +221,18 @@ def _search(
         along = float(direction @ (g + l2 * point))
         if along >= CURVATURE * descent:
             break
-        low, step = step, 2.0 * step
+        # Where the slope would vanish if it went on as it changed so far.
+        reach = step * descent / (descent - along) if along > descent else np.inf
+        low, step = step, min(max(reach, 2.0 * step), FARTHEST * step)
     if kept is None:
         return _Found(w, np.nan, direction, objective, TRIES, False)
     return kept
+
+
+def _units(curvature: Array) -> Array:
+    """Units of the parameters: a small power of their curvature, with nothing at zero."""
+    floor = float(curvature.max(initial=0.0)) * 1e-12
+    return np.maximum(curvature, floor if floor > 0 else 1.0) ** -SPREAD
 
 
 def pseudo_slope(w: Array, slope: Array, l1: Array) -> Array:
