@@ -26,13 +26,12 @@ OUTPUTS = "Not offered: several outputs at once"
 OFFERED = "Not offered: the error says so and what to use instead"
 WORDS = "The error says the same in other words"
 DRAWS = "Draws are of another random stream, or ties between equal splits are resolved by another rule"
-CATEGORIES = "Categories are read by our own rules: text and categorical columns of a frame, and any whole numbers"
 BY_WEIGHT = "Almost constant columns and missing values are told from rounding by another rule"
 TREES = "The nearest rows do not depend on `algorithm`: what one of scikit-learn's trees cannot do is answered by another search"
 OPEN_TIES = "Of rows at the same distance the first comes first; scikit-learn leaves their order open"
-EARLY = (
-    "Early stopping watches the loss of other rows than theirs, and only rounds up to the best one are kept and counted"
-)
+ABSENT = "A row of weight zero is no row: a class of which all rows weigh nothing is not there"
+TAMED = "Weights of boosting keep their sum, and no error counts as less than 1e-10: they do not overflow"
+BY_ROWS = "Sparse rows are handed on in the format of rows"
 STALLED = "Known weakness: an almost unpenalized L1 fit with collinear columns converges slowly"
 
 NOT_APPLICABLE: tuple[str, ...] = (INTERNAL, INTERNAL_TREES, STEPS)
@@ -44,6 +43,8 @@ HIST = "ensemble/_hist_gradient_boosting/tests/test_gradient_boosting.py::"
 SVM = "svm/tests/test_svm.py::"
 NEIGHBORS, DENSITY = "neighbors/tests/test_neighbors.py::", "neighbors/tests/test_kde.py::"
 TEXT = "feature_extraction/tests/test_text.py::"
+BAGS, ADABOOST = "ensemble/tests/test_bagging.py::", "ensemble/tests/test_weight_boosting.py::"
+MULTICLASS = "tests/test_multiclass.py::"
 MEANS = "cluster/tests/test_k_means.py::"
 KERNEL_RIDGE, FEATURES = "tests/test_kernel_ridge.py::", "tests/test_kernel_approximation.py::"
 DESCENT, RIDGE, LOGISTIC = (f"{LINEAR}test_{name}.py::" for name in ("coordinate_descent", "ridge", "logistic"))
@@ -70,11 +71,7 @@ DIFFERENCES: dict[str, tuple[str, ...]] = {
         f"{SVM}test_bad_input*",
         f"{SVM}test_sparse_precomputed*",
         f"{SVM}test_svc_nonfinite_params*",
-        f"{DISCRIMINANT}test_lda_predict",
         f"{DISCRIMINANT}test_lda_transform",
-        f"{DISCRIMINANT}test_qda[(]*",
-        f"{DISCRIMINANT}test_qda_regularization*",
-        f"{DISCRIMINANT}test_raises_value_error_on_*",
     ),
     TREES: (
         f"{NEIGHBORS}test_neighbors_minkowski_semimetric_algo_*",
@@ -102,6 +99,7 @@ DIFFERENCES: dict[str, tuple[str, ...]] = {
         f"{MEANS}test_kmeans_relocated_clusters*",
         f"{MEANS}test_minibatch_iter_steps",
         f"{MEANS}test_minibatch_declared_convergence*",
+        f"{MULTICLASS}test_ovr_partial_fit",
     ),
     CONVERGED: (
         f"{DESCENT}test_enet_coordinate_descent_raises_convergence*",
@@ -144,6 +142,7 @@ DIFFERENCES: dict[str, tuple[str, ...]] = {
         f"{LINEAR}test_sparse_coordinate_descent.py::test_sparse_dense_equality*",
     ),
     OUTPUTS: (
+        f"{BAGS}test_bagging_regressor_with_missing_inputs",
         *(
             f"{TREE}{name}*"
             for name in (
@@ -174,6 +173,8 @@ DIFFERENCES: dict[str, tuple[str, ...]] = {
         ),
     ),
     OFFERED: (
+        f"{ADABOOST}test_multidimensional_X",
+        f"{LINEAR}test_perceptron.py::test_perceptron_l1_ratio",
         *(
             f"{NEIGHBORS}{name}*"
             for name in (
@@ -203,31 +204,11 @@ DIFFERENCES: dict[str, tuple[str, ...]] = {
         f"{SVM}test_probability*",
         f"{SVM}test_hasattr_predict_proba*",
         f"{SVM}test_custom_kernel_not_array_input*",
-        f"{DISCRIMINANT}test_lda_ledoitwolf",
-        f"{DISCRIMINANT}test_lda_shrinkage*",
-        f"{DISCRIMINANT}test_qda_coefs*",
-        f"{DISCRIMINANT}test_qda_covariance_estimator",
-        f"{DISCRIMINANT}test_qda_ledoitwolf*",
-        f"{DISCRIMINANT}test_qda_shrinkage_performance*",
         f"{BAYES}test_alpha*",
         f"{BAYES}test_cnb",
         f"{TREE}test_apply_path_readonly_all_trees*",
         f"{FOREST}test_estimators_samples*",
         f"{FOREST}test_backend_respected*",
-        *(
-            f"{HIST}{name}*"
-            for name in (
-                "test_X_val_in_fit",
-                "test_custom_loss",
-                "test_raw_predict_is_called_with_custom_scorer",
-                "test_infinite_values",
-            )
-        ),
-    ),
-    EARLY: (
-        f"{HIST}test_early_stopping*",
-        f"{HIST}test_no_user_warning_with_scoring",
-        f"{HIST}test_string_target_early_stopping",
     ),
     INTERNAL_TREES: (
         f"{TREE}test_build_pruned_tree*",
@@ -244,6 +225,9 @@ DIFFERENCES: dict[str, tuple[str, ...]] = {
             f"{HIST}{name}*"
             for name in (
                 "test_binning_train_validation_are_separated",
+                "test_custom_loss",
+                "test_early_stopping_with_sample_weights",
+                "test_raw_predict_is_called_with_custom_scorer",
                 "test_categorical_different_order_same_model",
                 "test_categorical_encoding_strategies",
                 "test_dataframe_categorical_results_same_as_ndarray",
@@ -254,7 +238,6 @@ DIFFERENCES: dict[str, tuple[str, ...]] = {
         ),
     ),
     WORDS: (
-        f"{DISCRIMINANT}test_lda_priors",
         f"{NEIGHBORS}test_kneighbors_regressor_sparse",
         f"{NEIGHBORS}test_nearest_neighbors_validate_params",
         f"{NEIGHBORS}test_KNeighborsClassifier_raise_on_all_zero_weights",
@@ -268,16 +251,7 @@ DIFFERENCES: dict[str, tuple[str, ...]] = {
         f"{BAYES}test_gnb*",
         f"{TREE}test_error",
         f"{TREE}test_sample_weight_invalid",
-        f"{HIST}test_consistent_lengths",
-        f"{HIST}test_init_parameters_validation*",
-        f"{HIST}test_gamma_y_positive*",
-        f"{HIST}test_poisson_y_positive*",
         f"{FOREST}test_poisson_y_positive_check*",
-    ),
-    CATEGORIES: (
-        f"{HIST}test_categorical_*",
-        f"{HIST}test_dataframe_categorical_errors*",
-        f"{HIST}test_unknown_categories_nan*",
     ),
     DRAWS: (
         f"{MEANS}test_float_precision*",
@@ -291,6 +265,9 @@ DIFFERENCES: dict[str, tuple[str, ...]] = {
         f"{TREE}test_almost_constant_feature*",
         f"{TREE}test_missing_value*",
     ),
+    ABSENT: (f"{BAGS}test_bagging_small_max_features",),
+    TAMED: (f"{ADABOOST}test_sample_weights_infinite",),
+    BY_ROWS: (f"{ADABOOST}test_sparse_classification*",),
     STALLED: (f"{LOGISTIC}test_elastic_net_vs_l1_l2*",),
 }
 

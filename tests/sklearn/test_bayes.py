@@ -9,6 +9,7 @@ import pytest
 import sklearn.discriminant_analysis
 import sklearn.naive_bayes
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.covariance import ShrunkCovariance
 
 from certifit.sklearn import discriminant_analysis, naive_bayes
 
@@ -63,15 +64,54 @@ def test_discriminants(name: str, classes: int) -> None:
     assert_allclose(ours.means_, theirs.means_)
     if name.startswith("Linear"):
         assert ours.transform(X).shape == theirs.transform(X).shape
-    with pytest.raises(NotImplementedError, match="covariance_estimator"):
-        getattr(discriminant_analysis, name)(solver="eigen", covariance_estimator=WithFit()).fit(X, target)
 
 
-class WithFit:
-    """What scikit-learn takes for an estimator of covariances."""
+@pytest.mark.parametrize(
+    "options",
+    [{"shrinkage": 0.3}, {"shrinkage": "auto"}, {"covariance_estimator": ShrunkCovariance(shrinkage=0.2)}],
+    ids=lambda options: next(iter(options)),
+)
+@pytest.mark.parametrize("name", discriminant_analysis.__all__)
+def test_covariances_by_other_rules(name: str, options: dict[str, Any]) -> None:
+    options = {"solver": "eigen", "store_covariance": True, **options}
+    theirs, ours = (
+        getattr(home, name)(**options).fit(X, y) for home in (sklearn.discriminant_analysis, discriminant_analysis)
+    )
+    assert_allclose(np.array(ours.covariance_), np.array(theirs.covariance_), atol=1e-10)
+    assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-9)
+
+
+@pytest.mark.parametrize("name", discriminant_analysis.__all__)
+def test_what_does_not_go_together_is_refused_in_scikit_learns_words(name: str) -> None:
+    cls = getattr(discriminant_analysis, name)
+    with pytest.raises(NotImplementedError, match="shrinkage not supported with 'svd'"):
+        cls(shrinkage=0.1).fit(X, y)
+    with pytest.raises(ValueError, match="Only one of the two can be set"):
+        cls(solver="eigen", shrinkage=0.1, covariance_estimator=ShrunkCovariance()).fit(X, y)
+    with pytest.raises(ValueError, match="not supported with"):
+        cls(covariance_estimator=ShrunkCovariance()).fit(X, y)
+    with pytest.raises(ValueError, match="does not have a covariance_ attribute"):
+        cls(solver="eigen", covariance_estimator=WithoutCovariance()).fit(X, y)
+
+
+def test_a_covariance_without_inverse_is_an_error_for_classes_of_their_own() -> None:
+    model = discriminant_analysis.QuadraticDiscriminantAnalysis()
+    with pytest.raises(np.linalg.LinAlgError, match=r"of class 0 is not full rank\. Increase the value of `reg_param`"):
+        model.fit(np.c_[X, X[:, 0]], y)
+    theirs = sklearn.discriminant_analysis.QuadraticDiscriminantAnalysis(reg_param=0.1).fit(np.c_[X, X[:, 0]], y)
+    model.set_params(reg_param=0.1).fit(np.c_[X, X[:, 0]], y)
+    assert_allclose(model.predict_proba(np.c_[X, X[:, 0]]), theirs.predict_proba(np.c_[X, X[:, 0]]), atol=1e-9)
+    with pytest.raises(np.linalg.LinAlgError, match="number of samples in each class should be more"):
+        discriminant_analysis.QuadraticDiscriminantAnalysis().fit(X[:6], [0, 0, 0, 1, 1, 1])
+    with pytest.raises(ValueError, match="only 1 sample in class"):
+        discriminant_analysis.QuadraticDiscriminantAnalysis().fit(X[:6], [0, 0, 0, 0, 0, 1])
+
+
+class WithoutCovariance:
+    """What can be fitted, and estimates nothing."""
 
     def fit(self, X: Any) -> None:
-        self.covariance_ = np.cov(X.T)
+        """Nothing."""
 
 
 def test_other_errors_in_scikit_learns_words() -> None:

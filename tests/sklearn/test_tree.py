@@ -109,5 +109,3 @@ def test_stages_of_boosting() -> None:
     assert model.n_iter_ == len(list(model.staged_predict(X))) == 5
     assert model.decision_function(X).shape == (len(X), 3)
     assert model.n_trees_per_iteration_ == 3
-    with pytest.warns(UserWarning, match="looks at the loss"):
-        ensemble.HistGradientBoostingClassifier(scoring="accuracy").fit(X, y)

@@ -19,7 +19,14 @@ def in_double(X: Any) -> Any:
     return X.astype(np.float64) if getattr(X, "dtype", None) == np.float32 else X
 
 
-class AsksForValues(DropIn):
+class _Asks(DropIn):
+    """The rows as our model wants them."""
+
+    def _asked(self, X: Any) -> Any:
+        return in_double(X)
+
+
+class AsksForValues(_Asks):
     """`predict` of the model."""
 
     def predict(self, X: Any) -> Array:
@@ -35,7 +42,7 @@ class AsksForValues(DropIn):
         array of shape (n_samples,)
         """
         check_is_fitted(self)
-        return self.model_.predict(in_double(X))
+        return self.model_.predict(self._asked(X))
 
 
 class AsksForClasses(AsksForValues):
@@ -44,21 +51,21 @@ class AsksForClasses(AsksForValues):
     def predict_proba(self, X: Any) -> Array:
         """Probability of each class, as `predict` takes its rows."""
         check_is_fitted(self)
-        return self.model_.predict_proba(in_double(X))
+        return self.model_.predict_proba(self._asked(X))
 
     def predict_log_proba(self, X: Any) -> Array:
         """Logarithms of `predict_proba`."""
         check_is_fitted(self)
-        return self.model_.predict_log_proba(in_double(X))
+        return self.model_.predict_log_proba(self._asked(X))
 
 
-class AsksForStages(DropIn):
+class AsksForStages(_Asks):
     """Predictions after each stage."""
 
     def staged_predict(self, X: Any) -> Iterator[Array]:
         """`predict` after each stage."""
         check_is_fitted(self)
-        yield from self.model_.staged_predict(X)
+        yield from self.model_.staged_predict(self._asked(X))
 
 
 class Alone(DropIn):

@@ -12,6 +12,7 @@ MODULES = (
     "kernel_approximation",
     "kernel_ridge",
     "linear_model",
+    "multiclass",
     "naive_bayes",
     "neighbors",
     "preprocessing",

@@ -290,11 +290,16 @@ def _documented(cls: type[DropIn]) -> str:
     lines = [f"{name} : {row.words(name)}" for name, row in cls._table.items()]
     table = "\n".join(f"    {line}" for line in lines)
     theirs = next(base for base in cls.__mro__ if base.__module__.startswith("sklearn."))
-    head = f"``{theirs.__module__.partition('._')[0]}.{theirs.__name__}``, fitted by ``certifit.{cls._ours.__name__}``."
+    head = f"``{theirs.__module__.partition('._')[0]}.{theirs.__name__}``, fitted by ``certifit.{_public(cls._ours)}``."
     return (
         f"{head}\n\n{own}\n\nParameters, defaults and scales are scikit-learn's; `certificate_` says how far the fit is from\n"
         f"the best possible one, `model_` is our own model. What becomes of each parameter:\n\n{table}\n"
     )
+
+
+def _public(ours: type) -> str:
+    """The name of a class of ours, or of the public one that it is a kind of."""
+    return next(base.__name__ for base in ours.__mro__ if not base.__name__.startswith("_"))
 
 
 class Several:

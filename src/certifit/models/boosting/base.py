@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -15,7 +15,7 @@ from certifit.base import CertifiedEstimator
 from certifit.certificate import Certificate
 from certifit.data.gate import check_x, check_xy
 from certifit.evaluation.losses import Loss
-from certifit.models.boosting.fit import Boosted, Plan, boost, validation_rows
+from certifit.models.boosting.fit import Boosted, Plan, Watch, boost, validation_rows
 from certifit.models.boosting.parameters import plan_of
 from certifit.models.boosting.table import encode, learn_categories
 from certifit.models.boosting.trees import Tree, TreeSum
@@ -113,6 +113,10 @@ class BaseBoosting(Declared, CertifiedEstimator):
     )
     n_features_in_: int = Fitted("int", "Number of columns.")
 
+    watch: ClassVar[Watch | None] = None
+    rows_aside: ClassVar[Array | None] = None
+    """Set by whoever has a rule of its own for when to stop, with the rows of positive weight that it looks at."""
+
     def _checked_input(self, X: Any, y: Any, sample_weight: Any, numeric: bool) -> tuple[Matrix, Array, Array, Plan]:
         """Arrays of the fit, and the plan; text columns are numbered first."""
         labels, width = self._labels_to_keep()
@@ -150,6 +154,8 @@ class BaseBoosting(Declared, CertifiedEstimator):
 
     def _validation(self, X: Matrix, y: Array, weight: Array) -> Array | None:
         """Rows set aside for early stopping."""
+        if self.watch is not None:
+            return self.rows_aside
         wanted = weight.sum() > 10_000 if self.early_stopping == "auto" else bool(self.early_stopping)
         return validation_rows(X, y, float(self.validation_fraction)) if wanted else None
 
@@ -162,7 +168,7 @@ class BaseBoosting(Declared, CertifiedEstimator):
             self._seed = check_random_state(self.random_state).randint(2**31 - 1, size=4)
         validation = self._validation(X, y, weight)
         with progress(self.verbose, type(self).__name__) as clock:
-            result = boost(X, y, weight, loss, n_outputs, plan, validation, self._seed, clock, previous)
+            result = boost(X, y, weight, loss, n_outputs, plan, validation, self._seed, clock, previous, self.watch)
             seconds = clock.seconds
         self._seconds = seconds
         return result

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from certifit.models.boosting.trees import Tree, TreeSum
 from certifit.progress import Progress
 from certifit.representation.table.binning import Binner
 
-__all__ = ["Boosted", "Plan", "boost", "validation_rows"]
+__all__ = ["Boosted", "Plan", "Watch", "boost", "validation_rows"]
 
 PIECE = 1 << 14
 """Rows whose loss is computed at once."""
@@ -60,6 +60,16 @@ class Plan:
     def replace(self, **changes: Any) -> Plan:
         """A plan that differs in some parameters."""
         return replace(self, **changes)
+
+
+class Watch(Protocol):
+    """A rule of its own for when to stop: it looks at every stage, the start included, and all stages are kept."""
+
+    def judge(self, y: Array, scores: Array, weight: Array) -> float | None:
+        """What is watched, of the rows set aside (of all, without any): the less, the better. None is the mean loss."""
+
+    def enough(self, history: list[float]) -> bool:
+        """Whether to stop, by what was judged at the start and after each stage."""
 
 
 @dataclass
@@ -98,13 +108,14 @@ def boost(
     seed: Array,
     clock: Progress,
     previous: Boosted | None = None,
+    watch: Watch | None = None,
 ) -> Boosted:
     """Boost trees on all rows, or on those not marked in `validation`, which then decides when to stop.
 
-    With `previous`, its trees are the first ones.
+    With `previous`, its trees are the first ones; with `watch`, it is the one who decides.
     """
     weight, plan = _moderate(weight, plan)
-    return _Booster(X, y, weight, loss, n_outputs, plan, validation, seed, previous).run(clock)
+    return _Booster(X, y, weight, loss, n_outputs, plan, validation, seed, previous, watch).run(clock)
 
 
 def validation_rows(X: Matrix, y: Array, fraction: float) -> Array | None:
@@ -149,7 +160,9 @@ class _Booster:
         validation: Array | None,
         seed: Array,
         previous: Boosted | None,
+        watch: Watch | None,
     ) -> None:
+        self.watch = watch
         self.y, self.weight, self.loss, self.plan, self.seed = y, weight, loss, plan, seed
         self.n, self.d = X.shape
         self.n_outputs = n_outputs
@@ -217,7 +230,9 @@ class _Booster:
         constant_objective = self._mean_loss(constant=True)
         done = len(self.trees) // self.n_outputs
         best, best_stage, kept = np.inf, done, self.scores[:0]
-        if history and self.validation is not None:
+        if self.watch is not None:
+            history[:] = history or [self._watched()]
+        elif history and self.validation is not None:
             best, kept = min(history), self.scores.copy(order="F")
             del history[done:]
         stages = done if self._constant_target() else plan.n_estimators
@@ -225,6 +240,12 @@ class _Booster:
             if not self._stage(stage):
                 break
             clock.update(stage + 1, plan.n_estimators, float("nan"))
+            if self.watch is not None:
+                best_stage = stage + 1
+                history.append(self._watched())
+                if self.watch.enough(history):
+                    break
+                continue
             if self.validation is None:
                 continue
             history.append(self._mean_loss(self.validation))
@@ -247,6 +268,13 @@ class _Booster:
             self._stationarity(),
             history,
         )
+
+    def _watched(self) -> float:
+        """What the watch sees now."""
+        assert self.watch is not None
+        where = slice(None) if self.validation is None else self.validation
+        seen = self.watch.judge(self.y[where], self.scores[where], self.weight[where])
+        return self._mean_loss(self.validation) if seen is None else seen
 
     def _constant_target(self) -> bool:
         """One target value: the best constant is the best model."""

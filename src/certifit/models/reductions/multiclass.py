@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import itertools
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -100,13 +101,9 @@ class _CodeClassifier(Declared, HighestScoreMixin, CopiesMixin, ClassifierMixin,
         X = X.tocsr() if is_sparse(X) else X
         given = None if sample_weight is None else weight
         jobs = [(base, X, self.code_[:, j][codes], given) for j in range(self.code_.shape[1])]
-        threads = 1 if self.n_jobs is None else min(n_threads(self.n_jobs), len(jobs))
-        if threads == 1:
-            self.estimators_ = [_fit_one(*job) for job in jobs]
-        else:
-            self.estimators_ = Parallel(n_jobs=threads, prefer="threads")(delayed(_fit_one)(*job) for job in jobs)
+        self.estimators_ = side_by_side(_fit_one, jobs, self.n_jobs)
         # The parts have said themselves where they stopped short: once is enough.
-        self.certificate_ = _combined(self.estimators_, time.perf_counter() - started)
+        self.certificate_ = combined(self.estimators_, time.perf_counter() - started)
         return self
 
     def _accepted(self) -> dict[str, Any]:
@@ -365,6 +362,14 @@ def _checked_code(code: Array, n_classes: int) -> Array:
     return code
 
 
+def side_by_side(fit: Callable[..., Any], jobs: list[tuple[Any, ...]], n_jobs: int | None) -> list[Any]:
+    """The results of independent fits, in their order, by so many threads."""
+    threads = 1 if n_jobs is None else min(n_threads(n_jobs), len(jobs))
+    if threads == 1:
+        return [fit(*job) for job in jobs]
+    return list(Parallel(n_jobs=threads, prefer="threads")(delayed(fit)(*job) for job in jobs))
+
+
 def _fit_one(base: Any, X: Matrix, side: Array, weight: Array | None) -> Any:
     """A classifier of +1 against −1 on the rows whose class takes part."""
     rows = side != 0
@@ -383,10 +388,10 @@ def _score(part: Any, X: Matrix) -> Array:
     return np.asarray(part.predict_proba(X))[:, 1] - 0.5
 
 
-def _combined(parts: list[Any], seconds: float) -> Certificate:
+def combined(parts: list[Any], seconds: float) -> Certificate:
     """The parts minimize independent objectives, so the certificate of their sum is the sum of theirs."""
     certificates = [getattr(part, "certificate_", None) for part in parts]
     known = [c for c in certificates if c is not None]
-    if len(known) < len(parts):
+    if not known or len(known) < len(parts):
         return Certificate.absent(0.0, "The parts carry no certificate.", seconds=seconds)
     return Certificate.total(known, seconds=seconds)

@@ -6,6 +6,8 @@ from certifit.sklearn.linear_model.bayes import ARDRegression, BayesianRidge
 from certifit.sklearn.linear_model.choice import ElasticNetCV, LassoCV, RidgeCV
 from certifit.sklearn.linear_model.general import GammaRegressor, HuberRegressor, PoissonRegressor, QuantileRegressor
 from certifit.sklearn.linear_model.logistic import LogisticRegression
+from certifit.sklearn.linear_model.logistic_cv import LogisticRegressionCV
+from certifit.sklearn.linear_model.perceptron import Perceptron
 from certifit.sklearn.linear_model.squares import ElasticNet, Lasso, LinearRegression, Ridge, enet_path, lasso_path
 from certifit.sklearn.linear_model.stochastic import SGDClassifier, SGDRegressor
 
@@ -20,6 +22,8 @@ __all__ = [
     "LassoCV",
     "LinearRegression",
     "LogisticRegression",
+    "LogisticRegressionCV",
+    "Perceptron",
     "PoissonRegressor",
     "QuantileRegressor",
     "Ridge",

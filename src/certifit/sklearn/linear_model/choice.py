@@ -9,12 +9,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 import sklearn.linear_model as theirs
-from sklearn import get_config
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import GridSearchCV, check_cv
 from sklearn.utils import check_scalar
-from sklearn.utils.metadata_routing import process_routing
 
 from certifit._types import Array, is_sparse
 from certifit.data.gate import check_xy
@@ -35,6 +33,7 @@ from certifit.sklearn.linear_model.rows import (
     one_row,
 )
 from certifit.sklearn.linear_model.squares import Ridge, enet_path, lasso_path
+from certifit.sklearn.routing import routed
 from certifit.sklearn.translation import By, Data, DropIn, Free, Same, Table, fresh
 
 __all__ = ["ElasticNetCV", "LassoCV", "RidgeCV"]
@@ -55,16 +54,9 @@ def check_alphas(alphas: Any, *, zero: bool = True) -> None:
         check_scalar(alpha, name, numbers.Real, min_val=0.0, include_boundaries="left" if zero else "neither")
 
 
-def routed(estimator: Any, params: dict[str, Any]) -> dict[str, dict[str, Any]]:
+def shared_out(estimator: Any, params: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """What is for the splitter and what for the scorer, if metadata routing is switched on."""
-    if not params:
-        return {}
-    if not get_config()["enable_metadata_routing"]:
-        raise ValueError(
-            f"Passing extra keyword arguments to {type(estimator).__name__}.fit is only supported if "
-            "enable_metadata_routing=True, which you can set using sklearn.set_config."
-        )
-    found = process_routing(estimator, "fit", **params)
+    found = routed(estimator, "fit", params)
     return {
         "splitter": dict(found.get("splitter", {}).get("split", {})),
         "scorer": dict(found.get("scorer", {}).get("score", {})),
@@ -85,7 +77,7 @@ class _PathCV(DropIn):
         data = Data(self, X, y, sample_weight)
         if np.ndim(self.alphas):
             check_alphas(self.alphas)
-        splits = list(check_cv(self.cv).split(X, y, **routed(self, params).get("splitter", {})))
+        splits = list(check_cv(self.cv).split(X, y, **shared_out(self, params).get("splitter", {})))
         settings = self._settings(data)
         path = fresh(self._ours, **settings, cv=splits).fit(X, y, sample_weight)
         # Scikit-learn takes the plain mean over the folds, ours that over the rows left out.
@@ -217,7 +209,7 @@ class RidgeCV(DropIn, theirs.RidgeCV):
         else:
             scorer = check_scoring(self, scoring=self.scoring, allow_none=False)
             told, y_true = targets[:, :, None] - misses, targets
-            params = routed(self, params).get("scorer", {})
+            params = shared_out(self, params).get("scorer", {})
             if data.sample_weight is not None:
                 params = {"sample_weight": weight, **params}
             together = not self.alpha_per_target and targets.shape[1] > 1
