@@ -96,18 +96,19 @@ struct Tile {
     }
 };
 
-// to[r][c] = Σ_k a[k][r] · b[k][c] for a strip of Tall rows and a panel of Wide columns, both packed; rows of the result are Wide apart.
-template <class Set, Index Tall, Index Wide, class T>
-[[gnu::always_inline]] inline void multiply(const T* strip, const T* panel, Index depth, T* to) {
+// to[r][c] = Σ_k a[k][r] · b[k][c] for Tall rows and `columns` columns: the entries of one k lie side by side on both sides, Along apart from
+// one k to the next in a and Step apart in b; rows of the result are Step apart.
+template <class Set, Index Tall, Index Along, Index Step, int Vectors = 2, class T>
+[[gnu::always_inline]] inline void multiply(const T* a, const T* b, Index depth, Index columns, T* to) {
     constexpr int rows = Set::template rows<Tall>;
-    using Part = Tile<Set, T, rows, 2>;
-    static_assert(Tall % rows == 0 && Wide % Part::wide == 0);
+    using Part = Tile<Set, T, rows, Vectors>;
+    static_assert(Tall % rows == 0 && Step % Part::wide == 0);
     for (Index r = 0; r < Tall; r += rows)
-        for (Index c = 0; c < Wide; c += Part::wide) {
+        for (Index c = 0; c < columns; c += Part::wide) {
             Part part;
             part.clear();
-            part.template add<Tall, 1, Wide>(strip + r, panel + c, depth);
-            part.store(to + r * Wide + c, Wide);
+            part.template add<Along, 1, Step>(a + r, b + c, depth);
+            part.store(to + r * Step + c, Step);
         }
 }
 

@@ -59,7 +59,7 @@ template <class T>
 class Lloyd {
   public:
     Lloyd(const Panels<T>& panels, const double* weight, Index k, double* centers, std::int32_t* labels)
-        : X_(panels), weight_(weight), k_(k), d_(panels.d), centers_(centers), labels_(labels), tile_(detail::best_tile()),
+        : X_(panels), weight_(weight), k_(k), d_(panels.d), centers_(centers), labels_(labels), tile_(Nearest::best()),
           gamma_(gamma_of(panels.d)), u_(padded()), l_(padded()), label_(static_cast<std::size_t>(panels.count * kWide), -1),
           sums_(static_cast<std::size_t>(k * panels.d)), mass_(static_cast<std::size_t>(k)),
           counts_(static_cast<std::size_t>(k)) {
@@ -123,7 +123,7 @@ class Lloyd {
     const Index k_, d_;
     double* const centers_;
     std::int32_t* const labels_;
-    const Tile tile_;
+    const Nearest::Call tile_;
     const double gamma_;
     std::vector<float> u_, l_;
     std::vector<std::int32_t> label_;

@@ -19,8 +19,8 @@
 #include <limits>
 #include <vector>
 
-#include "core/simd.hpp"
 #include "core/team.hpp"
+#include "core/tile.hpp"
 
 namespace certifit::lloyd {
 
@@ -46,83 +46,48 @@ struct Two {
     alignas(64) std::int32_t index[kWide];
 };
 
-using Tile = void (*)(const float* x, const Packed& centers, Two& out);
-
-namespace detail {
-
-template <int Vectors, class V, class I>
-[[gnu::always_inline]] inline void two_nearest(const float* x, const Packed& centers, Two& out) {
-    constexpr int lanes = sizeof(V) / sizeof(float), step = Vectors * lanes;
-    for (int c0 = 0; c0 < kWide; c0 += step) {
-        V best[Vectors], second[Vectors];
-        I index[Vectors];
-        for (int v = 0; v < Vectors; ++v) best[v] = second[v] = V{} + kInfinity, index[v] = I{};
-        const float* c = centers.entries.data();
-        const float* lift = centers.lift.data();
-        for (Index g = 0; g < centers.groups; ++g, lift += kGroup) {
-            V sum[kGroup][Vectors];
+struct TwoNearest {
+    template <class Set>
+    [[gnu::always_inline]] static void run(const float* x, const Packed& centers, Two& out) {
+        using Part = tile::Tile<Set, float, static_cast<int>(kGroup), Set::bytes == 64 ? 4 : 2>;
+        using V = typename Part::V;
+        using I = tile::Vector<Set, std::int32_t>;
+        constexpr int vectors = Part::wide / Part::lanes;
+        for (Index c0 = 0; c0 < kWide; c0 += Part::wide) {
+            V best[vectors], second[vectors];
+            I index[vectors];
+            for (int v = 0; v < vectors; ++v) best[v] = second[v] = V{} + kInfinity, index[v] = I{};
+            for (Index g = 0; g < centers.groups; ++g) {
+                Part sums;
 #pragma GCC unroll 4
-            for (int r = 0; r < kGroup; ++r)
+                for (int r = 0; r < kGroup; ++r) sums.start(r, centers.lift[static_cast<std::size_t>(g * kGroup + r)]);
+                sums.template add<kGroup, 1, kWide>(centers.entries.data() + g * kGroup * centers.d, x + c0, centers.d);
 #pragma GCC unroll 4
-                for (int v = 0; v < Vectors; ++v) sum[r][v] = V{} + lift[r];
-            const float* xs = x + c0;
-            for (Index j = 0; j < centers.d; ++j, xs += kWide, c += kGroup) {
-                V a[Vectors];
+                for (int r = 0; r < kGroup; ++r) {
+                    const auto number = static_cast<std::int32_t>(g * kGroup + r);
 #pragma GCC unroll 4
-                for (int v = 0; v < Vectors; ++v) std::memcpy(&a[v], xs + v * lanes, sizeof(V));
-#pragma GCC unroll 4
-                for (int r = 0; r < kGroup; ++r)
-#pragma GCC unroll 4
-                    for (int v = 0; v < Vectors; ++v) sum[r][v] += a[v] * c[r];
-            }
-#pragma GCC unroll 4
-            for (int r = 0; r < kGroup; ++r) {
-                const auto number = static_cast<std::int32_t>(g * kGroup + r);
-#pragma GCC unroll 4
-                for (int v = 0; v < Vectors; ++v) {
-                    const V value = sum[r][v];
-                    const I nearer = value < best[v];
-                    const V other = value < second[v] ? value : second[v];
-                    second[v] = nearer ? best[v] : other;
-                    best[v] = nearer ? value : best[v];
-                    index[v] = nearer ? I{} + number : index[v];
+                    for (int v = 0; v < vectors; ++v) {
+                        const V value = sums.sum[r][v];
+                        const I nearer = value < best[v];
+                        const V other = value < second[v] ? value : second[v];
+                        second[v] = nearer ? best[v] : other;
+                        best[v] = nearer ? value : best[v];
+                        index[v] = nearer ? I{} + number : index[v];
+                    }
                 }
             }
-        }
-        for (int v = 0; v < Vectors; ++v) {
-            std::memcpy(out.best + c0 + v * lanes, &best[v], sizeof(V));
-            std::memcpy(out.second + c0 + v * lanes, &second[v], sizeof(V));
-            std::memcpy(out.index + c0 + v * lanes, &index[v], sizeof(I));
+            for (int v = 0; v < vectors; ++v) {
+                const Index at = c0 + v * Part::lanes;
+                std::memcpy(out.best + at, &best[v], sizeof(V));
+                std::memcpy(out.second + at, &second[v], sizeof(V));
+                std::memcpy(out.index + at, &index[v], sizeof(I));
+            }
         }
     }
-}
+};
+using Nearest = tile::Versions<TwoNearest, void(const float*, const Packed&, Two&)>;
 
-typedef float Four __attribute__((vector_size(16)));
-typedef std::int32_t FourNumbers __attribute__((vector_size(16)));
-inline void tile_plain(const float* x, const Packed& centers, Two& out) { two_nearest<2, Four, FourNumbers>(x, centers, out); }
-
-#if defined(__x86_64__) && !defined(CERTIFIT_SANITIZE)
-#pragma GCC diagnostic ignored "-Wpsabi"
-typedef float Eight __attribute__((vector_size(32)));
-typedef std::int32_t EightNumbers __attribute__((vector_size(32)));
-typedef float Sixteen __attribute__((vector_size(64)));
-typedef std::int32_t SixteenNumbers __attribute__((vector_size(64)));
-
-__attribute__((target("arch=x86-64-v3"))) inline void tile_v3(const float* x, const Packed& centers, Two& out) {
-    two_nearest<2, Eight, EightNumbers>(x, centers, out);
-}
-__attribute__((target("arch=x86-64-v4"))) inline void tile_v4(const float* x, const Packed& centers, Two& out) {
-    two_nearest<4, Sixteen, SixteenNumbers>(x, centers, out);
-}
-#endif
-
-inline Tile best_tile() {
-#if defined(__x86_64__) && !defined(CERTIFIT_SANITIZE)
-    if (__builtin_cpu_supports("x86-64-v4")) return tile_v4;
-    if (__builtin_cpu_supports("x86-64-v3")) return tile_v3;
-#endif
-    return tile_plain;
-}
+namespace detail {
 
 inline float above(double x) { return std::nextafter(static_cast<float>(x), kInfinity); }
 
@@ -167,15 +132,16 @@ class Panels {
         out.d = d, out.groups = (k + kGroup - 1) / kGroup;
         out.entries.assign(static_cast<std::size_t>(out.groups * kGroup * d), 0.0f);
         out.lift.assign(static_cast<std::size_t>(out.groups * kGroup), kInfinity);
-        for (Index c = 0; c < k; ++c) {
-            double length = 0.0;
-            for (Index j = 0; j < d; ++j) {
-                const float entry = placed(centers[c * d + j], j);
-                out.entries[static_cast<std::size_t>((c / kGroup * d + j) * kGroup + c % kGroup)] = -2.0f * entry;
-                length += static_cast<double>(entry) * entry;
-            }
-            out.lift[static_cast<std::size_t>(c)] = static_cast<float>(length);
-            out.longest = std::max(out.longest, length);
+        for (Index g = 0; g < out.groups; ++g) {
+            float* to = out.entries.data() + g * kGroup * d;
+            tile::pack<kGroup>(
+                g * kGroup, k, d, to, [&](Index c, Index j) { return placed(centers[c * d + j], j); },
+                [&](Index c, double length) {
+                    if (g * kGroup + c >= k) return;
+                    out.lift[static_cast<std::size_t>(g * kGroup + c)] = static_cast<float>(length);
+                    out.longest = std::max(out.longest, length);
+                });
+            for (Index e = 0; e < kGroup * d; ++e) to[e] *= -2.0f;
         }
         return out;
     }
@@ -213,17 +179,9 @@ class Panels {
     }
 
     void pack(Index p) {
-        float* out = entries_.data() + p * kWide * d;
-        const Index last = std::min(n, (p + 1) * kWide);
-        for (Index i = p * kWide; i < last; ++i) {
-            double length = 0.0;
-            for (Index j = 0; j < d; ++j) {
-                const float x = placed(static_cast<double>(rows[i * d + j]), j);
-                out[j * kWide + i % kWide] = x;
-                length += static_cast<double>(x) * x;
-            }
-            square[static_cast<std::size_t>(i)] = static_cast<float>(length);
-        }
+        tile::pack<kWide>(
+            p * kWide, n, d, entries_.data() + p * kWide * d, [&](Index i, Index j) { return placed(static_cast<double>(rows[i * d + j]), j); },
+            [&](Index c, double length) { square[static_cast<std::size_t>(p * kWide + c)] = static_cast<float>(length); });
     }
 };
 

@@ -55,21 +55,9 @@ struct Outer {
     template <class Set>
     [[gnu::always_inline]] static void run(const float* a, const float* d, Index rows, Index columns, float* g) {
         if (Set::bytes == 64 && columns <= kWide / 2)
-            wide<Set, 1>(a, d, rows, columns, g);
+            tile::multiply<Set, kTall, kWide, kWide, 1>(a, d, rows, columns, g);
         else
-            wide<Set, 2>(a, d, rows, columns, g);
-    }
-    template <class Set, int Vectors>
-    [[gnu::always_inline]] static void wide(const float* a, const float* d, Index rows, Index columns, float* g) {
-        constexpr int tall = Set::template rows<kTall>;
-        using Part = tile::Tile<Set, float, tall, Vectors>;
-        for (Index i = 0; i < kTall; i += tall)
-            for (Index c = 0; c < columns; c += Part::wide) {
-                Part part;
-                part.clear();
-                part.template add<kWide, 1, kWide>(a + i, d + c, rows);
-                part.store(g + i * kWide + c, kWide);
-            }
+            tile::multiply<Set, kTall, kWide, kWide>(a, d, rows, columns, g);
     }
 };
 

@@ -38,13 +38,8 @@ class Features {
     // Columns [c, c + W) as [d][W], and their squares; what is beyond the last row is zero.
     template <class T, Index W, class Numbers>
     void pack(Numbers&& number, Index count, Index c, T* values, T* squares) const {
-        for (Index k = 0; k < W; ++k) {
-            const bool there = c + k < count;
-            const Index i = there ? number(c + k) : 0;
-            const double* x = row(i);
-            for (Index j = 0; j < d_; ++j) values[j * W + k] = there ? static_cast<T>(x[j]) : T(0);
-            squares[k] = there ? static_cast<T>(square(i)) : T(0);
-        }
+        tile::pack<W>(c, count, d_, values, [&](Index k, Index j) { return row(number(k))[j]; });
+        for (Index k = 0; k < W; ++k) squares[k] = c + k < count ? static_cast<T>(square(number(c + k))) : T(0);
     }
 
   private:
@@ -79,6 +74,7 @@ class FeatureRows {
 
     void operator()(const Index* rows, Index m, T* const* out, Team& team) const {
         const Packed<T> strips = packed<T, kStrip>(X_, [rows](Index i) { return rows[i]; }, m, team);
+        const auto tile = KernelTiles<T>::best();
         constexpr Index P = kPanel<T>;
         team.run(panels_.pieces, m * X_.n() > 20000, [&](Index p, int) {
             alignas(64) T spare[P];
@@ -111,6 +107,7 @@ inline void scores(const Features& X, const Index* rows, const double* beta, Ind
         return;
     }
     constexpr Index P = kPanel<double>;
+    const auto tile = KernelTiles<double>::best();
     const Packed<double> strips = packed<double, kStrip>(X, [rows](Index i) { return rows[i]; }, m, team);
     team.run((X.n() + P - 1) / P, m * X.n() > 20000, [&](Index p, int) {
         std::vector<double> panel(P * X.d());
@@ -231,6 +228,7 @@ class LinearRows {
 
     void cross(const Index* rows, Index m, const Index* columns, Index q, double* Q, Index stride, Team& team) {
         constexpr Index P = kPanel<double>;
+        const auto tile = KernelTiles<double>::best();
         const Packed<double> panels = packed<double, P>(X_, [columns](Index i) { return columns[i]; }, q, team);
         const Packed<double> strips = packed<double, kStrip>(X_, [rows](Index i) { return rows[i]; }, m, team);
         team.run(strips.pieces, m * q * X_.d() > 100000, [&](Index s, int) {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/exponential.hpp"
-#include "core/simd.hpp"
+#include "core/tile.hpp"
 
 namespace certifit::smo {
 
@@ -70,31 +70,19 @@ typedef std::int32_t Whole32 __attribute__((vector_size(64), aligned(4), may_ali
     return kept ? p * scale : Wide<float>{};
 }
 
-// out[r·stride + c] = k(a_r, b_c). a: [d][kStrip], b: [d][kPanel], squares of both.
+// v = k(a, b) of the products a·b in v, for one row of a and lanes of b.
 template <class T>
-[[gnu::always_inline]] inline void tile(const T* a, const T* b, Index d, const Shape& shape, const T* square_a, const T* square_b, T* const* out) {
-    using V = Wide<T>;
-    constexpr Index L = kLanes<T>;
-    V left[kStrip] = {}, right[kStrip] = {};
-    for (Index k = 0; k < d; ++k, a += kStrip, b += 2 * L) {
-        const V b0 = *reinterpret_cast<const V*>(b), b1 = *reinterpret_cast<const V*>(b + L);
-#pragma GCC unroll 8
-        for (Index r = 0; r < kStrip; ++r) left[r] += a[r] * b0, right[r] += a[r] * b1;
+[[gnu::always_inline]] inline Wide<T> kernel_of(Wide<T> v, const Shape& shape, T square_a, const Wide<T>& square_b) {
+    if (shape.form == Form::gaussian) {
+        const Wide<T> distance = (square_a + square_b) - (v + v);
+        return decay(distance > T(0) ? -distance : Wide<T>{});
     }
-    for (Index r = 0; r < kStrip; ++r) {
-        for (Index half = 0; half < 2; ++half) {
-            V v = half ? right[r] : left[r];
-            if (shape.form == Form::gaussian) {
-                const V distance = (square_a[r] + *reinterpret_cast<const V*>(square_b + half * L)) - (v + v);
-                v = decay(distance > T(0) ? -distance : V{});
-            } else if (shape.form == Form::polynomial) {
-                const V base = v + static_cast<T>(shape.offset);
-                v = base;
-                for (int p = 1; p < shape.degree; ++p) v *= base;
-            }
-            *reinterpret_cast<V*>(out[r] + half * L) = v;
-        }
+    if (shape.form == Form::polynomial) {
+        const Wide<T> base = v + static_cast<T>(shape.offset);
+        v = base;
+        for (int p = 1; p < shape.degree; ++p) v *= base;
     }
+    return v;
 }
 
 // g += Σ_r delta_r · rows_r, eight rows at a time.
@@ -122,14 +110,24 @@ template <class T>
 
 }  // namespace detail
 
-CERTIFIT_CLONES [[maybe_unused]] static void tile(const float* a, const float* b, Index d, const Shape& shape, const float* square_a,
-                                                  const float* square_b, float* const* out) {
-    detail::tile(a, b, d, shape, square_a, square_b, out);
-}
-CERTIFIT_CLONES [[maybe_unused]] static void tile(const double* a, const double* b, Index d, const Shape& shape, const double* square_a,
-                                                  const double* square_b, double* const* out) {
-    detail::tile(a, b, d, shape, square_a, square_b, out);
-}
+// out[r][c] = k(a_r, b_c). a: [d][kStrip], b: [d][kPanel], squares of both.
+template <class T>
+struct KernelTile {
+    template <class Set>
+    [[gnu::always_inline]] static void run(const T* a, const T* b, Index d, const Shape& shape, const T* square_a, const T* square_b, T* const* out) {
+        using V = detail::Wide<T>;
+        alignas(64) T products[kStrip * kPanel<T>];
+        tile::multiply<Set, kStrip, kStrip, kPanel<T>>(a, b, d, kPanel<T>, products);
+        for (Index r = 0; r < kStrip; ++r)
+            for (Index c = 0; c < kPanel<T>; c += kLanes<T>)
+                *reinterpret_cast<V*>(out[r] + c) =
+                    detail::kernel_of<T>(*reinterpret_cast<const V*>(products + r * kPanel<T> + c), shape, square_a[r],
+                                         *reinterpret_cast<const V*>(square_b + c));
+    }
+};
+template <class T>
+using KernelTiles = tile::Versions<KernelTile<T>, void(const T*, const T*, Index, const Shape&, const T*, const T*, T* const*)>;
+
 CERTIFIT_CLONES [[maybe_unused]] static void combine(const float* const* rows, const float* delta, Index m, Index from, Index to, double* g) {
     detail::combine(rows, delta, m, from, to, g);
 }
