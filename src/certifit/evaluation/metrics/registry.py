@@ -115,6 +115,8 @@ class Metric:
     statistics, combine : callable or None
         For a metric that is a smooth function of means: what is averaged, shape (n, s), and the function of the means,
         along the last axis.
+    power : float
+        The metric to this power is a mean over examples: 2 for a root of a mean of squares.
 
     Examples
     --------
@@ -134,6 +136,7 @@ class Metric:
     bound: tuple[float, float] | None = None
     statistics: Callable[..., Array] | None = None
     combine: Callable[[Array], Array] | None = None
+    power: float = 1.0
 
     def __call__(self, y: Any, prediction: Any, *, sample_weight: Any = None, classes: Any = None) -> float:
         """The metric of predictions; `classes` is ignored by metrics of values."""
@@ -206,6 +209,7 @@ _ENROLLED = (
         None,
         _as_column,
         value_metrics.combine_rmse,
+        power=2.0,
     ),
     _of_values("mse", "mean squared error", mse, value_metrics.squares),
     _of_values("mae", "mean absolute error", mae, value_metrics.distances),

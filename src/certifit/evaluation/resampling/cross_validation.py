@@ -25,7 +25,7 @@ from certifit.evaluation.metrics.registry import Metric, resolve_metric
 from certifit.evaluation.resampling.division import Division, column_of, divided
 from certifit.evaluation.resampling.fitting import Data, Fitted, aligned, each, fitted_on, warn_of_failures
 from certifit.evaluation.resampling.optimism import error_632_plus, no_information
-from certifit.evaluation.risk.held_out import held_out_interval
+from certifit.evaluation.risk.held_out import held_out_interval, spread_factor
 from certifit.evaluation.risk.influence import influence
 from certifit.evaluation.risk.resamples import generator
 from certifit.evaluation.risk.risk import clopper_pearson
@@ -195,7 +195,7 @@ def cross_validate(
     >>> y = X.sum(axis=1) + rng.normal(size=200)
     >>> found = cross_validate(Ridge(alpha=1e-3), X, y, "rmse")
     >>> print(found["rmse"])
-    root mean squared error 1.019, between 0.9216 and 1.128 with 95 % confidence
+    root mean squared error 1.019, between 0.9203 and 1.128 with 95 % confidence
     >>> found.predictions["value"].shape
     (200,)
     """
@@ -378,8 +378,9 @@ def _ends(
     """The interval; of a share of right or wrong rows it is exact, with the rows that the overlap leaves."""
     weight = data.weight[rows]
     total = float(weight.sum())
+    factor = spread_factor(overlap)
     if metric.name in ("accuracy", "zero_one") and units is None:
-        return clopper_pearson(value * total / (1.0 + overlap), total / (1.0 + overlap), level)
+        return clopper_pearson(value * total / factor, total / factor, level)
     numbers = None if units is None else np.unique(units[rows], return_inverse=True)[1]
     low, high = held_out_interval(metric, value, about, weight, overlap, level, numbers)
     if metric.bound is not None:
@@ -387,8 +388,7 @@ def _ends(
         if low == high:  # a perfect (or hopeless) sample: another may differ, and nothing has shown how
             count = total if numbers is None else float(numbers.max()) + 1.0
             share = (value - metric.bound[0]) / (metric.bound[1] - metric.bound[0])
-            n = count / (1.0 + overlap)
-            return clopper_pearson(share * n, n, level)
+            return clopper_pearson(share * count / factor, count / factor, level)
     return low, high
 
 
