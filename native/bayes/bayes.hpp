@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/rows.hpp"
 #include "core/simd.hpp"
 #include "products/products.hpp"
 
@@ -144,37 +145,28 @@ void look_up(const T* X, Index n, Index d, Index K, const std::int64_t* offset, 
     });
 }
 
-// Rows of a sparse matrix, one after the other.
-template <class T, class I>
-struct SparseRows {
-    const T* data;
-    const I* indices;
-    const I* indptr;
-    Index n, d;
-};
-
 // out (d × K) = Σ s_i x_ij over the rows i of each class: every stored entry is added once, whatever the number of classes.
 template <class T, class I>
-void sparse_sums(const SparseRows<T, I>& X, const Labels& rows, double* out) {
+void sparse_sums(const CsrRows<T, I>& X, const Labels& rows, double* out) {
     const Index K = rows.classes;
     std::fill(out, out + X.d * K, 0.0);
     for (Index i = 0; i < X.n; ++i) {
         double* o = out + rows.group[i];
         const double s = rows.weight[i];
-        for (I k = X.indptr[i]; k < X.indptr[i + 1]; ++k) o[static_cast<Index>(X.indices[k]) * K] += s * static_cast<double>(X.data[k]);
+        for (I k = X.start[i]; k < X.start[i + 1]; ++k) o[static_cast<Index>(X.indices[k]) * K] += s * static_cast<double>(X.data[k]);
     }
 }
 
 // out (n × K) = constant + X·slope, slope (d × K)
 template <class T, class I>
-void sparse_scores(const SparseRows<T, I>& X, Index K, const double* slope, const double* constant, double* out, int threads) {
-    const Index stored = static_cast<Index>(X.indptr[X.n]);
+void sparse_scores(const CsrRows<T, I>& X, Index K, const double* slope, const double* constant, double* out, int threads) {
+    const Index stored = static_cast<Index>(X.start[X.n]);
     products::over_chunks(X.n, products::chunk_count(X.n, std::max<Index>(1, stored * K / std::max<Index>(X.n, 1)), 1), stored * K, threads,
                           [&](Index, Index from, Index to) {
                               for (Index i = from; i < to; ++i) {
                                   double* o = out + i * K;
                                   for (Index k = 0; k < K; ++k) o[k] = constant[k];
-                                  for (I p = X.indptr[i]; p < X.indptr[i + 1]; ++p) {
+                                  for (I p = X.start[i]; p < X.start[i + 1]; ++p) {
                                       const double v = static_cast<double>(X.data[p]);
                                       const double* t = slope + static_cast<Index>(X.indices[p]) * K;
                                       for (Index k = 0; k < K; ++k) o[k] += v * t[k];

@@ -74,7 +74,7 @@ void run_look_up(RowMajor<T> X, Codes offset, Table table, Sums out, int threads
 }
 
 template <class T, class I>
-SparseRows<T, I> sparse(const Vector<T>& data, const Vector<I>& indices, const Vector<I>& indptr, Index d) {
+certifit::CsrRows<T, I> sparse(const Vector<T>& data, const Vector<I>& indices, const Vector<I>& indptr, Index d) {
     return {data.data(), indices.data(), indptr.data(), check_compressed(data, indices, indptr, d, "column"), d};
 }
 

@@ -1,11 +1,10 @@
 // certifit._native.coordinate: coordinate descent for penalized weighted least squares.
 #include <algorithm>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "coordinate/coordinate.hpp"
-#include "core/boundary.hpp"
+#include "core/held_matrix.hpp"
 
 using namespace certifit;
 using namespace certifit::boundary;
@@ -13,31 +12,7 @@ using namespace nb::literals;
 
 namespace {
 
-// X, checked once; keeps the arrays alive.
-struct Matrix {
-    std::variant<Dense<double>, Dense<float>, Csc<double, std::int32_t>, Csc<double, std::int64_t>,
-                 Csc<float, std::int32_t>, Csc<float, std::int64_t>>
-        view;
-    nb::object owners;
-
-    Index rows() const {
-        return std::visit([](const auto& X) { return X.n; }, view);
-    }
-    Index columns() const {
-        return std::visit([](const auto& X) { return X.d; }, view);
-    }
-};
-
-template <class T>
-Matrix dense(ColumnMajor<T> X) {
-    return {Dense<T>{X.data(), static_cast<Index>(X.shape(0)), static_cast<Index>(X.shape(1))}, nb::cast(X)};
-}
-
-template <class T, class I>
-Matrix csc(Vector<T> data, Vector<I> indices, Vector<I> indptr, Index n) {
-    const Index d = check_compressed(data, indices, indptr, n, "row");
-    return {Csc<T, I>{data.data(), indices.data(), indptr.data(), n, d}, nb::make_tuple(data, indices, indptr)};
-}
+using Matrix = HeldMatrix<Dense, Csc, false>;
 
 // The penalty arrays, checked once.
 struct PenaltyArrays {
@@ -202,13 +177,7 @@ nb::tuple gram_quadratic(nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb
 }  // namespace
 
 NB_MODULE(coordinate, m) {
-    nb::class_<Matrix>(m, "Matrix");
-    m.def("dense", &dense<double>, "X"_a.noconvert());
-    m.def("dense", &dense<float>, "X"_a.noconvert());
-    m.def("csc", &csc<double, std::int32_t>, "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(), "n"_a);
-    m.def("csc", &csc<double, std::int64_t>, "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(), "n"_a);
-    m.def("csc", &csc<float, std::int32_t>, "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(), "n"_a);
-    m.def("csc", &csc<float, std::int64_t>, "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(), "n"_a);
+    Matrix::define(m, "Matrix");
     nb::class_<PenaltyArrays>(m, "Penalty")
         .def(nb::init<Vector<double>, Vector<double>, Vector<double>, Vector<double>, double>(), "l1"_a.noconvert(),
              "l2"_a.noconvert(), "lower"_a.noconvert(), "upper"_a.noconvert(), "q"_a);

@@ -142,7 +142,7 @@ nb::tuple pegasos_steps(const RowMatrix& X, Vector<double> sign, Vector<std::int
 }  // namespace
 
 NB_MODULE(dual, m) {
-    define_rows(m, "RowMatrix");
+    RowMatrix::define(m, "RowMatrix");
     nb::class_<LossArrays>(m, "Loss")
         .def(nb::init<Vector<double>, Vector<double>, Vector<double>, Vector<double>, Vector<double>, double>(),
              "lower"_a.noconvert(), "upper"_a.noconvert(), "slope_low"_a.noconvert(), "slope_high"_a.noconvert(),

@@ -227,7 +227,7 @@ Network::Part part_of(const std::string& name) {
 }  // namespace
 
 NB_MODULE(network, m) {
-    define_rows(m, "Rows");
+    RowMatrix::define(m, "Rows");
     nb::class_<Inputs>(m, "Inputs")
         .def_prop_ro("shape", [](const Inputs& X) { return nb::make_tuple(X.rows(), X.columns()); })
         .def_prop_ro("compact", [](const Inputs& X) { return X.kept && X.kept->sparse; });

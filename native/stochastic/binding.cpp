@@ -199,7 +199,7 @@ void shuffle_rows(Output<std::uint32_t> order, Output<std::uint64_t> state, Inde
 
 NB_MODULE(stochastic, m) {
     m.doc() = "Stochastic gradient descent over rows, and the perceptron family.";
-    define_rows(m, "Rows");
+    RowMatrix::define(m, "Rows");
     nb::class_<Loss>(m, "Loss")
         .def_prop_ro("smooth", &Loss::smooth)
         .def("value", &Loss::value, "y"_a, "f"_a)

@@ -196,22 +196,17 @@ template <class T>
     state.loss_sum += loss_sum, state.watched += watched;
 }
 
-CERTIFIT_CLONES [[maybe_unused]] static void dense_rows(const DenseRows<double>& X, const double* y, const std::uint32_t* order,
-                                                        Index count, const Plan& plan, State& state,
-                                                        Lanes* memory) {
-    if (plan.batch == 1 && plan.l1 == 0.0)
-        dense_single(X, y, order, count, plan, state, memory);
-    else
-        dense_body(X, y, order, count, plan, state, memory);
-}
-CERTIFIT_CLONES [[maybe_unused]] static void dense_rows(const DenseRows<float>& X, const double* y, const std::uint32_t* order,
-                                                        Index count, const Plan& plan, State& state,
-                                                        Lanes* memory) {
-    if (plan.batch == 1 && plan.l1 == 0.0)
-        dense_single(X, y, order, count, plan, state, memory);
-    else
-        dense_body(X, y, order, count, plan, state, memory);
-}
+#define CERTIFIT_DENSE_ROWS(T)                                                                                                         \
+    CERTIFIT_CLONES [[maybe_unused]] static void dense_rows(const DenseRows<T>& X, const double* y, const std::uint32_t* order,        \
+                                                            Index count, const Plan& plan, State& state, Lanes* memory) {              \
+        if (plan.batch == 1 && plan.l1 == 0.0)                                                                                         \
+            dense_single(X, y, order, count, plan, state, memory);                                                                     \
+        else                                                                                                                           \
+            dense_body(X, y, order, count, plan, state, memory);                                                                       \
+    }
+CERTIFIT_DENSE_ROWS(double)
+CERTIFIT_DENSE_ROWS(float)
+#undef CERTIFIT_DENSE_ROWS
 
 // All batches, a stretch at a time: no exception may leave a function that is cloned per instruction set, so signals are
 // polled out here.
