@@ -178,6 +178,10 @@ def predict(
     threshold: Annotated[
         float | None, typer.Option(help="For two classes: say the positive one from this probability on.")
     ] = None,
+    interval: Annotated[
+        float | None,
+        typer.Option(help="Also the ends, or the labels, that hold the truth in this share of rows, such as 0.9."),
+    ] = None,
     raw: Annotated[
         bool, typer.Option("--raw", help="Write labels as they are, also those that a spreadsheet runs as formulas.")
     ] = False,
@@ -188,7 +192,15 @@ def predict(
     with user_errors():
         from certifit.contest.record.predicting import predict_file
 
-        written = predict_file(model, data, probabilities=probabilities, as_json=as_json, threshold=threshold, raw=raw)
+        written = predict_file(
+            model,
+            data,
+            probabilities=probabilities,
+            as_json=as_json,
+            threshold=threshold,
+            raw=raw,
+            interval=interval,
+        )
         for note in written.notes:
             if not quiet:
                 say(f"certifit: {note}", err=True)

@@ -37,6 +37,7 @@ from certifit.contest.standing import Silent, Standing, Watcher
 from certifit.contest.table.encoded import Training
 from certifit.contest.table.table import Table
 from certifit.contest.verdict.examination import examine
+from certifit.contest.verdict.promise import promise_of
 from certifit.contest.verdict.referee import Ranking, Referee
 from certifit.contest.verdict.scoring import Scoring, scoring_for
 from certifit.data.gate import check_real
@@ -265,6 +266,9 @@ class Contest:
         hurried = referee.look_further([winner, *others[:1]], budget.part(METRICS))
         models = self._models(standings)
         best, shipped = self._shipped(standings, ranking, models, referee.n_rows, conditions, budget, watch)
+        promise = promise_of(winner, standings, training, referee)
+        best = replace(best, promise=promise)
+        models[winner.name] = replace(models[winner.name], promise=promise)
         examination = examine(
             standings,
             ranking,
@@ -296,6 +300,7 @@ class Contest:
             ranking=ranking,
             examination=examination,
             shipped=shipped,
+            promise=None if promise is None else promise.as_dict(referee.predictions(winner.name)),
             warnings=warnings,
             interrupted=not whole or examination.interrupted,
             seconds=budget.spent,

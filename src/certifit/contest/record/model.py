@@ -10,6 +10,7 @@ import numpy as np
 from certifit._types import Array, Matrix
 from certifit.certificate import Certificate
 from certifit.contest.entrants.base import predictor
+from certifit.contest.record.promise import Promise
 from certifit.data.gate import check_real
 from certifit.evaluation.decisions.costs import least_costly
 from certifit.names import stored
@@ -96,6 +97,8 @@ class TableModel:
         Which rows it was fitted on and what can be expected of it, in a sentence.
     costs : array of shape (K, K) or None
         For more classes: costs of saying each (columns) when another is true (rows); the class of least expected cost is said.
+    promise : Promise or None
+        What intervals and sets are made of; None where no row was left out in the search.
     """
 
     schema: TableSchema
@@ -106,6 +109,7 @@ class TableModel:
     threshold: float | None = None
     origin: str = ""
     costs: Array | None = None
+    promise: Promise | None = None
 
     def predict_features(self, features: pl.DataFrame) -> Array:
         """Probabilities of `classes`, or values, of rows already in the shape of the schema."""
@@ -120,6 +124,33 @@ class TableModel:
     def predict(self, table: Any) -> Array:
         """Labels, or values; `table` is a frame, the path of a file, or "-" for standard input."""
         return self.decide(self.predict_features(self.schema.conform(table).features))
+
+    def predict_interval(self, table: Any, level: float = 0.9) -> Array:
+        """Lower and upper ends that hold the value in a share `level` of new rows like those of the contest, shape (n, 2)."""
+        if self.classes:
+            raise ValueError(
+                f"predict_interval needs a number, and {self.schema.target!r} is a class: use predict_set."
+            )
+        return self.promised().intervals(self.predict_features(self.schema.conform(table).features), level)
+
+    def predict_set(self, table: Any, level: float = 0.9) -> list[tuple[str, ...]]:
+        """The likeliest labels of each row, as many as hold the truth in a share `level` of new rows like the contest's."""
+        return self.label_sets(self.predict_proba(table), level)
+
+    def label_sets(self, predicted: Array, level: float) -> list[tuple[str, ...]]:
+        """The same, from probabilities; the likeliest label first."""
+        inside = self.promised().sets(predicted, level)
+        order = np.argsort(-predicted, axis=1, kind="stable")
+        return [tuple(self.classes[k] for k in row if held[k]) for row, held in zip(order, inside, strict=True)]
+
+    def promised(self) -> Promise:
+        """The promise, or an error where there is none."""
+        if self.promise is None:
+            raise ValueError(
+                "interval is not offered by this model: no rows were left out in its search, or an earlier version of certifit "
+                "wrote it. Hold the contest again, with more time."
+            )
+        return self.promise
 
     def decide(self, predicted: Array) -> Array:
         """From probabilities to labels, by the threshold, the costs or the largest; values stay as they are."""

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from certifit._types import Array
 from certifit.contest.record import RUN_FORMAT
 from certifit.contest.record.model import Blend, Chain, TableModel
 from certifit.contest.record.spreadsheet import csv_text
@@ -53,9 +54,11 @@ def predict_file(
     as_json: bool,
     threshold: float | None = None,
     raw: bool = False,
+    interval: float | None = None,
 ) -> Predictions:
     """Predictions for the rows of a table, as CSV or JSON; a threshold of the caller's replaces the model's own.
 
+    With `interval`, a share, also the ends or the set of labels that hold the truth in that share of new rows.
     Labels that a spreadsheet would run as formulas are guarded in CSV, unless they are wanted raw.
     """
     if inspect_file(_there(model_path)).model == "TaggingModel":
@@ -69,6 +72,8 @@ def predict_file(
     if model.classes and probabilities:
         for k, label in enumerate(model.classes):
             columns[f"probability of {label}"] = predicted[:, k].tolist()
+    if interval is not None:
+        columns |= _promised(model, predicted, interval)
     notes = [
         *rows.notes,
         *_unseen(model.core, rows.features),
@@ -79,6 +84,8 @@ def predict_file(
         notes.append(f"{model.classes[1]!r} is said from probability {model.threshold:.4g} on ({whose})")
     if model.costs is not None:
         notes.append("what is said costs the least in expectation, with the costs of the contest")
+    if interval is not None:
+        notes.append(model.promised().sentence(interval, bool(model.classes)))
     if len(rows.bad_rows) > 5:
         notes.append(f"{len(rows.bad_rows) - 5} more lines left out")
     n = rows.features.height
@@ -92,6 +99,15 @@ def predict_file(
             "front; --raw writes labels as they are"
         )
     return Predictions(text, n, tuple(notes))
+
+
+def _promised(model: TableModel, predicted: Array, level: float) -> dict[str, Any]:
+    """Columns of the ends, or of the labels in the sets."""
+    target = model.schema.target
+    if model.classes:
+        return {f"{target} is one of": [" | ".join(labels) for labels in model.label_sets(predicted, level)]}
+    low, high = model.promised().intervals(predicted, level).T
+    return {f"{target} low": low.tolist(), f"{target} high": high.tolist()}
 
 
 def _unseen(core: Chain | Blend, features: pl.DataFrame) -> list[str]:
@@ -142,6 +158,7 @@ def _described(model: Any) -> dict[str, Any]:
             "threshold": model.threshold,
             "costs": None if model.costs is None else model.costs.tolist(),
             "origin": model.origin,
+            "promise": None if model.promise is None else model.promise.sentence(0.9, bool(model.classes)),
             "model": _core(model.core),
             "certificate": None if certificate is None else str(certificate),
             "columns": [{"name": c.name, "kind": c.kind} for c in model.schema.columns if c.role == "feature"],

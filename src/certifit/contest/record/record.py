@@ -43,6 +43,7 @@ def write_record(
     ranking: Ranking,
     examination: Examination,
     shipped: dict[str, Any],
+    promise: dict[str, Any] | None,
     warnings: list[dict[str, Any]],
     interrupted: bool,
     seconds: float,
@@ -69,6 +70,7 @@ def write_record(
         "ledger": examination.ledger,
         "left_out": examination.left_out,
         "shipped": shipped,
+        "promise": promise,
     }
     if any(warning["code"] == "heavy tail" for warning in warnings):
         record["entrants"][0]["score"]["trusted"] = False

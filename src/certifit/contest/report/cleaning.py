@@ -43,6 +43,7 @@ def readable_run(run: Any) -> dict[str, Any]:
         result[part] = result[part] if isinstance(result.get(part), dict) else {}
     result["left_out"] = [str(part) for part in listed(result, "left_out")]
     result["shipped"] = mapped(result, "shipped")
+    result["promise"] = mapped(result, "promise")
     result["ledger"] = result["ledger"] if isinstance(result.get("ledger"), dict) else None
     return result
 

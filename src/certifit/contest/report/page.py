@@ -215,6 +215,7 @@ def _content(run: Part) -> Part:
         "ledger": ledger,
         "ledger_rows": parts_of(run["ledger"], "rows"),
         "ledger_model": _label(run, mapped(run, "ledger").get("model")),
+        "promise": _promise(run),
         "options": _options(run["options"]),
         "command": _command(run),
         "terms": terms(run),
@@ -263,6 +264,18 @@ def _decide(run: Part) -> Part | None:
         "yes": positive,
         "no": others[0] if others else f"not {positive}",
     }
+
+
+def _promise(run: Part) -> list[tuple[str, str, str, str]]:
+    """Level, share of the sealed rows that were inside, its interval, and the mean size, as text."""
+    found = []
+    for row in parts_of(run["promise"], "levels"):
+        keys = ("level", "coverage", "low", "high")
+        if all(numbers.is_number(row.get(key)) for key in keys):
+            level, share, low, high = (numbers.percent(row[key]) for key in keys)
+            size = numbers.number(row["size"]) if numbers.is_number(row.get("size")) else "unbounded"
+            found.append((level, share, f"{low} to {high}", size))
+    return found
 
 
 def _ledger(run: Part) -> list[tuple[str, Figure]]:

@@ -37,7 +37,7 @@ from certifit.evaluation.splits.folds import content_folds
 from certifit.parameters import Choice, Declared, Either, Fitted, Flag, Integer, Learner, Nothing, Parameter, Real
 from certifit.parameters import check_parameters as check_all
 
-__all__ = ["ConformalClassifier", "ConformalRegressor", "conformal_quantile"]
+__all__ = ["ConformalClassifier", "ConformalRegressor", "adaptive_scores", "conformal_quantile"]
 
 LEVEL = Parameter(0.9, Real(0, 1, open_low=True, open_high=True), "How often the truth must lie within.")
 CALIBRATION = Parameter(
@@ -68,6 +68,23 @@ def conformal_quantile(scores: Array, weight: Array, level: float) -> Array:
     ordered = np.take_along_axis(scores, order, axis=0)
     found = np.take_along_axis(ordered, np.expand_dims(first, 0), axis=0)[0]
     return np.where(enough.any(axis=0), found, np.inf)
+
+
+def adaptive_scores(probabilities: Any) -> Array:
+    """For each row and class, the probability of all classes that are at least as likely.
+
+    Examples
+    --------
+    >>> from certifit.models.reductions.conformal import adaptive_scores
+    >>> adaptive_scores([[0.2, 0.5, 0.3]])
+    array([[1. , 0.5, 0.8]])
+    """
+    p = np.asarray(probabilities, dtype=np.float64)
+    order = np.argsort(-p, axis=1, kind="stable")
+    total = np.cumsum(np.take_along_axis(p, order, axis=1), axis=1)
+    scores = np.empty_like(p)
+    np.put_along_axis(scores, order, total, axis=1)
+    return scores
 
 
 class _Conformal(CopiesMixin, CertifiedEstimator):
@@ -287,13 +304,7 @@ class ConformalClassifier(Declared, ClassifierMixin, _Conformal):
         return self
 
     def _scores(self, X: Matrix) -> Array:
-        """For each row and class, the probability of all classes that are at least as likely."""
-        p = np.asarray(self.estimator_.predict_proba(X), dtype=np.float64)
-        order = np.argsort(-p, axis=1, kind="stable")
-        total = np.cumsum(np.take_along_axis(p, order, axis=1), axis=1)
-        scores = np.empty_like(p)
-        np.put_along_axis(scores, order, total, axis=1)
-        return scores
+        return adaptive_scores(self.estimator_.predict_proba(X))
 
     def predict_set(self, X: Any, level: float | None = None) -> Array:
         """Which labels are in the set of each row, shape (n_samples, n_classes), in the order of `classes_`.
