@@ -150,6 +150,7 @@ from certifit.models.tree.cv import DecisionTreeRegressorCV as DecisionTreeRegre
 from certifit.models.tree.model import DecisionTreeClassifier as DecisionTreeClassifier
 from certifit.models.tree.model import DecisionTreeRegressor as DecisionTreeRegressor
 from certifit.onnx import to_onnx as to_onnx
+from certifit.optimization.coordinate.drawn import CoordinateDescent as CoordinateDescent
 from certifit.optimization.first_order.descent import GradientDescent as GradientDescent
 from certifit.optimization.first_order.subgradient import SubgradientDescent as SubgradientDescent
 from certifit.persistence import ModelFile as ModelFile

@@ -17,7 +17,7 @@ from certifit.data.equal_rows import merge_rows
 from certifit.data.gate import check_x, check_xy
 from certifit.evaluation.losses import Loss, check_loss, resolve_loss
 from certifit.evaluation.penalties import Constraint, Penalty, resolve_constraint, resolve_penalty
-from certifit.models.linear.parameters import LOSS, PENALTY, SOLVER
+from certifit.models.linear.parameters import CONSTRAINT, LOSS, PENALTY, SOLVER
 from certifit.optimization.objective.dispatch import check_solver, minimize
 from certifit.optimization.objective.ivanov import matching_alpha
 from certifit.optimization.objective.problem import Problem, Solution
@@ -32,10 +32,6 @@ from certifit.parameters import (
     TOL,
     VERBOSE,
     Declared,
-    Either,
-    Named,
-    Nothing,
-    Parameter,
     check_parameters,
 )
 from certifit.progress import progress
@@ -176,15 +172,7 @@ class LinearModel(Declared, BaseLinear):
     penalty: Any = PENALTY
     alpha: float = ALPHA
     l1_ratio: float = L1_RATIO
-    constraint: Any = Parameter(
-        None,
-        Either(
-            Nothing(),
-            Named("Box, NonNegative, L1Ball or L2Ball from certifit.penalties", Constraint, ("non_negative",)),
-        ),
-        "``Box``, ``NonNegative``, ``L1Ball`` or ``L2Ball`` from ``certifit.penalties``.",
-        kind='Constraint, "non_negative" or None',
-    )
+    constraint: Any = CONSTRAINT
     fit_intercept: bool = FIT_INTERCEPT
     solver: Any = SOLVER
     tol: float = TOL

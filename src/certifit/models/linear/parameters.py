@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from certifit.evaluation.losses import ALIASES, LOSSES, Loss
-from certifit.evaluation.penalties import PENALTIES, Penalty
+from certifit.evaluation.penalties import PENALTIES, Constraint, Penalty
 from certifit.parameters import Any_, Either, Flag, Integer, Named, Nothing, Parameter, Real
 
-__all__ = ["EPS", "LOSS", "N_ALPHAS", "PENALTY", "POSITIVE", "SOLVER"]
+__all__ = ["CONSTRAINT", "EPS", "LOSS", "N_ALPHAS", "PENALTY", "POSITIVE", "SOLVER"]
 
 LOSS = Parameter(
     "squared",
@@ -18,6 +18,14 @@ PENALTY = Parameter(
     Either(Nothing(), Named("certifit.penalties.Penalty", Penalty, PENALTIES)),
     "A name from ``certifit.penalties.PENALTIES`` or a penalty object; None is no penalty.",
     kind="str, Penalty or None",
+)
+CONSTRAINT = Parameter(
+    None,
+    Either(
+        Nothing(), Named("Box, NonNegative, L1Ball or L2Ball from certifit.penalties", Constraint, ("non_negative",))
+    ),
+    "``Box``, ``NonNegative``, ``L1Ball`` or ``L2Ball`` from ``certifit.penalties``.",
+    kind='Constraint, "non_negative" or None',
 )
 POSITIVE = Parameter(False, Flag(), "Whether coefficients must be non-negative.")
 # Which solvers there are depends on loss, penalty and constraint: the dispatcher judges, before any data is read.

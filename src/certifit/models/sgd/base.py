@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,10 @@ from certifit.certificate import Certificate
 from certifit.data.equal_rows import content_order
 from certifit.data.sparse import canonical
 from certifit.evaluation.losses import Loss, Softmax, resolve_loss
-from certifit.evaluation.penalties import Penalty, resolve_penalty
+from certifit.evaluation.penalties import L1, Penalty, resolve_constraint, resolve_penalty
 from certifit.evaluation.splits.folds import content_folds
-from certifit.models.linear.parameters import LOSS, PENALTY
+from certifit.models.linear.parameters import CONSTRAINT, LOSS, PENALTY
+from certifit.optimization.objective.halves import halves, in_halves, whole
 from certifit.optimization.objective.problem import Problem, Solution
 from certifit.optimization.objective.regularizer import Regularizer
 from certifit.optimization.objective.trust import admitted
@@ -102,7 +104,8 @@ class BaseSGD(Declared, CertifiedEstimator):
     plateau_cut: float = Parameter(
         0.5,
         Real(0, 1, open_low=True),
-        "Factor of the step after a window of epochs that closed less than a quarter of the gap; 1 never cuts.",
+        "Factor of the step after a window of epochs that closed less than a quarter of the gap, or with `early_stopping` after "
+        "half of `n_iter_no_change` epochs that did not lower the loss of the rows set aside; 1 never cuts.",
     )
     average: bool = Parameter(
         True,
@@ -119,6 +122,16 @@ class BaseSGD(Declared, CertifiedEstimator):
     )
     tol: float = TOL.but(1e-3)
     max_epochs: int = MAX_EPOCHS
+    constraint: Any = CONSTRAINT.but(
+        text="``Box``, ``NonNegative``, ``L1Ball`` or ``L2Ball`` from ``certifit.penalties``: every step is projected onto it, "
+        "in NumPy, best with a `batch_size` of 32 or more."
+    )
+    split: bool = Parameter(
+        False,
+        Flag(),
+        "The lasso in split variables: w = u − v, with projected steps in u, v ≥ 0 instead of soft thresholds; "
+        'for ``penalty="l1"``.',
+    )
 
     n_iter_: int = Fitted("int", "Epochs (the most of all classes).")
     t_: float = Fitted("float", "Steps taken (of one class).")
@@ -138,6 +151,11 @@ class BaseSGD(Declared, CertifiedEstimator):
         check_parameters(self)
         options = {"l1_ratio": self.l1_ratio} if self.penalty == "elasticnet" else {}
         loss, penalty = resolve_loss(self.loss), resolve_penalty(self.penalty, **options)
+        if self.split and not (type(penalty) is L1 and float(self.alpha) > 0 and self.constraint is None):
+            raise ValueError(
+                f"split=True needs penalty='l1', alpha > 0 and no constraint: absolute values are what is split; got "
+                f"penalty={self.penalty!r}, alpha={self.alpha!r}, constraint={self.constraint!r}."
+            )
         step, cut = None if self.step is None else float(self.step), float(self.plateau_cut)
         steps = Steps(self.schedule, step, int(self.batch_size), bool(self.average), bool(self.shuffle), cut)
         return loss, penalty, float(self.alpha), steps
@@ -186,7 +204,7 @@ class BaseSGD(Declared, CertifiedEstimator):
             share = weight[aside] / weight[aside].sum()
             held_out = held_out_loss(X[aside], y[aside], share, loss)
             X, y, weight = X[~aside], y[~aside], weight[~aside]
-        regularizer = Regularizer.of(penalty, alpha, None, X.shape[1])
+        regularizer = self._regularizer(penalty, alpha, X.shape[1], loss)
         p = np.full(y.shape[0], 1.0 / y.shape[0]) if (weight == weight[0]).all() else weight / weight.sum()
         problem: Problem = Stream(X, y, p, loss, regularizer, self.fit_intercept, n_threads(self.n_jobs))
         units = None
@@ -194,26 +212,32 @@ class BaseSGD(Declared, CertifiedEstimator):
             if held_out is not None:
                 raise ValueError("X or y is of extreme magnitude: scale it before fitting with early_stopping.")
             problem, units = condition(problem)
-        engine = engine_for(problem, steps)
+        taken = in_halves(problem) if self.split else problem
+        if held_out is not None and self.split:
+            aside_loss = held_out
+            held_out = lambda w, b: aside_loss(whole(w), b)  # noqa: E731 - the same loss, of u − v
+        engine = engine_for(taken, steps)
         size = 0 if is_sparse(X) else X.nbytes
         visits = Visits(weight, steps.shuffle, rng, size)
         result = descend(
             engine,
             visits,
             steps,
-            curvature_of(problem),
+            curvature_of(taken),
             float(self.tol),
             int(self.max_epochs),
             clock,
             held_out,
             int(self.n_iter_no_change),
         )
+        if self.split:
+            w = whole(result.coef)
+            result = replace(result, coef=w, objective=problem.objective(w, result.intercept))
         solution = Solution(result.coef, result.intercept, result.epochs, "sgd")
         certificate = admitted(problem, solution, self._certificate(result, engine.scale, clock))
         if units is not None:
             solution, certificate = units.restore(solution, certificate)
-            values = {**vars(result), "coef": solution.coef, "intercept": solution.intercept}
-            result = Descent(**values)
+            result = replace(result, coef=solution.coef, intercept=solution.intercept)
         if not (np.isfinite(result.coef).all() and np.isfinite(result.intercept).all()):
             raise ValueError("X has columns of a magnitude that leaves no finite coefficients: scale X.")
         self._steps_taken = engine.t
@@ -246,7 +270,8 @@ class BaseSGD(Declared, CertifiedEstimator):
         engine = engine_for(problem, steps)
         if saved is None:
             if start is not None:
-                engine.move(*start)
+                w, b, t = start
+                engine.move(halves(w) if self.split else w, b, t)
             saved = (engine.save(), curvature_of(problem))
         state, (steep, l2) = saved
         order = Visits(weight, steps.shuffle, rng).next()
@@ -261,15 +286,25 @@ class BaseSGD(Declared, CertifiedEstimator):
         else:
             raise ValueError("partial_fit diverged with every step size that was tried: scale X.")
         self.t_ = engine.t
-        return (engine.save(), (steep, l2)), *engine.point()
+        w, b = engine.point()
+        return (engine.save(), (steep, l2)), whole(w) if self.split else w, b
 
     def _partial_problem(self, X: Matrix, y: Array, weight: Array, n_classes: int = 0) -> Any:
         """The objective of one part of the data."""
         loss, penalty, alpha, _ = self._options()
         if of_extreme_size(X) or of_extreme_size(y):
             raise ValueError("X or y is of extreme magnitude (beyond 1e±50): scale it before partial_fit.")
-        regularizer, p = Regularizer.of(penalty, alpha, None, X.shape[1]), weight / weight.sum()
-        return Stream(X, y, p, Softmax(n_classes) if n_classes else loss, regularizer, self.fit_intercept)
+        chosen = Softmax(n_classes) if n_classes else loss
+        regularizer, p = self._regularizer(penalty, alpha, X.shape[1], chosen), weight / weight.sum()
+        problem = Stream(X, y, p, chosen, regularizer, self.fit_intercept)
+        return in_halves(problem) if self.split else problem
+
+    def _regularizer(self, penalty: Penalty, alpha: float, d: int, loss: Loss) -> Regularizer:
+        """Penalty and constraint of d coefficients."""
+        constraint = resolve_constraint(self.constraint)
+        if loss.coupled and (constraint is not None or self.split):
+            raise ValueError("constraint and split are for one score a row: use multi_class='ovr'.")
+        return Regularizer.of(penalty, alpha, constraint, d)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -238,6 +238,10 @@ class SGDClassifier(BaseSGD, LinearClassifier):
         """The perceptron's algorithm, which is what its loss is asked for: the loss itself is minimized by zero."""
         from certifit.models.perceptron.model import Perceptron
 
+        if self.constraint is not None or self.split:
+            raise ValueError(
+                "loss='perceptron' is the perceptron's algorithm, which takes neither constraint nor split."
+            )
         machine = Perceptron(
             averaged=bool(self.average),
             fit_intercept=self.fit_intercept,

@@ -22,17 +22,16 @@ from functools import partial
 from typing import Any, cast
 
 import numpy as np
-import scipy.sparse as sp
 
 from certifit._types import is_sparse
 from certifit.certificate import Certificate
 from certifit.evaluation.constraints.convex import Ball
 from certifit.evaluation.losses import Absolute, Hinge, Loss, Quantile, Squared
-from certifit.evaluation.penalties import Constraint, NonNegative, NoPenalty, Penalty
-from certifit.evaluation.penalties.elastic import Strengths
+from certifit.evaluation.penalties import Constraint, NoPenalty, Penalty
 from certifit.optimization.closed_form.least_squares import solve_targets
 from certifit.optimization.closed_form.normal_equations import LARGEST_DENSE
 from certifit.optimization.coordinate import descent as coordinate
+from certifit.optimization.coordinate.drawn import CoordinateDescent
 from certifit.optimization.first_order.descent import GradientDescent
 from certifit.optimization.first_order.proximal import proximal_gradient
 from certifit.optimization.first_order.subgradient import SubgradientDescent
@@ -40,6 +39,7 @@ from certifit.optimization.newton.proximal import prox_newton
 from certifit.optimization.newton.smooth import newton, newton_cg
 from certifit.optimization.newton.smoothing import solve_smoothed
 from certifit.optimization.objective.certify import certify
+from certifit.optimization.objective.halves import halves, in_halves, whole
 from certifit.optimization.objective.ivanov import solve_on_ball
 from certifit.optimization.objective.piecewise import (
     DualDescent,
@@ -49,7 +49,7 @@ from certifit.optimization.objective.piecewise import (
     sequence,
 )
 from certifit.optimization.objective.problem import Point, Problem, Solution
-from certifit.optimization.objective.regularizer import Regularizer, kernel_penalty
+from certifit.optimization.objective.regularizer import kernel_penalty
 from certifit.optimization.objective.row_space import row_space
 from certifit.optimization.objective.trust import admitted, is_trusted
 from certifit.optimization.objective.units import condition, is_extreme
@@ -146,6 +146,10 @@ LINEAR = (
     lambda loss, penalty, constraint: _elastic(penalty) and not penalty.elastic(_width(penalty))[1].any(),  # type: ignore[index]
     "it needs no penalty or an L1 penalty: others are no linear program",
 )
+LIPSCHITZ = (
+    lambda loss, penalty, constraint: bool(np.isfinite(loss.smoothness)),
+    "it needs a loss whose slope has a known Lipschitz constant",
+)
 SLOPED = (
     lambda loss, penalty, constraint: loss.smooth or _kinked(loss),
     "it needs a loss with a slope",
@@ -171,19 +175,8 @@ def _highs(problem: Problem, start: Point, tol: float, max_iter: int, clock: Pro
 
 def _split(problem: Problem, start: Point, tol: float, max_iter: int, clock: Progress) -> Solution:
     """The lasso as a quadratic program: w = u − v with u, v ≥ 0, and ‖w‖₁ = Σ(u + v) linear."""
-    X, d = problem.X, problem.shape[1]
-    parts = problem.regularizer.elastic()
-    assert parts is not None
-    both = sp.hstack([X, -X], format="csc") if is_sparse(X) else np.hstack([X, -X])
-    l1 = np.tile(parts[0], 2)
-    doubled = Regularizer(Strengths(l1, np.zeros(2 * d)), 1.0, NonNegative(), 2 * d)
-    w = start[0]
-    found = _coordinate(
-        replace(problem, X=both, regularizer=doubled),
-        (np.concatenate([np.maximum(w, 0.0), np.maximum(-w, 0.0)]), start[1]),
-        tol, max_iter, clock,
-    )  # fmt: skip
-    return replace(found, coef=found.coef[:d] - found.coef[d:], solver="split", objective=np.nan)
+    found = _coordinate(in_halves(problem), (halves(start[0]), start[1]), tol, max_iter, clock)
+    return replace(found, coef=whole(found.coef), solver="split", objective=np.nan)
 
 
 def _closed_form(problem: Problem, start: Point, tol: float, max_iter: int, clock: Progress) -> Solution:
@@ -262,6 +255,7 @@ SOLVERS: dict[str, Solver] = {
         Solver("proximal", proximal_gradient, _needs(SMOOTH), False),
         Solver("gradient", GradientDescent(), _needs(SMOOTH), False),
         Solver("subgradient", SubgradientDescent(), _needs(SLOPED), False),
+        Solver("random_coordinate", CoordinateDescent(), _needs(SMOOTH, LIPSCHITZ, ONE_SCORE, SEPARABLE)),
         Solver("highs", _highs, _needs(PINBALL, LINEAR, EVEN, FREE)),
         Solver("split", _split, _needs(SQUARED, L1_ONLY, FREE)),
         Solver("interior_point", interior_point, _needs(KINKED, ELASTIC)),
@@ -277,6 +271,7 @@ SOLVERS: dict[str, Solver] = {
 OBJECTS: dict[type, str] = {
     GradientDescent: "gradient",
     SubgradientDescent: "subgradient",
+    CoordinateDescent: "random_coordinate",
     Pegasos: "pegasos",
     DualDescent: "dual",
 }
@@ -297,8 +292,8 @@ def check_solver(solver: Any, loss: Loss, penalty: Penalty, alpha: float, constr
         return
     if not isinstance(solver, str) or solver not in SOLVERS:
         raise ValueError(
-            f"solver must be 'auto', one of {', '.join(repr(name) for name in SOLVERS)}, a GradientDescent or a "
-            f"SubgradientDescent; got {solver!r}."
+            f"solver must be 'auto', one of {', '.join(repr(name) for name in SOLVERS)}, a GradientDescent, a "
+            f"SubgradientDescent or a CoordinateDescent; got {solver!r}."
         )
     reason = SOLVERS[solver].refuses(loss, active, constraint)
     if reason:
@@ -342,7 +337,7 @@ def _run(problem: Problem, solver: Any, seed: int) -> Run:
         listed = ", ".join(repr(name) for name, other in SOLVERS.items() if not other.in_memory)
         raise ValueError(f"solver={chosen.name!r} needs all rows in memory; on rows in parts use one of {listed}.")
     run = chosen.run
-    return replace(run, seed=seed) if isinstance(run, (DualDescent, Pegasos)) else run
+    return replace(run, seed=seed) if isinstance(run, (CoordinateDescent, DualDescent, Pegasos)) else run
 
 
 def minimize(

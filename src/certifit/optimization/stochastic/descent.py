@@ -192,6 +192,9 @@ def descend(
                 lowest, waited, best = validation[-1], 0, (np.nan, w, b)
             else:
                 waited += 1
+                if waited == (patience + 1) // 2 < patience:  # perhaps the step is too large for what is left
+                    schedule = (schedule[0] * steps.cut, *schedule[1:])
+                    engine.restart()
             clock.update(epoch, max_epochs, np.inf)
             if waited >= patience:
                 stopped = True

@@ -96,7 +96,7 @@ class _VectorEngine:
         self.goal = 0.0
         n, self.d = problem.shape
         self.width = self.d
-        self.w = np.zeros(self.d)
+        self.w = problem.start()[0]
         self.w_sum = np.zeros(self.d)
         self.scalars = np.array([problem.constant if problem.fit_intercept else 0.0, 0.0, 0.0, 0.0])
         # A loss with kinks has no curvature to build a dual point from: the average of its slopes is one.
