@@ -96,6 +96,7 @@ from certifit.models.linear.glm import GammaRegressor as GammaRegressor
 from certifit.models.linear.glm import PoissonRegressor as PoissonRegressor
 from certifit.models.linear.lasso_cv import ElasticNetCV as ElasticNetCV
 from certifit.models.linear.lasso_cv import LassoCV as LassoCV
+from certifit.models.linear.minimax import MinimaxModel as MinimaxModel
 from certifit.models.linear.model import LinearModel as LinearModel
 from certifit.models.linear.polynomial import PolynomialRegression as PolynomialRegression
 from certifit.models.linear.regression import ElasticNet as ElasticNet

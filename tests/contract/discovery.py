@@ -67,6 +67,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "LocallyWeightedRegression": [{"kernel": "tricube", "bandwidth": "nearest"}, {}],
     "LogisticRegression": [{}, {"penalty": "l1"}, {"penalty": "elasticnet"}],
     "MiniBatchKMeans": [{"n_clusters": 3}],
+    "MinimaxModel": [{"alpha": 0.05}, {"loss": "gamma", "penalty": "l1", "alpha": 0.02}],
     "MLPClassifier": [{"hidden": (16, 8), "learning_rate": 0.01, "max_epochs": 40}],
     "MLPRegressor": [{"hidden": (16, 8), "learning_rate": 0.01, "max_epochs": 40}],
     "NearestNeighbors": [{"n_neighbors": 3}],

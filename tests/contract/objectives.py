@@ -51,28 +51,19 @@ class Objective:
 
     def at(self, coef: Array, intercept: Any, X: Array, y: Array, weight: Array | None) -> float:
         coef, intercept = np.ravel(coef), float(np.ravel(intercept)[0])  # classifiers of two classes have one row
-        if self.maximum:
-            kept = np.ones(len(y), dtype=bool) if weight is None else weight > 0
-            residual = (y - X @ coef - intercept)[kept]
-            return float(np.abs(residual).max() + 0.5 * self.alpha * coef @ coef)
-        return convex.objective(X, y, weight, self.loss, self.penalty, self.alpha, coef, intercept)
+        return convex.objective(X, y, weight, self.loss, self.penalty, self.alpha, coef, intercept, self.maximum)
 
     def optimum(self, X: Array, y: Array, weight: Array | None, fit_intercept: bool) -> float:
-        if self.maximum:
-            kept = np.ones(len(y), dtype=bool) if weight is None else weight > 0
-            return convex.chebyshev(X[kept], y[kept], self.alpha, fit_intercept)
-        value, _, _ = convex.optimum(X, y, weight, self.loss, self.penalty, self.alpha, self.constraint, fit_intercept)
-        return value
+        parts = (self.loss, self.penalty, self.alpha, self.constraint)
+        return convex.optimum(X, y, weight, *parts, fit_intercept, self.maximum)[0]
 
     def of_best_constant(self, y: Array, weight: Array | None, fit_intercept: bool) -> float:
         weight = np.ones(len(y)) if weight is None else weight
         y, weight = y[weight > 0], weight[weight > 0]
 
         def value(constant: float) -> float:
-            if self.maximum:
-                return float(np.abs(y - constant).max())
             empty = np.zeros((len(y), 1))
-            return convex.objective(empty, y, weight, self.loss, None, 0.0, np.zeros(1), constant)
+            return convex.objective(empty, y, weight, self.loss, None, 0.0, np.zeros(1), constant, self.maximum)
 
         if not fit_intercept:
             return value(0.0)
@@ -262,6 +253,7 @@ OBJECTIVES: dict[str, Callable[[Any], Claim]] = {
     "GammaRegressor": lambda m: by_name(m, Gamma()),
     "GLM": lambda m: by_name(m, m._loss),
     "PolynomialRegression": lambda m: Objective(Squared(), L2(), m.alpha),
+    "MinimaxModel": lambda m: replace(by_name(m, m.loss), maximum=True),
     "ChebyshevRegressor": lambda m: Objective(Absolute(), L2(), m.alpha, maximum=True),
     "LinearSVR": lambda m: Objective(Tube(m.loss, m.epsilon), L2(), m.alpha),
     "LinearSVC": lambda m: Objective(m.loss, L2(), m.alpha),

@@ -136,26 +136,19 @@ def optimum(
     alpha: float = 0.0,
     constraint: Any = None,
     fit_intercept: bool = True,
+    maximum: bool = False,
 ) -> tuple[float, Array, float]:
-    """Optimal value, coefficients and intercept."""
+    """Optimal value, coefficients and intercept; `maximum`: of the largest loss, not of the mean."""
     n, d = X.shape
     share = np.full(n, 1 / n) if weight is None else np.asarray(weight, dtype=float) / np.sum(weight)
     w, b = cp.Variable(d), cp.Variable()
     terms = loss_terms(loss, np.asarray(y, dtype=float), X @ w + b)
-    objective = share @ terms
+    objective = cp.max(terms[np.flatnonzero(share)]) if maximum else share @ terms
     if alpha > 0:
         objective = objective + alpha * cp.sum(penalty_terms(penalty, w))
     conditions = constraint_terms(constraint, w) + ([] if fit_intercept else [b == 0])
     value = solve(cp.Problem(cp.Minimize(objective), conditions))
     return value, np.asarray(w.value), float(b.value)
-
-
-def chebyshev(X: Array, y: Array, alpha: float = 0.0, fit_intercept: bool = True) -> float:
-    """The least possible largest residual plus alpha·½‖w‖²."""
-    w, b = cp.Variable(X.shape[1]), cp.Variable()
-    conditions = [] if fit_intercept else [b == 0]
-    objective = cp.norm_inf(X @ w + b - y) + 0.5 * alpha * cp.sum_squares(w)
-    return solve(cp.Problem(cp.Minimize(objective), conditions))
 
 
 def objective(
@@ -167,11 +160,13 @@ def objective(
     alpha: float,
     coef: Array,
     intercept: float,
+    maximum: bool = False,
 ) -> float:
     """The objective at given coefficients, from the same formulas as `optimum`."""
     share = np.full(len(y), 1 / len(y)) if weight is None else np.asarray(weight, dtype=float) / np.sum(weight)
     scores = cp.Constant(np.asarray(X, dtype=float) @ coef + intercept)
-    total = float(share @ loss_terms(loss, np.asarray(y, dtype=float), scores).value)
+    each = loss_terms(loss, np.asarray(y, dtype=float), scores).value
+    total = float(each[share > 0].max() if maximum else share @ each)
     if alpha > 0:
         total += alpha * float(np.sum(penalty_terms(penalty, cp.Constant(np.asarray(coef, dtype=float))).value))
     return total

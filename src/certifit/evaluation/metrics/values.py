@@ -185,7 +185,7 @@ def mean_bernoulli_deviance(y: Any, prediction: Any, *, sample_weight: Any = Non
 
 
 def max_loss(y: Any, prediction: Any, *, loss: Any = "absolute", sample_weight: Any = None) -> float:
-    """The largest loss of a row: what a minimax fit minimizes (`ChebyshevRegressor` for the absolute loss).
+    """The largest loss of a row: what `MinimaxModel` minimizes (and `ChebyshevRegressor` for the absolute loss).
 
     Parameters
     ----------

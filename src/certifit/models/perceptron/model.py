@@ -11,6 +11,7 @@ On separable rows the first makes at most R²/γ² mistakes from a start at zero
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -114,7 +115,7 @@ class Perceptron(Declared, BasePerceptron):
         rows, codes = self._rows(X, y, sample_weight)
         with progress(self.verbose, type(self).__name__) as clock:
             run = self._by_row if self.mode == "stochastic" else self._by_batch
-            parts = self._each_class(rows, codes, lambda *job: run(*job, clock=clock))
+            parts = self._each_class(rows, codes, partial(run, clock=clock))
         self._keep_separators(rows, parts, float(self.step))
         single = len(parts) == 1
         self.n_mistakes_: Any = parts[0].mistakes if single else np.array([part.mistakes for part in parts])
@@ -285,7 +286,7 @@ class PocketPerceptron(Declared, BasePerceptron):
         """
         rows, codes = self._rows(X, y, sample_weight)
         with progress(self.verbose, type(self).__name__) as clock:
-            parts = self._each_class(rows, codes, lambda *job: self._one(*job, clock=clock))
+            parts = self._each_class(rows, codes, partial(self._one, clock=clock))
         self._keep_separators(rows, parts, float(self.step))
         single = len(parts) == 1
         self.error_: Any = parts[0].error if single else np.array([part.error for part in parts])

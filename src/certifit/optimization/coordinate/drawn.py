@@ -66,7 +66,7 @@ class CoordinateDescent:
         draw, bound, iteration = np.random.default_rng(self.seed), -np.inf, 0
         for iteration in range(1, max_iter + 1):
             chosen = moving if self.order == "cyclic" else draw.choice(moving, size=moving.size)
-            for j in chosen:
+            for j in chosen.tolist():
                 x = columns[j]
                 z = w.copy()
                 z[j] -= float(x @ (p * loss.derivative(y, f))) / steep[j]
