@@ -116,7 +116,8 @@ Elsewhere elsewhere_of(const LossHere& loss, Index K) {
 
 Activation activation_of(const std::string& name) {
     const std::pair<const char*, Activation> known[] = {{"identity", Activation::identity}, {"sigmoid", Activation::sigmoid},
-        {"tanh", Activation::tanh}, {"relu", Activation::relu}, {"leaky_relu", Activation::leaky}};
+        {"tanh", Activation::tanh}, {"relu", Activation::relu}, {"leaky_relu", Activation::leaky},
+        {"prelu", Activation::learned}};
     for (const auto& [word, kind] : known)
         if (name == word) return kind;
     refuse("no such activation: " + name);

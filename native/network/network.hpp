@@ -9,50 +9,18 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <functional>
-#include <memory>
-#include <new>
 #include <utility>
 #include <vector>
 
 #include "core/team.hpp"
+#include "network/layers.hpp"
 #include "network/output.hpp"
 #include "network/rows.hpp"
 #include "network/step.hpp"
 
 namespace certifit::network {
-
-// Zeros, aligned for the widest vectors.
-class Floats {
-  public:
-    Floats() = default;
-    explicit Floats(Index n) : size_(n) {
-        const std::size_t bytes = (static_cast<std::size_t>(std::max<Index>(n, 1)) * sizeof(float) + 63) / 64 * 64;
-        data_.reset(static_cast<float*>(std::aligned_alloc(64, bytes)));
-        if (!data_) throw std::bad_alloc();
-        std::memset(data_.get(), 0, bytes);
-    }
-    float* data() const { return data_.get(); }
-    Index size() const { return size_; }
-
-  private:
-    struct Free {
-        void operator()(float* p) const { std::free(p); }
-    };
-    std::unique_ptr<float, Free> data_;
-    Index size_ = 0;
-};
-
-struct Layer {
-    Index in, out, start;  // its weights: for each panel of `out` columns a row for each input, then the bias
-
-    Index tall() const { return in + 1; }
-    Index size() const { return panels(out) * tall() * kWide; }
-    float* panel(float* all, Index p) const { return all + start + p * tall() * kWide; }
-    float* bias(float* all, Index p) const { return panel(all, p) + in * kWide; }
-};
 
 // How to train.
 struct Plan {
@@ -71,7 +39,7 @@ class Network {
     Network(std::vector<Index> sizes, Unit unit) : sizes_(std::move(sizes)), unit_(unit) {
         Index size = 0, turned = 0;
         for (std::size_t l = 0; l + 1 < sizes_.size(); ++l) {
-            layers_.push_back({sizes_[l], sizes_[l + 1], size});
+            layers_.push_back({sizes_[l], sizes_[l + 1], size, unit.kind == Activation::learned && l + 2 < sizes_.size()});
             turned_.push_back(turned);
             size += layers_.back().size(), turned += panels(sizes_[l]) * sizes_[l + 1] * kWide;
         }
@@ -90,7 +58,7 @@ class Network {
 
     enum class Part { weights, first, second, gradient };
 
-    // The plain layout: for each layer its weights, (in, out) row by row, then its biases.
+    // The plain layout: for each layer its weights, (in, out) row by row, then its biases, then the slopes below zero if its units learn them.
     void load(Part part, const float* plain) {
         each(part, [&](float& x) { x = *plain++; });
         if (part == Part::weights) turn_all();
@@ -167,8 +135,8 @@ class Network {
                 else
                     source.gather(from + r, a[0].data() + r * kWide, block * kWide);
             if (compact && layers_.size() > 1)
-                for (Index p = 0; p < panels(sizes_[1]); ++p) activate(unit_, a[1].data() + p * block * kWide, nullptr, tall * kWide);
-            for (std::size_t l = compact; l < layer; ++l) forward(l, a[l].data(), a[l + 1].data(), nullptr, block, tall);
+                for (Index p = 0; p < panels(sizes_[1]); ++p) bend(0, p, a[1].data() + p * block * kWide, nullptr, nullptr, tall);
+            for (std::size_t l = compact; l < layer; ++l) forward(l, a[l].data(), a[l + 1].data(), nullptr, nullptr, block, tall);
             for (Index r = 0; r < rows; ++r)
                 for (Index j = 0; j < columns; ++j)
                     to[(from + r) * columns + j] = a[layer].data()[j / kWide * block * kWide + r * kWide + j % kWide];
@@ -184,6 +152,7 @@ class Network {
     Floats w_, m_, v_, g_, t_;       // weights, two running averages of their gradients, a gradient, transposed weights
     Index room_ = 0;                 // rows the buffers of a batch have room for
     std::vector<Floats> a_, s_, d_;  // inputs of each layer and the scores; slopes of the units; slopes of the loss at their inputs
+    std::vector<Floats> n_;          // of layers that learn to bend: slopes of the outputs, then of the loss, at what bends them
 
     struct Room {  // of a worker
         Lists lists;
@@ -215,9 +184,12 @@ class Network {
         const Index room = padded(rows);
         if (room <= room_) return;
         room_ = room;
-        a_.clear(), s_.clear(), d_.clear();
+        a_.clear(), s_.clear(), d_.clear(), n_.clear();
         for (const Index size : sizes_) a_.emplace_back(panels(size) * room * kWide);
-        for (const Layer& layer : layers_) s_.emplace_back(panels(layer.out) * room * kWide), d_.emplace_back(panels(layer.out) * room * kWide);
+        for (const Layer& layer : layers_) {
+            s_.emplace_back(panels(layer.out) * room * kWide), d_.emplace_back(panels(layer.out) * room * kWide);
+            n_.emplace_back(layer.bends ? panels(layer.out) * room * kWide : 0);
+        }
     }
     bool together(Index rows) const {
         double work = 0.0;
@@ -225,15 +197,25 @@ class Network {
         return work * static_cast<double>(rows) > kAlone;
     }
 
+    // What the units of panel p of layer l make of z; slopes may be null.
+    void bend(std::size_t l, Index p, float* z, float* slope, float* low, Index rows) {
+        if (layers_[l].bends)
+            bend_learned(layers_[l].leak(w_.data(), p), z, slope, low, rows);
+        else
+            activate(unit_, z, slope, rows * kWide);
+    }
+    // Where row r of panel p of what bends layer l is; null where nothing does.
+    float* low(std::size_t l, Index p, Index r) const { return layers_[l].bends ? n_[l].data() + p * room_ * kWide + r * kWide : nullptr; }
+
     // Layer l for `tall` rows of buffers with room for `room` rows; slopes may be null.
-    void forward(std::size_t l, const float* a, float* z, float* slope, Index room, Index tall) {
+    void forward(std::size_t l, const float* a, float* z, float* slope, float* below, Index room, Index tall) {
         const Layer& layer = layers_[l];
-        const Unit unit = l + 1 < layers_.size() ? unit_ : Unit{Activation::identity};
         const Index stride = room * kWide;
         for (Index p = 0; p < panels(layer.out); ++p) {
             products_.product(a, stride, layer.in, layer.panel(w_.data(), p), layer.bias(w_.data(), p), z + p * stride, tall,
                               width(layer.out, p));
-            if (l + 1 < layers_.size()) activate(unit, z + p * stride, slope ? slope + p * stride : nullptr, tall * kWide);
+            if (l + 1 < layers_.size())
+                bend(l, p, z + p * stride, slope ? slope + p * stride : nullptr, below ? below + p * stride : nullptr, tall);
         }
     }
 
@@ -267,7 +249,7 @@ class Network {
         }
         if (layers_.size() > 1)
             for (Index p = 0; p < panels(layer.out); ++p)
-                activate(unit_, a_[1].data() + p * stride + r0 * kWide, s_[0].data() + p * stride + r0 * kWide, (r1 - r0) * kWide);
+                bend(0, p, a_[1].data() + p * stride + r0 * kWide, s_[0].data() + p * stride + r0 * kWide, low(0, p, r0), r1 - r0);
     }
 
     void forward_rows(Index r0, Index r1, Index rows, const Plan* plan, std::uint64_t key) {
@@ -276,11 +258,11 @@ class Network {
             if (l == 0 && compact_)
                 forward_compact(r0, r1, rows);
             else
-                forward(l, a_[l].data() + r0 * kWide, a_[l + 1].data() + r0 * kWide, s_[l].data() + r0 * kWide, room_, tall);
+                forward(l, a_[l].data() + r0 * kWide, a_[l + 1].data() + r0 * kWide, s_[l].data() + r0 * kWide, low(l, 0, r0), room_, tall);
             if (!plan || plan->dropout <= 0.0f || l + 1 == layers_.size()) continue;
             for (Index p = 0; p < panels(layers_[l].out); ++p)
                 drop(mixed64(key + static_cast<std::uint64_t>(l + 1) * 0x10001u + static_cast<std::uint64_t>(p) * 0x100000001u),
-                     plan->dropout, a_[l + 1].data() + p * stride + r0 * kWide, s_[l].data() + p * stride + r0 * kWide, r0, tall);
+                     plan->dropout, a_[l + 1].data() + p * stride + r0 * kWide, s_[l].data() + p * stride + r0 * kWide, low(l, p, r0), r0, tall);
         }
     }
     double loss_rows(const Targets& y, const std::uint32_t* order, Index rows, Index r0, Index r1, const Output& output) {
@@ -298,6 +280,7 @@ class Network {
             for (Index q = 0; q < panels(layers_[l].in); ++q) {
                 float* to = d_[l - 1].data() + q * stride + r0 * kWide;
                 turned_product(l, q, r0, tall, to);
+                if (layers_[l - 1].bends) scale(low(l - 1, q, r0), to, tall * kWide);
                 scale(to, s_[l - 1].data() + q * stride + r0 * kWide, tall * kWide);
             }
     }
@@ -403,6 +386,9 @@ class Network {
         for (Index p = 0; p < panels(layer.out); ++p) {
             sum_rows(d_[l].data() + p * stride, rows, g);
             tile(1, layer.in, p, g);
+            if (!layer.bends) continue;
+            sum_rows(low(l, p, 0), rows, g);
+            tile(1, layer.in + 1, p, g);
         }
     }
     // The same for rows of which only the entries that are not zero are kept.
@@ -444,7 +430,7 @@ class Network {
             const float* g = layer.panel(g_.data(), p);
             for (Index i = 0; i < last; i += kTall)
                 move(step, layer, l, std::min(kTall, last - i), q * kWide + i, p, g + (q * kWide + i) * kWide);
-            if (q + 1 == panels(layer.in)) move(step, layer, l, 1, layer.in, p, g + layer.in * kWide);
+            for (Index k = layer.in; k < layer.tall() && q + 1 == panels(layer.in); ++k) move(step, layer, l, 1, k, p, g + k * kWide);
         }
     }
     // Stores the gradient of the mean loss of a batch; its squared norm.

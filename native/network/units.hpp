@@ -12,11 +12,11 @@
 
 namespace certifit::network {
 
-enum class Activation { identity, sigmoid, tanh, relu, leaky };
+enum class Activation { identity, sigmoid, tanh, relu, leaky, learned };
 
 struct Unit {
     Activation kind = Activation::relu;
-    float leak = 0.01f;  // the slope of a leaky unit below zero
+    float leak = 0.01f;  // the slope of a leaky unit below zero, unless each unit learns its own
 };
 
 // e^x to about one unit in the last place, as arithmetic alone: x = n·ln 2 + r.
@@ -64,6 +64,8 @@ CERTIFIT_CLONES [[maybe_unused]] static void activate(Unit unit, float* a, float
                 for (Index i = 0; i < count; ++i) a[i] *= a[i] > 0.0f ? 1.0f : leak;
             return;
         }
+        case Activation::learned:  // see bend_learned
+            return;
         case Activation::sigmoid:
             for (Index i = 0; i < count; ++i) a[i] = 1.0f / (1.0f + exponential_of(-a[i]));
             if (slope)
@@ -82,8 +84,21 @@ CERTIFIT_CLONES [[maybe_unused]] static void activate(Unit unit, float* a, float
     }
 }
 
-// Drops units of `rows` rows of a panel; `key` is of (seed, batch, layer, panel), the first row is number r0 of the batch.
-CERTIFIT_CLONES [[maybe_unused]] static void drop(std::uint64_t key, float share, float* a, float* slope, Index r0, Index rows) {
+// The same for units whose slopes below zero are weights of their own (He et al. 2015); `low`, unless null, becomes min(z, 0), the slope of a at
+// those weights.
+CERTIFIT_CLONES [[maybe_unused]] static void bend_learned(const float* __restrict leak, float* __restrict a, float* __restrict slope,
+                                                          float* __restrict low, Index rows) {
+    for (Index r = 0; r < rows; ++r, a += kWide)
+        for (Index j = 0; j < kWide; ++j) {
+            const float s = a[j] > 0.0f ? 1.0f : leak[j];
+            if (slope) slope[r * kWide + j] = s;
+            if (low) low[r * kWide + j] = a[j] > 0.0f ? 0.0f : a[j];
+            a[j] *= s;
+        }
+}
+
+// Drops units of `rows` rows of a panel; `key` is of (seed, batch, layer, panel), the first row is number r0 of the batch. `low` may be null.
+CERTIFIT_CLONES [[maybe_unused]] static void drop(std::uint64_t key, float share, float* a, float* slope, float* low, Index r0, Index rows) {
     const auto limit = static_cast<std::uint32_t>(static_cast<double>(share) * 4294967296.0);
     const float scale = 1.0f / (1.0f - share);
     for (Index r = 0; r < rows; ++r) {
@@ -92,6 +107,7 @@ CERTIFIT_CLONES [[maybe_unused]] static void drop(std::uint64_t key, float share
         for (std::uint32_t j = 0; j < kWide; ++j) {
             const float kept = mixed(base + j * 0x9e3779b9u) >= limit ? scale : 0.0f;
             x[j] *= kept, s[j] *= kept;
+            if (low) low[r * kWide + j] *= kept;
         }
     }
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -27,8 +28,19 @@ def rows(X: np.ndarray) -> Any:
     return native.inputs(native.dense(np.ascontiguousarray(X, dtype=np.float32)), None, None)
 
 
+def bent(sizes: tuple[int, ...], plain: np.ndarray, seed: int) -> np.ndarray:
+    """The layers with slopes below zero of both signs after the biases of each hidden one."""
+    rng, pieces, at = np.random.default_rng(seed), [], 0
+    for layer, (n, m) in enumerate(pairwise(sizes)):
+        pieces += [plain[at : at + (n + 1) * m], rng.uniform(-0.3, 0.5, size=m if layer + 2 < len(sizes) else 0)]
+        at += (n + 1) * m
+    return np.concatenate(pieces).astype(np.float32)
+
+
 def built(sizes: tuple[int, ...], activation: str = "relu", seed: int = 0) -> tuple[Any, np.ndarray]:
     net, plain = native.network(list(sizes), activation, 0.01), weights(sizes, seed)
+    if activation == "prelu":
+        plain = bent(sizes, plain, seed)
     net.load("weights", plain)
     return net, plain
 
@@ -92,6 +104,34 @@ def test_gradients_of_every_layer_activation_and_loss(sizes: tuple[int, ...], ac
     given = native.loss(elsewhere, np.zeros(K) if name == "softmax" else offset)
     assert net.differentiate(rows(X), y, order(n), given, through, 1) == pytest.approx(total, rel=1e-4)
     np.testing.assert_allclose(through, found, rtol=1e-4, atol=1e-5 * size)
+
+
+@pytest.mark.parametrize("sizes", SHAPES, ids=str)
+def test_slopes_below_zero_are_learned_by_their_gradient(sizes: tuple[int, ...]) -> None:
+    n, K = 21, sizes[-1]
+    X, y = RNG.normal(size=(n, sizes[0])).astype(np.float32), RNG.normal(size=(n, K))
+    net, plain = built(sizes, "prelu")
+
+    def scores(at: np.ndarray) -> np.ndarray:
+        a, start = X.astype(float), 0
+        for layer, (n_in, n_out) in enumerate(pairwise(sizes)):
+            middle, end = start + n_in * n_out, start + (n_in + 1) * n_out
+            a, start = a @ at[start:middle].reshape(n_in, n_out) + at[middle:end], end
+            if layer + 2 < len(sizes):
+                a, start = np.where(a > 0, a, at[end : end + n_out] * a), end + n_out
+        assert start == at.shape[0]
+        return a
+
+    out, found = np.empty((n, K), dtype=np.float32), np.empty_like(plain)
+    net.evaluate(rows(X), len(sizes) - 1, out, 2)
+    np.testing.assert_allclose(out, scores(plain.astype(float)), rtol=1e-4, atol=1e-5)
+    net.differentiate(rows(X), y, order(n), native.loss("squared", 0.0, 0.0, np.zeros(K)), found, 2)
+    output = plain.shape[0] - (sizes[-2] + 1) * K
+    below = range(output - (sizes[-2] if len(sizes) > 2 else 0), output)  # the slopes of the last hidden layer
+    for i in {*np.linspace(0, plain.shape[0] - 1, 60).astype(int), *below}:
+        step = np.eye(1, plain.shape[0], i)[0] * 1e-5
+        up, down = (0.5 * ((scores(plain + sign * step) - y) ** 2).sum() / n for sign in (1.0, -1.0))
+        assert found[i] == pytest.approx((up - down) / 2e-5, rel=1e-3, abs=1e-4 * float(np.abs(found).max()))
 
 
 def test_the_oracle_is_the_slope() -> None:
@@ -180,7 +220,9 @@ def kept(X: np.ndarray, threads: int = 2) -> Any:
     return native.kept(native.dense(X), np.zeros(X.shape[1]), np.ones(X.shape[1]), threads)
 
 
-@pytest.mark.parametrize("further", [*DRAWS, {"batch": 50, "activation": "tanh"}], ids=str)
+@pytest.mark.parametrize(
+    "further", [*DRAWS, {"batch": 50, "activation": "tanh"}, {"activation": "prelu", "dropout": 0.2}], ids=str
+)
 def test_zeros_that_are_left_out_change_no_bit(further: dict[str, Any]) -> None:
     wanted = trained(1, filled=0.2, **further)
     for threads in (1, 3):

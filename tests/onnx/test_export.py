@@ -163,6 +163,7 @@ LAYERS = {"hidden": (12, 6), "max_epochs": 20, "random_state": 0}
 NETWORKS = {
     "network": (cf.MLPRegressor(**LAYERS), "value"),
     "network of counts": (cf.NeuralNetwork(loss="poisson", activation="leaky_relu", **LAYERS), "count"),
+    "network that learns to bend": (cf.MLPRegressor(activation="prelu", leak=0.2, **LAYERS), "value"),
     "network of two": (cf.MLPClassifier(activation="tanh", polish=True, **LAYERS), "two"),
     "network of three": (cf.MLPClassifier(activation="sigmoid", **LAYERS), "words"),
 }

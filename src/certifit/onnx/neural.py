@@ -39,13 +39,19 @@ def _scores(graph: Graph, table: str, model: Any) -> str:
         product = graph.add("MatMul", a, graph.constant(coef.astype(np.float64), "coef"))
         a = graph.add("Add", product, graph.constant(intercept.astype(np.float64), "intercept"))
         if layer + 1 < len(model.coefs_):
-            a = _activated(graph, a, model)
+            a = _activated(graph, a, model, layer)
     return a
 
 
-def _activated(graph: Graph, z: str, model: Any) -> str:
-    if model.activation == "leaky_relu":
-        below = graph.add("Mul", z, graph.constant(float(model.leak)))
+def _activated(graph: Graph, z: str, model: Any, layer: int) -> str:
+    if model.activation in ("leaky_relu", "prelu"):
+        learned = model.activation == "prelu"
+        leak = (
+            graph.constant(model.leaks_[layer][None, :].astype(np.float64), "leak")
+            if learned
+            else graph.constant(float(model.leak))
+        )
+        below = graph.add("Mul", z, leak)
         return graph.add("Where", graph.add("Greater", z, graph.constant(0.0)), z, below)
     return graph.add({"relu": "Relu", "tanh": "Tanh", "sigmoid": "Sigmoid"}[model.activation], z)
 

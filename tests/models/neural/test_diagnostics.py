@@ -11,6 +11,7 @@ from sklearn.datasets import load_digits
 
 from certifit import MLPClassifier, MLPRegressor, NeuralNetwork
 from certifit.losses import LOSSES, MulticlassHinge
+from certifit.models.neural.layers import ACTIVATIONS
 
 X, LABELS = load_digits(return_X_y=True)
 X, LABELS = X[:300], LABELS[:300]
@@ -18,7 +19,7 @@ QUICK: dict[str, Any] = {"hidden": (16, 8), "max_epochs": 5, "random_state": 0}
 
 
 @pytest.mark.parametrize("name", LOSSES)
-@pytest.mark.parametrize("activation", ["relu", "leaky_relu", "tanh", "sigmoid"])
+@pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_gradients_agree_with_differences_for_every_loss_and_activation(name: str, activation: str) -> None:
     y = (LABELS > 4).astype(float) if LOSSES[name].task == "binary" else LABELS + 1.5
     model = NeuralNetwork(loss=name, activation=activation, **QUICK).fit(X, y)

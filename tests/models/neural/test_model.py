@@ -13,6 +13,7 @@ from tests.oracles.network import forward
 
 from certifit import MLPClassifier, MLPRegressor, NeuralNetwork
 from certifit.losses import LOSSES, Huber, MulticlassHinge, Quantile, Softmax
+from certifit.models.neural.layers import ACTIVATIONS
 
 DIGITS, LABELS = load_digits(return_X_y=True)
 QUICK: dict[str, Any] = {"hidden": (24,), "learning_rate": 0.01, "max_epochs": 40, "random_state": 0}
@@ -32,7 +33,7 @@ def test_learns_digits() -> None:
     assert model.n_iter_ == len(model.history_["learning_rate"]) == 25
 
 
-@pytest.mark.parametrize("activation", ["relu", "leaky_relu", "tanh", "sigmoid"])
+@pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_every_activation_learns_what_no_line_can(activation: str) -> None:
     X, y = waves()
     model = MLPRegressor(**{**QUICK, "max_epochs": 150}, activation=activation).fit(X, y)
@@ -239,3 +240,21 @@ def test_the_certificate_claims_nothing_and_the_objective_is_true() -> None:
     last = model.coefs_[-1] / unit
     penalty = 0.5 * 0.01 * unit**2 * ((model.coefs_[0].astype(float) ** 2).sum() + (last**2).sum())
     assert model.certificate_.objective == pytest.approx(loss + penalty, rel=1e-4)
+
+
+def test_units_learn_their_slopes_below_zero() -> None:
+    X = np.linspace(-2.0, 2.0, 400)[:, None]
+    y = np.where(X[:, 0] > 0, X[:, 0], -1.5 * X[:, 0])
+    given: dict[str, Any] = {"hidden": (6,), "activation": "prelu", "learning_rate": 0.02, "random_state": 0}
+    model = MLPRegressor(**given, max_epochs=60, warm_start=True).fit(X, y)
+    assert [slopes.shape for slopes in model.leaks_] == [(6,)]
+    assert np.abs(model.leaks_[0] - 0.01).max() > 0.1
+    z = (X - model.mean_) / model.scale_ @ model.coefs_[0] + model.intercepts_[0]
+    bent = np.where(z > 0, z, model.leaks_[0] * z)
+    np.testing.assert_allclose(model.features(X), bent, rtol=1e-4, atol=1e-5)
+    before = model.loss_curve_[-1]
+    assert model.fit(X, y).loss_curve_[0] < 1.5 * before  # a warm start goes on with the slopes it learned
+    assert model.unit_report(X, y).dead == (0,)
+    assert MLPRegressor(**{**given, "activation": "relu"}, max_epochs=1).fit(X, y).leaks_ == []
+    with pytest.raises(ValueError, match="activation='prelu' needs device='cpu'"):
+        MLPRegressor(activation="prelu", device="cuda").fit(X, y)

@@ -29,7 +29,7 @@ from certifit.models.neural.cpu import Trainer, layer_output
 from certifit.models.neural.cuda import CudaTrainer, import_torch
 from certifit.models.neural.diagnostics import Diagnostics
 from certifit.models.neural.evidence import evidence
-from certifit.models.neural.layers import ACTIVATIONS, INITS, Columns, flat, initial, parts
+from certifit.models.neural.layers import ACTIVATIONS, INITS, Columns, flat, initial, leaks, parts
 from certifit.models.neural.objective import Target
 from certifit.models.neural.parameters import (
     BATCH_SIZE,
@@ -70,8 +70,14 @@ class BaseNetwork(Diagnostics, Declared, CertifiedEstimator):
     """Layers, their training and their outputs; a subclass says what its targets are."""
 
     hidden: Any = HIDDEN
-    activation: str = Parameter("relu", Choice(*ACTIVATIONS), "What a hidden unit makes of its input.")
-    leak: float = Parameter(0.01, Real(0, 1), 'Slope below zero of ``activation="leaky_relu"``.')
+    activation: str = Parameter(
+        "relu",
+        Choice(*ACTIVATIONS),
+        'What a hidden unit makes of its input; a unit of "prelu" learns its own slope below zero (He et al. 2015).',
+    )
+    leak: float = Parameter(
+        0.01, Real(0, 1), 'Slope below zero of ``activation="leaky_relu"``; that of "prelu" before the first step.'
+    )
     alpha: float = ALPHA.but(1e-4, "Strength of the penalty ½‖W‖² of all weights (weight decay); biases are free.")
     optimizer: str = Parameter(
         "adam",
@@ -133,6 +139,10 @@ class BaseNetwork(Diagnostics, Declared, CertifiedEstimator):
         "Weights of each layer. The first is of standardized columns, the last in the unit of y.",
     )
     intercepts_: list[Array] = Fitted("list of arrays of shape (n_out,)", "Biases of each layer.")
+    leaks_: list[Array] = Fitted(
+        "list of arrays of shape (n_units,)",
+        'Slopes below zero of the units of each hidden layer that ``activation="prelu"`` learned; empty otherwise.',
+    )
     mean_: Array = Fitted("array of shape (n_features,)", "What is subtracted from each column.")
     scale_: Array = Fitted("array of shape (n_features,)", "What each column is then divided by.")
     n_iter_: int = Fitted("int", "Epochs.")
@@ -237,12 +247,13 @@ class BaseNetwork(Diagnostics, Declared, CertifiedEstimator):
                 "fit anew with warm_start=False."
             )
         last = self.coefs_[-1] / self._unit, self.intercepts_[-1] / self._unit - self._offset
-        weights = flat([*self.coefs_[:-1], last[0]], [*self.intercepts_[:-1], last[1]])
+        weights = flat([*self.coefs_[:-1], last[0]], [*self.intercepts_[:-1], last[1]], self._leaks())
         return State.start(weights) if self._moments is None else State(weights, *self._moments)
 
     def _first(self, sizes: tuple[int, ...], target: Target, rng: np.random.Generator) -> State:
         """Weights before the first step; scores of several classes begin at the shares of the classes."""
-        weights = initial(sizes, self.init, float(self.bias_init), rng)
+        leak = float(self.leak) if self.activation == "prelu" else None
+        weights = initial(sizes, self.init, float(self.bias_init), rng, leak)
         if target.inner.coupled:
             parts(sizes, weights)[1][-1][:] = np.clip(target.constant, -10.0, 10.0)
         return State.start(weights)
@@ -275,6 +286,8 @@ class BaseNetwork(Diagnostics, Declared, CertifiedEstimator):
         if self.device == "cuda":
             if self.adversarial_eps > 0:
                 raise ValueError("adversarial_eps needs device='cpu'; got 'cuda'.")
+            if self.activation == "prelu":
+                raise ValueError("activation='prelu' needs device='cpu'; got 'cuda'.")
             return CudaTrainer(import_torch(), sizes, self.activation, float(self.leak), columns, X, target)
         return Trainer(sizes, self.activation, float(self.leak), columns, X, target, threads)
 
@@ -284,6 +297,7 @@ class BaseNetwork(Diagnostics, Declared, CertifiedEstimator):
         self.coefs_ = [*(coef.copy() for coef in coefs[:-1]), coefs[-1].astype(np.float64) * target.unit]
         last = (intercepts[-1].astype(np.float64) + target.offset) * target.unit
         self.intercepts_ = [*(intercept.copy() for intercept in intercepts[:-1]), last]
+        self.leaks_ = [slopes.copy() for slopes in leaks(sizes, state.weights)]
         self.mean_, self.scale_ = columns.mean, columns.scale
         self._loss, self._unit, self._offset = target.loss, target.unit, target.offset
         self._several = target.inner.coupled or target.y.ndim == 2
@@ -331,8 +345,12 @@ class BaseNetwork(Diagnostics, Declared, CertifiedEstimator):
         """The native network of the fitted hidden layers."""
         sizes = [self.coefs_[0].shape[0], *(coef.shape[1] for coef in self.coefs_)]
         net = native.network(sizes, self.activation, float(self.leak))
-        net.load("weights", flat(self.coefs_, self.intercepts_))
+        net.load("weights", flat(self.coefs_, self.intercepts_, self._leaks()))
         return net, Columns(self.mean_, self.scale_)
+
+    def _leaks(self) -> list[Array]:
+        """Learned slopes below zero, which only units that learn them have."""
+        return self.leaks_ if self.activation == "prelu" else []
 
     def _features(self, X: Matrix, layer: int) -> Array:
         net, columns = self._network()

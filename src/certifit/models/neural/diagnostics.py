@@ -16,9 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, Matrix
 from certifit.data.gate import check_real, check_x
-from certifit.models.neural.cpu import Trainer
+from certifit.models.neural.cpu import Trainer, layer_output
 from certifit.models.neural.evidence import gradient_at
-from certifit.models.neural.layers import Columns, parts, penalty_of
+from certifit.models.neural.layers import Columns, ends, leaks, parts, penalty_of
 from certifit.models.neural.objective import Target
 from certifit.models.neural.training import State
 from certifit.names import stored
@@ -26,13 +26,14 @@ from certifit.threads import n_threads
 
 __all__ = ["Diagnostics", "GradientCheck", "UnitReport"]
 
-SLOPES: dict[str, Callable[[Array, float], Array]] = {
+SLOPES: dict[str, Callable[[Array, Any], Array]] = {
     "relu": lambda a, leak: (a > 0).astype(np.float64),
     "leaky_relu": lambda a, leak: np.where(a > 0, 1.0, leak),
+    "prelu": lambda z, leak: np.where(z > 0, 1.0, np.abs(leak)),
     "tanh": lambda a, leak: 1.0 - a * a,
     "sigmoid": lambda a, leak: a * (1.0 - a),
 }
-"""Slope of a unit from its output."""
+"""Steepness of a unit from its output; from its input where the slope below zero may be negative."""
 FLAT = 0.05  # share of its greatest slope below which a unit learns next to nothing
 
 
@@ -145,10 +146,9 @@ class Diagnostics:
             sizes, self.activation, float(self.leak), inputs.astype(np.float64), target, float(self.alpha)
         )
         at, rng = state.weights.astype(np.float64), np.random.default_rng(0)
-        ends = np.cumsum([0, *((n_in + 1) * n_out for n_in, n_out in pairwise(sizes))])
         size = max(float(np.abs(gradient).max()), 1e-300)
         errors, norms = [], []
-        for start, end in pairwise(ends):
+        for start, end in pairwise(ends(sizes, at)):
             tried = rng.choice(np.arange(start, end), size=min(int(n_weights), int(end - start)), replace=False)
             off = [abs(objective.slope(at, int(i)) - gradient[i]) for i in tried]
             errors.append(float(max(off)) / size)
@@ -178,13 +178,19 @@ class Diagnostics:
         gradient = gradient_at(trainer, sizes, state, 0.0, rows).astype(
             np.float64
         )  # of the loss: the penalty never vanishes
-        norms = [float(np.sqrt((w**2).sum() + (b**2).sum())) for w, b in zip(*parts(sizes, gradient), strict=True)]
+        norms = [float(np.linalg.norm(gradient[start:end])) for start, end in pairwise(ends(sizes, gradient))]
         top = {"sigmoid": 0.25}.get(self.activation, 1.0)
         dead, saturated = [], []
+        below = leaks(sizes, state.weights)
         for layer in range(1, len(sizes) - 1):
-            out = np.empty((X.shape[0], sizes[layer]), dtype=np.float32)
-            trainer.net.evaluate(trainer.rows, layer, out, trainer.threads)
-            flat = SLOPES[self.activation](out.astype(np.float64), float(self.leak)) < FLAT * top
+            shown = layer_output(
+                trainer.net, trainer.rows, layer - bool(below), sizes[layer - bool(below)], trainer.threads
+            )
+            if below:
+                coefs, intercepts = parts(sizes, state.weights)
+                shown = shown @ coefs[layer - 1] + intercepts[layer - 1]
+            leak = below[layer - 1] if below else float(self.leak)
+            flat = SLOPES[self.activation](shown.astype(np.float64), leak) < FLAT * top
             never = flat.all(axis=0)
             dead.append(int(never.sum()))
             saturated.append(int(((flat.mean(axis=0) >= 0.95) & ~never).sum()))
@@ -235,17 +241,17 @@ class _Objective:
 
     def _value(self, at: Array) -> float:
         coefs, intercepts = parts(self.sizes, at)
-        a = self.inputs
+        below, a = leaks(self.sizes, at), self.inputs
         for layer, (coef, intercept) in enumerate(zip(coefs, intercepts, strict=True)):
             a = a @ coef + intercept
             if layer + 1 < len(coefs):
-                a = self._activated(a)
+                a = self._activated(a, below[layer] if below else self.leak)
         # All rows count alike in a gradient of rows as they are.
         return self.target.mean(a + self.target.offset) + self.alpha * penalty_of(self.sizes, at)
 
-    def _activated(self, z: Array) -> Array:
+    def _activated(self, z: Array, leak: Any) -> Array:
         if self.activation == "tanh":
             return np.tanh(z)
         if self.activation == "sigmoid":
             return np.asarray(1.0 / (1.0 + np.exp(-z)))
-        return np.where(z > 0, z, (self.leak if self.activation == "leaky_relu" else 0.0) * z)
+        return np.where(z > 0, z, (0.0 if self.activation == "relu" else leak) * z)

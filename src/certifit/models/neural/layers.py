@@ -12,9 +12,21 @@ import certifit._native.network as native
 from certifit._types import Array, Matrix, is_sparse
 from certifit.representation.basis.scaling import mean_and_deviation
 
-__all__ = ["ACTIVATIONS", "INITS", "Columns", "flat", "initial", "inputs_of", "parts", "penalty_of", "rounded"]
+__all__ = [
+    "ACTIVATIONS",
+    "INITS",
+    "Columns",
+    "ends",
+    "flat",
+    "initial",
+    "inputs_of",
+    "leaks",
+    "parts",
+    "penalty_of",
+    "rounded",
+]
 
-ACTIVATIONS = ("relu", "leaky_relu", "tanh", "sigmoid")
+ACTIVATIONS = ("relu", "leaky_relu", "prelu", "tanh", "sigmoid")
 INITS = ("glorot", "he", "normal")
 
 
@@ -76,23 +88,48 @@ def inputs_of(X: Matrix) -> Any:
 
 def parts(sizes: Sequence[int], plain: Array) -> tuple[list[Array], list[Array]]:
     """Weights, (in, out) each, and biases of the layers, as views of the flat vector."""
-    coefs, intercepts, at = [], [], 0
-    for n_in, n_out in pairwise(sizes):
-        coefs.append(plain[at : at + n_in * n_out].reshape(n_in, n_out))
-        at += n_in * n_out
-        intercepts.append(plain[at : at + n_out])
-        at += n_out
+    coefs, intercepts = [], []
+    for (n_in, n_out), start in zip(pairwise(sizes), ends(sizes, plain), strict=False):
+        middle = start + n_in * n_out
+        coefs.append(plain[start:middle].reshape(n_in, n_out))
+        intercepts.append(plain[middle : middle + n_out])
     return coefs, intercepts
 
 
-def flat(coefs: Sequence[Array], intercepts: Sequence[Array]) -> Array:
-    """The layers as one vector of single precision."""
-    pieces = [piece.ravel() for pair in zip(coefs, intercepts, strict=True) for piece in pair]
-    return np.concatenate(pieces).astype(np.float32)
+def leaks(sizes: Sequence[int], plain: Array) -> list[Array]:
+    """Slopes below zero of the units of each hidden layer that learn them, as views of the flat vector; none if they do not."""
+    if plain.shape[0] == _fixed(sizes):
+        return []
+    return [plain[end - n_out : end] for n_out, end in zip(sizes[1:-1], ends(sizes, plain)[1:-1], strict=True)]
 
 
-def initial(sizes: Sequence[int], rule: str, bias: float, rng: np.random.Generator) -> Array:
-    """Weights before the first step, with D inputs of the layer: N(0, 1/D), N(0, 2/D) (He), or U(±√(6/(D + units))) (Glorot)."""
+def ends(sizes: Sequence[int], plain: Array) -> list[int]:
+    """Where the layers begin and end in the flat vector: weights, then biases, then slopes below zero that are learned."""
+    learned = plain.shape[0] > _fixed(sizes)
+    found = [0]
+    for layer, (n_in, n_out) in enumerate(pairwise(sizes)):
+        found.append(found[-1] + (n_in + 1 + (learned and layer + 2 < len(sizes))) * n_out)
+    return found
+
+
+def _fixed(sizes: Sequence[int]) -> int:
+    """Weights and biases."""
+    return sum((n_in + 1) * n_out for n_in, n_out in pairwise(sizes))
+
+
+def flat(coefs: Sequence[Array], intercepts: Sequence[Array], below: Sequence[Array] = ()) -> Array:
+    """The layers as one vector of single precision, with the slopes below zero of the hidden ones if these are learned."""
+    pieces = [list(pair) for pair in zip(coefs, intercepts, strict=True)]
+    for layer, slopes in zip(pieces, below, strict=False):
+        layer.append(slopes)
+    return np.concatenate([piece.ravel() for layer in pieces for piece in layer]).astype(np.float32)
+
+
+def initial(sizes: Sequence[int], rule: str, bias: float, rng: np.random.Generator, leak: float | None = None) -> Array:
+    """Weights before the first step, with D inputs of the layer: N(0, 1/D), N(0, 2/D) (He), or U(±√(6/(D + units))) (Glorot).
+
+    Units that learn their slopes below zero begin with `leak`.
+    """
     coefs, intercepts = [], []
     for n_in, n_out in pairwise(sizes):
         if rule == "glorot":
@@ -102,7 +139,7 @@ def initial(sizes: Sequence[int], rule: str, bias: float, rng: np.random.Generat
             coefs.append(rng.normal(scale=np.sqrt((2.0 if rule == "he" else 1.0) / n_in), size=(n_in, n_out)))
         intercepts.append(np.full(n_out, bias))
     intercepts[-1] = np.zeros(sizes[-1])
-    return flat(coefs, intercepts)
+    return flat(coefs, intercepts, () if leak is None else [np.full(n_out, leak) for n_out in sizes[1:-1]])
 
 
 def penalty_of(sizes: Sequence[int], plain: Array) -> float:
