@@ -71,6 +71,8 @@ from certifit.models.cluster.kmeans import KMeans as KMeans
 from certifit.models.cluster.medoids import KMedoids as KMedoids
 from certifit.models.cluster.minibatch import MiniBatchKMeans as MiniBatchKMeans
 from certifit.models.cluster.mixture import GaussianMixture as GaussianMixture
+from certifit.models.embedding.classical_mds import ClassicalMDS as ClassicalMDS
+from certifit.models.embedding.metric_mds import MetricMDS as MetricMDS
 from certifit.models.embedding.pca import PCA as PCA
 from certifit.models.embedding.pca import IncrementalPCA as IncrementalPCA
 from certifit.models.embedding.svd import TruncatedSVD as TruncatedSVD
@@ -79,6 +81,7 @@ from certifit.models.forest.bagging import BaggingRegressor as BaggingRegressor
 from certifit.models.forest.model import RandomForestClassifier as RandomForestClassifier
 from certifit.models.forest.model import RandomForestRegressor as RandomForestRegressor
 from certifit.models.hierarchy.agglomerative import AgglomerativeClustering as AgglomerativeClustering
+from certifit.models.hierarchy.divisive import DivisiveClustering as DivisiveClustering
 from certifit.models.hierarchy.spectral import SpectralClustering as SpectralClustering
 from certifit.models.kernel.logistic import KernelLogisticRegression as KernelLogisticRegression
 from certifit.models.kernel.model import KernelModel as KernelModel
@@ -174,6 +177,7 @@ from certifit.representation.kernels.approximation import RandomFourierFeatures 
 from certifit.representation.kernels.mercer import Mercer as Mercer
 from certifit.representation.kernels.mercer import is_mercer as is_mercer
 from certifit.representation.table.binning import Binner as Binner
+from certifit.representation.table.dissimilarity import Dissimilarity as Dissimilarity
 from certifit.representation.table.encoder import TableEncoder as TableEncoder
 from certifit.representation.text.bag import BagOfWords as BagOfWords
 from certifit.scales import C_from_alpha as C_from_alpha

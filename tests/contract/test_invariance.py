@@ -37,7 +37,9 @@ def test_order_of_rows(case: Case) -> None:
     order = np.random.default_rng(5).permutation(N)
     with unbothered():
         other = fit(case.precise(), one.X[order], None if one.y is None else one.y[order])
-    assert_same(output(other, one.X), one.output)
+    # A column of output for each row of the fit moves with its row.
+    wanted = one.output[:, order] if getattr(case.cls, "output_of_rows", False) else one.output
+    assert_same(output(other, one.X), wanted)
 
 
 @EVERY
@@ -72,7 +74,9 @@ def test_n_jobs_does_not_change_the_result(case: Case) -> None:
 
 @parametrize(lambda case: case.has("n_jobs"), one_each=True)
 def test_n_jobs_does_not_change_the_result_where_threads_share_the_rows(case: Case) -> None:
-    assert_threads_agree(case, 20_000, 8, n_estimators=3, max_epochs=3, max_iter=20, n_alphas=2, cv=2)
+    # What compares all pairs of rows has a limit of them, and is tried on few.
+    n = 1500 if hasattr(case.cls, "most_rows") else 20_000
+    assert_threads_agree(case, n, 8, n_estimators=3, max_epochs=3, max_iter=20, n_alphas=2, cv=2)
 
 
 @parametrize(lambda case: case.has("verbose"))

@@ -13,35 +13,26 @@ clustering like k-means', and has its lower bound.
 from __future__ import annotations
 
 import math
-import numbers
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array
 from certifit.certificate import Certificate
-from certifit.data.gate import check_real, check_x
+from certifit.data.gate import check_x
 from certifit.models.cluster.bound import spectral_bound
-from certifit.models.cluster.centers import check_enough, lower_bound_certificate
-from certifit.models.hierarchy.cuts import cut_after, largest_gap
-from certifit.models.hierarchy.linkage import LINKAGES, METRICS, linkage_of_distances, linkage_of_rows
-from certifit.models.hierarchy.nearest_row import OfNearestRow
-from certifit.parameters import Choice, Either, Fitted, Integer, Nothing, Parameter, Real
+from certifit.models.cluster.centers import lower_bound_certificate
+from certifit.models.hierarchy.linkage import LINKAGES, linkage_of_distances, linkage_of_rows
+from certifit.models.hierarchy.tree import CLUSTERS, DISSIMILARITY, THRESHOLD, Hierarchy
+from certifit.parameters import Choice, Parameter
 from certifit.parameters.common import N_JOBS, VERBOSE
 from certifit.progress import progress
 from certifit.threads import n_threads
 
-__all__ = ["DISSIMILARITY", "AgglomerativeClustering"]
-
-DISSIMILARITY = Parameter(
-    "euclidean",
-    Choice(*METRICS, "precomputed"),
-    'How far rows are from each other; "precomputed": X is the square matrix of their dissimilarities.',
-)
+__all__ = ["AgglomerativeClustering"]
 
 
-class AgglomerativeClustering(OfNearestRow):
+class AgglomerativeClustering(Hierarchy):
     """Hierarchical clustering from the bottom up: single, complete, average or Ward linkage.
 
     Examples
@@ -59,85 +50,29 @@ class AgglomerativeClustering(OfNearestRow):
     (array([0, 0, 0, 0, 1]), array([0, 0, 1, 1, 2]), array([0, 0, 1, 2, 3]))
     """
 
-    n_clusters: Any = Parameter(
-        2,
-        Either(Integer(1), Choice("gap"), Nothing()),
-        'How many clusters `labels_` tells apart; "gap" cuts where the height jumps most; None: see `distance_threshold`.',
-    )
+    n_clusters: Any = CLUSTERS
     linkage: str = Parameter("ward", Choice(*LINKAGES), "How far clusters are from each other.")
     metric: str = DISSIMILARITY
-    distance_threshold: float | None = Parameter(
-        None,
-        Either(Real(0), Nothing()),
-        "Height at or above which nothing merges; instead of `n_clusters`, which must then be None.",
-    )
+    distance_threshold: float | None = THRESHOLD
     verbose: int = VERBOSE
     n_jobs: int | None = N_JOBS
-
-    linkage_matrix_: Array = Fitted(
-        "array of shape (n_samples - 1, 4)", "The merges: two clusters, their height, how many rows they have together."
-    )
-    n_leaves_: int = Fitted("int", "How many rows there are.")
 
     def fit(self, X: Any, y: Any = None) -> AgglomerativeClustering:
         """Find the hierarchy, and cut it."""
         with progress(self.verbose, f"{self.linkage} linkage") as clock:
             X = check_x(self, X, reset=True, accept_sparse=False, min_samples=2)
-            self._check_together()
+            self._check_together(X.shape[0])
             threads = n_threads(self.n_jobs)
-            if isinstance(self.n_clusters, numbers.Integral):
-                check_enough(X.shape[0], int(self.n_clusters))
             if self.metric == "precomputed":
-                self.linkage_matrix_ = linkage_of_distances(X, self.linkage, threads)
+                Z = linkage_of_distances(X, self.linkage, threads)
             else:
-                self.linkage_matrix_ = linkage_of_rows(X, self.linkage, self.metric, threads)
-            self.n_leaves_ = X.shape[0]
-            self._keep_rows(X)
-            height = self.distance_threshold
-            self.labels_ = self.cut(**({"height": height} if height is not None else {"n_clusters": self.n_clusters}))
-            self.n_clusters_ = int(self.labels_.max()) + 1
+                Z = linkage_of_rows(X, self.linkage, self.metric, threads)
+            self._cut_tree(X, Z)
             self._certify(self._evidence(X, clock.seconds))
         return self
 
-    def cut(self, n_clusters: Any = None, height: float | None = None) -> Array:
-        """Labels of another cut of the same hierarchy.
-
-        Parameters
-        ----------
-        n_clusters : int or "gap", optional
-            How many clusters; "gap" takes the number at which the height jumps most.
-        height : float, optional
-            Clusters merge below it.
-        """
-        check_is_fitted(self, "linkage_matrix_")
-        if (n_clusters is None) == (height is None):
-            raise ValueError("cut takes n_clusters or height, and not both.")
-        heights, n = self.linkage_matrix_[:, 2], self.linkage_matrix_.shape[0] + 1
-        if height is not None:
-            check_real("height", height, low=0.0)
-            return cut_after(self.linkage_matrix_, int(np.searchsorted(heights, height, side="left")))
-        if isinstance(n_clusters, str) and n_clusters == "gap":
-            n_clusters = largest_gap(heights)
-        check_real("n_clusters", n_clusters, low=1, high=n, integer=True)
-        return cut_after(self.linkage_matrix_, n - int(n_clusters))
-
-    @property
-    def children_(self) -> Array:
-        """The two clusters of each merge, as scikit-learn has them."""
-        return self.linkage_matrix_[:, :2].astype(np.int64)
-
-    @property
-    def distances_(self) -> Array:
-        """The height of each merge."""
-        return self.linkage_matrix_[:, 2]
-
-    def _check_together(self) -> None:
-        """What single parameters cannot know of each other."""
-        if (self.n_clusters is None) == (self.distance_threshold is None):
-            raise ValueError(
-                "exactly one of n_clusters and distance_threshold must be given, the other None; got "
-                f"n_clusters={self.n_clusters!r} and distance_threshold={self.distance_threshold!r}."
-            )
+    def _check_together(self, n: int) -> None:
+        super()._check_together(n)
         if self.linkage == "ward" and self.metric != "euclidean":
             raise ValueError(
                 f'linkage="ward" works on means of rows, and so needs metric="euclidean"; got {self.metric!r}. '
@@ -171,6 +106,3 @@ class AgglomerativeClustering(OfNearestRow):
             iterations=n - 1,
             seconds=seconds,
         )
-
-    def _row_metric(self) -> str:
-        return self.metric

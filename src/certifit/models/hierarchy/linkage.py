@@ -55,13 +55,14 @@ def linkage_of_rows(X: Array, method: str, metric: str, threads: int) -> Array:
 
 def linkage_of_distances(D: Any, method: str, threads: int) -> Array:
     """The linkage matrix of a matrix of dissimilarities, which is checked and left as it is."""
-    D = check_distances(np.asarray(D, dtype=np.float64))
-    return _of_square(np.array(D, order="C"), method, threads)
+    return _of_square(dissimilarities(D, "precomputed", threads), method, threads)
 
 
 def dissimilarities(X: Array, metric: str, threads: int) -> Array:
-    """All distances between the rows of X."""
+    """All distances between the rows of X, or the checked copy of those that X holds."""
     n = X.shape[0]
+    if metric == "precomputed":
+        return np.array(check_distances(np.asarray(X, dtype=np.float64)), order="C")
     if n * n > MOST_ENTRIES:
         raise ValueError(
             f"{n} rows have {n * n:.1e} distances, more than memory should hold: take a sample of the rows, or "

@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, Matrix, is_sparse
-from certifit.data.gate import check_choice, check_sample_weight
+from certifit.data.gate import check_sample_weight
 from certifit.parameters import (
     Any_,
     Choice,
@@ -33,10 +33,9 @@ from certifit.parameters import (
     check_parameters,
 )
 from certifit.representation.basis.columns import input_names, weighted_quantiles
-from certifit.representation.basis.scaling import mean_and_deviation, with_data
+from certifit.representation.basis.scaling import mean_and_deviation
 from certifit.representation.table.frames import Columns
-from certifit.representation.text.reading import SPOKEN, Reader, Vocabulary, words_of
-from certifit.representation.text.weighting import document_frequency, frequent_terms
+from certifit.representation.text.presence import frequent_words, presence
 
 __all__ = ["TableEncoder"]
 
@@ -118,16 +117,16 @@ class TableEncoder(OfColumns, TransformerMixin, BaseEstimator):
         X : data frame or array of shape (n_samples, n_features)
             The table.
         """
-        self._check_parameters()
+        check_parameters(self)
         table = Columns(self, X, reset=True)
         weight = check_sample_weight(sample_weight, table.height)
         kept = weight > 0
         # A power of two leaves the proportions exact and the sums in range.
         weight = np.ldexp(weight[kept], -int(np.frexp(weight.max())[1]) + 1)
-        asked = self._asked(table)
+        asked = table.asked(self.kinds, KINDS)
         self.columns_, numbers = [], []
         for j in range(table.width):
-            kind = asked.get(j) or _kind(table, j)
+            kind = asked.get(j) or table.kind(j)
             if kind in ("category", "text"):
                 strings = [value for value, use in zip(table.strings(j), kept, strict=True) if use]
                 learned = (
@@ -188,25 +187,6 @@ class TableEncoder(OfColumns, TransformerMixin, BaseEstimator):
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    # Checks
-
-    def _check_parameters(self) -> None:
-        check_parameters(self)
-        if self.kinds is not None and not isinstance(self.kinds, Mapping):
-            raise TypeError(f"kinds must map columns to kinds; got {self.kinds!r}.")
-
-    def _asked(self, table: Columns) -> dict[int, str]:
-        """Kinds by number of the column."""
-        place: dict[Any, int] = {name: j for j, name in enumerate(table.names)}
-        found = {}
-        for column, kind in (self.kinds or {}).items():
-            check_choice("kinds", kind, KINDS)
-            j = place.get(column, column)
-            if isinstance(j, bool) or not isinstance(j, (int, np.integer)) or not 0 <= j < table.width:
-                raise ValueError(f"kinds names {column!r}, which is not a column of X.")
-            found[int(j)] = kind
-        return found
-
     # Learning
 
     def _learn_levels(self, strings: list[str | None], weight: Array) -> dict[str, Any]:
@@ -225,11 +205,8 @@ class TableEncoder(OfColumns, TransformerMixin, BaseEstimator):
 
     def _learn_words(self, strings: list[str | None], weight: Array) -> dict[str, Any]:
         """The words that most texts have, the most frequent first; of equal ones by alphabet."""
-        vocabulary, counts = Reader(pattern=SPOKEN).learn(strings)
-        mass, total = document_frequency(counts, weight), float(weight.sum())
-        kept = frequent_terms(mass, mass, total, least=self.min_frequency * total, limit=int(self.text_features))
-        kept = kept[np.argsort(-mass[kept], kind="stable")]
-        return {"words": vocabulary.terms[kept].tolist(), "words_each": float(mass[kept].sum()) / total}
+        words, each = frequent_words(strings, weight, self.min_frequency, int(self.text_features))
+        return {"words": words, "words_each": each}
 
     def _standardize(self, parts: list[tuple[dict[str, Any], Array]], weight: Array) -> None:
         """Mean and scale of each number, missing ones at the median."""
@@ -279,7 +256,7 @@ class TableEncoder(OfColumns, TransformerMixin, BaseEstimator):
     def _encoded(self, table: Columns, j: int) -> list[Matrix]:
         column = self.columns_[j]
         if column["kind"] == "text":
-            return [_words(table.strings(j), column["words"])]
+            return [presence(table.strings(j), column["words"])]
         if column["kind"] != "category":
             return [self._encoded_numbers(table, j)]
         codes = self._codes(table.strings(j), column)
@@ -317,28 +294,7 @@ class TableEncoder(OfColumns, TransformerMixin, BaseEstimator):
         return out
 
 
-# Words
-
-
-def _words(strings: list[str | None], words: list[str]) -> Matrix:
-    """Which of the words each text has."""
-    counts = Reader(pattern=SPOKEN).count(strings, Vocabulary.of(words))
-    return with_data(counts, np.ones(counts.data.shape[0]))
-
-
 # Numbers, truth values and dates
-
-
-def _kind(table: Columns, j: int) -> str:
-    natural = table.natural(j)
-    if natural != "string":
-        return "numeric" if natural == "number" else "date"
-    # Judged by the distinct values: how often a row is repeated must not matter.
-    distinct = sorted({value for value in table.strings(j) if value is not None})
-    if len(distinct) <= 20:
-        return "category"
-    sample = distinct[:: max(1, len(distinct) // 1000)]
-    return "text" if np.mean([len(words_of(value)) for value in sample]) >= 4 else "category"
 
 
 def _learn_numbers(

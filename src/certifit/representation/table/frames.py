@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,9 @@ from sklearn.utils.validation import check_array, validate_data
 
 from certifit._types import Array, is_sparse
 from certifit.data.gate import _from_arrow as from_arrow
-from certifit.data.gate import check_x
+from certifit.data.gate import check_choice, check_x
 from certifit.data.missing import is_absent
+from certifit.representation.text.reading import words_of
 
 __all__ = ["Columns"]
 
@@ -62,6 +64,33 @@ class Columns:
         if kind == nw.Object and _all_numbers(np.asarray(self.frame[j].to_list(), dtype=object)):
             return "number"
         return "string"
+
+    def kind(self, j: int) -> str:
+        """What the column is by its values: "numeric", "date", "category" or "text"."""
+        natural = self.natural(j)
+        if natural != "string":
+            return "numeric" if natural == "number" else "date"
+        # Judged by the distinct values: how often a row is repeated must not matter.
+        distinct = sorted({value for value in self.strings(j) if value is not None})
+        if len(distinct) <= 20:
+            return "category"
+        sample = distinct[:: max(1, len(distinct) // 1000)]
+        return "text" if np.mean([len(words_of(value)) for value in sample]) >= 4 else "category"
+
+    def asked(self, kinds: Mapping[Any, str] | None, known: Sequence[str]) -> dict[int, str]:
+        """The kinds that a user gives to columns, by name or number, by number of the column."""
+        if kinds is not None and not isinstance(kinds, Mapping):
+            raise TypeError(f"kinds must map columns to kinds; got {kinds!r}.")
+        for kind in (kinds or {}).values():
+            check_choice("kinds", kind, known)
+        return {self.number_of(column, "kinds"): kind for column, kind in (kinds or {}).items()}
+
+    def number_of(self, column: Any, argument: str) -> int:
+        """The number of a column that an argument names, or gives by number."""
+        j = self.names.index(column) if column in self.names else column
+        if isinstance(j, bool) or not isinstance(j, (int, np.integer)) or not 0 <= j < self.width:
+            raise ValueError(f"{argument} names {column!r}, which is not a column of X.")
+        return int(j)
 
     def truth(self, j: int) -> bool:
         """Whether the column holds truth values by its type."""

@@ -1,0 +1,235 @@
+"""How far two rows of a mixed table are from each other: a weighted mean of how far they are in each column.
+
+    d(x, z) = Σ_j w_j d_j(x_j, z_j) / Σ_j w_j        over the columns that both rows have (Gower 1971)
+
+number, date    |x_j − z_j| / (largest − smallest)
+category        0 if equal, 1 otherwise; truth values are such
+text            1 − (words of both) / (words of either)
+
+Of complete rows √d is a Euclidean distance but for text: there are points that are exactly so far from each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from scipy.spatial.distance import cdist
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from certifit._types import Array, Matrix
+from certifit.data.gate import check_real
+from certifit.parameters import Any_, Choice, Fitted, Flag, OfColumns, Parameter, check_parameters
+from certifit.parameters.common import N_JOBS
+from certifit.representation.design.rows import over_rows
+from certifit.representation.table.frames import Columns
+from certifit.representation.text.presence import frequent_words, presence
+from certifit.threads import n_threads
+
+__all__ = ["Dissimilarity"]
+
+KINDS = ("numeric", "boolean", "category", "date", "text")
+WORDS = 1000
+FEW = 2000  # rows whose texts tell the mean distance of a column of text
+
+
+class Dissimilarity(OfColumns, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Dissimilarities of the rows of a table of numbers, categories, dates and text, as Gower has them.
+
+    `transform` gives those of rows to the rows of the fit, which is what ``metric="precomputed"`` takes everywhere.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from certifit import Dissimilarity
+    >>> frame = pl.DataFrame({"age": [20.0, None, 40.0, 30.0], "job": ["smith", "smith", "cook", "cook"]})
+    >>> Dissimilarity().fit_transform(frame)
+    array([[0.  , 0.  , 1.  , 0.75],
+           [0.  , 0.  , 1.  , 1.  ],
+           [1.  , 1.  , 0.  , 0.25],
+           [0.75, 1.  , 0.25, 0.  ]])
+    >>> Dissimilarity(weights={"age": 3.0}).fit_transform(frame)[0]
+    array([0.   , 0.   , 1.   , 0.625])
+    """
+
+    weights: Mapping[Any, float] | None = Parameter(
+        None,
+        Any_("mapping of column to float ≥ 0 or None", wrong=("text", 3, {"no such column": 1.0})),
+        "Weights of columns, by name or number; those not named have 1.",
+    )
+    scale: str = Parameter(
+        "range",
+        Choice("range", "mean"),
+        'Whether distances in a column are shares of its range, as Gower has them, or also divided by their mean ("mean"), so '
+        "that every column counts the same on average.",
+    )
+    missing: str = Parameter(
+        "omit",
+        Choice("omit", "level"),
+        "What is missing leaves the verdict to the other columns, or is a value of its own, as far from others as values can be.",
+    )
+    root: bool = Parameter(False, Flag(), "Whether to take √d, a Euclidean distance.")
+    kinds: Mapping[Any, str] | None = Parameter(
+        None,
+        Any_("mapping of column to kind or None", wrong=("text", 3, {"no such column": "numeric"})),
+        '"numeric", "boolean", "category", "date" or "text" for columns (by name or number) whose type does not say it.',
+    )
+    n_jobs: int | None = N_JOBS
+
+    columns_: list[dict[str, Any]] = Fitted("list of dict", "What was learned of each column.")
+    rows_: Array = Fitted("array of shape (n_samples, n_features)", "The rows of the fit as numbers; NaN is missing.")
+
+    most_rows = (
+        15_000  # of all pairs of which dissimilarities should be asked; `fit` and `transform` of few take any number
+    )
+
+    output_of_rows = True  # the columns of the output are the rows of the fit
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn ranges, levels and words, and keep the rows.
+
+        Parameters
+        ----------
+        X : data frame or array of shape (n_samples, n_features)
+            The table.
+        """
+        check_parameters(self)
+        table = Columns(self, X, reset=True)
+        asked, weight = table.asked(self.kinds, KINDS), self._weights(table)
+        self.columns_ = [_learned(table, j, asked.get(j) or table.kind(j)) for j in range(table.width)]
+        self._single = table.single
+        self.rows_, self._words = self._coded(table)
+        for j, column in enumerate(self.columns_):
+            column["weight"] = float(weight[j])
+            column["unit"] = (self._mean(j) or 1.0) if self.scale == "mean" else 1.0
+        return self
+
+    def transform(self, X: Any) -> Array:
+        """Dissimilarity of each row to each row of the fit, shape (m, n_samples)."""
+        check_is_fitted(self, "rows_")
+        table = Columns(self, X, reset=False)
+        rows, words = self._coded(table)
+        out = np.empty((rows.shape[0], self.rows_.shape[0]))
+
+        def block(part: slice) -> None:
+            out[part] = self._between(rows[part], {j: texts[part] for j, texts in words.items()}, part.start)
+
+        over_rows(block, rows.shape[0], self.rows_.size, n_threads(self.n_jobs))
+        if self.root:
+            np.sqrt(out, out=out)
+        return out.astype(np.float32) if self._single and table.single else out
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.rows_.shape[0])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def _weights(self, table: Columns) -> Array:
+        """The weight of each column."""
+        if self.weights is not None and not isinstance(self.weights, Mapping):
+            raise TypeError(f"weights must map columns to numbers; got {self.weights!r}.")
+        weight = np.ones(table.width)
+        for column, value in (self.weights or {}).items():
+            check_real(f"weights[{column!r}]", value, low=0.0, high=np.finfo(np.float64).max)
+            weight[table.number_of(column, "weights")] = value
+        if not weight.any():
+            raise ValueError("weights must be positive for one column at least: all of them are 0.")
+        return weight / weight.max()
+
+    def _coded(self, table: Columns) -> tuple[Array, dict[int, Matrix]]:
+        """Rows as numbers whose differences count, NaN where missing, and the words of the columns of text."""
+        rows, words = np.empty((table.height, table.width)), {}
+        for j, column in enumerate(self.columns_):
+            if column["kind"] in ("numeric", "date"):
+                values = table.numbers(j) if column["kind"] == "numeric" else table.moments(j)
+                rows[:, j] = (np.ldexp(values, -column["exponent"]) - column["low"]) / column["range"]
+            else:
+                strings = table.strings(j)
+                if column["kind"] == "text":
+                    words[j] = presence(strings, column["words"])
+                    rows[:, j] = [np.nan if text is None else 0.0 for text in strings]
+                else:
+                    place: dict[str | None, float] = {level: float(k) for k, level in enumerate(column["levels"])}
+                    place[None] = np.nan
+                    rows[:, j] = [place.get(value, -1.0) for value in strings]  # unlike every row of the fit
+        return rows, words
+
+    def _between(self, rows: Array, words: dict[int, Matrix], first: int) -> Array:
+        """Dissimilarities of some rows to those of the fit."""
+        lost, known = np.isnan(rows), np.isnan(self.rows_)
+        weight = np.array([column["weight"] for column in self.columns_])
+        share = weight / [column["unit"] for column in self.columns_]
+        number = np.array([column["kind"] in ("numeric", "date") for column in self.columns_])
+        plain = number & ~lost.any(axis=0) & ~known.any(axis=0)
+        total = cdist(rows[:, plain] * share[plain], self.rows_[:, plain] * share[plain], "cityblock")
+        absent = np.zeros_like(total)  # weight of the columns that say nothing about a pair
+        for j in np.flatnonzero(~plain):
+            if j in words:
+                part = _of_words(words[j], self._words[j])
+            elif number[j]:
+                part = np.abs(np.subtract.outer(rows[:, j], self.rows_[:, j]))
+            else:
+                part = np.not_equal.outer(rows[:, j], self.rows_[:, j]).astype(np.float64)
+            if self.missing == "level":
+                part[lost[:, j]], part[:, known[:, j]] = 1.0, 1.0
+                part[np.ix_(lost[:, j], known[:, j])] = 0.0
+            else:
+                unknown = np.logical_or.outer(lost[:, j], known[:, j])
+                part[unknown] = 0.0
+                absent += weight[j] * unknown
+            total += share[j] * part
+        told = weight.sum() - absent
+        silent = told <= 1e-12 * weight.sum()
+        if silent.any():
+            i, k = np.argwhere(silent)[0]
+            raise ValueError(
+                f"row {first + i} has no column in common with row {k} of the fit: all are missing in one of the two. Drop "
+                'such rows, or give missing="level".'
+            )
+        return np.asarray(total / told)
+
+    def _mean(self, j: int) -> float:
+        """Mean distance of two rows that both have the column."""
+        values = self.rows_[:, j]
+        values = values[~np.isnan(values)]
+        n = values.shape[0]
+        if n < 2:
+            return 0.0
+        kind = self.columns_[j]["kind"]
+        if kind == "text":
+            some = self._words[j][:: max(1, self.rows_.shape[0] // FEW)]
+            return float(_of_words(some, some).sum()) / max(1, some.shape[0] * (some.shape[0] - 1))
+        if kind in ("numeric", "date"):
+            return float((2.0 * np.arange(n) - n + 1) @ np.sort(values)) * 2.0 / (n * (n - 1.0))
+        return float(n * n - (np.unique(values, return_counts=True)[1] ** 2.0).sum()) / (n * (n - 1.0))
+
+
+def _learned(table: Columns, j: int, kind: str) -> dict[str, Any]:
+    """Range, levels or words of a column."""
+    if kind == "text":
+        return {"kind": kind, "words": frequent_words(table.strings(j), np.ones(table.height), 0.0, WORDS)[0]}
+    if kind in ("category", "boolean"):
+        return {"kind": kind, "levels": sorted({value for value in table.strings(j) if value is not None})}
+    values = table.numbers(j) if kind == "numeric" else table.moments(j)
+    values = values[~np.isnan(values)]
+    exponent = int(np.frexp(np.abs(values).max(initial=0.0))[1]) + 1  # a power of two, so that no difference overflows
+    values = np.ldexp(values, -exponent)
+    low = float(values.min(initial=np.inf)) if values.size else 0.0
+    extent = float(values.max(initial=-np.inf)) - low if values.size else 0.0
+    return {"kind": kind, "exponent": exponent, "low": low, "range": extent or 1.0}
+
+
+def _of_words(left: Matrix, right: Matrix) -> Array:
+    """1 − |A ∩ B| / |A ∪ B| of the words of texts; texts without words are alike."""
+    both = np.asarray((left @ right.T).toarray())
+    either = np.asarray(left.sum(axis=1)).reshape(-1, 1) + np.asarray(right.sum(axis=1)).reshape(1, -1) - both
+    return np.asarray(1.0 - np.where(either > 0, both / np.where(either > 0, either, 1.0), 1.0))
