@@ -106,10 +106,12 @@ def test_new_rows_new_levels_and_values_beyond_the_range() -> None:
     np.testing.assert_allclose(model.transform(pl.DataFrame({"x": [20.0], "k": ["new"]})), [[1.5, 1.0]])
 
 
-def test_rows_with_nothing_in_common_are_named_with_the_cure() -> None:
-    frame = pl.DataFrame({"x": [1.0, None, 2.0], "k": [None, "a", "b"]})
-    with pytest.raises(ValueError, match=r"row 0 has no column in common with row 1 of the fit.*missing=\"level\""):
-        Dissimilarity().fit_transform(frame)
+def test_rows_with_nothing_in_common_are_as_far_as_rows_are_on_average() -> None:
+    frame = pl.DataFrame({"x": [1.0, None, 2.0, 4.0], "k": [None, "a", "b", "b"]})
+    found = Dissimilarity().fit_transform(frame)
+    number = np.mean([1 / 3, 2 / 3, 1.0])  # |1 − 2|, |2 − 4| and |1 − 4|, over the range
+    category = np.mean([1.0, 1.0, 0.0])
+    assert found[0, 1] == found[1, 0] == pytest.approx((number + category) / 2)
     assert Dissimilarity(missing="level").fit_transform(frame)[0, 1] == 1.0
 
 

@@ -138,7 +138,7 @@ def _ends(A: Array, k: int) -> tuple[Eigenpairs, float, float]:
         pairs, values = exact(A, found), eigvalsh(A)
         low, negative = float(values[0]), float((np.minimum(values, 0.0) ** 2).sum())
     else:
-        start = np.random.default_rng(0).standard_normal(n)
+        start: Any = np.random.default_rng(0).standard_normal(n)
         values, vectors = eigsh(A, k=found, which="LA", v0=start)
         order = np.argsort(-values)
         values, vectors = values[order], vectors[:, order]

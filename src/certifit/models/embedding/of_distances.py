@@ -32,7 +32,7 @@ class OfDistances(Declared, ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         "array of shape (n, n_features)", 'The rows of the fit, for `transform`; empty if "precomputed".'
     )
 
-    most_rows = 15_000  # their dissimilarities take 2 GiB, and a step some of it again
+    most_rows = 20_000  # their dissimilarities take 3 GiB, and a step as much again
 
     @property
     def _given(self) -> bool:

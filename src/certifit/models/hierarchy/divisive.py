@@ -59,7 +59,7 @@ class DivisiveClustering(Hierarchy):
     verbose: int = VERBOSE
     n_jobs: int | None = N_JOBS
 
-    most_rows = 10_000  # a tree that sheds one row at a time takes n³/3 steps
+    most_rows = 20_000  # a tree that sheds one row at a time takes n³/3 steps
 
     def fit(self, X: Any, y: Any = None) -> DivisiveClustering:
         """Find the hierarchy, and cut it."""

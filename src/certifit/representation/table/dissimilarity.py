@@ -68,7 +68,8 @@ class Dissimilarity(OfColumns, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     missing: str = Parameter(
         "omit",
         Choice("omit", "level"),
-        "What is missing leaves the verdict to the other columns, or is a value of its own, as far from others as values can be.",
+        "What is missing leaves the verdict to the other columns (rows with none in common are as far as rows are on average), "
+        "or is a value of its own, as far from others as values can be.",
     )
     root: bool = Parameter(False, Flag(), "Whether to take √d, a Euclidean distance.")
     kinds: Mapping[Any, str] | None = Parameter(
@@ -103,7 +104,8 @@ class Dissimilarity(OfColumns, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self.rows_, self._words = self._coded(table)
         for j, column in enumerate(self.columns_):
             column["weight"] = float(weight[j])
-            column["unit"] = (self._mean(j) or 1.0) if self.scale == "mean" else 1.0
+            column["mean"] = self._mean(j)
+            column["unit"] = (column["mean"] or 1.0) if self.scale == "mean" else 1.0
         return self
 
     def transform(self, X: Any) -> Array:
@@ -114,7 +116,7 @@ class Dissimilarity(OfColumns, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         out = np.empty((rows.shape[0], self.rows_.shape[0]))
 
         def block(part: slice) -> None:
-            out[part] = self._between(rows[part], {j: texts[part] for j, texts in words.items()}, part.start)
+            out[part] = self._between(rows[part], {j: texts[part] for j, texts in words.items()})
 
         over_rows(block, rows.shape[0], self.rows_.size, n_threads(self.n_jobs))
         if self.root:
@@ -163,7 +165,7 @@ class Dissimilarity(OfColumns, ClassNamePrefixFeaturesOutMixin, TransformerMixin
                     rows[:, j] = [place.get(value, -1.0) for value in strings]  # unlike every row of the fit
         return rows, words
 
-    def _between(self, rows: Array, words: dict[int, Matrix], first: int) -> Array:
+    def _between(self, rows: Array, words: dict[int, Matrix]) -> Array:
         """Dissimilarities of some rows to those of the fit."""
         lost, known = np.isnan(rows), np.isnan(self.rows_)
         weight = np.array([column["weight"] for column in self.columns_])
@@ -172,7 +174,7 @@ class Dissimilarity(OfColumns, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         plain = number & ~lost.any(axis=0) & ~known.any(axis=0)
         total = cdist(rows[:, plain] * share[plain], self.rows_[:, plain] * share[plain], "cityblock")
         absent = np.zeros_like(total)  # weight of the columns that say nothing about a pair
-        for j in np.flatnonzero(~plain):
+        for j in np.flatnonzero(~plain).tolist():
             if j in words:
                 part = _of_words(words[j], self._words[j])
             elif number[j]:
@@ -188,13 +190,10 @@ class Dissimilarity(OfColumns, ClassNamePrefixFeaturesOutMixin, TransformerMixin
                 absent += weight[j] * unknown
             total += share[j] * part
         told = weight.sum() - absent
+        # Of rows with no column in common nothing is known: they are as far as two rows are on average.
         silent = told <= 1e-12 * weight.sum()
-        if silent.any():
-            i, k = np.argwhere(silent)[0]
-            raise ValueError(
-                f"row {first + i} has no column in common with row {k} of the fit: all are missing in one of the two. Drop "
-                'such rows, or give missing="level".'
-            )
+        total[silent] = share @ [column["mean"] for column in self.columns_]
+        told[silent] = weight.sum()
         return np.asarray(total / told)
 
     def _mean(self, j: int) -> float:
