@@ -22,6 +22,7 @@ ROOMS = {
     "contest",
     "data",
     "evaluation",
+    "exploration",
     "models",
     "onnx",
     "optimization",

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from certifit.contest.tagging.command import register as register_tagging
+from certifit.exploration.command import register as register_exploration
 from certifit.printable import json_text, printable
 
 if TYPE_CHECKING:
@@ -321,6 +322,7 @@ def _names(items: list[str]) -> list[str]:
 
 
 register_tagging(app, user_errors)
+register_exploration(app, user_errors, _pairs)
 
 
 def main() -> None:

@@ -123,9 +123,15 @@ def numbers_only(*lists: Any) -> list[list[float]] | None:
 
 
 def xy(
-    x: Axis, y: Axis, series: Iterable[Series], references: Iterable[Reference] = (), *, square: bool = False
+    x: Axis,
+    y: Axis,
+    series: Iterable[Series],
+    references: Iterable[Reference] = (),
+    *,
+    square: bool = False,
+    numbered: bool = False,
 ) -> Spec:
-    """Curves and points over two axes."""
+    """Curves and points over two axes; in a `numbered` cloud `size` holds the number of each point's row."""
     return {
         "kind": "xy",
         "x": x.spec(),
@@ -133,6 +139,7 @@ def xy(
         "series": [part.spec() for part in series],
         "references": [reference.spec() for reference in references],
         "square": square,
+        **({"numbered": True} if numbered else {}),
     }
 
 

@@ -28,7 +28,7 @@ from certifit.contest.report.standings import answer, name_of, pair_table, prove
 from certifit.contest.report.tables import column_rows, grouped_warnings
 from certifit.files import written_whole
 
-__all__ = ["render", "write_report"]
+__all__ = ["filled", "render", "write_report"]
 
 Part = dict[str, Any]
 
@@ -95,11 +95,11 @@ def render(run: Mapping[str, Any]) -> str:
     if clean["task"].get("kind") == "tagging":
         from certifit.contest.tagging.page import content
 
-        return _filled("tagging.html.jinja", content(clean))
-    return _filled("page.html.jinja", _content(clean))
+        return filled("tagging.html.jinja", content(clean))
+    return filled("page.html.jinja", _content(clean))
 
 
-def _filled(template: str, content: Part) -> str:
+def filled(template: str, content: Part) -> str:
     """A template with its content, style and script."""
     style, script = _asset("style.css"), _script()
     return (

@@ -19,7 +19,7 @@ from certifit.contest.table.reading import RawTable, TableError, read_table
 from certifit.contest.table.task import infer_task
 from certifit.names import stored
 
-__all__ = ["Conformed", "Table", "TableSchema"]
+__all__ = ["Conformed", "Table", "TableSchema", "no_such_column"]
 
 FEWEST_ROWS = 10
 LISTED = 5
@@ -308,15 +308,21 @@ def _check_names(
     known = raw.frame.columns
     for what, name in asked:
         if name not in known:
-            hint = _did_you_mean(name, known)
-            listed = ", ".join(known[:8]) + (", …" if len(known) > 8 else "")
-            raise TableError(f"{raw.source} has no column {name!r}, given as {what}{hint}; the columns are {listed}.")
+            raise no_such_column(raw, what, name)
         if name in raw.duplicated and what != "drop":
             raise TableError(f"{raw.source} has several columns called {name!r} ({what}): rename all but one of them.")
     roles: dict[str, str] = {}
     for what, name in asked:
         if what != "types" and roles.setdefault(name, what) != what:
             raise TableError(f"column {name!r} cannot be both {roles[name]} and {what}: choose one.")
+
+
+def no_such_column(raw: RawTable, what: str, name: str) -> TableError:
+    """The error for a name that no column has: what it was given as, and the names that are near."""
+    known = raw.frame.columns
+    hint = _did_you_mean(name, known)
+    some = ", ".join(known[:8]) + (", …" if len(known) > 8 else "")
+    return TableError(f"{raw.source} has no column {name!r}, given as {what}{hint}; the columns are {some}.")
 
 
 def _typed(

@@ -26,7 +26,7 @@ function drawCurves(figure) {
     marks.replaceChildren();
   };
   if (!series.length) return;
-  if (series[0].style === "cloud") readCloud(sheet, spec, series[0], x, y, marks, hide);
+  if (series[0].style === "cloud") readCloud(sheet, spec, series, x, y, marks, hide);
   else readCurves(sheet, spec, series, x, y, crosshair, marks, hide);
 }
 
@@ -86,26 +86,28 @@ function readCurves(sheet, spec, series, x, y, crosshair, marks, hide) {
   readable(sheet, order.length, at, show, hide);
 }
 
-function readCloud(sheet, spec, part, x, y, marks, hide) {
-  const order = part.x.map((_, k) => k).sort((a, b) => part.x[a] - part.x[b]);
+function readCloud(sheet, spec, series, x, y, marks, hide) {
+  const points = series.flatMap((part) => part.x.map((value, k) => ({ part, x: value, y: part.y[k], row: part.size?.[k] })));
+  points.sort((a, b) => a.x - b.x);
   const show = (position) => {
-    const k = order[position];
-    marks.replaceChildren(shape("circle", { class: `mark tone-${part.tone}`, cx: x(part.x[k]), cy: y(part.y[k]), r: 5 }));
+    const point = points[position];
+    marks.replaceChildren(shape("circle", { class: `mark tone-${point.part.tone}`, cx: x(point.x), cy: y(point.y), r: 5 }));
     const lines = [
-      { name: spec.x.label, text: shown(part.x[k], spec.x.kind) },
-      { name: spec.y.label, text: shown(part.y[k], spec.y.kind) },
+      { name: spec.x.label, text: shown(point.x, spec.x.kind) },
+      { name: spec.y.label, text: shown(point.y, spec.y.kind) },
     ];
-    showTip(sheet, x(part.x[k]), y(part.y[k]), lines);
+    if (spec.numbered) lines.unshift({ name: `row ${whole(point.row)}`, text: point.part.name, tone: point.part.tone });
+    showTip(sheet, x(point.x), y(point.y), lines);
     return lines.map((line) => `${line.name}: ${line.text}`).join("; ");
   };
   const at = (px, py) => {
     let best = null;
     let least = 24 ** 2;
-    order.forEach((k, position) => {
-      const far = (x(part.x[k]) - px) ** 2 + (y(part.y[k]) - py) ** 2;
+    points.forEach((point, position) => {
+      const far = (x(point.x) - px) ** 2 + (y(point.y) - py) ** 2;
       if (far < least) [least, best] = [far, position];
     });
     return best;
   };
-  readable(sheet, order.length, at, show, hide);
+  readable(sheet, points.length, at, show, hide);
 }

@@ -38,7 +38,7 @@ function prepareLegend(box, figure) {
 function numbersOf(spec) {
   const make = {
     xy: () => {
-      const head = ["curve", spec.x.label, spec.y.label, "low", "high", "rows"];
+      const head = ["curve", spec.x.label, spec.y.label, "low", "high", spec.numbered ? "row" : "rows"];
       const rows = spec.series.flatMap((part) =>
         part.x.map((value, k) => [
           part.name,

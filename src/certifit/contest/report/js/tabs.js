@@ -59,6 +59,7 @@ function startTabs() {
     if (k >= 0) {
       main.select(k);
       document.documentElement.dataset.part = main.names[k];
+      document.documentElement.dataset.first = String(k === 0); // there the masthead tells all, elsewhere it makes room
     }
     if (page >= 0) pages.select(page);
     return k >= 0;

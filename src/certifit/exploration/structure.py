@@ -1,0 +1,170 @@
+"""Whether rows fall into groups, and what tells these apart.
+
+1. Rows are compared by `Dissimilarity`: each column counts the same on average, numbers far out are drawn in to three times the
+   interquartile range, what is missing is left out.
+2. `ClassicalMDS` of a sample turns dissimilarities into points; the other rows are placed among them.
+3. `KMeans` groups the points. Every clusterer finds as many groups as it is asked for, so the number is chosen among those
+   whose groups agree when samples of the rows are grouped anew, better than a cloud without groups does (`stability`).
+4. The same is asked of a table whose columns are shuffled, each by itself: groups that are as steady there are the values of
+   single columns, and no structure between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from scipy.stats import t as student
+
+from certifit._types import Array
+from certifit.evaluation.risk.stability import Stability, stability
+from certifit.models.cluster.choice import ClusterCount, choose_k
+from certifit.models.cluster.kmeans import KMeans
+from certifit.models.embedding.classical_mds import ClassicalMDS
+from certifit.models.hierarchy.cuts import by_size
+from certifit.representation.table.dissimilarity import Dissimilarity
+
+__all__ = ["Map", "Structure", "grouped", "mapped_rows"]
+
+LANDMARKS = 1000  # rows whose dissimilarities are all computed
+AXES = 10  # most dimensions that groups are looked for in
+FAINT = 0.01  # share of the variance below which a dimension says nothing
+MOST_GROUPS = 8
+JUDGED = 800  # rows whose groups are found anew in every sample
+RESAMPLES = 10
+SHUFFLES = 8
+
+
+@dataclass(frozen=True)
+class Map:
+    """Rows as points."""
+
+    rows: Array
+    """Numbers of the rows, in the table."""
+    points: Array
+    """Their coordinates, the longest axis first."""
+    share: Array
+    """What share of the variance each axis has."""
+    non_euclidean: float
+    near: Array
+    """Distance of each row to the fifth nearest landmark."""
+
+
+@dataclass(frozen=True)
+class Structure:
+    """Groups of the rows, and whether they are more than what every clusterer finds.
+
+    Parameters
+    ----------
+    verdict : {"groups", "columns", "none"}
+        Groups that survive resampling; groups that do but are as steady in shuffled columns; no structure that survives.
+    k : int
+        How many; 1 where there is no structure.
+    labels : array
+        The group of each row of the map; 0 is the largest.
+    """
+
+    verdict: str
+    k: int
+    labels: Array
+    count: ClusterCount | None
+    stabilities: Mapping[int, Stability]
+    shuffled: tuple[float, float, float] | None
+    """Agreement in tables with shuffled columns: mean and the ends of its interval."""
+
+
+def mapped_rows(features: pl.DataFrame, kinds: Mapping[str, str], rows: Array, seed: int) -> Map:
+    """The rows of a table as points."""
+    drawn_in = _drawn_in(features[rows], kinds)
+    empty = np.all([drawn_in.get_column(name).is_null().to_numpy() for name in drawn_in.columns], axis=0)
+    rows, drawn_in = rows[~empty], drawn_in.filter(~pl.Series(empty))
+    rng = np.random.default_rng(seed)
+    few = np.sort(rng.choice(rows.shape[0], min(LANDMARKS, rows.shape[0]), replace=False))
+    D, to_all = _compared(drawn_in, kinds, few)
+    model = ClassicalMDS(min(AXES, few.shape[0]), metric="precomputed", n_jobs=1).fit(D)
+    values = np.maximum(model.eigenvalues_, 0.0)
+    total = max(float(np.trace(-0.5 * _centered(D * D))), 1e-300)
+    kept = np.arange(values.shape[0]) < max(2, int((values > FAINT * total).sum()))
+    fifth = [min(4, few.shape[0] - 1), min(5, few.shape[0] - 1)]
+    nearest = np.partition(to_all, fifth, axis=1)[:, fifth]
+    near = nearest[:, 0].copy()
+    near[few] = nearest[few, 1]  # landmarks are at zero from themselves: their fifth neighbor is one further
+    return Map(rows, model.transform(to_all)[:, kept], values[kept] / total, model.non_euclidean_, near)
+
+
+def _compared(frame: pl.DataFrame, kinds: Mapping[str, str], few: Array) -> tuple[Array, Array]:
+    """Dissimilarities among the landmarks, and of all rows to them."""
+    model = Dissimilarity(scale="mean", root=True, kinds=dict(kinds)).fit(frame[few])
+    to_all = model.transform(frame)
+    D = to_all[few]
+    return 0.5 * (D + D.T), to_all
+
+
+def _centered(square: Array) -> Array:
+    means = square.mean(axis=0)
+    return np.asarray(square - means - means[:, None] + means.mean())
+
+
+def _drawn_in(frame: pl.DataFrame, kinds: Mapping[str, str]) -> pl.DataFrame:
+    """Numbers within three interquartile ranges of the quartiles: one row far out is an outlier, and no axis of the map."""
+    drawn = []
+    for values in frame.get_columns():
+        if kinds[values.name] == "numeric":
+            low, high = values.quantile(0.25), values.quantile(0.75)
+            if low is not None and high is not None and np.isfinite(high - low) and high > low:
+                values = values.clip(low - 3 * (high - low), high + 3 * (high - low))
+        drawn.append(values)
+    return pl.DataFrame(drawn)
+
+
+def grouped(found: Map, features: pl.DataFrame, kinds: Mapping[str, str], seed: int) -> Structure:
+    """Groups of the rows of a map, and whether they survive resampling."""
+    n = found.points.shape[0]
+    none = Structure("none", 1, np.zeros(n, dtype=np.int64), None, {}, None)
+    if np.unique(found.points.round(12), axis=0).shape[0] < 4:
+        return none
+    rng = np.random.default_rng(seed)
+    judged = np.sort(rng.choice(n, min(JUDGED, n), replace=False))
+    points = found.points[judged]
+    distinct = np.unique(points.round(12), axis=0).shape[0]
+    most = min(MOST_GROUPS, distinct - 1, n // 5)
+    if most < 2:
+        return none
+    count = choose_k(points, max_k=most, n_references=5, n_init=2, random_state=seed, n_jobs=1)
+    stabilities = {
+        k: stability(_clusterer(k), points, n_resamples=RESAMPLES, random_state=seed) for k in range(2, most + 1)
+    }
+    steady = [k for k, value in stabilities.items() if value.survives]
+    if not steady:
+        return Structure("none", 1, none.labels, count, stabilities, None)
+    k = max(steady, key=lambda k: float(np.nan_to_num(count.silhouettes[k - 1], nan=-1.0)))
+    labels = by_size(_clusterer(k).fit(found.points).labels_)
+    shuffled = _shuffled(features[found.rows[judged]], kinds, k, points.shape[1], rng)
+    verdict = "groups" if len(kinds) > 1 and stabilities[k].low > shuffled[2] else "columns"
+    return Structure(verdict, k, labels, count, stabilities, shuffled)
+
+
+def _clusterer(k: int) -> Any:
+    return KMeans(k, n_init=3, random_state=0, n_jobs=1)
+
+
+def _shuffled(
+    frame: pl.DataFrame, kinds: Mapping[str, str], k: int, axes: int, rng: np.random.Generator
+) -> tuple[float, float, float]:
+    """How far groups agree in tables whose columns are shuffled, each by itself."""
+    means = []
+    every = np.arange(frame.height)
+    for _ in range(SHUFFLES):
+        table = _drawn_in(
+            pl.DataFrame([values[rng.permutation(frame.height)] for values in frame.get_columns()]), kinds
+        )
+        D = _compared(table, kinds, every)[0]
+        points = ClassicalMDS(axes, metric="precomputed", n_jobs=1).fit_transform(D)
+        seed = int(rng.integers(1 << 31))
+        means.append(stability(_clusterer(k), points, n_resamples=3, reference=False, random_state=seed).agreement)
+    mean = float(np.mean(means))
+    half = float(student.ppf(0.975, SHUFFLES - 1)) * float(np.std(means, ddof=1)) / np.sqrt(SHUFFLES)
+    return mean, max(-1.0, mean - half), min(1.0, mean + half)

@@ -1,0 +1,76 @@
+"""Groups where there are groups, none where there are none, and single columns told from structure between them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.exploration.tables import groups, record
+
+from certifit.exploration.apart import outlying, traits
+from certifit.exploration.association import Coded
+from certifit.exploration.structure import mapped_rows
+from certifit.exploration.table import read
+
+
+def test_groups_between_columns_are_found_and_told_apart() -> None:
+    found = record("groups")["structure"]
+    assert (found["verdict"], found["k"]) == ("groups", 3)
+    assert found["label_agreement"] > 0.95
+    assert found["stability"]["3"]["survives"]
+    assert found["stability"]["3"]["low"] > found["shuffled"]["high"]
+    told = [{trait["column"] for trait in group["traits"]} for group in found["groups"]]
+    assert all("colour" in columns for columns in told)
+    assert set.union(*told) == {"width", "weight", "colour"}  # and no column that knows nothing of the groups
+
+
+def test_a_cloud_has_no_structure_that_survives() -> None:
+    found = record("cloud")["structure"]
+    assert (found["verdict"], found["k"], found["groups"]) == ("none", 1, [])
+    assert not any(row["survives"] for row in found["stability"].values())
+
+
+def test_columns_that_know_nothing_of_each_other_are_no_structure_between_them() -> None:
+    found = record("shares")["structure"]
+    assert found["verdict"] in ("columns", "none")
+    if found["verdict"] == "columns":
+        assert found["stability"][str(found["k"])]["low"] <= found["shuffled"]["high"]
+
+
+def test_the_label_does_not_make_the_map() -> None:
+    frame = groups()
+    with_label = read(frame, label="kind")
+    without = read(frame.drop("kind"))
+    one, two = (mapped_rows(t.features, t.kinds, t.sample, 0) for t in (with_label, without))
+    np.testing.assert_array_equal(one.points, two.points)
+
+
+def test_one_row_far_out_is_an_outlier_and_no_axis() -> None:
+    found = record("groups")
+    assert found["outliers"] == [] or found["outliers"][0]["row"] == 8
+    assert max(np.abs(found["map"]["x"])) < 5 * np.std(found["map"]["x"])
+
+
+def test_outliers_are_beyond_three_interquartile_ranges() -> None:
+    near = np.concatenate([np.linspace(1, 2, 50), [9.0, 7.0]])
+    assert outlying(near).tolist() == [50, 51]
+    assert outlying(np.linspace(1, 2, 50)).size == 0
+
+
+def test_traits_are_differences_of_ranks_and_shares() -> None:
+    member = np.repeat([True, False], 50)
+    number = Coded("x", True, np.where(member, 5.0, 1.0) + np.arange(100) / 1000)
+    category = Coded("k", False, np.where(np.arange(100) < 40, 0.0, 1.0), ("a", "b"))
+    dull = Coded("z", True, np.tile([1.0, 2.0], 50))
+    found = traits([number, category, dull], member)
+    assert [trait.column for trait in found] == ["x", "k"]
+    assert found[0].strength == pytest.approx(1.0)
+    assert found[0].higher
+    assert (found[1].level, found[1].inside, found[1].outside) == ("a", [0.8], [0.0])
+
+
+def test_a_sample_is_of_different_rows_and_seeded() -> None:
+    one, two, other = (read(groups(), rows=100, seed=seed).sample for seed in (0, 0, 1))
+    assert one.shape == (100,)
+    assert np.unique(one).size == 100
+    np.testing.assert_array_equal(one, two)
+    assert (one != other).any()
