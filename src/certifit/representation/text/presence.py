@@ -13,7 +13,7 @@ __all__ = ["frequent_words", "presence"]
 
 
 def frequent_words(texts: Texts, weight: Array, share: float, limit: int) -> tuple[list[str], float]:
-    """The words in at least this share of the texts, the most frequent first (of equal ones by alphabet), and how many a text has.
+    """The words in at least this share of the texts, the most frequent first (equal ones by alphabet), and how many a text has.
 
     Examples
     --------
