@@ -82,42 +82,53 @@ nb::object forest_apply(const Forest& forest, RowMajor<T> X, int threads) {
     return array(std::move(out), {n, trees});
 }
 
-void check_bags(const Forest& forest, const RowMajor<std::uint8_t>& bags, std::size_t n, const Vector<double>& y, const Vector<double>& w) {
+// The targets and weights of rows of which some were drawn, checked against what the trees predict.
+Truth truth_of(const Forest& forest, const RowMajor<double>& values, const RowMajor<std::uint8_t>& bags, std::size_t n,
+               const RowMajor<double>& y, const Vector<std::int32_t>& counts, const Vector<double>& weight) {
+    expect_length(values.shape(0), forest.nodes(), "values");
     expect_length(bags.shape(0), forest.start.size() - 1, "bags");
     expect_length(bags.shape(1), (n + 7) / 8, "a row of bags");
-    expect_length(y.size(), n, "y");
-    expect_length(w.size(), n, "weight");
+    expect_length(y.shape(0), n, "y");
+    expect_length(weight.size(), n, "weight");
+    const std::span<const std::int32_t> classes(counts.data(), counts.size());
+    std::size_t width = 0;
+    for (std::int32_t count : classes) {
+        if (count < 1) refuse("every target has a class");
+        width += static_cast<std::size_t>(count);
+    }
+    if (classes.empty()) width = y.shape(1);
+    else expect_length(counts.size(), y.shape(1), "counts");
+    expect_length(values.shape(1), width, "a row of values");
+    return {y.data(), static_cast<int>(y.shape(1)), classes, weight.data()};
 }
 
 template <class T>
-nb::tuple forest_out_of_bag(const Forest& forest, RowMajor<double> values, RowMajor<T> X, RowMajor<std::uint8_t> bags, Vector<double> y,
-                            Vector<double> weight, int threads) {
+nb::tuple forest_out_of_bag(const Forest& forest, RowMajor<double> values, RowMajor<T> X, RowMajor<std::uint8_t> bags, RowMajor<double> y,
+                            Vector<std::int32_t> classes, Vector<double> weight, int threads) {
     const std::size_t n = X.shape(0), width = values.shape(1);
     forest.check(X.shape(1));
-    expect_length(values.shape(0), forest.nodes(), "values");
-    check_bags(forest, bags, n, y, weight);
+    const Truth truth = truth_of(forest, values, bags, n, y, classes, weight);
     std::vector<double> sums(n * width, 0.0), curve(forest.start.size() - 1);
     std::vector<std::int64_t> counts(n, 0);
     with_team(threads, [&](Team& team) {
         out_of_bag(forest.view(), values.data(), static_cast<int>(width), X.data(), static_cast<std::int64_t>(n),
-                   static_cast<std::int64_t>(X.shape(1)), bags.data(), static_cast<std::int64_t>(bags.shape(1)), y.data(),
-                   weight.data(), team, sums.data(), counts.data(), curve.data());
+                   static_cast<std::int64_t>(X.shape(1)), bags.data(), static_cast<std::int64_t>(bags.shape(1)), truth, team,
+                   sums.data(), counts.data(), curve.data());
     });
     return nb::make_tuple(array(std::move(sums), {n, width}), array(std::move(counts)), array(std::move(curve)));
 }
 
 template <class T>
-nb::object forest_importance(const Forest& forest, RowMajor<double> values, RowMajor<T> X, RowMajor<std::uint8_t> bags, Vector<double> y,
-                             Vector<double> weight, std::uint64_t seed, int threads) {
+nb::object forest_importance(const Forest& forest, RowMajor<double> values, RowMajor<T> X, RowMajor<std::uint8_t> bags, RowMajor<double> y,
+                             Vector<std::int32_t> classes, Vector<double> weight, std::uint64_t seed, int threads) {
     const std::size_t n = X.shape(0), d = X.shape(1), trees = forest.start.size() - 1;
     forest.check(d);
-    expect_length(values.shape(0), forest.nodes(), "values");
-    check_bags(forest, bags, n, y, weight);
+    const Truth truth = truth_of(forest, values, bags, n, y, classes, weight);
     std::vector<double> out(trees * d);
     with_team(threads, [&](Team& team) {
         permutation_importance(forest.view(), values.data(), static_cast<int>(values.shape(1)), X.data(), static_cast<std::int64_t>(n),
-                               static_cast<std::int64_t>(d), bags.data(), static_cast<std::int64_t>(bags.shape(1)), y.data(),
-                               weight.data(), seed, team, out.data());
+                               static_cast<std::int64_t>(d), bags.data(), static_cast<std::int64_t>(bags.shape(1)), truth,
+                               seed, team, out.data());
     });
     return array(std::move(out), {trees, d});
 }
@@ -139,9 +150,9 @@ void define(nb::module_& m) {
     m.def("predict", &forest_predict<T>, "forest"_a, "values"_a.noconvert(), "X"_a.noconvert(), "threads"_a);
     m.def("apply", &forest_apply<T>, "forest"_a, "X"_a.noconvert(), "threads"_a);
     m.def("out_of_bag", &forest_out_of_bag<T>, "forest"_a, "values"_a.noconvert(), "X"_a.noconvert(), "bags"_a.noconvert(),
-          "y"_a.noconvert(), "weight"_a.noconvert(), "threads"_a);
+          "y"_a.noconvert(), "classes"_a.noconvert(), "weight"_a.noconvert(), "threads"_a);
     m.def("permutation_importance", &forest_importance<T>, "forest"_a, "values"_a.noconvert(), "X"_a.noconvert(),
-          "bags"_a.noconvert(), "y"_a.noconvert(), "weight"_a.noconvert(), "seed"_a, "threads"_a);
+          "bags"_a.noconvert(), "y"_a.noconvert(), "classes"_a.noconvert(), "weight"_a.noconvert(), "seed"_a, "threads"_a);
 }
 
 }  // namespace

@@ -117,21 +117,33 @@ void apply(const ForestView& forest, const T* X, std::int64_t n, std::int64_t d,
     });
 }
 
-// Error of a prediction: wrong class, or squared distance.
-inline double error_of(const double* prediction, int width, double y) {
-    if (width == 1) return (prediction[0] - y) * (prediction[0] - y);
-    int best = 0;
-    for (int c = 1; c < width; ++c)
-        if (prediction[c] > prediction[best]) best = c;
-    return best == static_cast<int>(y) ? 0.0 : 1.0;
-}
+// The targets of rows, and what a prediction misses of them: 1 where the class of any target is wrong, or the mean squared distance.
+struct Truth {
+    const double* y;                       // targets of a row side by side
+    int targets;
+    std::span<const std::int32_t> counts;  // classes of each target; empty: numbers
+    const double* weight;
+
+    // `sums` over so many trees.
+    double error(std::int64_t i, const double* sums, double trees) const {
+        const double* own = y + i * targets;
+        if (counts.empty()) {
+            double miss = 0;
+            for (int k = 0; k < targets; ++k) miss += (sums[k] / trees - own[k]) * (sums[k] / trees - own[k]);
+            return miss / targets;
+        }
+        for (int k = 0; k < targets; sums += counts[k++])
+            if (std::max_element(sums, sums + counts[k]) - sums != static_cast<std::ptrdiff_t>(own[k])) return 1.0;
+        return 0.0;
+    }
+};
 
 // Predictions by the trees that did not see a row: sums and number of trees for each row, and the weighted mean error over the rows seen
 // so far after each tree. `bags` holds a bit for each row, `stride` bytes a tree.
 template <class T>
 void out_of_bag(const ForestView& forest, const double* values, int width, const T* X, std::int64_t n, std::int64_t d,
-                const std::uint8_t* bags, std::int64_t stride, const double* y, const double* weight, Team& team, double* sums,
-                std::int64_t* counts, double* curve) {
+                const std::uint8_t* bags, std::int64_t stride, const Truth& truth, Team& team, double* sums, std::int64_t* counts,
+                double* curve) {
     const std::int64_t blocks = (n + kRowBlock - 1) / kRowBlock, trees = forest.trees;
     std::vector<double> wrong(blocks * trees, 0.0), seen(blocks * trees, 0.0);
     team.blocks(n, kRowBlock, true, [&](std::int64_t from, std::int64_t to, int) {
@@ -148,10 +160,9 @@ void out_of_bag(const ForestView& forest, const double* values, int width, const
                     double* sum = sums + i * width;
                     for (int c = 0; c < width; ++c) sum[c] += value[c];
                     ++counts[i];
-                    const double mean = sum[0] / static_cast<double>(counts[i]);
-                    error[i - from] = width == 1 ? error_of(&mean, 1, y[i]) : error_of(sum, width, y[i]);
+                    error[i - from] = truth.error(i, sum, static_cast<double>(counts[i]));
                 }
-                if (counts[i] > 0) bad += weight[i] * error[i - from], all += weight[i];
+                if (counts[i] > 0) bad += truth.weight[i] * error[i - from], all += truth.weight[i];
             }
             wrong[block * trees + t] = bad;
             seen[block * trees + t] = all;
@@ -167,8 +178,8 @@ void out_of_bag(const ForestView& forest, const double* values, int width, const
 // out[t, f]: how much the out-of-bag error of tree t rises when the values of feature f are permuted among its out-of-bag rows.
 template <class T>
 void permutation_importance(const ForestView& forest, const double* values, int width, const T* X, std::int64_t n, std::int64_t d,
-                            const std::uint8_t* bags, std::int64_t stride, const double* y, const double* weight,
-                            std::uint64_t seed, Team& team, double* out) {
+                            const std::uint8_t* bags, std::int64_t stride, const Truth& truth, std::uint64_t seed, Team& team,
+                            double* out) {
     team.run(forest.trees, true, [&](std::int64_t t, int worker) {
         const PackedTree tree = forest.tree(t);
         const double* value = values + forest.start[t] * width;
@@ -178,8 +189,8 @@ void permutation_importance(const ForestView& forest, const double* values, int 
             if (drawn(bags + t * stride, i)) continue;
             rows.push_back(i);
             const std::int32_t leaf = leaf_of(tree, [&](std::uint32_t f) { return X[i * d + f]; });
-            total += weight[i];
-            base += weight[i] * error_of(value + static_cast<std::int64_t>(leaf) * width, width, y[i]);
+            total += truth.weight[i];
+            base += truth.weight[i] * truth.error(i, value + static_cast<std::int64_t>(leaf) * width, 1.0);
         }
         std::vector<bool> used(d, false);
         const std::int64_t nodes = forest.start[t + 1] - forest.start[t];
@@ -199,7 +210,7 @@ void permutation_importance(const ForestView& forest, const double* values, int 
                 const T other = X[donor[k] * d + f];
                 const std::int32_t leaf =
                     leaf_of(tree, [&](std::uint32_t j) { return static_cast<std::int64_t>(j) == f ? other : x[j]; });
-                worse += weight[rows[k]] * error_of(value + static_cast<std::int64_t>(leaf) * width, width, y[rows[k]]);
+                worse += truth.weight[rows[k]] * truth.error(rows[k], value + static_cast<std::int64_t>(leaf) * width, 1.0);
             }
             out[t * d + f] = (worse - base) / total;
         }

@@ -31,16 +31,16 @@ template <class Code, class Statistics>
 class Grower : private FeatureSearch<Code, Statistics> {
     using Search = FeatureSearch<Code, Statistics>;
     using typename Search::Context, typename Search::Job, typename Search::Scratch, typename Search::Split;
-    using Search::growth_, Search::keep, Search::kFewCodes, Search::loads_, Search::order_, Search::presorted_, Search::rank_;
+    using Search::growth_, Search::keep, Search::kFewCodes, Search::kLoads, Search::loads_, Search::order_, Search::presorted_, Search::rank_;
     using Search::requires_classes, Search::root_weight_, Search::rows_, Search::search, Search::stat_, Search::table_, Search::width_;
 
   public:
     using typename Search::Cell, typename Search::Entry, typename Search::Table;
 
-    // `target` and `mass` are the real targets and the fixed-point weights of a regression; null for classes.
+    // `target` and `mass` are the real targets, one after the other, and the fixed-point weights of a regression; null for classes.
     Grower(const Table& table, const Statistics& statistics, const Growth& growth, const double* target, const double* mass,
            std::vector<Row> rows, const Crew& crew)
-        : Search(table, statistics, growth, std::move(rows)), target_(target), mass_(mass), crew_(crew) {
+        : Search(table, statistics, growth, std::move(rows)), target_(target), mass_(mass), outputs_(statistics.outputs()), crew_(crew) {
         const bool all = growth_.max_features >= table_.d;
         presorted_ = all && std::any_of(table_.sorted.begin(), table_.sorted.end(), [](const auto& e) { return !e.empty(); });
         if (presorted_) order_ = table_.sorted;
@@ -50,14 +50,14 @@ class Grower : private FeatureSearch<Code, Statistics> {
             for (auto& entries : order_) std::erase_if(entries, [&](Entry e) { return !used[Table::row_of(e)]; });
         }
         // Where histograms do the work, what a row adds lies beside its number: one gather less for each feature.
-        if constexpr (!Statistics::kByRow) {
+        if constexpr (kLoads) {
             if (!presorted_) {
                 loads_.reserve(rows_.size());
                 for (Row i : rows_) loads_.push_back(stat_.load(i));
             }
         }
         goes_left_.resize(table_.n);
-        if constexpr (Statistics::kByRow) rank_.resize(table_.n);
+        if constexpr (Statistics::kByRow) rank_.resize(static_cast<std::size_t>(table_.n) * outputs_);
         scratch_.resize(static_cast<std::size_t>(crew_.team.size()));
         std::size_t most = 0;
         for (const Column& c : table_.columns)
@@ -73,6 +73,7 @@ class Grower : private FeatureSearch<Code, Statistics> {
     Tree<Cell> grow() {
         tree_.nodes.emplace_back();
         tree_.cells.assign(width_, Cell{0});
+        tree_.values.resize(outputs_);
         for (Row i : rows_) stat_.add(tree_.cells.data(), i);
         Job root{0, 0, static_cast<Row>(rows_.size()), 0, -kInf, kInf, mixed(growth_.seed)};
         root_weight_ = stat_.total(tree_.cells.data());
@@ -114,6 +115,8 @@ class Grower : private FeatureSearch<Code, Statistics> {
         const std::size_t from = static_cast<std::size_t>(job.node) * width_;
         tree.nodes.push_back(tree_.nodes[job.node]);
         tree.cells.assign(tree_.cells.begin() + from, tree_.cells.begin() + from + width_);
+        const auto value = tree_.values.begin() + static_cast<std::size_t>(job.node) * outputs_;
+        tree.values.assign(value, value + outputs_);
         job.node = 0;
         std::vector<Job> stack{job};
         while (!stack.empty()) {
@@ -138,6 +141,7 @@ class Grower : private FeatureSearch<Code, Statistics> {
                 tree_.nodes.push_back(node);
         }
         tree_.cells.insert(tree_.cells.end(), branch.cells.begin() + width_, branch.cells.end());
+        tree_.values.insert(tree_.values.end(), branch.values.begin() + outputs_, branch.values.end());
         tree_.bits.insert(tree_.bits.end(), branch.bits.begin(), branch.bits.end());
     }
 
@@ -183,6 +187,7 @@ class Grower : private FeatureSearch<Code, Statistics> {
         const std::size_t count = tree_.nodes.size();
         out.nodes.resize(count);
         out.cells.resize(count * width_);
+        out.values.resize(count * outputs_);
         std::vector<std::array<std::int32_t, 3>> stack{{0, 0, 0}};  // old, new, depth
         std::int32_t next = 1;
         while (!stack.empty()) {
@@ -192,6 +197,8 @@ class Grower : private FeatureSearch<Code, Statistics> {
             out.depth = std::max(out.depth, depth);
             std::copy_n(tree_.cells.begin() + static_cast<std::size_t>(old) * width_, width_,
                         out.cells.begin() + static_cast<std::size_t>(now) * width_);
+            std::copy_n(tree_.values.begin() + static_cast<std::size_t>(old) * outputs_, outputs_,
+                        out.values.begin() + static_cast<std::size_t>(now) * outputs_);
             if (node.left >= 0) {
                 stack.push_back({node.left + 1, next + 1, depth + 1});
                 stack.push_back({node.left, next, depth + 1});
@@ -226,57 +233,70 @@ class Grower : private FeatureSearch<Code, Statistics> {
             node.loss = stat_.loss(cell);
             pure = stat_.pure(cell);
         } else {
-            pure = finish_regression(node, job, scratch);
+            pure = finish_regression(node, tree.values.data() + static_cast<std::size_t>(job.node) * outputs_, job, scratch);
         }
         return !pure && job.depth < growth_.max_depth && job.size() > 1 &&
                (growth_.min_split <= 2 || stat_.size(cell) >= growth_.min_split * (1 - 1e-12));
     }
 
-    bool finish_regression(Node& node, const Job& job, Scratch& scratch) {
+    // The mean over the targets of their losses, and a value for each; pure if no target varies.
+    bool finish_regression(Node& node, double* value, const Job& job, Scratch& scratch) {
         const std::span<const Row> rows(rows_.data() + job.begin, job.size());
-        double least = kInf, most = -kInf;
-        for (Row i : rows) least = std::min(least, target_[i]), most = std::max(most, target_[i]);
-        node.loss = 0;
-        node.value = least;
-        if (least == most) return true;
-        if constexpr (Statistics::kByRow) {
-            auto& y = scratch.sums;
-            y.clear();
-            for (Row i : rows) y.push_back(stat_.target[i]);
-            std::sort(y.begin(), y.end());
-            y.erase(std::unique(y.begin(), y.end()), y.end());
-            scratch.median.reset(y);
-            for (Row i : rows)
-                scratch.median.add(std::lower_bound(y.begin(), y.end(), stat_.target[i]) - y.begin(), stat_.weight[i]);
-            node.loss = scratch.median.cost() * growth_.worth_unit;
-            node.value = real_median(rows, scratch);
-        } else {
-            double excess = 0;
-            for (Row i : rows) excess += mass_[i] * (target_[i] - least);
-            node.value = least + excess / node.weight;
-            double loss = 0;
-            if (poisson()) {
-                for (Row i : rows) loss += target_[i] > 0 ? mass_[i] * target_[i] * std::log(target_[i] / node.value) : 0.0;
-            } else {
-                for (Row i : rows) loss += mass_[i] * (target_[i] - node.value) * (target_[i] - node.value);
-            }
-            node.loss = std::max(0.0, loss);
+        bool pure = true;
+        double total = 0;
+        for (int k = 0; k < outputs_; ++k) {
+            const double* y = target_ + static_cast<std::size_t>(k) * table_.n;
+            double least = kInf, most = -kInf;
+            for (Row i : rows) least = std::min(least, y[i]), most = std::max(most, y[i]);
+            value[k] = least;
+            if (least == most) continue;
+            pure = false;
+            if constexpr (Statistics::kByRow)
+                total += outputs_ * growth_.worth_unit * stat_.scale[k] * median_loss(rows, k, scratch), value[k] = real_median(rows, y, scratch);
+            else
+                total += mean_loss(rows, y, least, node.weight, value[k]);
         }
-        return false;
+        node.loss = total / outputs_;
+        return pure;
     }
-    static constexpr bool poisson() { return std::is_same_v<Statistics, MomentStatistics<Criterion::poisson>>; }
 
-    // The weighted median of the targets as given, not in fixed point.
-    double real_median(std::span<const Row> rows, Scratch& scratch) const {
+    double mean_loss(std::span<const Row> rows, const double* y, double least, double weight, double& mean) const {
+        double excess = 0, loss = 0;
+        for (Row i : rows) excess += mass_[i] * (y[i] - least);
+        mean = least + excess / weight;
+        if (Statistics::kCriterion == Criterion::poisson) {
+            for (Row i : rows) loss += y[i] > 0 ? mass_[i] * y[i] * std::log(y[i] / mean) : 0.0;
+        } else {
+            for (Row i : rows) loss += mass_[i] * (y[i] - mean) * (y[i] - mean);
+        }
+        return std::max(0.0, loss);
+    }
+
+    // In fixed point.
+    double median_loss(std::span<const Row> rows, int k, Scratch& scratch) const
+        requires(Statistics::kByRow)
+    {
+        auto& y = scratch.sums;
+        y.clear();
+        for (Row i : rows) y.push_back(stat_.at(k, i));
+        std::sort(y.begin(), y.end());
+        y.erase(std::unique(y.begin(), y.end()), y.end());
+        scratch.median.reset(y);
+        for (Row i : rows) scratch.median.add(std::lower_bound(y.begin(), y.end(), stat_.at(k, i)) - y.begin(), stat_.weight[i]);
+        return scratch.median.cost();
+    }
+
+    // The weighted median of a target as given, not in fixed point.
+    double real_median(std::span<const Row> rows, const double* y, Scratch& scratch) const {
         auto& order = scratch.rows;
         order.assign(rows.begin(), rows.end());
-        std::sort(order.begin(), order.end(), [&](Row a, Row b) { return target_[a] < target_[b]; });
+        std::sort(order.begin(), order.end(), [&](Row a, Row b) { return y[a] < y[b]; });
         double total = 0, held = 0;
         for (Row i : order) total += mass_[i];
         for (std::size_t k = 0; k < order.size(); ++k) {
             held += mass_[order[k]];
-            if (2 * held > total || k + 1 == order.size()) return target_[order[k]];
-            if (2 * held == total) return 0.5 * target_[order[k]] + 0.5 * target_[order[k + 1]];
+            if (2 * held > total || k + 1 == order.size()) return y[order[k]];
+            if (2 * held == total) return 0.5 * y[order[k]] + 0.5 * y[order[k + 1]];
         }
         return 0.0;
     }
@@ -340,18 +360,22 @@ class Grower : private FeatureSearch<Code, Statistics> {
             return rounding;
         } else {
             const double error = 0.5 * (stat_.size_unit == 1.0 ? W : static_cast<double>(job.size()));
-            constexpr bool squared = std::is_same_v<Statistics, MomentStatistics<Criterion::squared>>;
-            return rounding + 2 * error * (squared ? std::sqrt(loss / W) : 1.0);
+            constexpr bool squared = Statistics::kCriterion == Criterion::squared;
+            return rounding + 2 * error * (squared ? std::sqrt(outputs_ * loss / W) : outputs_);
         }
     }
 
     void rank_targets(const Job& job, Context& context) {
-        auto& y = context.sorted_targets;
-        for (Row k = job.begin; k < job.end; ++k) y.push_back(stat_.target[rows_[k]]);
-        std::sort(y.begin(), y.end());
-        y.erase(std::unique(y.begin(), y.end()), y.end());
-        for (Row k = job.begin; k < job.end; ++k)
-            rank_[rows_[k]] = static_cast<Row>(std::lower_bound(y.begin(), y.end(), stat_.target[rows_[k]]) - y.begin());
+        context.sorted_targets.resize(outputs_);
+        for (int t = 0; t < outputs_; ++t) {
+            auto& y = context.sorted_targets[t];
+            for (Row k = job.begin; k < job.end; ++k) y.push_back(stat_.at(t, rows_[k]));
+            std::sort(y.begin(), y.end());
+            y.erase(std::unique(y.begin(), y.end()), y.end());
+            Row* rank = rank_.data() + static_cast<std::size_t>(t) * table_.n;
+            for (Row k = job.begin; k < job.end; ++k)
+                rank[rows_[k]] = static_cast<Row>(std::lower_bound(y.begin(), y.end(), stat_.at(t, rows_[k])) - y.begin());
+        }
     }
 
     // Two children; those that may be split further go on the stack, the left one on top.
@@ -361,6 +385,7 @@ class Grower : private FeatureSearch<Code, Statistics> {
         tree.nodes.emplace_back();
         tree.nodes.emplace_back();
         tree.cells.resize(tree.cells.size() + 2 * static_cast<std::size_t>(width_), Cell{0});
+        tree.values.resize(tree.values.size() + 2 * static_cast<std::size_t>(outputs_));
         Cell* left_cell = tree.cells.data() + static_cast<std::size_t>(left) * width_;
         Cell* right_cell = left_cell + width_;
         const Cell* own_cell = tree.cells.data() + static_cast<std::size_t>(job.node) * width_;
@@ -410,7 +435,7 @@ class Grower : private FeatureSearch<Code, Statistics> {
             lefts += l;
             rights += !l;
         }
-        if (!loads_.empty()) {
+        if (kLoads && !loads_.empty()) {
             auto& loads_aside = scratch.loads;
             if (loads_aside.size() < m + 1) loads_aside.resize(m + 1);
             auto* loads = loads_.data() + job.begin;
@@ -468,6 +493,7 @@ class Grower : private FeatureSearch<Code, Statistics> {
     }
 
     const double *target_, *mass_;
+    const int outputs_;  // values of a node
     const Crew crew_;
     std::vector<std::uint8_t> goes_left_;
     std::vector<Scratch> scratch_;

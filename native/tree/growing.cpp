@@ -22,6 +22,7 @@ nb::tuple grow(const EncodedTable& table, const Target& target, const Options& o
     const std::size_t n = table.n, trees = seeds.size();
     expect_length(target.weight.size(), n, "weight");
     if (options.monotone.size()) expect_length(options.monotone.size(), table.d, "monotone");
+    if (options.monotone.size() && target.targets() > 1) refuse("monotone is for one target");
     if (chances.size()) expect_length(chances.size(), n, "chances");
     if (draws) {
         expect_length(order.size(), n, "order");
@@ -40,7 +41,7 @@ nb::tuple grow(const EncodedTable& table, const Target& target, const Options& o
                                       ? static_cast<std::int64_t>(draws ? static_cast<double>(draws) : total)
                                       : 0);
         Growth growth = options.growth;
-        growth.worth_unit = target.classification() ? 1.0 : target.worth_unit;
+        growth.worth_unit = target.worth_unit;
         auto one = [&](std::ptrdiff_t t, const Crew& crew) {
             Draw draw;
             if (draws) {
@@ -95,10 +96,10 @@ nb::tuple grow(const EncodedTable& table, const Target& target, const Options& o
 
 void define_growing(nb::module_& m) {
     nb::class_<Target>(m, "Target")
-        .def(nb::init<const std::string&, Vector<std::uint16_t>, int, Vector<double>, Vector<double>, Vector<double>, Vector<double>,
-                      bool, double>(),
-             "criterion"_a, "label"_a.noconvert(), "classes"_a, "y"_a.noconvert(), "fixed"_a.noconvert(), "weight"_a.noconvert(),
-             "size_of"_a.noconvert(), "integral"_a, "worth_unit"_a);
+        .def(nb::init<const std::string&, Vector<std::uint16_t>, Vector<std::int32_t>, Vector<double>, Vector<double>, Vector<double>,
+                      Vector<double>, Vector<double>, bool, double>(),
+             "criterion"_a, "label"_a.noconvert(), "counts"_a.noconvert(), "y"_a.noconvert(), "fixed"_a.noconvert(),
+             "weight"_a.noconvert(), "size_of"_a.noconvert(), "scale"_a.noconvert(), "integral"_a, "worth_unit"_a);
     nb::class_<Options>(m, "Options")
         .def(nb::init<int, double, double, double, std::int64_t, double, int, Vector<std::int8_t>, int>(), "max_depth"_a, "min_split"_a,
              "min_leaf"_a, "min_fraction"_a, "max_leaves"_a, "min_decrease"_a, "max_features"_a, "monotone"_a.noconvert(), "threads"_a);

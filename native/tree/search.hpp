@@ -5,7 +5,7 @@
 //   many codes     rows sorted once at the root and partitioned stably at every split, O(rows); or, when only a few of the
 //                  features are tried at each node, sorted anew in the node
 //   categories     ordered by their mean response, then as above: optimal for two classes and for real targets with the squared or
-//                  Poisson criterion (Breiman et al. 1984, 4.2.2; Fisher 1958); for more classes each class orders them once.
+//                  Poisson criterion (Breiman et al. 1984, 4.2.2; Fisher 1958); for more classes, or more targets, each orders them once.
 // Missing values are sent to both sides in turn, and stay on the better one. Near ties go to the lowest threshold.
 #pragma once
 
@@ -26,6 +26,8 @@ class FeatureSearch {
     using Entry = typename Table::Entry;
     using Cell = typename Statistics::Cell;
     static constexpr std::uint32_t kFewCodes = 256;
+    // Whether what a row adds is small enough to travel with its number.
+    static constexpr bool kLoads = !std::is_empty_v<typename Statistics::Load>;
 
     FeatureSearch(const Table& table, const Statistics& statistics, const Growth& growth, std::vector<Row> rows)
         : table_(table), stat_(statistics), growth_(growth), rows_(std::move(rows)), width_(statistics.width()) {}
@@ -66,7 +68,7 @@ class FeatureSearch {
         const Job& job;
         const Cell* total;
         double tolerance;
-        std::vector<double> sorted_targets;
+        std::vector<std::vector<double>> sorted_targets;
     };
 
     static void keep(Split& best, Split& split, double tolerance) {
@@ -218,18 +220,21 @@ class FeatureSearch {
         auto pass = [&](bool from_left, bool with, std::vector<double>& cost, std::vector<double>& median) {
             cost.assign(known + 1, 0.0);
             if (middles) median.assign(known + 1, 0.0);
-            scratch.median.reset(context.sorted_targets);
-            auto add = [&](Row k) { scratch.median.add(rank_[Table::row_of(e[k])], stat_.weight[Table::row_of(e[k])]); };
-            if (with)
-                for (Row k = known; k < m; ++k) add(k);
-            for (Row step = 0; step <= known; ++step) {
-                const Row at = from_left ? step : known - step;
-                const bool boundary = at == 0 || at == known || Table::code_of(e[at - 1]) != Table::code_of(e[at]);
-                if (boundary && scratch.median.weight() > 0) {
-                    cost[at] = scratch.median.cost();
-                    if (middles) median[at] = scratch.median.median();
+            for (int t = 0; t < stat_.targets; ++t) {
+                scratch.median.reset(context.sorted_targets[t]);
+                const Row* rank = rank_.data() + static_cast<std::size_t>(t) * table_.n;
+                auto add = [&](Row k) { scratch.median.add(rank[Table::row_of(e[k])], stat_.weight[Table::row_of(e[k])]); };
+                if (with)
+                    for (Row k = known; k < m; ++k) add(k);
+                for (Row step = 0; step <= known; ++step) {
+                    const Row at = from_left ? step : known - step;
+                    const bool boundary = at == 0 || at == known || Table::code_of(e[at - 1]) != Table::code_of(e[at]);
+                    if (boundary && scratch.median.weight() > 0) {
+                        cost[at] += stat_.scale[t] * scratch.median.cost();
+                        if (middles) median[at] = scratch.median.median();
+                    }
+                    if (step < known) add(from_left ? at : at - 1);
                 }
-                if (step < known) add(from_left ? at : at - 1);
             }
         };
         double missing_weight = 0, known_weight = 0;
@@ -288,12 +293,16 @@ class FeatureSearch {
         Cell* histogram = scratch.histogram.data();
         std::array<std::uint64_t, 4> seen{};
         const std::uint32_t absent = column.missing_code();
-        if (!loads_.empty()) {
-            const auto* loads = loads_.data() + context.job.begin;
-            fill_histogram(m, column.codes(), code, rows, histogram, seen, [&](Cell* cell, Row k) { stat_.add(cell, loads[k]); });
-        } else {
-            fill_histogram(m, column.codes(), code, rows, histogram, seen, [&](Cell* cell, Row k) { stat_.add(cell, rows[k]); });
+        bool filled = false;
+        if constexpr (kLoads) {
+            if (!loads_.empty()) {
+                const auto* loads = loads_.data() + context.job.begin;
+                fill_histogram(m, column.codes(), code, rows, histogram, seen, [&](Cell* cell, Row k) { stat_.add(cell, loads[k]); });
+                filled = true;
+            }
         }
+        if (!filled)
+            fill_histogram(m, column.codes(), code, rows, histogram, seen, [&](Cell* cell, Row k) { stat_.add(cell, rows[k]); });
         Split best;
         best.any_missing = column.missing && ((seen[absent >> 6] >> (absent & 63)) & 1);
         double bar = -kInf;
@@ -339,13 +348,10 @@ class FeatureSearch {
         }
         std::sort(present.begin(), present.end());
         Split best;
-        // Two classes need one order, more classes one each; numbers have one response.
-        const int orders = std::is_same_v<Statistics, MedianStatistics> || !requires_classes() || width_ == 2 ? 1 : width_;
         auto& ranking = scratch.ranking;
-        for (int o = 0; o < orders && present.size() > 1; ++o) {
+        for (int o = 0; o < stat_.orders() && present.size() > 1; ++o) {
             ranking.clear();
-            for (std::uint32_t c : present)
-                ranking.emplace_back(stat_.response(histogram + c * width_, orders == 1 ? width_ - 1 : o), c);
+            for (std::uint32_t c : present) ranking.emplace_back(stat_.response(histogram + c * width_, stat_.ordering(o)), c);
             std::sort(ranking.begin(), ranking.end());
             for (std::size_t r = 0; r < ranking.size(); ++r) place[ranking[r].second] = static_cast<std::uint32_t>(r);
             auto& entries = scratch.entries;

@@ -53,6 +53,7 @@ struct ClassStatistics {
     using Cell = CellType;
     static constexpr bool kByRow = false;
     static constexpr bool kIntegral = std::is_integral_v<Cell>;
+    static constexpr Criterion kCriterion = criterion;
 
     const std::uint16_t* label;
     const Cell* weight;  // null: all ones
@@ -61,6 +62,10 @@ struct ClassStatistics {
     const Entropies* entropies;
 
     int width() const { return kFixed > 0 ? kFixed : classes; }
+    int outputs() const { return 0; }
+    // How many responses put categories in order: two classes need one, more classes one each.
+    int orders() const { return width() == 2 ? 1 : width(); }
+    int ordering(int o) const { return width() == 2 ? 1 : o; }
     Cell mass(Row i) const { return weight ? weight[i] : Cell{1}; }
     void add(Cell* cell, Row i) const { cell[label[i]] += mass(i); }
     // What a row adds, small enough to travel with its number when nodes are divided.
@@ -109,6 +114,10 @@ struct ClassStatistics {
     double response(const Cell* cell, int c) const {
         const double W = total(cell);
         return W > 0 ? static_cast<double>(cell[c]) / W : 0.0;
+    }
+    void shares(const Cell* cell, double* out) const {
+        const double W = total(cell);
+        for (int c = 0; c < width(); ++c) out[c] = static_cast<double>(cell[c]) / W;
     }
 
     // The two sides while rows move from right to left.
@@ -190,6 +199,7 @@ template <Criterion criterion>
 struct MomentStatistics {
     using Cell = double;
     static constexpr bool kByRow = false;
+    static constexpr Criterion kCriterion = criterion;
     struct Pair {
         double w, wy;
     };
@@ -197,6 +207,9 @@ struct MomentStatistics {
     double size_unit;    // rows counted by one unit of weight
 
     int width() const { return 2; }
+    int outputs() const { return 1; }
+    int orders() const { return 1; }
+    int ordering(int o) const { return o; }
     void add(Cell* cell, Row i) const { add(cell, moment[i]); }
     using Load = Pair;
     Load load(Row i) const { return moment[i]; }
@@ -299,25 +312,32 @@ class MedianCost {
     std::size_t top_ = 1;
 };
 
-// Real targets by their median. Rows move one by one; the costs of all prefixes are found by one pass from each end.
+// Real targets, one or several, by their medians. Rows move one by one; the costs of all prefixes are found by one pass from each end.
 struct MedianStatistics {
     using Cell = double;
     static constexpr bool kByRow = true;
+    static constexpr Criterion kCriterion = Criterion::absolute;
     const double* weight;  // fixed point
-    const double* target;  // fixed point
+    const double* target;  // fixed point, one target after the other
     double size_unit;
+    Row n;
+    int targets;
+    const double* scale;  // of each target
 
-    int width() const { return 2; }
+    int width() const { return 1 + targets; }
+    int outputs() const { return targets; }
+    int orders() const { return targets; }
+    int ordering(int o) const { return o; }
     struct Load {};
-    Load load(Row) const { return {}; }
+    double at(int k, Row i) const { return target[static_cast<std::size_t>(k) * n + i]; }
     void add(Cell* cell, Row i) const {
         cell[0] += weight[i];
-        cell[1] += weight[i] * target[i];
+        for (int k = 0; k < targets; ++k) cell[1 + k] += weight[i] * at(k, i);
     }
     double total(const Cell* cell) const { return cell[0]; }
     double size(const Cell* cell) const { return cell[0] * size_unit; }
     double own(const Cell*) const { return 0.0; }
-    double response(const Cell* cell, int) const { return cell[0] > 0 ? cell[1] / cell[0] : 0.0; }
+    double response(const Cell* cell, int k) const { return cell[0] > 0 ? cell[1 + k] / cell[0] : 0.0; }
 };
 
 }  // namespace certifit::tree

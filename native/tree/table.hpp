@@ -67,13 +67,14 @@ struct Node {
     double threshold = 0;                  // x <= threshold goes left
     std::int32_t bits = -1;                // first word of the set of categories that go left
     bool missing_left = false;
-    double weight = 0, loss = 0, value = 0;
+    double weight = 0, loss = 0;
 };
 
 template <class Cell>
 struct Tree {
     std::vector<Node> nodes;
     std::vector<Cell> cells;            // statistics of each node
+    std::vector<double> values;         // predictions of each node, one for each target; none for classes
     std::vector<std::uint64_t> bits;    // categories
     int depth = 0;
 };

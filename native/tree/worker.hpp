@@ -17,14 +17,15 @@ struct Grown {
     std::int32_t depth = 0;
 };
 
-template <class Cell>
-Grown pack(const Tree<Cell>& tree, int width, bool classification) {
+template <class Statistics>
+Grown pack(Tree<typename Statistics::Cell> tree, const Statistics& statistics, int width) {
     Grown out;
     const std::size_t count = tree.nodes.size();
     out.nodes.resize(count);
     out.loss.resize(count);
     out.weight.resize(count);
-    out.values.resize(count * (classification ? width : 1));
+    out.values = std::move(tree.values);
+    out.values.resize(count * width);
     out.bits = tree.bits;
     out.depth = tree.depth;
     for (std::size_t k = 0; k < count; ++k) {
@@ -40,13 +41,8 @@ Grown pack(const Tree<Cell>& tree, int width, bool classification) {
         }
         out.loss[k] = node.loss;
         out.weight[k] = node.weight;
-        if (classification) {
-            double total = 0;
-            for (int c = 0; c < width; ++c) total += static_cast<double>(tree.cells[k * width + c]);
-            for (int c = 0; c < width; ++c) out.values[k * width + c] = static_cast<double>(tree.cells[k * width + c]) / total;
-        } else {
-            out.values[k] = node.value;
-        }
+        const auto* cell = tree.cells.data() + k * statistics.width();
+        if constexpr (requires { statistics.shares(cell, out.values.data()); }) statistics.shares(cell, out.values.data() + k * width);
     }
     return out;
 }
@@ -67,7 +63,7 @@ struct Worker {
     template <class Code, class Statistics>
     Grown grown(const CodedTable<Code>& table, const Statistics& statistics, Draw& draw, const double* y, const double* mass) const {
         Grower<Code, Statistics> grower(table, statistics, growth, y, mass, std::move(draw.rows), crew);
-        return pack(grower.grow(), statistics.width(), target.classification());
+        return pack(grower.grow(), statistics, target.width());
     }
 
     template <class Code, class Cell, Criterion criterion>
@@ -81,13 +77,13 @@ struct Worker {
         }
         auto with = [&]<int kFixed>() {
             const ClassStatistics<Cell, criterion, kFixed> statistics{target.label.data(), ones ? nullptr : weight.data(),
-                                                                      target.classes, target.size_of.data(), &entropies};
+                                                                      target.counts.data()[0], target.size_of.data(), &entropies};
             return grown(table, statistics, draw, nullptr, nullptr);
         };
         // The loops over two or three classes are unrolled where speed matters most.
         if constexpr (criterion == Criterion::gini && std::is_integral_v<Cell>) {
-            if (target.classes == 2) return with.template operator()<2>();
-            if (target.classes == 3) return with.template operator()<3>();
+            if (target.counts.data()[0] == 2) return with.template operator()<2>();
+            if (target.counts.data()[0] == 3) return with.template operator()<3>();
         }
         return with.template operator()<0>();
     }
@@ -109,7 +105,7 @@ struct Worker {
     Grown medians(const CodedTable<Code>& table, Draw& draw) const {
         std::vector<double> mass(table.n);
         for (Row i : draw.rows) mass[i] = draw.times(i) * target.weight.data()[i];
-        const MedianStatistics statistics{mass.data(), target.fixed.data(), target.size_of.data()[0]};
+        const MedianStatistics statistics{mass.data(), target.fixed.data(), target.size_of.data()[0], table.n, target.targets(), target.scale.data()};
         return grown(table, statistics, draw, target.y.data(), mass.data());
     }
 
@@ -118,8 +114,13 @@ struct Worker {
         return target.integral ? classes<Code, std::int32_t, criterion>(table, draw) : classes<Code, double, criterion>(table, draw);
     }
 
+    // Several targets at once, compiled in a file of their own: beside them the loops over one target would be inlined less.
+    template <class Code>
+    Grown several(const CodedTable<Code>& table, Draw& draw) const;
+
     template <class Code>
     Grown operator()(const CodedTable<Code>& table, Draw& draw) const {
+        if (target.targets() > 1 && target.criterion != Criterion::absolute) return several(table, draw);
         switch (target.criterion) {
             case Criterion::gini: return classes<Code, Criterion::gini>(table, draw);
             case Criterion::entropy: return classes<Code, Criterion::entropy>(table, draw);
@@ -135,5 +136,8 @@ struct Worker {
 extern template Grown Worker::operator()(const CodedTable<std::uint8_t>&, Draw&) const;
 extern template Grown Worker::operator()(const CodedTable<std::uint16_t>&, Draw&) const;
 extern template Grown Worker::operator()(const CodedTable<std::uint32_t>&, Draw&) const;
+extern template Grown Worker::several(const CodedTable<std::uint8_t>&, Draw&) const;
+extern template Grown Worker::several(const CodedTable<std::uint16_t>&, Draw&) const;
+extern template Grown Worker::several(const CodedTable<std::uint32_t>&, Draw&) const;
 
 }  // namespace certifit::tree

@@ -12,7 +12,8 @@ import certifit._native.tree as native
 import numpy as np
 import pytest
 
-NONE = np.empty(0)
+NONE, ONE = np.empty(0), np.ones(1)
+LABELS = np.zeros(2, dtype=np.uint16)
 CLASSES = ("gini", "entropy", "misclassification")
 
 
@@ -22,17 +23,21 @@ def encoded(X: np.ndarray, *, bins: int = 0, presort: bool = True, categorical: 
     return native.encode(np.asfortranarray(X), NONE, flags, bins, presort, threads)
 
 
+def counts(*classes: int) -> np.ndarray:
+    return np.array(classes, dtype=np.int32)
+
+
 def target(criterion: str, y: np.ndarray, w: np.ndarray | None = None) -> Any:
     w = np.ones(y.shape[0]) if w is None else w
     integral = bool((w == np.floor(w)).all() and w.sum() <= 2**26)
     if criterion in CLASSES:
         k = int(y.max()) + 1
-        return native.Target(criterion, y.astype(np.uint16), k, NONE, NONE, w, np.ones(k), integral, 1.0)
+        return native.Target(criterion, y.astype(np.uint16), counts(k), NONE, NONE, w, np.ones(k), ONE, integral, 1.0)
     fixed = np.rint(y * 2.0**20)
     unit = {"squared": 2.0**-40, "absolute": 2.0**-20, "poisson": 2.0**-20}[criterion]
     moment = fixed if criterion == "absolute" else w * fixed
     none = np.empty(0, dtype=np.uint16)
-    return native.Target(criterion, none, 1, y, moment, w, np.ones(1), integral, unit)
+    return native.Target(criterion, none, counts(1), y, moment, w, np.ones(1), ONE, integral, unit)
 
 
 def options(d: int, **given: Any) -> Any:
@@ -111,13 +116,13 @@ def test_forest_kernels() -> None:
     found = forest(grown, np.zeros(5, dtype=np.uint32))
     bags = grown[8]
     assert bags.shape == (9, 33)
-    sums, counts, curve = native.out_of_bag(found, grown[4], X, bags, y, np.ones(n), 2)
+    sums, trees, curve = native.out_of_bag(found, grown[4], X, bags, y[:, None], counts(2), np.ones(n), 2)
     drawn = np.unpackbits(bags, axis=1, bitorder="little")
     assert not drawn[:, n:].any()
-    assert np.array_equal(counts, 9 - drawn[:, :n].sum(axis=0))
+    assert np.array_equal(trees, 9 - drawn[:, :n].sum(axis=0))
     assert curve.shape == (9,)
     assert sums.shape == (n, 2)
-    importance = native.permutation_importance(found, grown[4], X, bags, y, np.ones(n), 1, 2)
+    importance = native.permutation_importance(found, grown[4], X, bags, y[:, None], counts(2), np.ones(n), 1, 2)
     assert importance.mean(axis=0).argmax() == 0
 
 
@@ -149,13 +154,13 @@ def test_bad_arrays_are_refused() -> None:
     with pytest.raises(ValueError, match="categorical"):
         native.encode(X, NONE, np.zeros(3, dtype=np.uint8), 0, True, 1)
     with pytest.raises(ValueError, match="label"):
-        native.Target("gini", np.array([0, 5], dtype=np.uint16), 2, NONE, NONE, np.ones(2), np.ones(2), True, 1.0)
-    with pytest.raises(ValueError, match="weight"):
         native.Target(
-            "gini", np.zeros(2, dtype=np.uint16), 1, NONE, NONE, np.array([1.0, np.nan]), np.ones(1), True, 1.0
+            "gini", np.array([0, 5], dtype=np.uint16), counts(2), NONE, NONE, np.ones(2), np.ones(2), ONE, True, 1.0
         )
+    with pytest.raises(ValueError, match="weight"):
+        native.Target("gini", LABELS, counts(1), NONE, NONE, np.array([1.0, np.nan]), np.ones(1), ONE, True, 1.0)
     with pytest.raises(ValueError, match="criterion"):
-        native.Target("deviance", np.zeros(2, dtype=np.uint16), 1, NONE, NONE, np.ones(2), np.ones(1), True, 1.0)
+        native.Target("deviance", LABELS, counts(1), NONE, NONE, np.ones(2), np.ones(1), ONE, True, 1.0)
     with pytest.raises(ValueError, match="weight"):
         grow(table, target("gini", y[:3]), how)
     with pytest.raises(ValueError, match="monotone"):
@@ -165,13 +170,13 @@ def test_bad_arrays_are_refused() -> None:
     with pytest.raises(TypeError):
         native.encode(np.ascontiguousarray(np.ones((3, 2))), NONE, np.zeros(2, dtype=np.uint8), 0, True, 1)
     grown = grow(table, what, how)
-    counts = np.zeros(2, dtype=np.uint32)
+    levels = np.zeros(2, dtype=np.uint32)
     for node, word in ((0, 1 << 40), (0, 0), (1, (1 << 32) | 7)):
         broken = grown[0].copy()
         broken[node, 1] = word
         with pytest.raises(ValueError):
-            native.Forest(broken, *grown[1:4], counts)
-    found = forest(grown, counts)
+            native.Forest(broken, *grown[1:4], levels)
+    found = forest(grown, levels)
     with pytest.raises(ValueError, match="row of X"):
         native.predict(found, grown[4], np.ones((2, 3)), 1)
     with pytest.raises(ValueError, match="values"):

@@ -447,6 +447,21 @@ class OwnRidge(cf.Ridge):
     pass
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_trees_of_several_targets(dtype: str) -> None:
+    X = rows().astype(dtype)
+    y = targets(X.astype(np.float64))
+    numbers, classes = np.column_stack([y["value"], y["count"]]), np.column_stack([y["words"], y["two"]])
+    for model in (cf.DecisionTreeRegressor(max_depth=4), cf.RandomForestRegressor(5, random_state=0)):
+        found = run(session(to_onnx(model.fit(X, numbers), dtype=dtype)), X)["prediction"]
+        np.testing.assert_allclose(found, model.predict(X), rtol=TOLERANCE[dtype])
+    for model in (cf.DecisionTreeClassifier(max_depth=4), cf.RandomForestClassifier(5, random_state=0)):
+        told = run(session(to_onnx(model.fit(X, classes), dtype=dtype)), X)
+        for k, shares in enumerate(model.predict_proba(X)):
+            np.testing.assert_allclose(told[f"probabilities_{k}"], shares, atol=TOLERANCE[dtype])
+            assert np.array_equal(told[f"label_{k}"], model.predict(X)[:, k])
+
+
 def test_what_cannot_be_exported_says_so() -> None:
     X = rows(60)
     y = X[:, 0]

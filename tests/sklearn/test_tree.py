@@ -61,11 +61,53 @@ def test_weights_do_not_stop_growth() -> None:
     assert light.get_n_leaves() == tree.DecisionTreeRegressor().fit(X, y).get_n_leaves()
 
 
-@pytest.mark.parametrize("cls", [tree.DecisionTreeRegressor, ensemble.RandomForestRegressor])
-def test_several_outputs_are_refused_in_words(cls: Any) -> None:
-    X, y = NUMBERS
-    with pytest.raises(NotImplementedError, match="one output"):
-        cls().fit(X, np.c_[y, y])
+def targets(rng: np.random.Generator, X: np.ndarray, classes: bool) -> np.ndarray:
+    """Three targets: of two, three and four classes, or numbers in units far apart."""
+    score = np.column_stack([X[:, :2], np.zeros(len(X))]) + rng.normal(size=(len(X), 3))
+    if classes:
+        return np.column_stack([np.digitize(column, np.arange(k)) for k, column in enumerate(score.T, 1)])
+    return score * [1.0, 100.0, 1e-3]
+
+
+@pytest.mark.parametrize("forest", [False, True])
+def test_several_outputs_are_those_of_scikit_learn(forest: bool) -> None:
+    rng = np.random.default_rng(12)
+    X = rng.normal(size=(120, 3)).astype(np.float32).astype(np.float64)
+    ours, other = (ensemble, sklearn.ensemble) if forest else (tree, sklearn.tree)
+    prefix, options = (
+        ("RandomForest", {"n_estimators": 20}) if forest else ("DecisionTree", {"max_depth": 4, "min_samples_leaf": 8})
+    )
+    for end, y in (("Regressor", targets(rng, X, False)), ("Classifier", targets(rng, X, True))):
+        mine = getattr(ours, prefix + end)(random_state=0, **options).fit(X, y)
+        peer = getattr(other, prefix + end)(random_state=0, **options).fit(X, y)
+        assert mine.n_outputs_ == peer.n_outputs_
+        assert mine.predict(X).shape == peer.predict(X).shape
+        if end == "Classifier":
+            assert np.array_equal(mine.n_classes_, peer.n_classes_)
+            assert [part.shape for part in mine.predict_proba(X)] == [part.shape for part in peer.predict_proba(X)]
+        if not forest:
+            for name in ("value", "threshold", "feature", "impurity", "n_node_samples"):
+                np.testing.assert_allclose(getattr(mine.tree_, name), getattr(peer.tree_, name), atol=1e-9)
+            np.testing.assert_allclose(mine.tree_.predict(X), peer.tree_.predict(X.astype(np.float32)), atol=1e-9)
+        else:
+            assert mine.estimators_[0].predict(X).shape == (120, 3)
+            assert mine.estimators_[0].tree_.value.shape[1:] == peer.estimators_[0].tree_.value.shape[1:]
+
+
+def test_out_of_bag_of_several_outputs() -> None:
+    rng = np.random.default_rng(13)
+    X = rng.normal(size=(150, 3))
+    labels = (X[:, :2] + 0.3 * rng.normal(size=(150, 2)) > 0).astype(int)
+    for kind, y in (("RandomForestClassifier", labels), ("RandomForestRegressor", X[:, :2] ** 2)):
+        mine, peer = (
+            getattr(module, kind)(60, oob_score=True, random_state=0).fit(X, y)
+            for module in (ensemble, sklearn.ensemble)
+        )
+        assert mine.oob_score_ == pytest.approx(peer.oob_score_, abs=0.06)
+        name = "oob_decision_function_" if kind.endswith("Classifier") else "oob_prediction_"
+        assert getattr(mine, name).shape == getattr(peer, name).shape
+    with pytest.raises(ValueError, match="cannot be used to compute OOB"):
+        ensemble.RandomForestClassifier(5, oob_score=True).fit(X, np.column_stack([labels, labels.sum(axis=1)]))
 
 
 def test_a_forest_and_its_trees() -> None:

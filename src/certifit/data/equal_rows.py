@@ -82,7 +82,9 @@ def row_codes(X: Matrix, y: Array) -> Array:
     """A 64-bit code of the content of each row (and its targets), the same for dense and sparse."""
     with np.errstate(over="ignore"):
         if y.ndim == 2:  # several targets
-            return _mixed(row_codes(X, y[:, 0]) + row_codes(np.ascontiguousarray(y), y[:, 0]), np.uint64(1))
+            return _mixed(
+                row_codes(X, y[:, 0]) + row_codes(np.ascontiguousarray(y, dtype=np.float64), y[:, 0]), np.uint64(1)
+            )
         code = _mixed(_bits(y), np.uint64(0))
         if is_sparse(X):
             entries = X.tocoo()

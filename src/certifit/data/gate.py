@@ -19,7 +19,17 @@ from certifit._types import Array, Matrix, is_sparse
 from certifit.data.sparse import canonical, check_sparse
 from certifit.parameters import check_parameters
 
-__all__ = ["check_choice", "check_real", "check_sample_weight", "check_x", "check_xy", "kept_rows"]
+__all__ = [
+    "check_choice",
+    "check_real",
+    "check_sample_weight",
+    "check_x",
+    "check_xy",
+    "kept_rows",
+    "like_input",
+    "numbers_of",
+    "target_array",
+]
 
 MISSING_CURE = "fill them in (certifit.TableEncoder does) or drop these rows or columns"
 LEAST_WEIGHT = 1e-100  # and its inverse the largest: squares of weights stay numbers
@@ -94,11 +104,9 @@ def check_xy(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None: give the target values."
         )
     X = check_x(estimator, X, reset=True, accept_sparse=accept_sparse, allow_nan=allow_nan, min_samples=min_samples)
-    y = np.asarray(_from_arrow(y)) if multi_output else _from_arrow(y)
-    if not (multi_output and y.ndim == 2 and y.shape[1]):
-        y = column_or_1d(y, warn=True)
+    y = target_array(y, multi_output=multi_output)
     if numeric_target:
-        y = _numeric_target(y)
+        y = numbers_of(y)
     if y.shape[0] != X.shape[0]:
         raise ValueError(
             f"X and y must have the same number of rows: X has {X.shape[0]}, y has {y.shape[0]}. "
@@ -229,7 +237,14 @@ def _from_arrow(X: Any) -> Any:
         return frame.to_pandas()
 
 
-def _numeric_target(y: Array) -> Array:
+def target_array(y: Any, *, multi_output: bool = False) -> Array:
+    """The target as an array of one dimension or, with ``multi_output=True``, of a column for each target if it is given so."""
+    y = np.asarray(_from_arrow(y)) if multi_output else _from_arrow(y)
+    return y if multi_output and y.ndim == 2 and y.shape[1] else column_or_1d(y, warn=True)
+
+
+def numbers_of(y: Array) -> Array:
+    """The target of a regression: finite numbers in double precision."""
     if y.dtype.kind not in "fiub":
         try:
             y = y.astype(np.float64)

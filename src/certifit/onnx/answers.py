@@ -18,7 +18,8 @@ class Answer:
     """Names of values: predictions of a regressor, or what a classifier says."""
 
     value: str | None = None
-    """Predictions, shape (rows,)."""
+    """Predictions, shape (rows,), or (rows, width) of several targets."""
+    width: int = 1
     index: str | None = None
     """Numbers of classes, shape (rows,)."""
     probabilities: str | None = None
@@ -26,6 +27,8 @@ class Answer:
     scores: str | None = None
     """Shape (rows, 1) for two classes, (rows, classes) for more."""
     classes: Array | None = None
+    targets: tuple[Answer, ...] = ()
+    """What a classifier says of each of several targets."""
 
 
 def flat(graph: Graph, column: str) -> str:
@@ -51,17 +54,23 @@ def classified(
     return Answer(index=index, probabilities=probabilities, scores=scores, classes=classes)
 
 
-def write(graph: Graph, answer: Answer) -> None:
-    """The outputs: ``prediction``, or ``label`` with ``probabilities`` or ``scores``."""
+def write(graph: Graph, answer: Answer, suffix: str = "") -> None:
+    """The outputs: ``prediction``, or ``label`` with ``probabilities`` or ``scores``; of several targets ``label_0``, …."""
     if answer.value is not None:
-        graph.output("prediction", answer.value, ["rows"])
+        graph.output("prediction", answer.value, ["rows", answer.width] if answer.width > 1 else ["rows"])
+        return
+    if answer.targets:
+        for k, each in enumerate(answer.targets):
+            write(graph, each, f"_{k}")
         return
     if answer.index is None or answer.classes is None:
         raise ValueError("the model neither predicts a number nor a class.")
     K = answer.classes.shape[0]
-    graph.labels("label", answer.index, answer.classes)
+    graph.labels(f"label{suffix}", answer.index, answer.classes)
     if answer.probabilities is not None:
-        graph.output("probabilities", answer.probabilities, ["rows", K])
+        graph.output(f"probabilities{suffix}", answer.probabilities, ["rows", K])
     elif answer.scores is not None:
         wide = K > 2
-        graph.output("scores", answer.scores if wide else flat(graph, answer.scores), ["rows", K] if wide else ["rows"])
+        graph.output(
+            f"scores{suffix}", answer.scores if wide else flat(graph, answer.scores), ["rows", K] if wide else ["rows"]
+        )

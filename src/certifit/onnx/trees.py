@@ -17,6 +17,7 @@ from certifit.models.boosting.base import BaseBoosting
 from certifit.models.forest.model import BaseForest
 from certifit.models.tree.growing import TreeArrays
 from certifit.models.tree.model import BaseTree
+from certifit.models.tree.outputs import class_lists
 from certifit.onnx.answers import Answer, classified, flat
 from certifit.onnx.errors import NotExportableError
 from certifit.onnx.graph import Graph
@@ -75,16 +76,24 @@ def export_trees(graph: Graph, table: str, model: Any) -> Answer:
     arrays: TreeArrays = model._tree if hasattr(model, "_tree") else model._trees
     splits = _splits_of_arrays(arrays, model._categories.levels)
     T = arrays.n_trees
-    if not hasattr(model, "classes_"):
+    if arrays.values.shape[1] == 1 and not hasattr(model, "classes_"):
         total = _walk(graph, table, splits, np.zeros(T, dtype=np.int64), arrays.values[:, 0], 1)
         return Answer(value=flat(graph, graph.add("Div", total, graph.constant(float(T)))))
-    # A leaf has one number in ONNX: here the number of its row of probabilities.
+    # A leaf has one number in ONNX: here the number of its row of values.
     number = np.cumsum(splits.leaf) - 1.0
     leaves = graph.cast(_walk(graph, table, splits, np.arange(T), number, T), "INT64")
     shares = graph.add("Gather", graph.constant(arrays.values[splits.leaf], "values"), leaves, axis=0)
     mean = graph.add("ReduceMean", shares, graph.constant(np.array([1])), keepdims=0)
-    index = graph.add("ArgMax", mean, axis=1, keepdims=0)
-    return Answer(index=index, probabilities=mean, classes=model.classes_)
+    if not hasattr(model, "classes_"):
+        return Answer(value=mean, width=model.n_outputs_)
+    answers, first = [], 0
+    for classes in class_lists(model.classes_):
+        own = graph.constant(np.arange(first, first + classes.shape[0]))
+        part = graph.add("Gather", mean, own, axis=1) if isinstance(model.classes_, list) else mean
+        index = graph.add("ArgMax", part, axis=1, keepdims=0)
+        answers.append(Answer(index=index, probabilities=part, classes=classes))
+        first += classes.shape[0]
+    return Answer(targets=tuple(answers)) if isinstance(model.classes_, list) else answers[0]
 
 
 def export_boosting(graph: Graph, table: str, model: Any) -> Answer:

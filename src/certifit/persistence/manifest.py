@@ -119,17 +119,20 @@ def description(model: Any) -> dict[str, Any]:
         "fitted": fitted,
         "n_features": int(width) if isinstance(width, (int, np.integer)) else None,
         "features": [str(name) for name in names] if isinstance(names, np.ndarray) else None,
-        "classes": (
-            [_shown(label) for label in np.asarray(classes).tolist()]
-            if isinstance(classes, (np.ndarray, list, tuple)) and len(classes)
-            else None
-        ),
+        "classes": _labels(classes) if isinstance(classes, (np.ndarray, list, tuple)) and len(classes) else None,
         "certificate": (
             {name: _shown(value) for name, value in certificate.as_dict().items()}
             if isinstance(certificate, Certificate)
             else None
         ),
     }
+
+
+def _labels(classes: Any) -> list[Any]:
+    """The names of classes; of several targets, a list for each."""
+    if isinstance(classes, list) and all(isinstance(each, np.ndarray) for each in classes):
+        return [_labels(each) for each in classes]
+    return [_shown(label) for label in np.asarray(classes).tolist()]
 
 
 def _shown(value: Any) -> Any:

@@ -34,7 +34,9 @@ def median(y: np.ndarray, w: np.ndarray) -> float:
 
 
 def loss(y: np.ndarray, w: np.ndarray, criterion: str) -> float:
-    """W · impurity, straight from the definition."""
+    """W · impurity, straight from the definition; of several targets the mean."""
+    if y.ndim == 2:
+        return float(np.mean([loss(column, w, criterion) for column in y.T]))
     W = w.sum()
     if criterion in CLASSES:
         p = np.array([w[y == c].sum() for c in np.unique(y)]) / W
@@ -109,7 +111,10 @@ def check_every_split(
                 continue
             if min(wn[left].sum(), wn[~left].sum()) < min_leaf:
                 continue
-            if criterion == "poisson" and (yn[left].sum() == 0 or yn[~left].sum() == 0):
+            expected = yn.sum(axis=0) > 0
+            if criterion == "poisson" and (
+                (expected & (yn[left].sum(axis=0) == 0)).any() or (expected & (yn[~left].sum(axis=0) == 0)).any()
+            ):
                 continue
             if monotone is not None:
                 a, b = response(yn[left], wn[left], criterion), response(yn[~left], wn[~left], criterion)
@@ -118,7 +123,7 @@ def check_every_split(
             worth = own - loss(yn[left], wn[left], criterion) - loss(yn[~left], wn[~left], criterion)
             found.append((worth, j, cut, missing_left))
         if tree.is_leaf[node]:
-            pure = np.unique(yn).size == 1
+            pure = np.unique(yn, axis=0).shape[0] == 1
             assert pure or not found, f"node {node} could be split"
             continue
         inner += 1

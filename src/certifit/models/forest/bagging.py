@@ -22,7 +22,7 @@ from certifit.certificate import Certificate
 from certifit.data.equal_rows import repetitions
 from certifit.data.gate import check_sample_weight, check_x, check_xy, like_input
 from certifit.evaluation.risk.risk import clopper_pearson
-from certifit.models.forest.base import amount, drawing_order
+from certifit.models.forest.base import amount, drawing_order, r_squared
 from certifit.models.forest.parameters import BOOTSTRAP, DRAWS, OOB_SCORE, SHARE
 from certifit.models.tree.growing import importances
 from certifit.models.tree.model import DecisionTreeClassifier, DecisionTreeRegressor
@@ -319,11 +319,7 @@ class BaggingRegressor(RegressorMixin, BaseBagging):
         self._fit(X, y, weight)
         if self.oob_score:
             self.oob_prediction_, seen = self._out_of_bag(X)
-            tested = seen > 0
-            w, truth = weight[tested], y[tested]
-            spread = float(w @ (truth - w @ truth / w.sum()) ** 2) if tested.any() else 0.0
-            missed = float(w @ (truth - self.oob_prediction_[tested]) ** 2)
-            self.oob_score_ = 1.0 - missed / spread if spread > 0 else float("nan")
+            self.oob_score_ = r_squared(y, self.oob_prediction_, weight, seen > 0)
         return self
 
     def _training_loss(self, X: Any, y: Array, weight: Array) -> float:

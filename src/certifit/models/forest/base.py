@@ -10,7 +10,6 @@ import scipy.sparse as sp
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-import certifit._native.tree as native
 from certifit._types import Array, Matrix
 from certifit.base import CertifiedEstimator
 from certifit.certificate import Certificate
@@ -19,11 +18,21 @@ from certifit.models.forest.parameters import BOOTSTRAP, SHARE
 from certifit.models.tree.growing import Categories, TreeArrays, importances
 from certifit.models.tree.rows import Rows
 from certifit.models.tree.targets import SERIAL, SERIAL_WALKS, Growth, encode, grow
-from certifit.parameters import WARM_START, Choice, Declared, Either, Fitted, Integer, Nothing, Parameter
+from certifit.parameters import WARM_START, Choice, Declared, Either, Fitted, Integer, Nothing, Parameter, parameters_of
 from certifit.progress import Progress
 from certifit.threads import n_threads
 
-__all__ = ["ADDING", "DRAWN", "MAX_BINS", "MAX_SAMPLES", "SPLITTER", "BaseForest", "amount", "drawing_order"]
+__all__ = [
+    "ADDING",
+    "DRAWN",
+    "MAX_BINS",
+    "MAX_SAMPLES",
+    "SPLITTER",
+    "BaseForest",
+    "amount",
+    "drawing_order",
+    "r_squared",
+]
 
 HISTOGRAM_ROWS = 2_000
 """From this many rows on, splitter="auto" groups the values of a feature into bins."""
@@ -55,11 +64,13 @@ class BaseForest(Declared, CertifiedEstimator):
     _bags: Array = Fitted()
     _categories: Categories = Fitted()
     n_features_in_: int = Fitted()
+    n_outputs_: int = Fitted()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = True
+        tags.target_tags.multi_output = True
         return tags
 
     def _threads(self, X: Matrix) -> int:
@@ -86,6 +97,8 @@ class BaseForest(Declared, CertifiedEstimator):
             raise ValueError(
                 f"warm_start=True continues a forest on {self._trees.categories.shape[0]} features; X has {d}."
             )
+        if done and self._trees.values.shape[1] != (int(self._class_counts.sum()) or self.n_outputs_):
+            raise ValueError("warm_start=True continues a forest: y must have as many targets as before.")
         if not done:
             self._seed = int(check_random_state(self.random_state).randint(0, 2**31 - 1))
         seeds = np.random.SeedSequence(self._seed).generate_state(self.n_estimators, np.uint64)[done:]
@@ -105,6 +118,7 @@ class BaseForest(Declared, CertifiedEstimator):
             trees, bags = grow(table, target, growth, self._categories, d, seeds, threads, draws, chances, order)
             self._trees = self._trees.joined(trees) if done else trees
             self._bags = np.concatenate([self._bags, bags]) if done else bags
+        self._missing = np.asarray(np.isnan(X).any(axis=0))
         self.estimators_depth_ = self._trees.depth
         self.feature_importances_ = self._trees.importance()
         self._certify(self._certificate(clock))
@@ -142,14 +156,8 @@ class BaseForest(Declared, CertifiedEstimator):
     def _out_of_bag(self, rows: Rows) -> tuple[Array, Array]:
         """Mean OOB prediction of each row (NaN where every tree drew it) and its number of trees."""
         X = self._coded_again(rows.X)
-        sums, counts, curve = native.out_of_bag(
-            self._trees._native,
-            self._trees.values,
-            X,
-            self._bags,
-            rows.y.astype(np.float64),
-            rows.weight,
-            n_threads(self.n_jobs),
+        sums, counts, curve = self._trees.out_of_bag(
+            X, self._bags, rows.truth, self._class_counts, rows.weight, n_threads(self.n_jobs)
         )
         with np.errstate(invalid="ignore", divide="ignore"):
             mean = sums / counts[:, None]
@@ -170,6 +178,27 @@ class BaseForest(Declared, CertifiedEstimator):
     def _mean(self, X: Any) -> Array:
         table = self._table(X)
         return self._trees.predict(table, self._threads(table))
+
+    @property
+    def estimators_(self) -> list[Any]:
+        """The trees, each a fitted tree model on the arrays of the forest, with its rules, picture and path."""
+        check_is_fitted(self)
+        return [self._tree_number(k) for k in range(self._trees.n_trees)]
+
+    def _tree_number(self, k: int) -> Any:
+        """One tree as a model of its own; its rows are those that it drew."""
+        own = {
+            name: value for name, value in self.get_params(deep=False).items() if name in parameters_of(self._member)
+        }
+        tree = self._member(**{**own, "random_state": None})
+        tree._tree, tree._collapse = self._trees.alone(k), None
+        tree._missing = getattr(self, "_missing", np.zeros(self.n_features_in_, dtype=bool))  # older files do not say
+        for name in ("_categories", "n_features_in_", "n_outputs_", "feature_names_in_", "classes_"):
+            if hasattr(self, name):
+                setattr(tree, name, getattr(self, name))
+        tree._describe()
+        tree._certify(tree._greedy_certificate(0.0))
+        return tree
 
     def apply(self, X: Any) -> Array:
         """Number of the leaf of each row in each tree.
@@ -219,7 +248,7 @@ class BaseForest(Declared, CertifiedEstimator):
         ----------
         X : array, sparse matrix or data frame of shape (n_samples, n_features)
             The training rows, in the order of the fit (rows of weight zero included).
-        y : array of shape (n_samples,)
+        y : array of shape (n_samples,) or (n_samples, n_outputs)
             The training target.
         sample_weight : array of shape (n_samples,), optional
             The weights of the fit.
@@ -242,9 +271,11 @@ class BaseForest(Declared, CertifiedEstimator):
                 "number: give the training rows."
             )
         seed = int(check_random_state(random_state).randint(0, 2**31 - 1))
-        table, truth = self._coded_again(rows.X), rows.y.astype(np.float64)
+        table, threads = self._coded_again(rows.X), n_threads(self.n_jobs)
         return importances(
-            self._trees.permutation_importance(table, self._bags, truth, rows.weight, seed, n_threads(self.n_jobs))
+            self._trees.permutation_importance(
+                table, self._bags, rows.truth, self._class_counts, rows.weight, seed, threads
+            )
         )
 
     def _read_again(self, X: Any, y: Any, sample_weight: Any) -> Rows:
@@ -255,6 +286,16 @@ class BaseForest(Declared, CertifiedEstimator):
 def amount(value: Any, whole: int) -> int:
     """A number of rows or columns, or a share of them, at least one."""
     return int(value) if isinstance(value, numbers.Integral) else max(1, int(value * whole + 0.5))
+
+
+def r_squared(truth: Array, said: Array, weight: Array, seen: Array) -> float:
+    """Weighted R² of the rows that were seen, averaged over the columns (targets); NaN where nothing varies."""
+    if not seen.any():
+        return float("nan")
+    w, y = weight[seen], truth[seen].reshape(int(seen.sum()), -1)
+    spread = w @ (y - w @ y / w.sum()) ** 2
+    missed = w @ (y - said[seen].reshape(y.shape)) ** 2
+    return float(np.mean(np.divide(spread - missed, spread, out=np.full_like(spread, np.nan), where=spread > 0)))
 
 
 def drawing_order(X: Matrix, y: Array) -> Array:

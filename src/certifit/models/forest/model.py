@@ -11,15 +11,15 @@ from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array
-from certifit.data.gate import check_real, like_input
-from certifit.data.targets import class_weights
+from certifit.data.gate import check_real
 from certifit.evaluation.risk.risk import clopper_pearson
-from certifit.models.forest.base import ADDING, DRAWN, MAX_BINS, MAX_SAMPLES, SPLITTER, BaseForest
+from certifit.models.forest.base import ADDING, DRAWN, MAX_BINS, MAX_SAMPLES, SPLITTER, BaseForest, r_squared
 from certifit.models.forest.parameters import DRAWS, OOB_SCORE, TREES
+from certifit.models.tree.model import DecisionTreeClassifier, DecisionTreeRegressor
+from certifit.models.tree.outputs import OfClasses, OfNumbers, by_target, class_lists
 from certifit.models.tree.parameters import (
     CATEGORICAL_FEATURES,
     MAX_DEPTH,
@@ -32,29 +32,36 @@ from certifit.models.tree.parameters import (
     MONOTONE_CONSTRAINTS,
     OF_CLASSES,
     OF_NUMBERS,
+    OF_TARGETS,
 )
 from certifit.models.tree.rows import Rows, read_classes, read_numbers
-from certifit.models.tree.targets import target_of_classes, target_of_numbers
-from certifit.parameters import CLASS_WEIGHT, N_JOBS, Flag, Parameter
+from certifit.models.tree.targets import class_factors, target_of_classes, target_of_numbers
+from certifit.parameters import N_JOBS, Flag, Parameter
 
 __all__ = ["BaseForest", "RandomForestClassifier", "RandomForestRegressor"]
 
 
-class RandomForestClassifier(ClassifierMixin, BaseForest):
+class RandomForestClassifier(OfClasses, BaseForest):
     """Random forest for classes.
+
+    y may have several columns, each a target of its own: the impurity is then the mean of theirs.
 
     Attributes
     ----------
     classes_ : array
-        Labels.
+        Labels; of several targets, a list of arrays.
+    n_outputs_ : int
+        Number of targets.
+    estimators_ : list of DecisionTreeClassifier
+        The trees.
     feature_importances_ : array
         Share of each feature in the decrease of impurity, averaged over the trees.
     oob_score_ : float
-        Out-of-bag accuracy (if `oob_score`).
+        Out-of-bag accuracy (if `oob_score`); of several targets, the share of rows in which all are right.
     oob_interval_ : tuple of float
         95 % Clopper–Pearson interval of the out-of-bag error.
     oob_decision_function_ : array of shape (n_samples, n_classes)
-        Out-of-bag probabilities; NaN where every tree drew the row.
+        Out-of-bag probabilities; NaN where every tree drew the row. Of several targets, a list of such arrays.
     oob_curve_ : array of shape (n_estimators,)
         Out-of-bag error after each tree.
     certificate_ : Certificate
@@ -87,12 +94,14 @@ class RandomForestClassifier(ClassifierMixin, BaseForest):
     oob_score: bool = OOB_SCORE
     splitter: str = SPLITTER
     max_bins: int = MAX_BINS
-    class_weight: Any = CLASS_WEIGHT
+    class_weight: Any = OF_TARGETS
     categorical_features: Any = CATEGORICAL_FEATURES
     monotone_constraints: Any = MONOTONE_CONSTRAINTS
     warm_start: bool = ADDING
     random_state: Any = DRAWS
     n_jobs: int | None = N_JOBS
+
+    _member = DecisionTreeClassifier
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RandomForestClassifier:
         """Grow the forest.
@@ -106,25 +115,24 @@ class RandomForestClassifier(ClassifierMixin, BaseForest):
         """
         before = getattr(self, "classes_", None)
         rows = read_classes(self, X, y, sample_weight)
-        if self.warm_start and before is not None and not np.array_equal(before, self.classes_):
+        if self.warm_start and before is not None and not _same_classes(before, self.classes_):
             raise ValueError("warm_start=True continues a forest: y must hold the same classes as before.")
-        if self.monotone_constraints is not None and self.classes_.shape[0] > 2:
-            raise ValueError("monotone_constraints need two classes; y has more: remove the constraints.")
         draws = self._draws(rows.weight)
-        shares = class_weights(self.class_weight, self.classes_, rows.y, rows.weight)
+        factors = class_factors(self.class_weight, self.classes_, rows.y, rows.weight)
         weight = np.ones_like(rows.weight) if draws else rows.weight
-        self._grow(rows, target_of_classes(self.criterion, rows.y, shares, weight, draws), draws)
+        self._grow(rows, target_of_classes(self.criterion, rows.y, factors, weight, draws), draws)
         if self.oob_score:
             self._score_out_of_bag(rows)
         return self
 
     def _score_out_of_bag(self, rows: Rows) -> None:
         probability, counts = self._out_of_bag(rows)
-        seen = counts > 0
-        wrong = np.argmax(probability[seen], axis=1) != rows.y[seen]
+        seen, parts = counts > 0, by_target(probability, self.classes_)
+        said = np.stack([np.argmax(part[seen], axis=1) for part in parts], axis=1)
+        wrong = (said != rows.truth[seen]).any(axis=1)
         weight = rows.weight[seen]
         error = float(weight @ wrong / weight.sum()) if seen.any() else float("nan")
-        self.oob_decision_function_ = probability
+        self.oob_decision_function_ = parts if self.n_outputs_ > 1 else probability
         self.oob_score_ = 1.0 - error
         # Weights count repetitions, but a repetition brings no new evidence: the interval counts distinct rows.
         self.oob_interval_ = clopper_pearson(error * seen.sum(), float(seen.sum())) if seen.any() else (0.0, 1.0)
@@ -132,38 +140,35 @@ class RandomForestClassifier(ClassifierMixin, BaseForest):
     def _read_again(self, X: Any, y: Any, sample_weight: Any) -> Rows:
         copy = RandomForestClassifier(categorical_features=self.categorical_features)
         rows = read_classes(copy, X, y, sample_weight)
-        if not np.array_equal(copy.classes_, self.classes_):
+        if not _same_classes(copy.classes_, self.classes_):
             raise ValueError("y holds other classes than in training: give the training rows.")
         return rows
 
-    def predict_proba(self, X: Any) -> Array:
-        """Mean over the trees of the shares of the classes in the leaf of each row."""
-        return like_input(X, self._mean(X))
 
-    def predict_log_proba(self, X: Any) -> Array:
-        """Logarithms of `predict_proba`."""
-        with np.errstate(divide="ignore"):
-            return like_input(X, np.log(self._mean(X)))
-
-    def predict(self, X: Any) -> Array:
-        """The class with the largest mean probability."""
-        probability = self._mean(X)
-        return np.asarray(self.classes_[np.argmax(probability, axis=1)])
+def _same_classes(one: Any, other: Any) -> bool:
+    pairs = class_lists(one), class_lists(other)
+    return len(pairs[0]) == len(pairs[1]) and all(map(np.array_equal, *pairs))
 
 
-class RandomForestRegressor(RegressorMixin, BaseForest):
+class RandomForestRegressor(OfNumbers, BaseForest):
     """Random forest for numbers.
+
+    y may have several columns, each a target of its own: the impurity is then the mean of theirs.
 
     Attributes
     ----------
+    n_outputs_ : int
+        Number of targets.
+    estimators_ : list of DecisionTreeRegressor
+        The trees.
     feature_importances_ : array
         Share of each feature in the decrease of impurity, averaged over the trees.
     oob_score_ : float
-        Out-of-bag R² (if `oob_score`).
-    oob_prediction_ : array of shape (n_samples,)
+        Out-of-bag R² (if `oob_score`); of several targets, their mean.
+    oob_prediction_ : array of shape (n_samples,) or (n_samples, n_outputs)
         Out-of-bag predictions; NaN where every tree drew the row.
     oob_curve_ : array of shape (n_estimators,)
-        Out-of-bag mean squared error after each tree.
+        Out-of-bag mean squared error after each tree; of several targets, their mean.
     certificate_ : Certificate
         Of kind ``"none"``.
 
@@ -196,7 +201,9 @@ class RandomForestRegressor(RegressorMixin, BaseForest):
     max_samples: Any = MAX_SAMPLES
     oob_score: bool = OOB_SCORE
     keep_targets: bool = Parameter(
-        False, Flag(), "Whether to keep the training targets of every leaf, which `predict_quantile` needs."
+        False,
+        Flag(),
+        "Whether to keep the training targets of every leaf, which `predict_quantile` needs; for one target.",
     )
     splitter: str = SPLITTER
     max_bins: int = MAX_BINS
@@ -205,6 +212,8 @@ class RandomForestRegressor(RegressorMixin, BaseForest):
     warm_start: bool = ADDING
     random_state: Any = DRAWS
     n_jobs: int | None = N_JOBS
+
+    _member = DecisionTreeRegressor
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RandomForestRegressor:
         """Grow the forest.
@@ -217,16 +226,15 @@ class RandomForestRegressor(RegressorMixin, BaseForest):
             Chances of a row to be drawn (weights of the rows without a bootstrap); 0 drops it.
         """
         rows = read_numbers(self, X, y, sample_weight)
+        if self.keep_targets and self.n_outputs_ > 1:
+            raise ValueError("keep_targets=True is for one target, and y has several: grow a forest for each.")
         draws = self._draws(rows.weight)
         weight = np.ones_like(rows.weight) if draws else rows.weight
         self._grow(rows, target_of_numbers(self.criterion, rows.y, weight, draws), draws)
         if self.oob_score:
             mean, counts = self._out_of_bag(rows)
-            seen, self.oob_prediction_ = counts > 0, mean[:, 0]
-            w, truth = rows.weight[seen], rows.y[seen]
-            spread = float(w @ (truth - w @ truth / w.sum()) ** 2) if seen.any() else 0.0
-            missed = float(w @ (truth - self.oob_prediction_[seen]) ** 2)
-            self.oob_score_ = 1.0 - missed / spread if spread > 0 else float("nan")
+            self.oob_prediction_ = mean if self.n_outputs_ > 1 else mean[:, 0]
+            self.oob_score_ = r_squared(rows.truth, mean, rows.weight, counts > 0)
         if self.keep_targets:
             self._keep(rows)
         return self
@@ -244,10 +252,6 @@ class RandomForestRegressor(RegressorMixin, BaseForest):
 
     def _read_again(self, X: Any, y: Any, sample_weight: Any) -> Rows:
         return read_numbers(RandomForestRegressor(categorical_features=self.categorical_features), X, y, sample_weight)
-
-    def predict(self, X: Any) -> Array:
-        """Mean over the trees of the values of the leaf of each row."""
-        return like_input(X, self._mean(X)[:, 0])
 
     def predict_quantile(self, X: Any, quantiles: Any = (0.05, 0.5, 0.95)) -> Array:
         """Quantiles of the target given the features (quantile regression forest, Meinshausen 2006).

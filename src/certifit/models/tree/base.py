@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, Matrix
 from certifit.base import CertifiedEstimator
 from certifit.certificate import Certificate
-from certifit.data.gate import check_real, check_sample_weight
+from certifit.data.gate import check_real, check_sample_weight, target_array
 from certifit.models.tree.columns import dense
 from certifit.models.tree.drawing import draw_tree
 from certifit.models.tree.growing import Categories, TreeArrays, feature_labels, importances
+from certifit.models.tree.outputs import class_lists
 from certifit.models.tree.pruning import PruningPath, collapse_alphas, cut, parents, pruning_path
 from certifit.models.tree.rows import Rows
 from certifit.models.tree.rules import LeafInterval, Words, leaf_intervals, renamed, rule_text
@@ -34,6 +35,7 @@ class BaseTree(Declared, CertifiedEstimator):
     _tree: TreeArrays = Fitted()
     _categories: Categories = Fitted()
     n_features_in_: int = Fitted("int", "Number of columns.")
+    n_outputs_: int = Fitted("int", "Number of targets.")
     n_leaves_: int = Fitted("int", "Leaves of the tree.")
     n_nodes_: int = Fitted("int", "Leaves and splits.")
     depth_: int = Fitted("int", "Most questions on a path.")
@@ -46,6 +48,7 @@ class BaseTree(Declared, CertifiedEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = True
+        tags.target_tags.multi_output = True
         return tags
 
     def _threads(self, X: Array) -> int:
@@ -80,6 +83,10 @@ class BaseTree(Declared, CertifiedEstimator):
             self._describe()
             self._certify(self._greedy_certificate(clock.seconds))
 
+    @property
+    def _outputs(self) -> int:
+        return getattr(self, "n_outputs_", 1)  # trees of older files have one, and do not say so
+
     def _describe(self) -> None:
         leaf = self._tree.is_leaf
         self.n_leaves_ = int(leaf.sum())
@@ -97,7 +104,7 @@ class BaseTree(Declared, CertifiedEstimator):
         """What the features, classes and categories are called."""
         return Words(
             feature_labels(self),
-            getattr(self, "classes_", None),
+            class_lists(self.classes_) if hasattr(self, "classes_") else None,
             self._categories.levels,
             frozenset(np.flatnonzero(self._missing).tolist()),
         )
@@ -180,6 +187,10 @@ class BaseTree(Declared, CertifiedEstimator):
         check_is_fitted(self)
         return self._categories.transform(self, X)
 
+    def _mean(self, X: Any) -> Array:
+        table = self._table(X)
+        return self._tree.predict(table, self._walk_threads(table))
+
     def apply(self, X: Any) -> Array:
         """Number of the leaf of each row.
 
@@ -224,14 +235,15 @@ class BaseTree(Declared, CertifiedEstimator):
     ) -> dict[str, Array]:
         """Rise of the error when the values of one feature are permuted.
 
-        The error is the share of wrong classes, or the mean squared distance. Give rows the tree was not grown on:
-        on its own rows it shows what the tree uses, not what helps on new ones.
+        The error is the share of wrong classes (of several targets: of rows in which any of them is wrong), or the
+        mean squared distance. Give rows the tree was not grown on: on its own rows it shows what the tree uses, not
+        what helps on new ones.
 
         Parameters
         ----------
         X : array, sparse matrix or data frame of shape (n_samples, n_features)
             Rows.
-        y : array of shape (n_samples,)
+        y : array of shape (n_samples,) or (n_samples, n_outputs)
             Their target.
         sample_weight : array of shape (n_samples,), optional
             Weights of the rows.
@@ -248,7 +260,10 @@ class BaseTree(Declared, CertifiedEstimator):
         """
         check_real("n_repeats", n_repeats, low=1, integer=True)
         table = dense(self._table(X))
-        truth = self._truth(column_or_1d(y, warn=True))
+        given = target_array(y, multi_output=self._outputs > 1)
+        if given.ndim == 2 and given.shape[1] != self._outputs:
+            raise ValueError(f"y must have {self._outputs} columns, as in training; it has {given.shape[1]}.")
+        truth = self._truth(given)
         if truth.shape[0] != table.shape[0]:
             raise ValueError(
                 f"X and y must have the same number of rows: X has {table.shape[0]}, y has {truth.shape[0]}."
@@ -261,15 +276,17 @@ class BaseTree(Declared, CertifiedEstimator):
         rng = check_random_state(random_state)
         rise = [
             self._tree.permutation_importance(
-                np.ascontiguousarray(table), nobody, truth, weight, int(rng.randint(2**31 - 1)), n_threads(self.n_jobs)
+                np.ascontiguousarray(table),
+                nobody,
+                truth,
+                self._class_counts,
+                weight,
+                int(rng.randint(2**31 - 1)),
+                n_threads(self.n_jobs),
             )[0]
             for _ in range(n_repeats)
         ]
         return importances(np.array(rise))
-
-    def _truth(self, y: Array) -> Array:
-        """Targets as the error of a leaf counts them: numbers, or numbers of classes."""
-        raise TypeError(f"{type(self).__name__} must say how its targets are counted.")
 
     def rules(
         self,
@@ -291,7 +308,7 @@ class BaseTree(Declared, CertifiedEstimator):
         feature_names : sequence of str, optional
             What to call the features, in their order; as in training if not given.
         class_names : sequence of str, optional
-            What to call the classes, in the order of `classes_`.
+            What to call the classes, in the order of `classes_`; of several targets, a sequence for each.
         category_names : dict, optional
             For categorical features, by number or name, what to call their categories, in their sorted order.
 
@@ -319,6 +336,8 @@ class BaseTree(Declared, CertifiedEstimator):
         """
         check_is_fitted(self)
         check_real("level", level, low=0, high=1, open_low=True, open_high=True)
+        if self._outputs > 1:
+            raise ValueError("leaf_intervals are of one target, and this tree has several: grow a tree for each.")
         return leaf_intervals(self, level)
 
     def plot(self, ax: Any = None, max_depth: int | None = None, precision: int = 3) -> Any:

@@ -17,8 +17,9 @@ from certifit.certificate import Certificate
 from certifit.evaluation.splits.choice import folds_of, over_folds
 from certifit.models.tree.base import BaseTree
 from certifit.models.tree.model import DecisionTreeClassifier, DecisionTreeRegressor
+from certifit.models.tree.outputs import labels_of
 from certifit.models.tree.pruning import parents, range_of_use
-from certifit.models.tree.rows import Rows, read_classes, read_numbers
+from certifit.models.tree.rows import Rows, as_columns, read_classes, read_numbers
 from certifit.parameters import CV, ONE_STANDARD_ERROR, Fitted, parameters_of
 
 __all__ = ["DecisionTreeClassifierCV", "DecisionTreeRegressorCV"]
@@ -127,6 +128,8 @@ class _PrunedByFolds(BaseTree):
 class DecisionTreeClassifierCV(_PrunedByFolds, DecisionTreeClassifier):
     """Decision tree for classes, pruned at the alpha with the fewest errors on left-out rows.
 
+    Of several targets a row is an error if the class of any of them is wrong.
+
     Examples
     --------
     >>> import numpy as np
@@ -155,18 +158,20 @@ class DecisionTreeClassifierCV(_PrunedByFolds, DecisionTreeClassifier):
         return read_classes(self, X, y, sample_weight)
 
     def _labels(self, y: Array) -> Array:
-        return np.asarray(self.classes_[y])
+        if not isinstance(self.classes_, list):
+            return np.asarray(self.classes_[y])
+        return np.stack([each[codes] for each, codes in zip(self.classes_, y.T, strict=True)], axis=1)
 
     def _losses(self, tree: Any, y: Array) -> Any:
-        labels = self.classes_[y]
-        said = tree.classes_[np.argmax(tree._tree.values, axis=1)]
-        return lambda node, row: (said[node] != labels[row]).astype(np.float64)
+        labels = self._labels(y).reshape(y.shape[0], -1)
+        said = labels_of(tree._tree.values, tree.classes_).reshape(-1, labels.shape[1])
+        return lambda node, row: (said[node] != labels[row]).any(axis=1).astype(np.float64)
 
 
 class DecisionTreeRegressorCV(_PrunedByFolds, DecisionTreeRegressor):
     """Decision tree for numbers, pruned at the alpha with the least error on left-out rows.
 
-    The error is that of the criterion: squared, absolute, or the Poisson deviance.
+    The error is that of the criterion: squared, absolute, or the Poisson deviance; of several targets, their mean.
 
     Examples
     --------
@@ -196,9 +201,14 @@ class DecisionTreeRegressorCV(_PrunedByFolds, DecisionTreeRegressor):
         return read_numbers(self, X, y, sample_weight)
 
     def _losses(self, tree: Any, y: Array) -> Any:
-        value = tree._tree.values[:, 0]
-        if self.criterion == "absolute":
-            return lambda node, row: np.abs(value[node] - y[row])
-        if self.criterion == "poisson":
-            return lambda node, row: _poisson_deviance(y[row], np.maximum(value[node], 1e-300))
-        return lambda node, row: (value[node] - y[row]) ** 2
+        value, truth = tree._tree.values, as_columns(y)
+
+        def lost(node: Array, row: Array) -> Array:
+            said, true = value[node], truth[row]
+            if self.criterion == "absolute":
+                return np.abs(said - true)
+            if self.criterion == "poisson":
+                return _poisson_deviance(true, np.maximum(said, 1e-300))
+            return np.asarray((said - true) ** 2)
+
+        return lambda node, row: lost(node, row).mean(axis=1)

@@ -128,13 +128,17 @@ def _label(model: Any, node: int, ends: set[int], precision: int) -> str:
 
 def _colors(model: Any) -> list[Array]:
     """The color of the predicted class, fading to white as the node gets mixed; a scale of one color for
-    numbers.
+    numbers; of several targets, one color that fades with the impurity.
     """
     from matplotlib.colors import to_rgb
 
     values = model._tree.values
     white = np.ones(3)
-    if hasattr(model, "classes_"):
+    if model._outputs > 1:
+        impurity = model._tree.loss / model._tree.weight
+        purity = 1 - impurity / impurity.max() if impurity.max() > 0 else np.ones(values.shape[0])
+        base = np.tile(to_rgb(PALETTE[0]), (values.shape[0], 1))
+    elif hasattr(model, "classes_"):
         best, k = np.argmax(values, axis=1), values.shape[1]
         purity = (values.max(axis=1) - 1 / k) / (1 - 1 / k) if k > 1 else np.ones(values.shape[0])
         base = np.array([to_rgb(PALETTE[b % len(PALETTE)]) for b in best])

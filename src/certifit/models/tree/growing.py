@@ -46,7 +46,7 @@ class TreeArrays:
     """First node of each tree, and the end."""
     bits_start: Array
     values: Array
-    """Class probabilities or the prediction, a row for each node."""
+    """Class probabilities or the prediction, a row for each node; of several targets side by side."""
     loss: Array
     """Weight times impurity of each node."""
     weight: Array
@@ -120,9 +120,23 @@ class TreeArrays:
         """Mean over the trees of the values of the leaves."""
         return _joined([native.predict(self._native, self.values, part, threads) for part in _row_blocks(X)])
 
-    def permutation_importance(self, X: Array, bags: Array, y: Array, weight: Array, seed: int, threads: int) -> Array:
+    def out_of_bag(
+        self, X: Array, bags: Array, y: Array, classes: Array, weight: Array, threads: int
+    ) -> tuple[Array, Array, Array]:
+        """Sums over the trees that did not draw a row, their number, and the error after each tree.
+
+        y has a column for each target; `classes` counts the classes of each, and is empty for numbers.
+        """
+        found = native.out_of_bag(self._native, self.values, X, bags, y, classes, weight, threads)
+        return found[0], found[1], found[2]
+
+    def permutation_importance(
+        self, X: Array, bags: Array, y: Array, classes: Array, weight: Array, seed: int, threads: int
+    ) -> Array:
         """Rise of the error of each tree, on the rows it did not draw, when a feature is permuted: (trees, features)."""
-        return np.asarray(native.permutation_importance(self._native, self.values, X, bags, y, weight, seed, threads))
+        return np.asarray(
+            native.permutation_importance(self._native, self.values, X, bags, y, classes, weight, seed, threads)
+        )
 
     def importance(self) -> Array:
         """Decrease of impurity by the splits on each feature, as shares, averaged over the trees."""
@@ -136,6 +150,20 @@ class TreeArrays:
         total = each.sum(axis=1, keepdims=True)
         shares = np.divide(each, total, out=np.zeros_like(each), where=total > 0)
         return np.asarray(shares.mean(axis=0))
+
+    def alone(self, k: int) -> TreeArrays:
+        """The k-th tree; its arrays are views of these."""
+        nodes, bits = (slice(int(start[k]), int(start[k + 1])) for start in (self.start, self.bits_start))
+        of_nodes = {name: getattr(self, name)[nodes] for name in ("nodes", "values", "loss", "weight")}
+        ends = (np.array([0, part.stop - part.start], dtype=np.int64) for part in (nodes, bits))
+        return TreeArrays(
+            **of_nodes,
+            bits=self.bits[bits],
+            start=next(ends),
+            bits_start=next(ends),
+            depth=self.depth[k : k + 1],
+            categories=self.categories,
+        )
 
     def joined(self, other: TreeArrays) -> TreeArrays:
         """These trees, then the other ones."""

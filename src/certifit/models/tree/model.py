@@ -10,13 +10,8 @@ from __future__ import annotations
 from dataclasses import KW_ONLY
 from typing import Any
 
-import numpy as np
-from sklearn.base import ClassifierMixin, RegressorMixin
-
-from certifit._types import Array
-from certifit.data.gate import like_input
-from certifit.data.targets import class_weights
 from certifit.models.tree.base import BaseTree
+from certifit.models.tree.outputs import OfClasses, OfNumbers
 from certifit.models.tree.parameters import (
     CATEGORICAL_FEATURES,
     MAX_DEPTH,
@@ -29,26 +24,28 @@ from certifit.models.tree.parameters import (
     MONOTONE_CONSTRAINTS,
     OF_CLASSES,
     OF_NUMBERS,
+    OF_TARGETS,
     PRICE,
 )
 from certifit.models.tree.rows import read_classes, read_numbers
-from certifit.models.tree.targets import target_of_classes, target_of_numbers
-from certifit.parameters import CLASS_WEIGHT, N_JOBS, RANDOM_STATE
+from certifit.models.tree.targets import class_factors, target_of_classes, target_of_numbers
+from certifit.parameters import N_JOBS, RANDOM_STATE
 
 __all__ = ["BaseTree", "DecisionTreeClassifier", "DecisionTreeRegressor"]
 
 
-class DecisionTreeClassifier(ClassifierMixin, BaseTree):
+class DecisionTreeClassifier(OfClasses, BaseTree):
     """Decision tree for classes.
 
     Grows by the split with the largest decrease of the weighted impurity of the classes in a node, p their
     shares: gini 1 − Σ p², entropy −Σ p log2 p, misclassification 1 − max p. Near ties go to the lowest
-    feature, then to the lowest threshold, whatever the order of the rows.
+    feature, then to the lowest threshold, whatever the order of the rows. y may have several columns, each a
+    target of its own: the impurity is then the mean of theirs.
 
     Attributes
     ----------
     classes_ : array
-        Labels.
+        Labels; of several targets, a list of arrays.
 
     Examples
     --------
@@ -71,7 +68,7 @@ class DecisionTreeClassifier(ClassifierMixin, BaseTree):
     min_impurity_decrease: float = MIN_IMPURITY_DECREASE
     max_features: Any = MAX_FEATURES
     ccp_alpha: float = PRICE
-    class_weight: Any = CLASS_WEIGHT
+    class_weight: Any = OF_TARGETS
     categorical_features: Any = CATEGORICAL_FEATURES
     monotone_constraints: Any = MONOTONE_CONSTRAINTS
     random_state: Any = RANDOM_STATE.but(text="Only used if `max_features` leaves some out.")
@@ -86,39 +83,19 @@ class DecisionTreeClassifier(ClassifierMixin, BaseTree):
             Features; NaN is a missing value and goes, at every split, to the better side.
         """
         rows = read_classes(self, X, y, sample_weight)
-        if self.monotone_constraints is not None and self.classes_.shape[0] > 2:
-            raise ValueError("monotone_constraints need two classes; y has more: remove the constraints.")
-        shares = class_weights(self.class_weight, self.classes_, rows.y, rows.weight)
-        self._grow(rows, target_of_classes(self.criterion, rows.y, shares, rows.weight, 0))
+        factors = class_factors(self.class_weight, self.classes_, rows.y, rows.weight)
+        self._grow(rows, target_of_classes(self.criterion, rows.y, factors, rows.weight, 0))
         return self
 
-    def _truth(self, y: Array) -> Array:
-        place = {label: k for k, label in enumerate(self.classes_.tolist())}
-        return np.array([place.get(label, -1) for label in y.tolist()], dtype=np.float64)  # a new class is always wrong
 
-    def predict_proba(self, X: Any) -> Array:
-        """Shares of the classes in the leaf of each row."""
-        table = self._table(X)
-        return like_input(X, self._tree.predict(table, self._walk_threads(table)))
-
-    def predict_log_proba(self, X: Any) -> Array:
-        """Logarithms of `predict_proba`."""
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(self.predict_proba(X)))
-
-    def predict(self, X: Any) -> Array:
-        """The most frequent class in the leaf of each row."""
-        leaves = self.apply(X)
-        return np.asarray(self.classes_[np.argmax(self._tree.values, axis=1)[leaves]])
-
-
-class DecisionTreeRegressor(RegressorMixin, BaseTree):
+class DecisionTreeRegressor(OfNumbers, BaseTree):
     """Decision tree for numbers.
 
     Grows by the split with the largest decrease of the weighted impurity of the targets in a node: their
     variance (squared), their mean distance from the median (absolute), or the mean of y ln(y / mean)
     (poisson, half of the deviance). Near ties go to the lowest feature, then to the lowest threshold,
-    whatever the order of the rows.
+    whatever the order of the rows. y may have several columns, each a target of its own: the impurity is then the
+    mean of theirs.
 
     Examples
     --------
@@ -156,11 +133,3 @@ class DecisionTreeRegressor(RegressorMixin, BaseTree):
         rows = read_numbers(self, X, y, sample_weight)
         self._grow(rows, target_of_numbers(self.criterion, rows.y, rows.weight, 0))
         return self
-
-    def predict(self, X: Any) -> Array:
-        """Value of the leaf of each row."""
-        table = self._table(X)
-        return like_input(X, self._tree.predict(table, self._walk_threads(table))[:, 0])
-
-    def _truth(self, y: Array) -> Array:
-        return y.astype(np.float64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from certifit.parameters import Any_, Choice, Either, Given, Integer, Nothing, Parameter, Real
+from certifit.parameters import CLASS_WEIGHT, Any_, Choice, Either, Given, Integer, Nothing, Parameter, Real
 
 __all__ = [
     "CATEGORICAL_FEATURES",
@@ -16,6 +16,7 @@ __all__ = [
     "MONOTONE_CONSTRAINTS",
     "OF_CLASSES",
     "OF_NUMBERS",
+    "OF_TARGETS",
     "PRICE",
 ]
 
@@ -24,6 +25,10 @@ OF_NUMBERS = Parameter(
     "squared",
     Choice("squared", "absolute", "poisson"),
     'Impurity. With "poisson" no leaf expects 0 unless all targets are 0.',
+)
+OF_TARGETS = CLASS_WEIGHT.but(
+    text='Factor of the weights of each class; "balanced" makes all classes weigh the same. Of several targets, a list of these; '
+    "factors multiply."
 )
 
 # When growth ends.
@@ -68,5 +73,6 @@ CATEGORICAL_FEATURES = Parameter(
 MONOTONE_CONSTRAINTS = Parameter(
     None,
     Either(Given("array of −1, 0 and 1, dict", wrong=([1], [2, 0, 0, 0, 0], {99: 1})), Nothing()),
-    "Whether the prediction (of two classes: the probability of the second one) must fall (−1) or rise (1) in a feature.",
+    "Whether the prediction (of two classes: the probability of the second one) must fall (−1) or rise (1) in a feature. For one "
+    "target only.",
 )

@@ -51,6 +51,7 @@ class Words:
 
     features: Sequence[str]
     classes: Sequence[Any] | None = None
+    """Names of the classes of each target; None for numbers."""
     categories: Mapping[int, Sequence[Any]] = field(default_factory=dict)
     missing: Collection[int] = ()
     """Features in which values were missing in training."""
@@ -77,9 +78,14 @@ class Words:
         count = f"{weight:.{max(precision, 6)}g} row{'' if weight == 1 else 's'}"
         values = tree.values[node]
         if self.classes is None:
-            return f"{values[0]:.{precision}g} ({count})"
-        best = int(np.argmax(values))
-        return f"{self.classes[best]} ({count}, {100 * values[best]:.0f}%)"
+            return f"{', '.join(f'{value:.{precision}g}' for value in values)} ({count})"
+        said, shares, at = [], [], 0
+        for names in self.classes:
+            part = values[at : at + len(names)]
+            best, at = int(np.argmax(part)), at + len(names)
+            said.append(str(names[best]))
+            shares.append(f"{100 * part[best]:.0f}%")
+        return f"{', '.join(said)} ({', '.join([count, *shares])})"
 
 
 def renamed(words: Words, feature_names: Any, class_names: Any, category_names: Any) -> Words:
@@ -89,7 +95,16 @@ def renamed(words: Words, feature_names: Any, class_names: Any, category_names: 
     if class_names is not None:
         if words.classes is None:
             raise ValueError("class_names are for classes: this tree predicts numbers.")
-        words = replace(words, classes=_as_many(class_names, len(words.classes), "class_names", "classes"))
+        given = [*class_names] if len(words.classes) > 1 else [class_names]
+        if len(given) != len(words.classes):
+            raise ValueError(
+                f"class_names must hold the names of each of the {len(words.classes)} targets; got {len(given)}."
+            )
+        named = [
+            _as_many(names, len(known), "class_names", "classes")
+            for names, known in zip(given, words.classes, strict=True)
+        ]
+        words = replace(words, classes=named)
     if category_names is not None:
         names = dict(words.categories)
         for key, given in dict(category_names).items():

@@ -17,9 +17,19 @@ import numpy as np
 
 import certifit._native.tree as native
 from certifit._types import Array
+from certifit.data.targets import class_weights
 from certifit.models.tree.growing import Categories, TreeArrays
 
-__all__ = ["SERIAL", "SERIAL_WALKS", "Growth", "encode", "grow", "target_of_classes", "target_of_numbers"]
+__all__ = [
+    "SERIAL",
+    "SERIAL_WALKS",
+    "Growth",
+    "class_factors",
+    "encode",
+    "grow",
+    "target_of_classes",
+    "target_of_numbers",
+]
 
 EMPTY = np.empty(0)
 SERIAL = 20_000
@@ -107,8 +117,44 @@ def few_digits(weight: Array, times: int) -> tuple[Array, int]:
     return np.where(weight > 0, np.maximum(rounded, 1e-100), 0.0), up
 
 
-def target_of_classes(criterion: str, labels: Array, class_weight: Array, weight: Array, draws: int) -> FixedTarget:
-    """Classes 0, 1, …; each draw of row i weighs class_weight[labels[i]]; without draws, times weight[i]."""
+def class_factors(given: Any, classes: Any, labels: Array, weight: Array) -> list[Array]:
+    """The factor of each class of each target; of several, `given` is None, "balanced" or a list of what is given for each."""
+    if not isinstance(classes, list):
+        return [class_weights(given, classes, labels, weight)]
+    each = given if isinstance(given, list) else [given] * len(classes)
+    if isinstance(given, dict) or len(each) != len(classes):
+        raise ValueError(
+            f"class_weight must be None, 'balanced' or a list with an entry for each of the {len(classes)} targets; "
+            f"got {given!r}."
+        )
+    parts = zip(each, classes, labels.T, strict=True)
+    return [class_weights(of_one, names, codes, weight) for of_one, names, codes in parts]
+
+
+def target_of_classes(criterion: str, labels: Array, factors: list[Array], weight: Array, draws: int) -> FixedTarget:
+    """Classes 0, 1, …; each draw of row i weighs the product of the factors of its classes; without draws, times weight[i]."""
+    if len(factors) == 1:
+        return _one_target_of_classes(criterion, labels, factors[0], weight, draws)
+    of_rows = [factor[codes] for factor, codes in zip(factors, labels.T, strict=True)]
+    weights, exponent = few_digits(np.multiply.reduce(of_rows), draws) if draws else fixed_point(weight, *of_rows)
+    made = native.Target(
+        criterion,
+        labels.astype(np.uint16).ravel(),
+        np.array([factor.shape[0] for factor in factors], dtype=np.int32),
+        EMPTY,
+        EMPTY,
+        np.ascontiguousarray(weights),
+        np.ones(labels.shape[0]) if draws else weight,
+        np.ones(len(factors)),
+        False,
+        1.0 / len(factors),
+    )
+    return FixedTarget(made, weight_exponent=-exponent)
+
+
+def _one_target_of_classes(
+    criterion: str, labels: Array, class_weight: Array, weight: Array, draws: int
+) -> FixedTarget:
     if draws:
         # A sample may hold only the lightest of all classes: weights of any size must leave something of every row.
         by_class, exponent = few_digits(class_weight, draws)
@@ -122,11 +168,12 @@ def target_of_classes(criterion: str, labels: Array, class_weight: Array, weight
     made = native.Target(
         criterion,
         labels.astype(np.uint16),
-        int(class_weight.shape[0]),
+        np.array([class_weight.shape[0]], dtype=np.int32),
         EMPTY,
         EMPTY,
         np.ascontiguousarray(weights),
         size_of,
+        np.ones(1),
         exponent == 0 and total <= 2.0**26,
         1.0,
     )
@@ -135,18 +182,21 @@ def target_of_classes(criterion: str, labels: Array, class_weight: Array, weight
 
 def target_of_numbers(criterion: str, y: Array, weight: Array, draws: int) -> FixedTarget:
     """Real targets, scaled by a power of two to about [−1, 1]; each draw of a row weighs 1, without draws its weight."""
-    least, most = float(y.min()), float(y.max())
-    if criterion == "poisson" and least < 0:
-        row = int(np.argmin(y))
-        raise ValueError(f"criterion='poisson' needs targets >= 0; y is {least:g} at row {row}.")
-    center = 0.0 if criterion == "poisson" else 0.5 * least + 0.5 * most
-    # Two exponents: one brings the targets near 1, one their distances from the center, so that neither
+    targets = y.reshape(y.shape[0], -1).T
+    K = targets.shape[0]
+    least, most = targets.min(axis=1), targets.max(axis=1)
+    if criterion == "poisson" and least.min() < 0:
+        row = int(np.argmin(targets[np.argmin(least)]))
+        raise ValueError(f"criterion='poisson' needs targets >= 0; y is {least.min():g} at row {row}.")
+    center = np.zeros(K) if criterion == "poisson" else 0.5 * least + 0.5 * most
+    # Two exponents: one brings the targets near 1, one (of each target) their distances from the center, so that neither
     # overflows nor loses bits.
-    value_exponent = math.frexp(max(abs(least), abs(most)))[1]
-    spread = math.frexp(max(most - center, center - least))[1]
-    offset = np.ldexp(y - center, -spread)
+    value_exponent = math.frexp(max(float(np.abs(least).max()), float(np.abs(most).max())))[1]
+    reach = np.maximum(most - center, center - least)
+    spread = np.frexp(np.where(reach > 0, reach, reach.max()))[1].astype(np.int64)
+    offset = np.ldexp(targets - center[:, None], -spread[:, None])
     # Whole weights leave 25 bits or more for the targets that they multiply.
-    weights, exponent = (np.ones_like(y), 0) if draws else fixed_point(weight, most=2.0**26)
+    weights, exponent = (np.ones(targets.shape[1]), 0) if draws else fixed_point(weight, most=2.0**26)
     total = float(draws) if draws else float(weights.sum())
     whole = exponent == 0
     # Bits of a target: as many as sums of exact integers leave beside those of the weights.
@@ -158,17 +208,18 @@ def target_of_numbers(criterion: str, y: Array, weight: Array, draws: int) -> Fi
         fixed = weights * np.rint(np.ldexp(offset, bits))  # a weight is exactly a repetition
     else:
         fixed = np.rint(np.ldexp(weight, exponent) * offset)
-    unit = math.ldexp(1.0, spread - value_exponent - bits)
+    unit, power = math.ldexp(1.0, int(spread.max()) - value_exponent - bits), 2 if criterion == "squared" else 1
     made = native.Target(
         criterion,
         np.empty(0, dtype=np.uint16),
-        1,
-        np.ldexp(y, -value_exponent),
-        np.ascontiguousarray(fixed),
+        np.ones(K, dtype=np.int32),
+        np.ldexp(targets, -value_exponent).ravel(),
+        fixed.ravel(),
         np.ascontiguousarray(weights),
         np.ldexp(np.ones(1), -exponent),
+        np.ldexp(np.ones(K), power * (spread - spread.max())),
         whole and total <= 2.0**26,
-        max(unit * unit if criterion == "squared" else unit, 1e-300),
+        max(unit**power / K, 1e-300),
     )
     loss_exponent = 2 * value_exponent if criterion == "squared" else value_exponent
     return FixedTarget(made, value_exponent, loss_exponent, -exponent)

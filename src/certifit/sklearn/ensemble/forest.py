@@ -10,16 +10,16 @@ import numpy as np
 import sklearn.ensemble as theirs
 from scipy.sparse import hstack
 from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array
 from certifit.models.forest import model as ours
-from certifit.models.tree import model as our_trees
-from certifit.models.tree.growing import TreeArrays
+from certifit.models.tree.outputs import by_target, labels_of
 from certifit.sklearn.asking import AsksForClasses, AsksForValues
 from certifit.sklearn.translation import By, Data, DropIn, Free, Only, Same, Table, fresh
 from certifit.sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
-from certifit.sklearn.tree.model import ONE_OUTPUT, class_weight, poisson_words, tree_rows
+from certifit.sklearn.tree.model import class_weight, classes_of, one_column, poisson_words, tree_rows
 
 __all__ = ["RandomForestClassifier", "RandomForestRegressor"]
 
@@ -56,13 +56,8 @@ class _Forest(DropIn):
     oob_score: Any
     warm_start: bool
     _member: ClassVar[Any]
-    _our_member: ClassVar[Any]
 
     def _learn(self, data: Data) -> Any:
-        shape = np.shape(data.y)
-        if len(shape) == 2 and shape[1] > 1:
-            raise NotImplementedError(ONE_OUTPUT)
-        y = np.ravel(data.y) if len(shape) == 2 else data.y
         if not self.bootstrap and self.oob_score:
             raise ValueError("Out of bag estimation only available if bootstrap=True")
         if not self.bootstrap and self.max_samples is not None:
@@ -75,15 +70,13 @@ class _Forest(DropIn):
         settings = self._settings(data)
         model = self.model_.set_params(**settings) if more else fresh(self._ours, **settings)
         with poisson_words():
-            return model.fit(data.X, y, data.sample_weight)
+            return model.fit(data.X, one_column(data.y), data.sample_weight)
 
     def _fitted(self, model: Any, data: Data) -> Mapping[str, Any]:
         self.__dict__.pop("_members", None)
-        found: dict[str, Any] = {"n_outputs_": 1}
-        if hasattr(model, "classes_"):
-            found |= {"classes_": model.classes_, "n_classes_": int(model.classes_.shape[0])}
+        found: dict[str, Any] = {"n_outputs_": model.n_outputs_, **classes_of(model)}
         if self.oob_score:
-            found |= self._out_of_bag(model, np.ravel(data.y))
+            found |= self._out_of_bag(model, np.asarray(one_column(data.y)))
             told = np.asarray(found.get("oob_decision_function_", found.get("oob_prediction_")))
             if not np.isfinite(told).all():
                 warnings.warn("Some inputs do not have OOB scores: too few trees were grown for them.", stacklevel=4)
@@ -116,13 +109,10 @@ class _Forest(DropIn):
     def _tree_number(self, k: int) -> Any:
         """One tree of the forest; it says numbers of classes."""
         forest = self.model_
-        tree = self._our_member()
-        tree._tree, tree._categories, tree._collapse = _alone(forest._trees, k), forest._categories, None
-        tree.n_features_in_ = forest.n_features_in_
-        tree._missing = np.zeros(forest.n_features_in_, dtype=bool)
+        tree = forest._tree_number(k)
         if hasattr(forest, "classes_"):
-            tree.classes_ = np.arange(forest.classes_.shape[0], dtype=np.float64)
-        tree._describe()
+            numbers = [np.arange(count, dtype=np.float64) for count in forest._class_counts]
+            tree.classes_ = numbers if forest.n_outputs_ > 1 else numbers[0]
         shared = {name: getattr(self, name) for name in self.estimator_params if name != "random_state"}
         member = self._member(**{name: value for name, value in shared.items() if name in self._member._table})
         member.model_, member.n_features_in_ = tree, forest.n_features_in_
@@ -148,34 +138,29 @@ class _Forest(DropIn):
         return hstack(paths).tocsr(), np.concatenate([[0], np.cumsum([path.shape[1] for path in paths])])
 
 
-def _alone(trees: TreeArrays, k: int) -> TreeArrays:
-    """The k-th of several trees."""
-    nodes = slice(int(trees.start[k]), int(trees.start[k + 1]))
-    bits = slice(int(trees.bits_start[k]), int(trees.bits_start[k + 1]))
-    return TreeArrays(
-        nodes=np.ascontiguousarray(trees.nodes[nodes]), bits=trees.bits[bits],
-        start=np.array([0, nodes.stop - nodes.start], dtype=trees.start.dtype),
-        bits_start=np.array([0, bits.stop - bits.start], dtype=trees.bits_start.dtype),
-        values=trees.values[nodes], loss=trees.loss[nodes], weight=trees.weight[nodes], depth=trees.depth[k : k + 1],
-        categories=trees.categories,
-    )  # fmt: skip
-
-
 class RandomForestClassifier(_Forest, AsksForClasses, theirs.RandomForestClassifier):
     """The mean of trees that are grown on drawn rows and try drawn features."""
 
     _ours = ours.RandomForestClassifier
-    _member, _our_member = DecisionTreeClassifier, our_trees.DecisionTreeClassifier
+    _member = DecisionTreeClassifier
     _table: ClassVar[Table] = {
         **ROWS,
         "class_weight": By(_class_weight, 'the same; "balanced_subsample" is "balanced"'),
     }
 
     def _out_of_bag(self, model: Any, y: Array) -> dict[str, Any]:
-        told = model.oob_decision_function_
+        kind = type_of_target(y)
+        if kind == "multiclass-multioutput":
+            raise ValueError(
+                f"The type of target cannot be used to compute OOB estimates. Got {kind} while only the following are supported: "
+                "continuous, continuous-multioutput, binary, multiclass, multilabel-indicator."
+            )
+        several = model.n_outputs_ > 1
+        shares = np.hstack(model.oob_decision_function_) if several else model.oob_decision_function_
         judge = self.oob_score if callable(self.oob_score) else accuracy_score
-        seen = np.isfinite(told).all(axis=1)
-        score = judge(y[seen], model.classes_[np.argmax(told[seen], axis=1)])
+        seen = np.isfinite(shares).all(axis=1)
+        score = judge(y[seen], labels_of(shares[seen], model.classes_))
+        told = np.stack(by_target(shares, model.classes_), axis=2) if several else shares
         return {"oob_score_": score, "oob_decision_function_": told}
 
 
@@ -183,11 +168,11 @@ class RandomForestRegressor(_Forest, AsksForValues, theirs.RandomForestRegressor
     """The mean of trees that are grown on drawn rows."""
 
     _ours = ours.RandomForestRegressor
-    _member, _our_member = DecisionTreeRegressor, our_trees.DecisionTreeRegressor
+    _member = DecisionTreeRegressor
     _table: ClassVar[Table] = ROWS
 
     def _out_of_bag(self, model: Any, y: Array) -> dict[str, Any]:
-        told = np.ravel(model.oob_prediction_)
+        told = model.oob_prediction_
         judge = self.oob_score if callable(self.oob_score) else r2_score
-        seen = np.isfinite(told)
+        seen = np.isfinite(told.reshape(told.shape[0], -1)).all(axis=1)
         return {"oob_score_": judge(y[seen], told[seen]), "oob_prediction_": told}

@@ -24,16 +24,16 @@ from certifit.sklearn.tree.view import TreeView
 
 __all__ = [
     "CRITERIA",
-    "ONE_OUTPUT",
     "DecisionTreeClassifier",
     "DecisionTreeRegressor",
+    "classes_of",
     "features_tried",
+    "one_column",
     "poisson_words",
     "tree_rows",
 ]
 
 CRITERIA = {"log_loss": "entropy", "squared_error": "squared", "absolute_error": "absolute", "friedman_mse": "squared"}
-ONE_OUTPUT = "Certifit's trees have one output: fit a model for each column of y, for example by sklearn.multioutput"
 NEVER_BINDS = 1e-300
 
 
@@ -53,13 +53,26 @@ def _least(never: int) -> Any:
 
 
 def class_weight(value: Any, data: Data) -> Any:
-    """Weights of the classes that are there."""
-    if isinstance(value, list):
-        raise NotImplementedError(ONE_OUTPUT)
+    """Weights of the classes that are there; of several targets, of each."""
+    columns = np.asarray(data.y).reshape(data.rows, -1).T
+    if isinstance(value, list) and len(value) == columns.shape[0] > 1:
+        return [_there(each, column) for each, column in zip(value, columns, strict=True)]
+    if isinstance(value, dict) and columns.shape[0] > 1:
+        raise ValueError("For multi-output, class_weight should be a list of dicts, or the string 'balanced'.")
+    return _there(value, columns)
+
+
+def _there(value: Any, y: Array) -> Any:
     if not isinstance(value, dict):
         return value
-    there = set(np.ravel(data.y).tolist())
+    there = set(np.ravel(y).tolist())
     return {label: factor for label, factor in value.items() if label in there}
+
+
+def one_column(y: Any) -> Any:
+    """A target of one column as a vector; others as they are."""
+    shape = np.shape(y)
+    return np.ravel(y) if len(shape) == 2 and shape[1] == 1 else y
 
 
 def tree_rows(*, classes: bool, splitter: bool = True) -> dict[str, Row]:
@@ -106,6 +119,14 @@ def features_tried(value: Any, columns: int) -> int:
     return int(value) if not isinstance(value, (float, np.floating)) else max(1, int(value * columns))
 
 
+def classes_of(model: Any) -> dict[str, Any]:
+    """`classes_` and `n_classes_` of a model of classes; of several targets, of each."""
+    if not hasattr(model, "classes_"):
+        return {}
+    counts = model._class_counts.astype(np.intp)
+    return {"classes_": model.classes_, "n_classes_": counts if model.n_outputs_ > 1 else int(counts[0])}
+
+
 class _Tree(DropIn):
     """What trees of classes and of numbers share."""
 
@@ -117,19 +138,13 @@ class _Tree(DropIn):
         return super().fit(X, y, sample_weight)
 
     def _learn(self, data: Data) -> Any:
-        shape = np.shape(data.y)
-        if len(shape) == 2 and shape[1] > 1:
-            raise NotImplementedError(ONE_OUTPUT)
-        y = np.ravel(data.y) if len(shape) == 2 else data.y
         with poisson_words():
-            return super()._learn(Data(self, data.X, y, data.sample_weight))
+            return super()._learn(Data(self, data.X, one_column(data.y), data.sample_weight))
 
     def _fitted(self, model: Any, data: Data) -> Mapping[str, Any]:
         self.__dict__.pop("_view", None)
-        found = {"n_outputs_": 1, "max_features_": features_tried(self.max_features, model.n_features_in_)}
-        if hasattr(model, "classes_"):
-            found |= {"classes_": model.classes_, "n_classes_": int(model.classes_.shape[0])}
-        return found
+        tried = features_tried(self.max_features, model.n_features_in_)
+        return {"n_outputs_": model.n_outputs_, "max_features_": tried, **classes_of(model)}
 
     @property
     def tree_(self) -> TreeView:
@@ -137,8 +152,7 @@ class _Tree(DropIn):
         if "model_" not in vars(self):
             raise AttributeError(f"{type(self).__name__} has no tree_ before it is fitted.")
         if "_view" not in vars(self):
-            classes = len(self.model_.classes_) if hasattr(self.model_, "classes_") else 1
-            self._view = TreeView(self.model_._tree, self.model_, classes)
+            self._view = TreeView(self.model_._tree, self.model_)
         return self._view
 
     def apply(self, X: Any, check_input: bool = True) -> Array:

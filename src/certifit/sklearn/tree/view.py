@@ -23,11 +23,9 @@ class TreeView:
         One tree.
     model : estimator
         Our model, which walks the rows down.
-    classes : int
-        Number of classes; 1 for numbers.
     """
 
-    def __init__(self, tree: TreeArrays, model: Any, classes: int) -> None:
+    def __init__(self, tree: TreeArrays, model: Any) -> None:
         count = tree.nodes.shape[0]
         left, leaf = tree.left.astype(np.int64), tree.is_leaf
         size = np.ones(count, dtype=np.int64)
@@ -46,13 +44,17 @@ class TreeView:
         self.max_depth = int(tree.depth[0])
         self.n_leaves = int(leaf.sum())
         self.n_features = int(model.n_features_in_)
-        self.n_outputs, self.n_classes, self.max_n_classes = 1, np.array([classes]), classes
+        self.n_outputs, counts = model.n_outputs_, model._class_counts
+        self.n_classes = counts.astype(np.intp) if counts.size else np.ones(self.n_outputs, dtype=np.intp)
+        self.max_n_classes = int(self.n_classes.max())
         self.children_left = np.where(inner, place[np.where(leaf, 0, left)][order], LEAF)
         self.children_right = np.where(inner, place[np.where(leaf, 0, left + 1)][order], LEAF)
         self.feature = np.where(inner, tree.feature[order], NOTHING).astype(np.int64)
         self.threshold = np.where(inner, tree.threshold[order], float(NOTHING))
         self.missing_go_to_left = np.where(inner, tree.missing_left[order], False).astype(np.uint8)
-        self.value = tree.values[order][:, None, :].astype(np.float64)
+        self.value = np.zeros((count, self.n_outputs, self.max_n_classes))
+        for k, part in enumerate(np.split(tree.values[order], np.cumsum(self.n_classes)[:-1], axis=1)):
+            self.value[:, k, : part.shape[1]] = part
         self.weighted_n_node_samples = np.asarray(tree.weight[order], dtype=np.float64)
         self.n_node_samples = np.rint(self.weighted_n_node_samples).astype(np.int64)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -69,7 +71,8 @@ class TreeView:
 
     def predict(self, X: Any) -> Array:
         """Value of the leaf of each row."""
-        return np.asarray(self.value[self.apply(X), 0])
+        said = self.value[self.apply(X)]
+        return said[:, 0] if self.n_outputs == 1 else said
 
     def compute_feature_importances(self, normalize: bool = True) -> Array:
         """Share of each feature in the decrease of impurity."""
