@@ -29,6 +29,23 @@ def test_derivatives(loss: Loss) -> None:
     np.testing.assert_allclose(loss.value(y, f + 7.0), loss.value(y, f), atol=1e-12)
 
 
+@pytest.mark.parametrize("loss", [MulticlassHinge(), MulticlassHinge(COSTS), MulticlassPerceptron()], ids=repr)
+def test_hinges_along_one_score(loss: MulticlassHinge) -> None:
+    y, f, _ = data()
+    for k in range(4):
+        terms = loss.hinge_along(y, f, k)
+
+        def along(at: np.ndarray, terms=terms) -> np.ndarray:
+            above, below = np.maximum(at - terms.upper, 0), np.maximum(terms.lower - at, 0)
+            return terms.slope_high * above + terms.slope_low * below
+
+        for step in (-3.0, -0.4, 0.2, 2.5):
+            moved = f.copy()
+            moved[:, k] += step
+            rise = along(moved[:, k]) - along(f[:, k])
+            np.testing.assert_allclose(loss.value(y, moved) - loss.value(y, f), rise, atol=1e-12)
+
+
 @pytest.mark.parametrize("loss", CASES, ids=repr)
 def test_conjugate(loss: Loss) -> None:
     y, f, other = data()

@@ -14,7 +14,8 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from tests.evaluation.user_losses import USER_LOSSES
 
 from certifit import BoostedTrees, GradientBoostingClassifier, GradientBoostingRegressor
-from certifit.losses import LOSSES, Absolute, Huber, Logistic, Quantile
+from certifit.losses import LOSSES, Absolute, Huber, Logistic, MulticlassHinge, Quantile, Softmax
+from certifit.models.boosting.trees import TreeSum
 
 FAST = {"n_estimators": 20, "max_leaves": 8, "min_samples_leaf": 5, "early_stopping": False}
 
@@ -299,6 +300,67 @@ def test_extreme_targets(loss, scale):
     model = BoostedTrees(loss=loss, **FAST).fit(X, y * scale)
     assert np.isfinite(model.certificate_.relative_gap)
     np.testing.assert_allclose(model.predict(X), small.predict(X) * scale, rtol=1e-6)
+
+
+def test_multiclass_hinge_takes_the_best_step_in_every_leaf():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    y = np.digitize(X[:, 0] + X[:, 1] * X[:, 2], [-0.7, 0.7])
+    w = rng.uniform(0.5, 2.0, 300)
+    costs = np.array([[0.0, 1.0, 3.0], [1.0, 0.0, 1.0], [2.0, 1.0, 0.0]])
+    for loss in (MulticlassHinge(), MulticlassHinge(costs)):
+        model = GradientBoostingClassifier(loss=loss, n_estimators=1, learning_rate=1.0, l2=0.5, max_leaves=4).fit(
+            X, y, w
+        )
+        scores = np.tile(model.start_, (300, 1))
+        for k, tree in enumerate(model.trees_):  # one score after the other
+            leaf = TreeSum([tree], model._binner, np.zeros(1)).scores(X, 1)[:, 0]
+            for value in np.unique(leaf):
+                here = leaf == value
+
+                def cost(v, here=here, k=k, scores=scores, loss=loss):
+                    moved = scores[here].copy()
+                    moved[:, k] += v
+                    return w[here] @ loss.value(y[here], moved) + 0.25 * v * v
+
+                grid = np.append(np.linspace(-4, 4, 4001), 0.0)
+                assert cost(value) <= min(cost(v) for v in grid) + 1e-9
+            scores[:, k] += leaf
+        np.testing.assert_allclose(model.decision_function(X), scores, atol=1e-6)
+
+
+def test_multiclass_hinge_falls_and_predicts():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(500, 3))
+    y = np.array(["low", "middle", "high"])[np.digitize(X[:, 0] + X[:, 1] * X[:, 2], [-0.7, 0.7])]
+    model = GradientBoostingClassifier(loss="multiclass_hinge", n_estimators=100, random_state=0).fit(X, y)
+    codes = np.searchsorted(model.classes_, y)
+    losses = [MulticlassHinge().value(codes, scores).mean() for scores in model._staged_scores(X)]
+    assert (np.diff(losses) <= 1e-12).all()
+    assert losses[-1] == pytest.approx(model.certificate_.objective)
+    assert model.score(X, y) > 0.95
+    assert not hasattr(model, "predict_proba")
+    # Two classes need one score, and then it is the hinge loss.
+    two = GradientBoostingClassifier(loss="multiclass_hinge", n_estimators=5).fit(X, y == "low")
+    assert np.array_equal(
+        two.decision_function(X),
+        GradientBoostingClassifier(loss="hinge", n_estimators=5).fit(X, y == "low").decision_function(X),
+    )
+    with pytest.raises(ValueError, match="three or more"):
+        GradientBoostingClassifier(loss=MulticlassHinge([[0, 1], [2, 0]])).fit(X, y == "low")
+    with pytest.raises(ValueError, match="is for two classes; y has 3"):
+        GradientBoostingClassifier(loss="hinge").fit(X, y)
+
+
+def test_softmax_is_known_by_name():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(200, 2))
+    for y in (np.digitize(X[:, 0], [-0.5, 0.5]), X[:, 0] > 0):
+        wanted = GradientBoostingClassifier(n_estimators=5).fit(X, y).predict_proba(X)
+        for loss in ("softmax", Softmax()):
+            assert np.array_equal(
+                GradientBoostingClassifier(loss=loss, n_estimators=5).fit(X, y).predict_proba(X), wanted
+            )
 
 
 def test_classes_may_be_strings_and_weights_move_them():

@@ -10,6 +10,7 @@ from scipy.optimize import linprog
 from certifit._types import Array
 from certifit.evaluation.losses.base import Loss
 from certifit.evaluation.losses.softmax import check_class_numbers, class_count, own_score
+from certifit.evaluation.losses.terms import TwoSidedHinge
 
 __all__ = ["MulticlassHinge", "MulticlassPerceptron"]
 
@@ -69,6 +70,14 @@ class MulticlassHinge(Loss):
         g[rows, (self._required(y, f.shape[1]) + f).argmax(axis=1)] += 1.0
         g[rows, y] -= 1.0
         return g
+
+    def hinge_along(self, y: Array, f: Array, k: int) -> TwoSidedHinge:
+        """The loss as a function of the k-th score, the others where they are, up to a constant: one kink a row."""
+        wanted = self._required(y, f.shape[1])
+        rivals = wanted + f
+        rivals[:, k] = -np.inf
+        kink, own = rivals.max(axis=1) - wanted[:, k], y == k
+        return TwoSidedHinge(kink, kink, own.astype(np.float64), (~own).astype(np.float64))
 
     def conjugate(self, y: Array, u: Array, start: Array | None = None) -> Array:
         """−Σ_k π_k Δ(y, k) for π = u + indicator(y); infinity unless π is a probability."""

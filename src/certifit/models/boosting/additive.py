@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import has_fit_parameter
 
-from certifit._types import Array, is_sparse
+from certifit._types import Array
 from certifit.base import CertifiedEstimator, CopiesMixin
-from certifit.data.gate import check_x, check_xy
+from certifit.models.tree.coding import TakesCategories
 from certifit.parameters import RANDOM_STATE, Either, Learner, Nothing, Parameter, check_parameters
 
 __all__ = ["ESTIMATOR", "LEAST_ERROR", "SEED", "Additive"]
@@ -22,7 +22,7 @@ LEAST_ERROR = 1e-10
 """A perfect learner would get an infinite coefficient; it gets the one of this error."""
 
 
-class Additive(CopiesMixin, MetaEstimatorMixin, CertifiedEstimator):
+class Additive(TakesCategories, CopiesMixin, MetaEstimatorMixin, CertifiedEstimator):
     """A sum of learners, fitted one after the other under weights: reading rows and making fresh learners."""
 
     def _read_rows(self, X: Any, y: Any, sample_weight: Any, numeric: bool) -> tuple[Any, Array, Array]:
@@ -32,8 +32,7 @@ class Additive(CopiesMixin, MetaEstimatorMixin, CertifiedEstimator):
                 f"estimator must take sample_weight in fit, because boosting reweights the rows; "
                 f"{type(self._inner()).__name__} does not. Wrap it, or use bagging."
             )
-        X, y, weight = check_xy(self, X, y, sample_weight=sample_weight, allow_nan=True, numeric_target=numeric)
-        return X.tocsr() if is_sparse(X) else X, y, weight
+        return self._read_rows_and_target(X, y, sample_weight, numeric=numeric)
 
     def _read_classes(self, y: Array) -> Array:
         check_classification_targets(y)
@@ -42,13 +41,8 @@ class Additive(CopiesMixin, MetaEstimatorMixin, CertifiedEstimator):
         self.classes_, labels = np.unique(y, return_inverse=True)
         return labels
 
-    def _read_new(self, X: Any) -> Any:
-        check_is_fitted(self)
-        X = check_x(self, X, reset=False, allow_nan=True)
-        return X.tocsr() if is_sparse(X) else X
-
     def _fresh(self, rng: Any) -> Any:
-        model = clone(self._inner())
+        model = self._told(clone(self._inner()))
         if "random_state" in model.get_params(deep=False):
             model.set_params(random_state=rng.randint(0, 2**31 - 1))
         return model

@@ -16,8 +16,8 @@ import numpy as np
 import certifit._native.boosting as native
 from certifit._types import Array, Matrix
 from certifit.data.equal_rows import row_codes
-from certifit.evaluation.losses import Loss, Squared
-from certifit.evaluation.losses.margin import Logistic
+from certifit.evaluation.losses import Logistic, Loss, MulticlassHinge, Softmax, Squared
+from certifit.evaluation.losses.terms import TwoSidedHinge
 from certifit.evaluation.splits.folds import content_folds
 from certifit.models.boosting.leaves import LeafRows, hinge_search, keep_order, overshoots, smooth_search
 from certifit.models.boosting.trees import Tree, TreeSum
@@ -173,7 +173,7 @@ class _Booster:
             self.binner = Binner(plan.max_bins, plan.categorical).fit(X, weight, n_threads=plan.n_threads)
         else:
             self.binner = previous.binner
-        self.bounded = loss.coupled or type(loss) is Logistic
+        self.bounded = type(loss) in (Softmax, Logistic)
         equal = weight.strides == (0,)
         self.grower = native.Grower(
             self._table(X), weight[:1].copy() if equal else np.ascontiguousarray(weight), plan.n_threads
@@ -311,7 +311,7 @@ class _Booster:
         rng = np.random.default_rng([*self.seed.tolist(), stage])
         rows, others = self._draw_rows(rng)
         active = self._draw_features(rng)
-        total = self._log_sum_exp() if self.loss.coupled else None
+        total = self._log_sum_exp() if type(self.loss) is Softmax else None
         divided = False
         for k in range(self.n_outputs):
             f = self.scores[:, k]
@@ -325,7 +325,7 @@ class _Booster:
             self.grower.grow(rows, active)
             grown = self.grower.tree()
             divided |= grown["feature"].shape[0] > 1
-            self._refine(f, grown, newton)
+            self._refine(f, k, grown, newton)
             self.grower.add_to(f, self.plan.learning_rate)
             tree = Tree.of(grown, self.binner, self.plan.learning_rate)
             if others is not None:
@@ -383,6 +383,10 @@ class _Booster:
         if type(self.loss) is Squared:
             self.grower.set_squared(f, self.y)
             return "native"
+        if self.loss.coupled:
+            slopes = self.loss.derivative(self._target(slice(None)), self._raw(slice(None)))
+            self.grower.set_gradients(np.ascontiguousarray(slopes[:, k]), None)
+            return "search"
         g = np.ascontiguousarray(self.loss.derivative(self.y, f), dtype=np.float64)
         if not self.loss.smooth:
             self.grower.set_gradients(g, None)
@@ -395,14 +399,15 @@ class _Booster:
         self.grower.set_gradients(g, h)
         return "newton"
 
-    def _refine(self, f: Array, grown: dict[str, Array], how: str) -> None:
+    def _refine(self, f: Array, k: int, grown: dict[str, Array], how: str) -> None:
         """Replace Newton's values by those of a line search where the loss asks for it."""
         if how == "native":
             return
         loss, y, weight, l2 = self.loss, self.y, self.weight, self.plan.l2
         assert isinstance(loss, Loss)
-        if how == "search" and loss.hinge_terms(y[:1]) is not None:
-            values = hinge_search(loss, y, f, weight, self.grower, grown, l2)
+        terms = self._hinges(k) if how == "search" else None
+        if terms is not None:
+            values = hinge_search(terms, f, weight, self.grower, grown, l2)
         else:
             leaf_rows = LeafRows(self.grower, grown)
             if how == "newton":
@@ -415,6 +420,12 @@ class _Booster:
             values = keep_order(grown, values, self.plan.monotone)
         grown["value"] = values
         self.grower.set_values(values)
+
+    def _hinges(self, k: int) -> TwoSidedHinge | None:
+        """A piecewise linear loss as hinges in the k-th score; None for others."""
+        if isinstance(self.loss, MulticlassHinge):
+            return self.loss.hinge_along(self._target(slice(None)), self._raw(slice(None)), k)
+        return self.loss.hinge_terms(self.y)
 
     def _stationarity(self) -> float:
         """Norm of the gradient of the objective along the leaves of the last trees that were grown."""

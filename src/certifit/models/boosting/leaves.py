@@ -13,6 +13,7 @@ import numpy as np
 
 from certifit._types import Array
 from certifit.evaluation.losses import Loss
+from certifit.evaluation.losses.terms import TwoSidedHinge
 
 __all__ = ["LeafRows", "hinge_search", "keep_order", "overshoots", "smooth_search"]
 
@@ -41,11 +42,9 @@ class LeafRows:
 
 
 def hinge_search(
-    loss: Loss, y: Array, f: Array, weight: Array, grower: Any, grown: dict[str, Array], l2: float
+    terms: TwoSidedHinge, f: Array, weight: Array, grower: Any, grown: dict[str, Array], l2: float
 ) -> Array:
     """Exact minimizers of a piecewise linear loss, by its breakpoints; values for all nodes (zero inside)."""
-    terms = loss.hinge_terms(y)
-    assert terms is not None
     # Breakpoints that carry no slope are never looked at, so their infinities do no harm.
     leaves = np.flatnonzero(grown["feature"] < 0).astype(np.int32)
     found = grower.hinge_values(

@@ -21,7 +21,17 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from certifit._types import Array
 from certifit.data.targets import positive_class_weights
-from certifit.evaluation.losses import ALIASES, LOSSES, Logistic, Loss, Softmax, check_loss, resolve_loss
+from certifit.evaluation.losses import (
+    ALIASES,
+    LOSSES,
+    Hinge,
+    Logistic,
+    Loss,
+    MulticlassHinge,
+    Softmax,
+    check_loss,
+    resolve_loss,
+)
 from certifit.models.boosting.base import L2, BaseBoosting
 from certifit.models.boosting.fit import PIECE
 from certifit.models.linear.parameters import LOSS
@@ -123,7 +133,7 @@ def _has_probabilities(model: Any) -> bool:
 
 
 class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
-    """Boosted trees for classes: logistic loss for two, softmax for more.
+    """Boosted trees for classes: logistic loss for two, softmax for more, or the hinge of two or more.
 
     Attributes
     ----------
@@ -145,8 +155,8 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
     loss: Any = Parameter(
         "logistic",
         Any_("str or Loss", wrong=("no such loss", 3, None)),
-        '"logistic" for any number of classes; for two also "exponential", "squared_hinge", "hinge" or any binary loss '
-        "object. Only losses with a link to probabilities have `predict_proba`.",
+        '"logistic" (also named "softmax") or "multiclass_hinge" for any number of classes; for two also "exponential", '
+        '"squared_hinge", "hinge" or any binary loss object. Only losses with a link to probabilities have `predict_proba`.',
     )
     # Where nearly all rows of a leaf are of one class their curvature vanishes, and Newton's step would have no bound.
     l2: float = L2.but(1.0)
@@ -157,14 +167,40 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
 
     classes_: Array = Fitted()
 
+    def _of_classes(self, K: int) -> Loss:
+        """The loss of K classes, of one score for two and of K for more."""
+        binary = self._binary_loss()
+        costs = getattr(self.loss, "costs", None)
+        if costs is not None and (K <= 2 or len(costs) != K):
+            raise ValueError(
+                f"The costs of loss={self.loss!r} must be those of all classes, three or more; y has {K}. With two, use "
+                "loss='hinge' and class_weight."
+            )
+        if K <= 2:
+            return binary
+        if type(binary) is Logistic:
+            return Softmax(K)
+        if self.loss == MulticlassHinge.name:
+            return MulticlassHinge(n_classes=K)
+        if isinstance(self.loss, MulticlassHinge):
+            return self.loss
+        raise ValueError(
+            f"loss={self.loss!r} is for two classes; y has {K}. Use loss='logistic' or loss='multiclass_hinge'."
+        )
+
     def _binary_loss(self) -> Loss:
         if isinstance(self.loss, Loss) and self.loss.task == "binary":
             return self.loss
+        # Two classes need one score, the difference of the two that these losses speak of.
+        if type(self.loss) is Softmax or self.loss == Softmax.name:
+            return Logistic()
+        if type(self.loss) is MulticlassHinge or self.loss == MulticlassHinge.name:
+            return Hinge()
         binary = {name: cls for name, cls in LOSSES.items() if cls.task == "binary"}
         if isinstance(self.loss, str) and ALIASES.get(self.loss, self.loss) in binary:
             return binary[ALIASES.get(self.loss, self.loss)]()
-        names = ", ".join(map(repr, binary))
-        raise ValueError(f"loss must be one of {names}, or a binary loss of certifit.losses; got {self.loss!r}.")
+        names = ", ".join(map(repr, [*binary, Softmax.name, MulticlassHinge.name]))
+        raise ValueError(f"loss must be one of {names}, or such a loss object of certifit.losses; got {self.loss!r}.")
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Fit the trees.
@@ -176,28 +212,17 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
         y : array of shape (n_samples,)
             Classes: numbers or strings.
         """
-        binary = self._binary_loss()
+        self._binary_loss()  # a loss that is none is refused before the rows are read
         X, y, weight, plan = self._checked_input(X, y, sample_weight, numeric=False)
         check_classification_targets(y)
         labels = self._numbered(y)
         if self.class_weight is not None:
             weight = positive_class_weights(self.class_weight, self.classes_, labels, weight)
-        loss = binary
-        target, n_outputs = labels, 1
-        if self.classes_.shape[0] == 1:
-            target = np.ones_like(labels)
-        if self.classes_.shape[0] > 2:
-            if type(binary) is not Logistic:
-                raise ValueError(
-                    f"loss={self.loss!r} is for two classes; y has {self.classes_.shape[0]}. Use loss='logistic'."
-                )
-            if plan.monotone.any():
-                raise ValueError(
-                    f"monotone has no meaning for {self.classes_.shape[0]} classes: use it with two, or with a "
-                    "regressor."
-                )
-            n_outputs = self.classes_.shape[0]
-            loss = Softmax(n_outputs)
+        K = self.classes_.shape[0]
+        loss, n_outputs = self._of_classes(K), K if K > 2 else 1
+        if K > 2 and plan.monotone.any():
+            raise ValueError(f"monotone has no meaning for {K} classes: use it with two, or with a regressor.")
+        target = np.ones_like(labels) if K == 1 else labels
         if type(loss) not in (Logistic, Softmax):
             target = target.astype(np.float64)  # other losses see the whole vector at once
         del labels, y

@@ -14,16 +14,17 @@ from sklearn.base import ClassifierMixin, MetaEstimatorMixin, RegressorMixin, cl
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import has_fit_parameter
 
 from certifit._types import Array
 from certifit.base import CertifiedEstimator, CopiesMixin
 from certifit.certificate import Certificate
 from certifit.data.equal_rows import repetitions
-from certifit.data.gate import check_sample_weight, check_x, check_xy, like_input
+from certifit.data.gate import check_sample_weight, like_input
 from certifit.evaluation.risk.risk import clopper_pearson
 from certifit.models.forest.base import amount, drawing_order, r_squared
 from certifit.models.forest.parameters import BOOTSTRAP, DRAWS, OOB_SCORE, SHARE
+from certifit.models.tree.coding import TakesCategories
 from certifit.models.tree.growing import importances
 from certifit.models.tree.model import DecisionTreeClassifier, DecisionTreeRegressor
 from certifit.parameters import N_ESTIMATORS, N_JOBS, Choice, Declared, Either, Learner, Nothing, Parameter
@@ -43,7 +44,7 @@ def _fit_one(estimator: Any, X: Any, y: Array, counts: Array, columns: Array) ->
     return estimator.fit(X[rows], y[rows])
 
 
-class BaseBagging(Declared, CopiesMixin, MetaEstimatorMixin, CertifiedEstimator):
+class BaseBagging(Declared, TakesCategories, CopiesMixin, MetaEstimatorMixin, CertifiedEstimator):
     """Draws, fits and out-of-bag means."""
 
     estimator: Any = Parameter(
@@ -87,7 +88,7 @@ class BaseBagging(Declared, CopiesMixin, MetaEstimatorMixin, CertifiedEstimator)
                 counts = np.zeros(n, dtype=np.int64)
                 counts[rng.choice(n, size=min(draws, n), replace=False, p=weight / weight.sum())] = 1
             columns = np.sort(rng.choice(d, size=width, replace=False)) if width < d else np.arange(d)
-            model = clone(self._inner())
+            model = self._told(clone(self._inner()), columns)
             if "random_state" in model.get_params(deep=False):
                 model.set_params(random_state=rng.randint(0, 2**31 - 1))
             self._counts.append(counts)
@@ -122,11 +123,6 @@ class BaseBagging(Declared, CopiesMixin, MetaEstimatorMixin, CertifiedEstimator)
         )
         return np.asarray(sum(each) / len(self.estimators_))
 
-    def _read_x(self, X: Any) -> Any:
-        check_is_fitted(self)
-        X = check_x(self, X, reset=False, allow_nan=True)
-        return X.tocsr() if is_sparse(X) else X
-
     def _out_of_bag(self, X: Any, *width: int) -> tuple[Array, Array]:
         """Mean of the estimators that did not draw a row (`width` numbers), and how many there are."""
         n = X.shape[0]
@@ -159,7 +155,7 @@ class BaseBagging(Declared, CopiesMixin, MetaEstimatorMixin, CertifiedEstimator)
             ``importances_mean`` and ``importances_std`` (over the copies) and ``importances`` of shape
             (n_features, n_estimators); zero for a feature that a copy did not have.
         """
-        rows = self._read_x(X)
+        rows = self._read_new(X)
         if not self.bootstrap:
             raise ValueError("oob_permutation_importance needs bootstrap=True: without it no row is out of bag.")
         weight, rng = check_sample_weight(sample_weight, rows.shape[0]), check_random_state(random_state)
@@ -236,11 +232,10 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
         sample_weight : array of shape (n_samples,), optional
             Chances of a row to be drawn; 0 drops it.
         """
-        X, y, weight = check_xy(self, X, y, sample_weight=sample_weight, allow_nan=True, numeric_target=False)
+        X, y, weight = self._read_rows_and_target(X, y, sample_weight, numeric=False)
         check_classification_targets(y)
         if y.dtype.kind == "f" and not np.isfinite(y).all():
             raise ValueError("Input y contains NaN or infinity: the class of every training row must be known.")
-        X = X.tocsr() if is_sparse(X) else X
         self.classes_, labels = np.unique(y, return_inverse=True)
         self._fit(X, labels, weight)
         if self.oob_score:
@@ -267,11 +262,11 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
 
     def predict_proba(self, X: Any) -> Array:
         """Mean probabilities of the copies, or their shares of the votes."""
-        return like_input(X, self._mean(self._read_x(X)))
+        return like_input(X, self._mean(self._read_new(X)))
 
     def predict(self, X: Any) -> Array:
         """The class with the largest mean probability."""
-        probability = self._mean(self._read_x(X))
+        probability = self._mean(self._read_new(X))
         return np.asarray(self.classes_[np.argmax(probability, axis=1)])
 
 
@@ -314,8 +309,7 @@ class BaggingRegressor(RegressorMixin, BaseBagging):
         sample_weight : array of shape (n_samples,), optional
             Chances of a row to be drawn; 0 drops it.
         """
-        X, y, weight = check_xy(self, X, y, sample_weight=sample_weight, allow_nan=True)
-        X = X.tocsr() if is_sparse(X) else X
+        X, y, weight = self._read_rows_and_target(X, y, sample_weight, numeric=True)
         self._fit(X, y, weight)
         if self.oob_score:
             self.oob_prediction_, seen = self._out_of_bag(X)
@@ -330,4 +324,4 @@ class BaggingRegressor(RegressorMixin, BaseBagging):
 
     def predict(self, X: Any) -> Array:
         """Mean prediction of the copies."""
-        return like_input(X, self._mean(self._read_x(X)))
+        return like_input(X, self._mean(self._read_new(X)))

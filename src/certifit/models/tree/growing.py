@@ -227,6 +227,13 @@ class Categories:
         found = cls(columns, levels)
         return found, found._coded_mixed(estimator, X, reset=True)
 
+    def coded(self, estimator: Any, X: Any) -> Matrix:
+        """New rows with codes, for learners that take these as categories: missing values stay missing, unseen ones are −1."""
+        table = self.transform(estimator, X)
+        for j, count in zip(self.columns, self.counts, strict=True):
+            table[:, j] = np.where(table[:, j] == count, np.nan, table[:, j])
+        return table
+
     def transform(self, estimator: Any, X: Any) -> Matrix:
         """New rows, with codes in the place of categories; sparse rows stay sparse if all columns are numbers."""
         if self.columns and is_mixed(X):
