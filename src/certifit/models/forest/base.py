@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
@@ -14,51 +15,48 @@ from certifit._types import Array, Matrix
 from certifit.base import CertifiedEstimator
 from certifit.certificate import Certificate
 from certifit.data.equal_rows import repetitions, row_codes
-from certifit.models.forest.parameters import BOOTSTRAP, SHARE
+from certifit.models.forest.parameters import BOOTSTRAP, DRAWS, OOB_SCORE, SHARE, TREES
 from certifit.models.tree.growing import Categories, TreeArrays, importances
+from certifit.models.tree.parameters import Grows
 from certifit.models.tree.rows import Rows
 from certifit.models.tree.targets import SERIAL, SERIAL_WALKS, Growth, encode, grow
-from certifit.parameters import WARM_START, Choice, Declared, Either, Fitted, Integer, Nothing, Parameter, parameters_of
+from certifit.parameters import WARM_START, Choice, Either, Fitted, Integer, Nothing, Parameter, parameters_of
 from certifit.progress import Progress
 from certifit.threads import n_threads
 
-__all__ = [
-    "ADDING",
-    "DRAWN",
-    "MAX_BINS",
-    "MAX_SAMPLES",
-    "SPLITTER",
-    "BaseForest",
-    "amount",
-    "drawing_order",
-    "r_squared",
-]
+__all__ = ["BaseForest", "amount", "drawing_order", "r_squared"]
 
 HISTOGRAM_ROWS = 2_000
 """From this many rows on, splitter="auto" groups the values of a feature into bins."""
 
-DRAWN = BOOTSTRAP.but(
-    text="Whether each tree draws its rows, with probabilities proportional to their weights; otherwise it sees all of "
-    "them. Rows are then counted as drawn."
-)
-MAX_SAMPLES = Parameter(
-    None,
-    Either(*SHARE.parts, Nothing()),
-    "Draws of each tree, as a number or as a share; as many as rows if not given. Whole weights of up to 100 on average count "
-    "rows; other weights are relative, and say nothing about their number.",
-)
-SPLITTER = Parameter(
-    "auto",
-    Choice("auto", "exact", "histogram"),
-    'Whether thresholds are sought among all values or between at most `max_bins` groups of them; "auto" takes groups '
-    "from 2,000 rows on.",
-)
-MAX_BINS = Parameter(255, Integer(2, 255), "Most groups of a feature.")
-ADDING = WARM_START.but(text="Whether a second `fit` on the same data adds trees instead of starting again.")
 
-
-class BaseForest(Declared, CertifiedEstimator):
+class BaseForest(Grows, CertifiedEstimator):
     """Growth, out-of-bag estimates, importance and proximity."""
+
+    n_estimators: int = TREES
+    _: KW_ONLY
+    bootstrap: bool = BOOTSTRAP.but(
+        text="Whether each tree draws its rows, with probabilities proportional to their weights; otherwise it sees all of "
+        "them. Rows are then counted as drawn."
+    )
+    max_samples: Any = Parameter(
+        None,
+        Either(*SHARE.parts, Nothing()),
+        "Draws of each tree, as a number or as a share; as many as rows if not given. Whole weights of up to 100 on average "
+        "count rows; other weights are relative, and say nothing about their number.",
+    )
+    oob_score: bool = OOB_SCORE
+    splitter: str = Parameter(
+        "auto",
+        Choice("auto", "exact", "histogram"),
+        'Whether thresholds are sought among all values or between at most `max_bins` groups of them; "auto" takes groups '
+        "from 2,000 rows on.",
+    )
+    max_bins: int = Parameter(255, Integer(2, 255), "Most groups of a feature.")
+    warm_start: bool = WARM_START.but(
+        text="Whether a second `fit` on the same data adds trees instead of starting again."
+    )
+    random_state: Any = DRAWS
 
     _trees: TreeArrays = Fitted()
     _bags: Array = Fitted()

@@ -16,27 +16,13 @@ from sklearn.utils.validation import check_is_fitted
 from certifit._types import Array
 from certifit.data.gate import check_real
 from certifit.evaluation.risk.risk import clopper_pearson
-from certifit.models.forest.base import ADDING, DRAWN, MAX_BINS, MAX_SAMPLES, SPLITTER, BaseForest, r_squared
-from certifit.models.forest.parameters import DRAWS, OOB_SCORE, TREES
+from certifit.models.forest.base import BaseForest, r_squared
 from certifit.models.tree.model import DecisionTreeClassifier, DecisionTreeRegressor
 from certifit.models.tree.outputs import OfClasses, OfNumbers, by_target, class_lists
-from certifit.models.tree.parameters import (
-    CATEGORICAL_FEATURES,
-    MAX_DEPTH,
-    MAX_FEATURES,
-    MAX_LEAVES,
-    MIN_IMPURITY_DECREASE,
-    MIN_SAMPLES_LEAF,
-    MIN_SAMPLES_SPLIT,
-    MIN_WEIGHT_FRACTION_LEAF,
-    MONOTONE_CONSTRAINTS,
-    OF_CLASSES,
-    OF_NUMBERS,
-    OF_TARGETS,
-)
+from certifit.models.tree.parameters import MAX_FEATURES, OF_CLASSES, OF_NUMBERS, OF_TARGETS
 from certifit.models.tree.rows import Rows, read_classes, read_numbers
 from certifit.models.tree.targets import class_factors, target_of_classes, target_of_numbers
-from certifit.parameters import N_JOBS, Flag, Parameter
+from certifit.parameters import Flag, Parameter
 
 __all__ = ["BaseForest", "RandomForestClassifier", "RandomForestRegressor"]
 
@@ -79,27 +65,10 @@ class RandomForestClassifier(OfClasses, BaseForest):
     True
     """
 
-    n_estimators: int = TREES
     _: KW_ONLY
     criterion: str = OF_CLASSES
-    max_depth: int | None = MAX_DEPTH
-    min_samples_split: float = MIN_SAMPLES_SPLIT
-    min_samples_leaf: float = MIN_SAMPLES_LEAF
-    min_weight_fraction_leaf: float = MIN_WEIGHT_FRACTION_LEAF
-    max_leaves: int | None = MAX_LEAVES
-    min_impurity_decrease: float = MIN_IMPURITY_DECREASE
     max_features: Any = MAX_FEATURES.but("sqrt")
-    bootstrap: bool = DRAWN
-    max_samples: Any = MAX_SAMPLES
-    oob_score: bool = OOB_SCORE
-    splitter: str = SPLITTER
-    max_bins: int = MAX_BINS
     class_weight: Any = OF_TARGETS
-    categorical_features: Any = CATEGORICAL_FEATURES
-    monotone_constraints: Any = MONOTONE_CONSTRAINTS
-    warm_start: bool = ADDING
-    random_state: Any = DRAWS
-    n_jobs: int | None = N_JOBS
 
     _member = DecisionTreeClassifier
 
@@ -187,31 +156,14 @@ class RandomForestRegressor(OfNumbers, BaseForest):
     True
     """
 
-    n_estimators: int = TREES
     _: KW_ONLY
     criterion: str = OF_NUMBERS.but(text='Impurity; "absolute" always uses exact splits.')
-    max_depth: int | None = MAX_DEPTH
-    min_samples_split: float = MIN_SAMPLES_SPLIT
-    min_samples_leaf: float = MIN_SAMPLES_LEAF
-    min_weight_fraction_leaf: float = MIN_WEIGHT_FRACTION_LEAF
-    max_leaves: int | None = MAX_LEAVES
-    min_impurity_decrease: float = MIN_IMPURITY_DECREASE
     max_features: Any = MAX_FEATURES.but(1.0)
-    bootstrap: bool = DRAWN
-    max_samples: Any = MAX_SAMPLES
-    oob_score: bool = OOB_SCORE
     keep_targets: bool = Parameter(
         False,
         Flag(),
         "Whether to keep the training targets of every leaf, which `predict_quantile` needs; for one target.",
     )
-    splitter: str = SPLITTER
-    max_bins: int = MAX_BINS
-    categorical_features: Any = CATEGORICAL_FEATURES
-    monotone_constraints: Any = MONOTONE_CONSTRAINTS
-    warm_start: bool = ADDING
-    random_state: Any = DRAWS
-    n_jobs: int | None = N_JOBS
 
     _member = DecisionTreeRegressor
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
@@ -18,19 +19,28 @@ from certifit.models.tree.columns import dense
 from certifit.models.tree.drawing import draw_tree
 from certifit.models.tree.growing import Categories, TreeArrays, feature_labels, importances
 from certifit.models.tree.outputs import class_lists
+from certifit.models.tree.parameters import Grows
 from certifit.models.tree.pruning import PruningPath, collapse_alphas, cut, parents, pruning_path
 from certifit.models.tree.rows import Rows
 from certifit.models.tree.rules import LeafInterval, Words, leaf_intervals, renamed, rule_text
 from certifit.models.tree.targets import SERIAL, SERIAL_WALKS, Growth, encode, grow
-from certifit.parameters import Declared, Fitted
+from certifit.parameters import Fitted, Parameter, Real
 from certifit.progress import Progress
 from certifit.threads import n_threads
 
 __all__ = ["BaseTree"]
 
 
-class BaseTree(Declared, CertifiedEstimator):
+class BaseTree(Grows, CertifiedEstimator):
     """What both kinds of tree share: growth, pruning, rules and pictures."""
+
+    _: KW_ONLY
+    ccp_alpha: float = Parameter(
+        0.0,
+        Real(0, infinite=True),
+        "Price of a leaf: with a positive one the grown tree is pruned to the subtree of least mean impurity + "
+        "ccp_alpha · leaves.",
+    )
 
     _tree: TreeArrays = Fitted()
     _categories: Categories = Fitted()

@@ -12,24 +12,9 @@ from typing import Any
 
 from certifit.models.tree.base import BaseTree
 from certifit.models.tree.outputs import OfClasses, OfNumbers
-from certifit.models.tree.parameters import (
-    CATEGORICAL_FEATURES,
-    MAX_DEPTH,
-    MAX_FEATURES,
-    MAX_LEAVES,
-    MIN_IMPURITY_DECREASE,
-    MIN_SAMPLES_LEAF,
-    MIN_SAMPLES_SPLIT,
-    MIN_WEIGHT_FRACTION_LEAF,
-    MONOTONE_CONSTRAINTS,
-    OF_CLASSES,
-    OF_NUMBERS,
-    OF_TARGETS,
-    PRICE,
-)
+from certifit.models.tree.parameters import OF_CLASSES, OF_NUMBERS, OF_TARGETS
 from certifit.models.tree.rows import read_classes, read_numbers
 from certifit.models.tree.targets import class_factors, target_of_classes, target_of_numbers
-from certifit.parameters import N_JOBS, RANDOM_STATE
 
 __all__ = ["BaseTree", "DecisionTreeClassifier", "DecisionTreeRegressor"]
 
@@ -60,19 +45,7 @@ class DecisionTreeClassifier(OfClasses, BaseTree):
 
     criterion: str = OF_CLASSES
     _: KW_ONLY
-    max_depth: int | None = MAX_DEPTH
-    min_samples_split: float = MIN_SAMPLES_SPLIT
-    min_samples_leaf: float = MIN_SAMPLES_LEAF
-    min_weight_fraction_leaf: float = MIN_WEIGHT_FRACTION_LEAF
-    max_leaves: int | None = MAX_LEAVES
-    min_impurity_decrease: float = MIN_IMPURITY_DECREASE
-    max_features: Any = MAX_FEATURES
-    ccp_alpha: float = PRICE
     class_weight: Any = OF_TARGETS
-    categorical_features: Any = CATEGORICAL_FEATURES
-    monotone_constraints: Any = MONOTONE_CONSTRAINTS
-    random_state: Any = RANDOM_STATE.but(text="Only used if `max_features` leaves some out.")
-    n_jobs: int | None = N_JOBS
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> DecisionTreeClassifier:
         """Grow the tree.
@@ -108,19 +81,6 @@ class DecisionTreeRegressor(OfNumbers, BaseTree):
     """
 
     criterion: str = OF_NUMBERS
-    _: KW_ONLY
-    max_depth: int | None = MAX_DEPTH
-    min_samples_split: float = MIN_SAMPLES_SPLIT
-    min_samples_leaf: float = MIN_SAMPLES_LEAF
-    min_weight_fraction_leaf: float = MIN_WEIGHT_FRACTION_LEAF
-    max_leaves: int | None = MAX_LEAVES
-    min_impurity_decrease: float = MIN_IMPURITY_DECREASE
-    max_features: Any = MAX_FEATURES
-    ccp_alpha: float = PRICE
-    categorical_features: Any = CATEGORICAL_FEATURES
-    monotone_constraints: Any = MONOTONE_CONSTRAINTS
-    random_state: Any = RANDOM_STATE.but(text="Only used if `max_features` leaves some out.")
-    n_jobs: int | None = N_JOBS
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> DecisionTreeRegressor:
         """Grow the tree.

@@ -53,18 +53,7 @@ class OfClasses(ClassifierMixin):
         return as_columns(np.array(found, dtype=np.float64).T)
 
     def predict_proba(self, X: Any) -> Any:
-        """Shares of the classes in the leaf of each row; of several trees, their mean.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes)
-            Of several targets, a list of such arrays.
-        """
+        """Shares of the classes in the leaf of each row, their mean over the trees; of several targets a list of such arrays."""
         shares = like_input(X, self._mean(X))
         return by_target(shares, self.classes_) if isinstance(self.classes_, list) else shares
 
@@ -75,18 +64,7 @@ class OfClasses(ClassifierMixin):
         return by_target(logarithms, self.classes_) if isinstance(self.classes_, list) else logarithms
 
     def predict(self, X: Any) -> Array:
-        """The class with the largest share.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-            Of several targets, of shape (n_samples, n_outputs).
-        """
+        """The class with the largest share; of several targets a column each."""
         return labels_of(self._mean(X), self.classes_)
 
 
@@ -102,17 +80,6 @@ class OfNumbers(RegressorMixin):
         return as_columns(y)
 
     def predict(self, X: Any) -> Array:
-        """Value of the leaf of each row; of several trees, their mean.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-            Of several targets, of shape (n_samples, n_outputs).
-        """
+        """Value of the leaf of each row, its mean over the trees; of several targets a column each."""
         values = like_input(X, self._mean(X))
         return values[:, 0] if values.shape[1] == 1 else values

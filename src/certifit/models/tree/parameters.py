@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from certifit.parameters import CLASS_WEIGHT, Any_, Choice, Either, Given, Integer, Nothing, Parameter, Real
+from dataclasses import KW_ONLY
+from typing import Any
 
-__all__ = [
-    "CATEGORICAL_FEATURES",
-    "MAX_DEPTH",
-    "MAX_FEATURES",
-    "MAX_LEAVES",
-    "MIN_IMPURITY_DECREASE",
-    "MIN_SAMPLES_LEAF",
-    "MIN_SAMPLES_SPLIT",
-    "MIN_WEIGHT_FRACTION_LEAF",
-    "MONOTONE_CONSTRAINTS",
-    "OF_CLASSES",
-    "OF_NUMBERS",
-    "OF_TARGETS",
-    "PRICE",
-]
+from certifit.parameters import (
+    CLASS_WEIGHT,
+    N_JOBS,
+    RANDOM_STATE,
+    Any_,
+    Choice,
+    Declared,
+    Either,
+    Given,
+    Integer,
+    Nothing,
+    Parameter,
+    Real,
+)
+
+__all__ = ["MAX_FEATURES", "OF_CLASSES", "OF_NUMBERS", "OF_TARGETS", "Grows"]
 
 OF_CLASSES = Parameter("gini", Choice("gini", "entropy", "misclassification"), "Impurity.")
 OF_NUMBERS = Parameter(
@@ -52,13 +54,6 @@ MIN_IMPURITY_DECREASE = Parameter(
     Real(0, infinite=True),
     "Least decrease of the mean impurity of the whole tree that justifies a split.",
 )
-PRICE = Parameter(
-    0.0,
-    Real(0, infinite=True),
-    "Price of a leaf: with a positive one the grown tree is pruned to the subtree of least mean impurity + "
-    "ccp_alpha · leaves.",
-)
-
 # What is known of the columns.
 MAX_FEATURES = Parameter(
     None,
@@ -76,3 +71,21 @@ MONOTONE_CONSTRAINTS = Parameter(
     "Whether the prediction (of two classes: the probability of the second one) must fall (−1) or rise (1) in a feature. For one "
     "target only.",
 )
+
+
+class Grows(Declared):
+    """What a tree is grown by and when its growth ends, alone or in a forest."""
+
+    criterion: str = OF_NUMBERS
+    _: KW_ONLY
+    max_depth: int | None = MAX_DEPTH
+    min_samples_split: float = MIN_SAMPLES_SPLIT
+    min_samples_leaf: float = MIN_SAMPLES_LEAF
+    min_weight_fraction_leaf: float = MIN_WEIGHT_FRACTION_LEAF
+    max_leaves: int | None = MAX_LEAVES
+    min_impurity_decrease: float = MIN_IMPURITY_DECREASE
+    max_features: Any = MAX_FEATURES
+    categorical_features: Any = CATEGORICAL_FEATURES
+    monotone_constraints: Any = MONOTONE_CONSTRAINTS
+    random_state: Any = RANDOM_STATE.but(text="Only used if `max_features` leaves some out.")
+    n_jobs: int | None = N_JOBS
