@@ -137,11 +137,18 @@ class FeatureSearch {
         return true;
     }
 
+    // Nearly every candidate ends at the first question, which stays in the loop over the rows; the rest is called.
     template <class Scan>
-    void consider(const Context& context, int f, Scan& scan, std::uint32_t last, std::uint32_t next, bool missing_left,
-                  Split& best, double& bar) const {
+    [[gnu::always_inline]] void consider(const Context& context, int f, Scan& scan, std::uint32_t last, std::uint32_t next,
+                                         bool missing_left, Split& best, double& bar) const {
         double score;
-        if (!scan.above(bar, score) || !admissible(context.job, f, scan)) return;
+        if (scan.above(bar, score)) take(context, f, scan, score, last, next, missing_left, best, bar);
+    }
+
+    template <class Scan>
+    [[gnu::noinline]] void take(const Context& context, int f, Scan& scan, double score, std::uint32_t last, std::uint32_t next,
+                                bool missing_left, Split& best, double& bar) const {
+        if (!admissible(context.job, f, scan)) return;
         bar = score + context.tolerance;
         best.score = score;
         best.feature = f;
