@@ -33,7 +33,7 @@ LIBRARIES: dict[str, tuple[str, str, tuple[str, str, str, str], dict[str, Any]]]
     "certifit": (
         "certifit.GradientBoostingClassifier",
         "certifit.GradientBoostingRegressor",
-        ("n_estimators", "max_leaves", "learning_rate", "max_bins"),
+        ("n_estimators", "max_leaf_nodes", "learning_rate", "max_bins"),
         {"early_stopping": False},
     ),
     "LightGBM": (
@@ -62,7 +62,7 @@ LIBRARIES: dict[str, tuple[str, str, tuple[str, str, str, str], dict[str, Any]]]
     ),
 }
 BINS = {"XGBoost": 256, "CatBoost": 254}  # how they count the same 255 bins
-CATEGORICAL = {"certifit": "categorical", "CatBoost": "cat_features"}  # the others read the frame's types
+CATEGORICAL = {"certifit": "categorical_features", "CatBoost": "cat_features"}  # the others read the frame's types
 THREADS = {"certifit": "n_jobs", "LightGBM": "n_jobs", "XGBoost": "n_jobs", "CatBoost": "thread_count"}
 
 

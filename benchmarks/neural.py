@@ -40,7 +40,7 @@ def ours(hidden: tuple[int, ...], batch: int, epochs: int, split: Split) -> floa
     model = MLPClassifier(
         hidden=hidden,
         batch_size=batch,
-        max_epochs=epochs,
+        max_iter=epochs,
         n_iter_no_change=epochs,
         standardize=False,
         schedule="cosine" if epochs * len(X) > 500_000 else "constant",  # worth it once the step is what limits

@@ -46,7 +46,7 @@ def main(n=10**6, d=50):
         Z = X.astype(dtype)
         peer_s, peer = best_of(lambda: Peer(loss="log_loss", alpha=alpha, max_iter=1, tol=None, random_state=0), Z, y)
         ours_s, ours = best_of(
-            lambda: certifit.SGDClassifier(loss="logistic", alpha=alpha, max_epochs=1, random_state=0), Z, y
+            lambda: certifit.SGDClassifier(loss="logistic", alpha=alpha, max_iter=1, random_state=0), Z, y
         )
         values = objective(Z, y, peer, alpha), objective(Z, y, ours, alpha)
         name = np.dtype(dtype).name

@@ -17,9 +17,9 @@ from matplotlib.figure import Figure
 from certifit import DigitFeatures, Perceptron, PocketPerceptron, risk
 
 LEARNERS: dict[str, Any] = {
-    "perceptron": Perceptron(max_epochs=20, random_state=0),
-    "pocket": PocketPerceptron(max_epochs=20, random_state=0),
-    "pocket, started from regression": PocketPerceptron(start="regression", max_epochs=20, random_state=0),
+    "perceptron": Perceptron(max_iter=20, random_state=0),
+    "pocket": PocketPerceptron(max_iter=20, random_state=0),
+    "pocket, started from regression": PocketPerceptron(start="regression", max_iter=20, random_state=0),
 }
 
 

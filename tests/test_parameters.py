@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, clone
 
+import certifit
 from certifit.parameters import (
     ALPHA,
     ALPHAS,
@@ -365,6 +366,57 @@ def test_columns_are_declared_once() -> None:
     assert "n_features_in_ : int" in (Transformer.__doc__ or "")
     assert names(Transformer) == []
     assert not hasattr(Transformer(), "n_features_in_")
+
+
+class Renamed(Declared, BaseEstimator):
+    """A model of two parameters, one of which had another name."""
+
+    most: int = Parameter(3, Integer(1), "Most of them.", was="maximum")
+    least: int = Parameter(1, Integer(0), "Least of them.")
+
+
+def test_the_old_name_of_a_parameter_is_understood() -> None:
+    with pytest.warns(FutureWarning, match="Renamed: the parameter maximum is called most now"):
+        model = Renamed(maximum=7)
+    assert model.get_params() == {"most": 7, "least": 1}
+    assert model.maximum == 7
+    with pytest.warns(FutureWarning, match="maximum is called most"):
+        model.set_params(maximum=8, least=2)
+    assert (model.most, model.least) == (8, 2)
+    with pytest.raises(TypeError, match="old and the new name"):
+        Renamed(most=1, maximum=2)
+    with pytest.raises(TypeError, match="no_such"):
+        Renamed(no_such=1)
+    with pytest.raises(AttributeError, match="no_such"):
+        model.no_such  # noqa: B018 - the look is the test
+    assert str(inspect.signature(Renamed)) == "(most: 'int' = 3, least: 'int' = 1) -> None"
+
+
+def test_a_file_of_an_earlier_release_has_the_old_name() -> None:
+    model = Renamed.__new__(Renamed)
+    vars(model).update(maximum=5, least=0)
+    assert model.most == 5
+    assert clone(model).get_params() == {"most": 5, "least": 0}
+
+
+@pytest.mark.parametrize(
+    ("cls", "old", "new", "value"),
+    [
+        ("GradientBoostingRegressor", "max_leaves", "max_leaf_nodes", 4),
+        ("GradientBoostingRegressor", "monotone", "monotone_constraints", [1, 0]),
+        ("GradientBoostingRegressor", "categorical", "categorical_features", [1]),
+        ("DecisionTreeRegressor", "max_leaves", "max_leaf_nodes", 4),
+        ("RandomForestClassifier", "max_leaves", "max_leaf_nodes", 4),
+        ("SGDRegressor", "max_epochs", "max_iter", 4),
+        ("MLPClassifier", "max_epochs", "max_iter", 4),
+        ("Perceptron", "max_epochs", "max_iter", 4),
+    ],
+)
+def test_names_of_the_ecosystem(cls: str, old: str, new: str, value: Any) -> None:
+    with pytest.warns(FutureWarning, match=f"{old} is called {new} now"):
+        model = getattr(certifit, cls)(**{old: value})
+    assert model.get_params()[new] == value
+    assert old not in model.get_params()
 
 
 # scikit-learn is untyped, and of classes on an untyped base mypy checks the arguments that it knows and lets others pass.

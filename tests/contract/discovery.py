@@ -23,6 +23,7 @@ from tests.grids import exhaustive
 
 import certifit
 from certifit import losses, penalties
+from certifit.parameters import parameters_of
 
 # Constructor variants: only where a class cannot be built without arguments, or where its parameters change
 # the method. A class that is not listed is tested as its constructor leaves it, or with a small `alpha` where
@@ -71,15 +72,15 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "LogisticRegression": [{}, {"penalty": "l1"}, {"penalty": "elasticnet"}],
     "MiniBatchKMeans": [{"n_clusters": 3}],
     "MinimaxModel": [{"alpha": 0.05}, {"loss": "gamma", "penalty": "l1", "alpha": 0.02}],
-    "MLPClassifier": [{"hidden": (16, 8), "learning_rate": 0.01, "max_epochs": 40}],
-    "MLPRegressor": [{"hidden": (16, 8), "learning_rate": 0.01, "max_epochs": 40}],
+    "MLPClassifier": [{"hidden": (16, 8), "learning_rate": 0.01, "max_iter": 40}],
+    "MLPRegressor": [{"hidden": (16, 8), "learning_rate": 0.01, "max_iter": 40}],
     "NearestNeighbors": [{"n_neighbors": 3}],
     "NeuralNetwork": [
         {
             "loss": "huber",
             "hidden": (12,),
             "learning_rate": 0.02,
-            "max_epochs": 40,
+            "max_iter": 40,
             "dropout": 0.1,
             "optimizer": "adamw",
         },
@@ -87,7 +88,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
             "loss": "relative",
             "hidden": (12,),
             "learning_rate": 0.02,
-            "max_epochs": 20,
+            "max_iter": 20,
             "activation": "tanh",
             "polish": True,
         },
@@ -111,6 +112,15 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
 SMALL = {"n_estimators": 8, "max_nodes": 20_000, "n_alphas": 6, "cv": 3, "max_epochs": 400}
 
 
+def settings_of(cls: type, wanted: dict[str, Any]) -> dict[str, Any]:
+    """Those of the settings that a class has; `max_epochs` is the `max_iter` of methods that count passes over the rows."""
+    known = parameters_of(cls)
+    if "max_epochs" in wanted and "max_iter" in known and known["max_iter"].was == "max_epochs":
+        wanted = {**wanted, "max_iter": wanted["max_epochs"]}
+    names = inspect.signature(cls).parameters
+    return {name: value for name, value in wanted.items() if name in names}
+
+
 @dataclass(frozen=True, eq=False)
 class Case:
     """One way to build one estimator, and the number of classes it is tried on if it is a classifier."""
@@ -121,8 +131,7 @@ class Case:
 
     def build(self, **overrides: Any) -> Any:
         """A new estimator; overrides that the class does not have are left out."""
-        known = inspect.signature(self.cls).parameters
-        wanted = {name: value for name, value in overrides.items() if name in known}
+        wanted = settings_of(self.cls, overrides)
         return self.cls(**{**copy.deepcopy(self.params), **wanted})
 
     def precise(self, **overrides: Any) -> Any:
@@ -170,7 +179,7 @@ class Case:
     def takes_text(self) -> bool:
         """Whether X may hold text: by the tags, or where columns of text in a frame are categories by default."""
         estimator = self.build()
-        return bool(get_tags(estimator).input_tags.string) or getattr(estimator, "categorical", None) == "auto"
+        return bool(get_tags(estimator).input_tags.string) or getattr(estimator, "categorical_features", None) == "auto"
 
     @property
     def draws(self) -> bool:
@@ -244,7 +253,8 @@ def variants(cls: type[BaseEstimator]) -> list[dict[str, Any]]:
     """The constructor arguments to test a class with."""
     known = inspect.signature(cls).parameters
     default = {name: parameter.default for name, parameter in known.items()}
-    small = {name: most for name, most in SMALL.items() if isinstance(default.get(name), int) and default[name] > most}
+    sizes = settings_of(cls, SMALL)
+    small = {name: most for name, most in sizes.items() if isinstance(default.get(name), int) and default[name] > most}
     if cls.__name__ in VARIANTS:
         return [{**small, **variant} for variant in VARIANTS[cls.__name__]]
     strong = isinstance(default.get("alpha"), float) and default["alpha"] > 0.1

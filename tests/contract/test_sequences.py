@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from tests.contract.discovery import SEQUENCE_MODELS
+from tests.contract.discovery import SEQUENCE_MODELS, settings_of
 from tests.models.structured.sequences import repeated, text, trees
 
 from certifit.parameters import parameters_of
@@ -25,7 +25,7 @@ PRECISE = {"tol": 1e-9, "max_iter": 5000, "max_epochs": 3000, "alpha": 0.05}
 
 def options(cls: Any, **wanted: Any) -> dict[str, Any]:
     """Those of the parameters that the class has."""
-    return {name: value for name, value in wanted.items() if name in parameters_of(cls)}
+    return settings_of(cls, wanted)
 
 
 def make(cls: Any, n: int = 24, seed: int = 0) -> tuple[list[Any], list[Any], dict[str, Any]]:

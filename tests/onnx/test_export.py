@@ -101,8 +101,8 @@ LINEAR = {
     "logistic as regression": (cf.LinearModel("logistic", alpha=0.1), "zero_one"),
     "exponential as regression": (cf.LinearModel("exponential", alpha=0.1), "zero_one"),
     "svr": (cf.LinearSVR(), "value"),
-    "sgd": (cf.SGDRegressor(random_state=0, max_epochs=30), "value"),
-    "sgd poisson": (cf.SGDRegressor("poisson", random_state=0, max_epochs=30), "count"),
+    "sgd": (cf.SGDRegressor(random_state=0, max_iter=30), "value"),
+    "sgd poisson": (cf.SGDRegressor("poisson", random_state=0, max_iter=30), "count"),
     "logistic": (cf.LogisticRegression(), "two"),
     "softmax": (cf.LogisticRegression(), "words"),
     "logistic cv": (cf.LogisticRegressionCV(cv=3), "three"),
@@ -110,11 +110,11 @@ LINEAR = {
     "svc of three": (cf.LinearSVC(), "three"),
     "multiclass svc": (cf.MulticlassSVC(), "three"),
     "multiclass svc of two": (cf.MulticlassSVC(), "flag"),
-    "sgd classifier": (cf.SGDClassifier(random_state=0, max_epochs=30), "flag"),
-    "sgd of three": (cf.SGDClassifier(random_state=0, max_epochs=30), "three"),
-    "sgd softmax": (cf.SGDClassifier(multi_class="softmax", random_state=0, max_epochs=30), "three"),
-    "sgd exponential": (cf.SGDClassifier("exponential", random_state=0, max_epochs=30), "words"),
-    "sgd hinge": (cf.SGDClassifier("hinge", random_state=0, max_epochs=30), "three"),
+    "sgd classifier": (cf.SGDClassifier(random_state=0, max_iter=30), "flag"),
+    "sgd of three": (cf.SGDClassifier(random_state=0, max_iter=30), "three"),
+    "sgd softmax": (cf.SGDClassifier(multi_class="softmax", random_state=0, max_iter=30), "three"),
+    "sgd exponential": (cf.SGDClassifier("exponential", random_state=0, max_iter=30), "words"),
+    "sgd hinge": (cf.SGDClassifier("hinge", random_state=0, max_iter=30), "three"),
     "perceptron": (cf.Perceptron(random_state=0), "two"),
     "pocket": (cf.PocketPerceptron(random_state=0), "three"),
     "multiclass perceptron": (cf.MulticlassPerceptron(random_state=0), "words"),
@@ -159,7 +159,7 @@ KERNELS = {
     "kernel softmax": (cf.KernelLogisticRegression(approximation="nystrom", n_components=30, random_state=0), "words"),
     "kernel perceptron": (cf.KernelPerceptron(random_state=0), "three"),
 }
-LAYERS = {"hidden": (12, 6), "max_epochs": 20, "random_state": 0}
+LAYERS = {"hidden": (12, 6), "max_iter": 20, "random_state": 0}
 NETWORKS = {
     "network": (cf.MLPRegressor(**LAYERS), "value"),
     "network of counts": (cf.NeuralNetwork(loss="poisson", activation="leaky_relu", **LAYERS), "count"),
@@ -170,7 +170,7 @@ NETWORKS = {
 NUMBERS = {**LINEAR, **CALIBRATED, **DENSITIES, **MACHINES, **KERNELS, **NETWORKS}
 """Models whose rows are numbers without holes."""
 FEW = {"n_estimators": 12, "random_state": 0}
-SMALL = {"n_estimators": 12, "max_leaves": 8, "min_samples_leaf": 5}
+SMALL = {"n_estimators": 12, "max_leaf_nodes": 8, "min_samples_leaf": 5}
 TREES = {
     "tree": (cf.DecisionTreeRegressor(max_depth=5), "value"),
     "tree of classes": (cf.DecisionTreeClassifier(), "words"),
@@ -187,8 +187,8 @@ TREES = {
     "boosted quantile": (cf.BoostedTrees("quantile", **SMALL), "value"),
     "boosting of two": (cf.GradientBoostingClassifier(**SMALL), "two"),
     "boosting of three": (cf.GradientBoostingClassifier(**SMALL), "three"),
-    "boosting with categories": (cf.GradientBoostingClassifier(**SMALL, categorical=[3]), "words"),
-    "boosted categories": (cf.GradientBoostingRegressor(**SMALL, categorical=[2, 3]), "value"),
+    "boosting with categories": (cf.GradientBoostingClassifier(**SMALL, categorical_features=[3]), "words"),
+    "boosted categories": (cf.GradientBoostingRegressor(**SMALL, categorical_features=[2, 3]), "value"),
     "boosting exponential": (cf.GradientBoostingClassifier("exponential", **SMALL), "flag"),
     "boosting hinge": (cf.GradientBoostingClassifier("squared_hinge", **SMALL), "two"),
 }
@@ -335,7 +335,7 @@ def test_rows_on_both_sides_of_every_threshold(name: str, dtype: str, fitted: di
     "steps",
     [
         [cf.StandardScaler()],
-        [cf.StandardScaler(with_mean=False), cf.MinMaxScaler(low=-2.0, high=3.0, clip=True)],
+        [cf.StandardScaler(with_mean=False), cf.MinMaxScaler(feature_range=(-2.0, 3.0), clip=True)],
         [ForeignScaler(), "passthrough"],
         [cf.PolynomialFeatures(degree=3, include_bias=True)],
         [SimpleImputer(strategy="median"), make_pipeline(cf.MinMaxScaler())],
@@ -403,8 +403,8 @@ def test_named_inputs_and_a_file(tmp_path: Path) -> None:
     [
         cf.DecisionTreeClassifier(categorical_features=[0]),
         cf.RandomForestRegressor(**FEW, categorical_features=[0]),
-        cf.GradientBoostingRegressor(n_estimators=4, min_samples_leaf=1, categorical=[0]),
-        cf.GradientBoostingRegressor(n_estimators=2, min_samples_leaf=1, max_leaves=600, categorical=[0]),
+        cf.GradientBoostingRegressor(n_estimators=4, min_samples_leaf=1, categorical_features=[0]),
+        cf.GradientBoostingRegressor(n_estimators=2, min_samples_leaf=1, max_leaf_nodes=600, categorical_features=[0]),
     ],
     ids=lambda model: f"{model!r:.60}",
 )

@@ -79,7 +79,7 @@ def encoder(encoding: str, **options: Any) -> Any:
 def test_encoders(encoding: str, other: bool) -> None:
     table = frame(400)
     codes = np.flatnonzero(encoder(encoding).fit(table).categorical_features_).tolist()
-    last = cf.GradientBoostingRegressor(n_estimators=15, categorical=codes)
+    last = cf.GradientBoostingRegressor(n_estimators=15, categorical_features=codes)
     if encoding == "matrix":
         last = cf.Ridge(0.1)
     model = make_pipeline(encoder(encoding, min_frequency=0.05 if other else 0.0), last).fit(table, target(table))

@@ -44,7 +44,7 @@ def models() -> dict[str, Any]:
     three = np.digitize(value, [1.5, 3.0])
     holes = np.where(np.random.default_rng(3).random(X.shape) < 0.1, np.nan, X)
     table, counts = make_pipeline(cf.StandardScaler(), cf.Ridge(alpha=0.1)), np.rint(value)
-    boosting = {"n_estimators": 4, "max_leaves": 5, "min_samples_leaf": 5}
+    boosting = {"n_estimators": 4, "max_leaf_nodes": 5, "min_samples_leaf": 5}
     return {
         "linear": cf.LinearRegression().fit(X, value),
         "lasso": cf.LassoCV(cv=3).fit(X, value),
@@ -77,9 +77,9 @@ def models() -> dict[str, Any]:
         "subset": cf.BestSubset(3).fit(X, value),
         "stepwise": cf.StepwiseSelection(n_features=2).fit(X, value),
         "clusters": cf.KMeans(3, random_state=0).fit(X),
-        "neural": cf.MLPClassifier(hidden=(6,), max_epochs=3, random_state=0).fit(X, three),
+        "neural": cf.MLPClassifier(hidden=(6,), max_iter=3, random_state=0).fit(X, three),
         "neural_regression": cf.NeuralNetwork(
-            loss="huber", hidden=(5, 4), activation="tanh", max_epochs=3, random_state=0
+            loss="huber", hidden=(5, 4), activation="tanh", max_iter=3, random_state=0
         ).fit(X, value),
         "medoids": cf.KMedoids(3, random_state=0).fit(X),
         "mixture": cf.GaussianMixture(2, random_state=0).fit(X),

@@ -13,17 +13,17 @@ Y = X[:, 0] * X[:, 1] > 0
 
 
 def test_the_history_is_drawn() -> None:
-    model = MLPClassifier(hidden=(5,), max_epochs=6, early_stopping=True, random_state=0).fit(X, Y)
+    model = MLPClassifier(hidden=(5,), max_iter=6, early_stopping=True, random_state=0).fit(X, Y)
     training, held_out, kept = plot_history(model).lines
     np.testing.assert_array_equal(training.get_ydata(), model.loss_curve_)
     np.testing.assert_array_equal(held_out.get_ydata(), model.history_["validation_loss"])
     assert kept.get_xdata() == [model.best_epoch_]
-    short = MLPClassifier(hidden=(5,), max_epochs=2, random_state=0).fit(X, Y)
+    short = MLPClassifier(hidden=(5,), max_iter=2, random_state=0).fit(X, Y)
     assert [line.get_label() for line in plot_history(short).lines] == ["training", "kept"]
 
 
 def test_the_first_layer_is_drawn_unit_by_unit() -> None:
-    model = MLPClassifier(hidden=(5,), max_epochs=2, random_state=0).fit(X, Y)
+    model = MLPClassifier(hidden=(5,), max_iter=2, random_state=0).fit(X, Y)
     canvas = np.asarray(plot_first_layer(model, (3, 4)).images[0].get_array().filled(np.nan))
     assert canvas.shape == (2 * 4 - 1, 3 * 5 - 1)  # five images in two rows of three
     longest = int(np.argmax(np.linalg.norm(model.coefs_[0], axis=0)))

@@ -117,7 +117,7 @@ def _foreign_standard(graph: Graph, table: str, scaler: Any) -> str:
 
 
 def _min_max(graph: Graph, table: str, scaler: Any) -> str:
-    low, high = float(scaler.low), float(scaler.high)
+    low, high = scaler._interval()
     table = graph.add("Sub", table, graph.constant(_row(scaler.data_min_)))
     table = graph.add("Div", table, graph.constant(_row(scaler.data_range_)))
     if (low, high) != (0.0, 1.0):

@@ -61,7 +61,7 @@ N_JOBS = Parameter(
 VERBOSE = Parameter(0, Either(Integer(0), Flag()), "1 shows a progress bar.", kind="int")
 RANDOM_STATE = Parameter(None, Seed(), "Seed of what is drawn at random.")
 SHUFFLE = Parameter(True, Flag(), "Whether each epoch visits the rows in a new random order.")
-MAX_EPOCHS = Parameter(1000, Integer(1), "Most passes over the rows.")
+MAX_EPOCHS = Parameter(1000, Integer(1), "Most passes over the rows.", was="max_epochs")
 VALIDATION_FRACTION = Parameter(
     0.1,
     Real(0, 1, open_low=True, open_high=True),

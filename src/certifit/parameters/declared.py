@@ -7,8 +7,10 @@ A class with a constructor of its own keeps it.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import textwrap
+import warnings
 from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal, dataclass_transform
@@ -33,6 +35,8 @@ class _Declaration:
     """The type in the docstring, where the domain's own words do not do."""
     keyword: bool = False
     """Whether it is given by name only."""
+    was: str = ""
+    """Its name in earlier releases, which is still understood."""
 
     def but(self, default: Any = ..., text: str | None = None, domain: Domain | None = None, kind: str = "") -> Any:
         """The same parameter with another default, text or domain."""
@@ -41,6 +45,7 @@ class _Declaration:
             self.domain if domain is None else domain,
             self.text if text is None else text,
             kind or (self.kind if domain is None else ""),
+            was=self.was,
         )
 
     def heading(self) -> str:
@@ -61,7 +66,9 @@ class _Attribute:
         return self.kind
 
 
-def Parameter(default: Any, domain: Domain, text: str, *, kind: str = "") -> Any:  # noqa: N802 - reads as a declaration
+def Parameter(  # noqa: N802 - reads as a declaration
+    default: Any, domain: Domain, text: str, *, kind: str = "", was: str = ""
+) -> Any:
     """Declare a parameter in the body of a class.
 
     Parameters
@@ -74,6 +81,9 @@ def Parameter(default: Any, domain: Domain, text: str, *, kind: str = "") -> Any
         What it means, for the docstring.
     kind : str
         Its type in the docstring; the domain's own words by default.
+    was : str
+        Its name in earlier releases: understood by the constructor, `set_params`, reading and old files, with a warning where
+        somebody writes it.
 
     Returns
     -------
@@ -93,7 +103,7 @@ def Parameter(default: Any, domain: Domain, text: str, *, kind: str = "") -> Any
     Traceback (most recent call last):
     ValueError: rows must be an integer in [1, inf); got 0.
     """
-    return _Declaration(default, domain, text, kind)
+    return _Declaration(default, domain, text, kind, was=was)
 
 
 def Fitted(kind: str = "", text: str = "", *, init: Literal[False] = False) -> Any:  # noqa: N802 - as above
@@ -141,11 +151,37 @@ class Declared:
             declared = {name: declared[name] for name in vars(cls)["__order__"]} | fitted
         parameters = {name: value for name, value in declared.items() if isinstance(value, _Declaration)}
         setattr(cls, "__parameters__", parameters)  # noqa: B010 - as above
+        old = {value.was: name for name, value in parameters.items() if value.was}
+        setattr(cls, "__old_names__", old)  # noqa: B010 - as above
         if parameters and "__init__" not in vars(cls):
             setattr(cls, "__init__", _constructor(cls, parameters))  # noqa: B010 - as above
         if cls.__doc__:
             cls.__doc__ = _documented(cls.__doc__, declared)
         complete_methods(cls)
+
+    def set_params(self, **params: Any) -> Any:
+        """Set parameters by name; names of earlier releases are understood, with a warning."""
+        return super().set_params(**_by_new_names(type(self), params))  # type: ignore[misc]
+
+    def __getattr__(self, name: str) -> Any:
+        """A parameter under its old name, or one that an old file holds under it."""
+        old_names: dict[str, str] = type(self).__dict__.get("__old_names__", {})
+        other = old_names.get(name) or next((old for old, new in old_names.items() if new == name), None)
+        if other is not None and other in vars(self):
+            return vars(self)[other]
+        return object.__getattribute__(self, name)  # raises once more, a property in its own words
+
+
+def _by_new_names(cls: type, params: dict[str, Any]) -> dict[str, Any]:
+    """Arguments under the names of this release."""
+    old_names: dict[str, str] = cls.__dict__.get("__old_names__", {})
+    for old in [name for name in params if name in old_names]:
+        new = old_names[old]
+        if new in params:
+            raise TypeError(f"{cls.__name__} got {old} and {new}, which are the old and the new name of one parameter.")
+        warnings.warn(f"{cls.__name__}: the parameter {old} is called {new} now.", FutureWarning, stacklevel=3)
+        params = {new if name == old else name: value for name, value in params.items()}
+    return params
 
 
 def _after_keyword_mark(cls: type) -> list[str]:
@@ -170,7 +206,17 @@ def _constructor(cls: type, parameters: dict[str, _Declaration]) -> Any:
     function.__module__ = cls.__module__
     function.__doc__ = "Keep the arguments as they are; `fit` checks them."
     function.__annotations__ = {name: hints.get(name, Any) for name in parameters} | {"return": None}
-    return function
+    return _understanding_old_names(function) if any(value.was for value in parameters.values()) else function
+
+
+def _understanding_old_names(plain: Any) -> Any:
+    """The constructor, to the eye the same, that takes arguments under their old names too."""
+
+    @functools.wraps(plain)
+    def keep(self: Any, *args: Any, **kwargs: Any) -> None:
+        plain(self, *args, **_by_new_names(type(self), kwargs))
+
+    return keep
 
 
 def _documented(doc: str, declared: dict[str, Any]) -> str:

@@ -32,7 +32,7 @@ def plot_history(model: Any, ax: Any = None) -> Any:
     >>> from certifit import MLPRegressor
     >>> from certifit.plots import plot_history
     >>> X = np.linspace(-1, 1, 60)[:, None]
-    >>> model = MLPRegressor(hidden=(8,), max_epochs=5, early_stopping=True, random_state=0).fit(X, X[:, 0] ** 2)
+    >>> model = MLPRegressor(hidden=(8,), max_iter=5, early_stopping=True, random_state=0).fit(X, X[:, 0] ** 2)
     >>> [line.get_label() for line in plot_history(model).lines]
     ['training', 'held out', 'kept']
     """

@@ -68,7 +68,7 @@ def _certificate(name: str) -> dict[str, Any]:
 
 
 SETTINGS: dict[str, dict[str, Any]] = {
-    "boosting": {"learning_rate": 0.05, "max_leaves": 15, "rounds": 140, "subsample": 0.8},
+    "boosting": {"learning_rate": 0.05, "max_leaf_nodes": 15, "rounds": 140, "subsample": 0.8},
     "blend": {"members": ["boosting", "forest", "logistic"]},
     "forest": {"trees": 200, "max_features": "sqrt", "min_leaf": 5},
     "logistic": {"alpha": 0.00082, "l1_ratio": 0.5},

@@ -150,3 +150,16 @@ BAD = {
 def test_bad_input_is_named(data, call, message: str) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(ValueError, match=message):
         call(*data)
+
+
+def test_scikit_learns_names_and_arrays(data) -> None:  # type: ignore[no-untyped-def]
+    X, y = data
+    model = Ridge(alpha=1e-3).fit(X, y)
+    found = permutation_importance(model, X, y, scoring="neg_mean_absolute_error", n_repeats=4)
+    assert found == permutation_importance(model, X, y, "mae", n_repeats=4)
+    assert found.importances.shape == (4, 4)
+    assert int(np.argmax(found.importances_mean)) == found[0].feature == 1
+    assert found.importances_mean[1] == pytest.approx(found[0].mean)
+    assert (found.importances_std >= 0).all()
+    few = permutation_importance(model, X, y, max_samples=0.5)
+    assert few == permutation_importance(model, X, y, "r2", max_rows=200)

@@ -257,3 +257,18 @@ def test_the_law_is_followed_beyond_the_curve(lower: bool) -> None:
         short.expected(1600)
     with pytest.raises(ValueError, match="rows"):
         curve.expected(0)
+
+
+def test_scikit_learns_names_and_what_its_function_returns() -> None:
+    X, y = regression(90, 3)
+    curve = learning_curve(Ridge(alpha=0.01), X, y, train_sizes=[0.5, 1.0], scoring="neg_mean_squared_error", cv=3)
+    assert curve == learning_curve(Ridge(alpha=0.01), X, y, "mse", sizes=[0.5, 1.0], cv=3)
+    rows, train, held_out = curve
+    assert rows.tolist() == [30, 60]
+    assert train.shape == held_out.shape == (2, 3)
+    assert (held_out < 0).all()
+    np.testing.assert_allclose(-held_out.mean(axis=1), curve.validation, rtol=0.1)
+    assert learning_curve(Ridge(), X, y).metric == "r2"
+    assert learning_curve(LogisticRegression(), X, y > 0).metric == "accuracy"
+    with pytest.raises(ValueError, match="two names of one argument"):
+        learning_curve(Ridge(), X, y, "mse", scoring="r2")

@@ -80,7 +80,7 @@ SPARSE_MODELS = {
     "two": GradientBoostingClassifier(**FAST),
     "three": GradientBoostingClassifier(**FAST),
     "stopping": BoostedTrees(**{**FAST, "early_stopping": True}),
-    "categorical": BoostedTrees(categorical=[1], **FAST),
+    "categorical": BoostedTrees(categorical_features=[1], **FAST),
 }
 
 

@@ -17,7 +17,7 @@ from certifit import BoostedTrees, GradientBoostingClassifier, GradientBoostingR
 from certifit.losses import LOSSES, Absolute, Huber, Logistic, MulticlassHinge, Quantile, Softmax
 from certifit.models.boosting.trees import TreeSum
 
-FAST = {"n_estimators": 20, "max_leaves": 8, "min_samples_leaf": 5, "early_stopping": False}
+FAST = {"n_estimators": 20, "max_leaf_nodes": 8, "min_samples_leaf": 5, "early_stopping": False}
 
 
 def data(n=400, d=4, seed=0):
@@ -58,7 +58,7 @@ def test_every_loss_lowers_itself(loss):
 @pytest.mark.parametrize("loss", [Absolute(), Quantile(0.8), Huber(0.2)], ids=repr)
 def test_leaves_have_their_exact_line_search(loss):
     X, y = data(200)
-    model = BoostedTrees(loss=loss, n_estimators=1, learning_rate=1.0, max_leaves=6).fit(X, y)
+    model = BoostedTrees(loss=loss, n_estimators=1, learning_rate=1.0, max_leaf_nodes=6).fit(X, y)
     leaf, tree = model.apply(X)[:, 0], model.trees_[0]
     assert tree.n_leaves > 3
     for v in np.unique(leaf):
@@ -78,7 +78,7 @@ CASES = {
     "classes": GradientBoostingClassifier(**FAST),
     "balanced": GradientBoostingClassifier(class_weight="balanced", **FAST),
     "stopping": BoostedTrees(**{**FAST, "early_stopping": True, "n_iter_no_change": 3}),
-    "monotone": BoostedTrees(loss="absolute", monotone=[1, 0, 0, -1], **FAST),
+    "monotone": BoostedTrees(loss="absolute", monotone_constraints=[1, 0, 0, -1], **FAST),
 }
 
 
@@ -172,7 +172,7 @@ def test_missing_values_go_to_the_better_side():
 def test_monotone_models_never_decrease(loss):
     X, y = data(500)
     y = np.exp(y)
-    model = BoostedTrees(loss=loss, monotone={0: 1, 1: -1}, **FAST).fit(X, y)
+    model = BoostedTrees(loss=loss, monotone_constraints={0: 1, 1: -1}, **FAST).fit(X, y)
     grid = np.linspace(-3, 3, 200)
     for row in X[:20]:
         for column, sign in ((0, 1), (1, -1)):
@@ -216,7 +216,7 @@ def test_frames_with_text_columns(frame):
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
     with pytest.raises(ValueError, match="city"):
-        BoostedTrees(categorical=None).fit(X, y)
+        BoostedTrees(categorical_features=None).fit(X, y)
 
 
 def test_category_numbers_by_list_name_or_mask():
@@ -224,14 +224,14 @@ def test_category_numbers_by_list_name_or_mask():
     codes = rng.integers(0, 12, 800).astype(float)
     y = np.isin(codes, [1, 4, 7, 10]) * 3.0 + 0.1 * rng.normal(size=800)
     X = np.stack([codes, rng.normal(size=800)], axis=1)
-    options = {**FAST, "max_leaves": 2, "n_estimators": 60}
+    options = {**FAST, "max_leaf_nodes": 2, "n_estimators": 60}
     scores = []
     for categorical in ([0], [True, False], [-2]):
-        model = BoostedTrees(categorical=categorical, **options).fit(X, y)
+        model = BoostedTrees(categorical_features=categorical, **options).fit(X, y)
         scores.append(model.predict(X))
     np.testing.assert_array_equal(scores[0], scores[1])
     np.testing.assert_array_equal(scores[0], scores[2])
-    named = BoostedTrees(categorical=["code"], **options).fit(pd.DataFrame(X, columns=["code", "x"]), y)
+    named = BoostedTrees(categorical_features=["code"], **options).fit(pd.DataFrame(X, columns=["code", "x"]), y)
     np.testing.assert_array_equal(named.predict(pd.DataFrame(X, columns=["code", "x"])), scores[0])
     assert named.certificate_.objective < 0.05  # one cut of the sorted categories is enough
     numeric = BoostedTrees(**options).fit(X, y)
@@ -243,7 +243,7 @@ def test_ten_thousand_categories():
     rng = np.random.default_rng(0)
     codes = np.concatenate([np.arange(10000), rng.integers(0, 100, 5000)]).astype(float)
     y = (codes % 2) + 0.1 * rng.normal(size=15000)
-    model = BoostedTrees(categorical=[0], n_estimators=5, early_stopping=False).fit(codes[:, None], y)
+    model = BoostedTrees(categorical_features=[0], n_estimators=5, early_stopping=False).fit(codes[:, None], y)
     assert np.isfinite(model.predict(codes[:, None])).all()
     assert np.isfinite(model.predict([[-7.0], [1e9], [np.nan]])).all()
 
@@ -309,7 +309,7 @@ def test_multiclass_hinge_takes_the_best_step_in_every_leaf():
     w = rng.uniform(0.5, 2.0, 300)
     costs = np.array([[0.0, 1.0, 3.0], [1.0, 0.0, 1.0], [2.0, 1.0, 0.0]])
     for loss in (MulticlassHinge(), MulticlassHinge(costs)):
-        model = GradientBoostingClassifier(loss=loss, n_estimators=1, learning_rate=1.0, l2=0.5, max_leaves=4).fit(
+        model = GradientBoostingClassifier(loss=loss, n_estimators=1, learning_rate=1.0, l2=0.5, max_leaf_nodes=4).fit(
             X, y, w
         )
         scores = np.tile(model.start_, (300, 1))
@@ -398,19 +398,19 @@ def test_random_draws_repeat_and_rows_out_of_the_draw_are_scored():
     [
         ("n_estimators", 0, "n_estimators"),
         ("learning_rate", -1.0, "learning_rate"),
-        ("max_leaves", 1, "max_leaves"),
+        ("max_leaf_nodes", 1, "max_leaf_nodes"),
         ("max_depth", 0, "max_depth"),
         ("subsample", 1.5, "subsample"),
         ("max_bins", 300, "max_bins"),
         ("l2", "a lot", "l2"),
         ("loss", "cubic", "loss"),
-        ("monotone", [1], "monotone"),
-        ("monotone", [2, 0, 0, 0], "monotone"),
-        ("monotone", {"age": 1}, "age"),
+        ("monotone_constraints", [1], "monotone"),
+        ("monotone_constraints", [2, 0, 0, 0], "monotone"),
+        ("monotone_constraints", {"age": 1}, "age"),
         ("interactions", "some", "interactions"),
         ("interactions", [[9]], "interactions"),
-        ("categorical", "all", "categorical"),
-        ("categorical", [4], "categorical"),
+        ("categorical_features", "all", "categorical"),
+        ("categorical_features", [4], "categorical"),
         ("early_stopping", "maybe", "early_stopping"),
         ("validation_fraction", 0.0, "validation_fraction"),
         ("n_jobs", 0, "n_jobs"),
@@ -431,7 +431,7 @@ def test_bad_data_is_named():
     with pytest.raises(ValueError, match="two classes"):
         GradientBoostingClassifier(loss="exponential").fit(X, np.digitize(y, [-0.5, 0.5]))
     with pytest.raises(ValueError, match="categorical"):
-        BoostedTrees(categorical=[0], monotone=[1, 0, 0, 0]).fit(X, y)
+        BoostedTrees(categorical_features=[0], monotone_constraints=[1, 0, 0, 0]).fit(X, y)
     with pytest.warns(UserWarning, match="min_samples_leaf"):
         BoostedTrees().fit(X, y, sample_weight=np.full(50, 0.02))
 
@@ -439,7 +439,7 @@ def test_bad_data_is_named():
 def test_model_selection_varies_the_loss():
     X, y = data(200)
     search = GridSearchCV(
-        BoostedTrees(loss=Quantile(0.5), **FAST), {"loss__quantile": [0.2, 0.5], "max_leaves": [4, 8]}, cv=2
+        BoostedTrees(loss=Quantile(0.5), **FAST), {"loss__quantile": [0.2, 0.5], "max_leaf_nodes": [4, 8]}, cv=2
     ).fit(X, y)
     assert search.best_params_["loss__quantile"] == 0.5
     assert cross_val_score(GradientBoostingRegressor(**FAST), X, y, cv=3).mean() > 0.6

@@ -38,7 +38,7 @@ def test_more_classes_are_learned_against_the_rest() -> None:
 
 def test_what_no_plane_separates_has_no_certificate() -> None:
     X, y = rings()
-    model = KernelPerceptron(kernel=Linear(), max_epochs=20, random_state=0).fit(X, y)
+    model = KernelPerceptron(kernel=Linear(), max_iter=20, random_state=0).fit(X, y)
     assert model.certificate_.kind == "none"
     assert model.mistake_bound_ == np.inf
 

@@ -27,7 +27,7 @@ CLASSIFIERS = sorted(
 def build(name: str) -> Any:
     """A small, quick and reproducible model."""
     model = getattr(certifit, name)()
-    quick = {"random_state": 0, "n_estimators": 5, "max_epochs": 5, "cv": 3, "n_jobs": 1}
+    quick = {"random_state": 0, "n_estimators": 5, "max_iter": 5, "cv": 3, "n_jobs": 1}
     known = model.get_params(deep=False)
     return model.set_params(**{key: value for key, value in quick.items() if key in known})
 
@@ -82,7 +82,7 @@ def test_linear_svc_of_ten_in_a_million(ten_in_a_million: Any, class_weight: str
 
 def test_sgd_of_ten_in_a_million(ten_in_a_million: Any) -> None:
     X, y = ten_in_a_million
-    model = SGDClassifier(alpha=1e-4, class_weight="balanced", max_epochs=2, random_state=0)
+    model = SGDClassifier(alpha=1e-4, class_weight="balanced", max_iter=2, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(X, y)

@@ -51,7 +51,7 @@ def recipe(**given: Any) -> Recipe:
         "input_noise": 0.0,
         "adversarial": 0.0,
         "clip": 0.0,
-        "max_epochs": 3,
+        "max_iter": 3,
         "patience": 9,
         "tol": 0.0,
         "seed": 0,
@@ -122,7 +122,7 @@ def test_other_losses_are_refused_with_the_cure() -> None:
 
 @NEEDS_GPU
 def test_models_train_on_the_device() -> None:
-    given: dict[str, Any] = {"hidden": (32,), "max_epochs": 20, "random_state": 0}
+    given: dict[str, Any] = {"hidden": (32,), "max_iter": 20, "random_state": 0}
     one, other = (MLPClassifier(device=device, **given).fit(X, LABELS) for device in ("cpu", "cuda"))
     assert np.abs(one.predict_proba(X) - other.predict_proba(X)).max() < 0.05
     noisy = MLPRegressor(device="cuda", dropout=0.2, input_noise=0.1, early_stopping=True, polish=True, **given)

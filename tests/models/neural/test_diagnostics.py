@@ -15,7 +15,7 @@ from certifit.models.neural.layers import ACTIVATIONS
 
 X, LABELS = load_digits(return_X_y=True)
 X, LABELS = X[:300], LABELS[:300]
-QUICK: dict[str, Any] = {"hidden": (16, 8), "max_epochs": 5, "random_state": 0}
+QUICK: dict[str, Any] = {"hidden": (16, 8), "max_iter": 5, "random_state": 0}
 
 
 @pytest.mark.parametrize("name", LOSSES)
@@ -63,13 +63,13 @@ def test_dead_and_saturated_units_are_counted() -> None:
 
 
 def test_vanishing_and_exploding_gradients_are_named() -> None:
-    deep = MLPClassifier(hidden=(16,) * 8, activation="sigmoid", max_epochs=1, random_state=0).fit(X, LABELS)
+    deep = MLPClassifier(hidden=(16,) * 8, activation="sigmoid", max_iter=1, random_state=0).fit(X, LABELS)
     report = deep.unit_report(X, LABELS)
     assert report.vanishing
     assert not report.exploding
     assert "vanishes" in str(report)
     # The slopes at the weights are inputs times slopes at the units: small inputs of later layers leave the first one steeper.
-    steep = MLPRegressor(hidden=(16, 16), activation="tanh", max_epochs=1, alpha=0.0, random_state=0).fit(X, LABELS)
+    steep = MLPRegressor(hidden=(16, 16), activation="tanh", max_iter=1, alpha=0.0, random_state=0).fit(X, LABELS)
     steep.coefs_[0][:] *= 1e-5
     steep.intercepts_[0][:] = 0.0
     steep.coefs_[1][:] *= 1e5
@@ -78,7 +78,7 @@ def test_vanishing_and_exploding_gradients_are_named() -> None:
 
 def test_attacks_raise_the_loss_and_training_on_them_helps() -> None:
     plain, trained = (
-        MLPClassifier(**{**QUICK, "max_epochs": 80, "learning_rate": 0.01}, adversarial_eps=eps).fit(X, LABELS)
+        MLPClassifier(**{**QUICK, "max_iter": 80, "learning_rate": 0.01}, adversarial_eps=eps).fit(X, LABELS)
         for eps in (0.0, 0.2)
     )
     moved = plain.adversarial(X, LABELS, eps=0.2)

@@ -16,7 +16,7 @@ from certifit.losses import LOSSES, Huber, MulticlassHinge, Quantile, Softmax
 from certifit.models.neural.layers import ACTIVATIONS
 
 DIGITS, LABELS = load_digits(return_X_y=True)
-QUICK: dict[str, Any] = {"hidden": (24,), "learning_rate": 0.01, "max_epochs": 40, "random_state": 0}
+QUICK: dict[str, Any] = {"hidden": (24,), "learning_rate": 0.01, "max_iter": 40, "random_state": 0}
 
 
 def waves(n: int = 600, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -26,7 +26,7 @@ def waves(n: int = 600, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_learns_digits() -> None:
-    model = MLPClassifier(hidden=(64, 32), max_epochs=25, random_state=0).fit(DIGITS[::2], LABELS[::2])
+    model = MLPClassifier(hidden=(64, 32), max_iter=25, random_state=0).fit(DIGITS[::2], LABELS[::2])
     assert model.score(DIGITS[1::2], LABELS[1::2]) > 0.9
     np.testing.assert_allclose(model.predict_proba(DIGITS).sum(axis=1), 1.0, rtol=1e-12)
     assert model.loss_curve_[-1] < 0.1 * model.loss_curve_[0]
@@ -36,7 +36,7 @@ def test_learns_digits() -> None:
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_every_activation_learns_what_no_line_can(activation: str) -> None:
     X, y = waves()
-    model = MLPRegressor(**{**QUICK, "max_epochs": 150}, activation=activation).fit(X, y)
+    model = MLPRegressor(**{**QUICK, "max_iter": 150}, activation=activation).fit(X, y)
     assert model.score(*waves(seed=1)) > 0.9
 
 
@@ -46,7 +46,7 @@ def test_every_optimizer_and_schedule_learns(optimizer: str, schedule: str) -> N
     X, y = waves()
     rate = 0.02 if optimizer.startswith("adam") else 0.05
     model = MLPRegressor(
-        hidden=(24,), learning_rate=rate, max_epochs=80, optimizer=optimizer, schedule=schedule, random_state=0
+        hidden=(24,), learning_rate=rate, max_iter=80, optimizer=optimizer, schedule=schedule, random_state=0
     )
     assert model.fit(X, y).score(X, y) > 0.85
     rates = model.history_["learning_rate"]
@@ -80,7 +80,7 @@ def test_every_loss_trains_below_the_best_constant(name: str) -> None:
 
 def test_a_loss_of_your_own() -> None:
     X, y = waves()
-    model = NeuralNetwork(loss=LogCosh(), **{**QUICK, "max_epochs": 150}).fit(X, y)
+    model = NeuralNetwork(loss=LogCosh(), **{**QUICK, "max_iter": 150}).fit(X, y)
     assert model.score(X, y) > 0.9
     with pytest.raises(ValueError, match="adversarial_eps needs a loss with a native kernel"):
         NeuralNetwork(loss=LogCosh(), adversarial_eps=0.1, **QUICK).fit(X, y)
@@ -99,7 +99,7 @@ def test_losses_of_several_scores() -> None:
 
 def test_several_targets_are_learned_together() -> None:
     X, y = waves()
-    model = MLPRegressor(loss="huber", **{**QUICK, "max_epochs": 150}).fit(X, np.column_stack([y, 100 - 3 * y]))
+    model = MLPRegressor(loss="huber", **{**QUICK, "max_iter": 150}).fit(X, np.column_stack([y, 100 - 3 * y]))
     found = model.predict(X)
     assert found.shape == (600, 2)
     assert np.corrcoef(found[:, 0], y)[0, 1] > 0.95
@@ -108,7 +108,7 @@ def test_several_targets_are_learned_together() -> None:
 
 def test_predictions_are_those_of_the_layers() -> None:
     X, y = waves(200)
-    model = MLPRegressor(hidden=(7, 5), activation="tanh", max_epochs=5, random_state=0).fit(X, 1e3 + 10 * y)
+    model = MLPRegressor(hidden=(7, 5), activation="tanh", max_iter=5, random_state=0).fit(X, 1e3 + 10 * y)
     plain = np.concatenate([p.ravel() for pair in zip(model.coefs_, model.intercepts_, strict=True) for p in pair])
     _, layers = forward((2, 7, 5, 1), plain, (X - model.mean_) / model.scale_, "tanh")
     np.testing.assert_allclose(model.predict(X), layers[-1][:, 0], rtol=1e-6)
@@ -149,7 +149,7 @@ def test_seeds_repeat_and_differ() -> None:
 def test_initial_weights_have_the_spread_of_their_rule(init: str) -> None:
     X, y = np.random.default_rng(0).normal(size=(20, 200)), np.arange(20.0)
     model = MLPRegressor(
-        hidden=(300,), init=init, bias_init=0.1, learning_rate=1e-12, alpha=0.0, max_epochs=1, random_state=0
+        hidden=(300,), init=init, bias_init=0.1, learning_rate=1e-12, alpha=0.0, max_iter=1, random_state=0
     )
     first = model.fit(X, y).coefs_[0]
     wanted = {"normal": 1 / 200, "he": 2 / 200, "glorot": 2 / 500}[init]
@@ -166,7 +166,7 @@ def test_early_stopping_goes_back_to_the_best_epoch() -> None:
     model.fit(X, noisy)
     held = model.history_["validation_loss"]
     assert model.best_epoch_ == np.argmin(held) + 1 < model.n_iter_ == len(held)
-    shorter = MLPRegressor(**{**model.get_params(), "max_epochs": model.best_epoch_}).fit(X, noisy)
+    shorter = MLPRegressor(**{**model.get_params(), "max_iter": model.best_epoch_}).fit(X, noisy)
     np.testing.assert_array_equal(shorter.predict(X), model.predict(X))
     with pytest.raises(ValueError, match="too few distinct rows"):
         MLPRegressor(early_stopping=True).fit(np.ones((5, 1)), np.ones(5))
@@ -176,7 +176,7 @@ def test_regularizers_regularize() -> None:
     X, y = waves(150)
 
     def size(**given: Any) -> float:
-        model = MLPRegressor(**{**QUICK, "max_epochs": 100}, **given).fit(X, y)
+        model = MLPRegressor(**{**QUICK, "max_iter": 100}, **given).fit(X, y)
         return sum(float((coef**2).sum()) for coef in model.coefs_)
 
     assert size(alpha=0.1) < 0.5 * size(alpha=0.0)
@@ -195,7 +195,7 @@ def test_partial_fit_and_warm_start_go_on() -> None:
     with pytest.raises(ValueError, match="not in classes"):
         model.partial_fit(DIGITS[:2], ["a", "b"])
     X, y = waves()
-    warm = MLPRegressor(**{**QUICK, "max_epochs": 20}, warm_start=True).fit(X, y)
+    warm = MLPRegressor(**{**QUICK, "max_iter": 20}, warm_start=True).fit(X, y)
     before = warm.loss_curve_
     assert warm.fit(X, y).loss_curve_[0] < 1.1 * before[-1]
     with pytest.raises(ValueError, match="continue a network of layers"):

@@ -13,7 +13,7 @@ from certifit.losses import Huber, Loss, Squared
 
 X, LABELS = load_digits(return_X_y=True)
 X, LABELS = X[:400], LABELS[:400]
-QUICK: dict[str, Any] = {"hidden": (20,), "max_epochs": 10, "random_state": 0, "polish": True}
+QUICK: dict[str, Any] = {"hidden": (20,), "max_iter": 10, "random_state": 0, "polish": True}
 
 
 @pytest.mark.parametrize("loss", ["squared", "absolute", Huber(0.5)])

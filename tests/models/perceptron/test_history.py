@@ -13,7 +13,7 @@ def test_history_ends_with_the_error_of_the_plane(mode: str) -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 2))
     y = (X[:, 0] + 0.5 * rng.normal(size=60) > 0).astype(int)
-    model = Perceptron(mode=mode, max_epochs=7, random_state=0).fit(X, y)
+    model = Perceptron(mode=mode, max_iter=7, random_state=0).fit(X, y)
     assert model.history_.shape == (model.n_iter_,) == (7,)
     np.testing.assert_allclose(model.history_[-1], np.mean(model.predict(X) != y))
 

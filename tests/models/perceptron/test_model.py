@@ -51,7 +51,7 @@ def transcription(X, y, epochs, averaged):
 def test_the_perceptron_is_its_transcription(averaged, noisy, sparse):
     X, y = separable()
     y = np.where(np.arange(len(y)) % 9 == 0, 1 - y, y) if noisy else y
-    model = Perceptron(shuffle=False, averaged=averaged, max_epochs=30).fit(sp.csr_array(X) if sparse else X, y)
+    model = Perceptron(shuffle=False, averaged=averaged, max_iter=30).fit(sp.csr_array(X) if sparse else X, y)
     w, b, mistakes = transcription(X, y, 30, averaged)
     np.testing.assert_allclose(model.coef_[0], w, rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(model.intercept_[0], b, rtol=1e-10, atol=1e-12)
@@ -64,7 +64,7 @@ def test_mistakes_stay_below_novikoffs_bound(mode, seed, gap):
     X, y = separable(seed=seed, gap=gap)
     if len(np.unique(y)) < 2:
         return
-    model = Perceptron(mode=mode, max_epochs=20_000, random_state=seed).fit(X, y)
+    model = Perceptron(mode=mode, max_iter=20_000, random_state=seed).fit(X, y)
     assert model.certificate_.kind == "witness"
     assert model.certificate_.certified
     assert model.certificate_.objective == model.certificate_.bound == 0.0
@@ -76,7 +76,7 @@ def test_mistakes_stay_below_novikoffs_bound(mode, seed, gap):
 
 def test_rows_that_no_plane_separates_get_a_proof():
     X, y = np.array([[-1.0], [0.0], [1.0]]), np.array([0, 1, 0])
-    model = Perceptron(max_epochs=20, random_state=0).fit(X, y)
+    model = Perceptron(max_iter=20, random_state=0).fit(X, y)
     assert model.certificate_.kind == "none"
     assert not model.certificate_.certified
     assert "No separating plane exists" in model.certificate_.note
@@ -88,7 +88,7 @@ def test_rows_that_no_plane_separates_get_a_proof():
 
 def test_too_few_epochs_are_not_called_inseparable():
     X, y = separable(gap=0.01, n=200)
-    model = Perceptron(max_epochs=1, random_state=0).fit(X, y)
+    model = Perceptron(max_iter=1, random_state=0).fit(X, y)
     assert model.certificate_.kind == "none"
     assert "exists, but 1 epochs" in model.certificate_.note
 
@@ -100,7 +100,7 @@ def test_batches_follow_the_definition():
     for _ in range(7):
         wrong = sign * (rows @ w) <= 0
         w = w + (sign * wrong) @ rows / len(X)
-    model = Perceptron(mode="batch", max_epochs=7, shuffle=False).fit(X, y)
+    model = Perceptron(mode="batch", max_iter=7, shuffle=False).fit(X, y)
     np.testing.assert_allclose(model.coef_[0], w[:-1], rtol=1e-9)
     np.testing.assert_allclose(model.intercept_[0], c * w[-1], rtol=1e-9)
 
@@ -125,7 +125,7 @@ def test_the_pocket_comes_near_the_least_error(start):
     rng = np.random.default_rng(5)
     X = rng.normal(size=(40, 2))
     y = (X[:, 0] + 0.6 * rng.normal(size=40) > 0).astype(int)
-    model = PocketPerceptron(start=start, max_epochs=500, random_state=0).fit(X, y)
+    model = PocketPerceptron(start=start, max_iter=500, random_state=0).fit(X, y)
     least = best_error(X, y, rng)
     assert model.error_ == pytest.approx(np.mean(model.predict(X) != y))
     assert least - 1e-12 <= model.error_ <= least + 0.051
@@ -134,14 +134,14 @@ def test_the_pocket_comes_near_the_least_error(start):
 def test_the_pocket_never_gets_worse_with_more_epochs():
     rng = np.random.default_rng(6)
     X, y = rng.normal(size=(80, 3)), rng.integers(0, 2, size=80)
-    errors = [PocketPerceptron(max_epochs=k, random_state=1).fit(X, y).error_ for k in (1, 3, 10, 30, 100)]
+    errors = [PocketPerceptron(max_iter=k, random_state=1).fit(X, y).error_ for k in (1, 3, 10, 30, 100)]
     assert errors == sorted(errors, reverse=True)
     assert errors[-1] <= min(y.mean(), 1 - y.mean())
 
 
 def test_the_pocket_of_weighted_rows_minimizes_weighted_error():
     X, y = np.array([[0.0], [1.0], [2.0]]), np.array([0, 1, 0])
-    heavy = PocketPerceptron(max_epochs=200, random_state=0).fit(X, y, sample_weight=[1.0, 1.0, 5.0])
+    heavy = PocketPerceptron(max_iter=200, random_state=0).fit(X, y, sample_weight=[1.0, 1.0, 5.0])
     assert heavy.predict([[2.0]]) == 0
     assert heavy.error_ == pytest.approx(1 / 7)
 
@@ -160,7 +160,7 @@ def test_prototypes_are_their_transcription():
                 W[k] += x
                 W[int(np.argmax(others))] -= x
                 mistakes += 1
-    model = MulticlassPerceptron(shuffle=False, max_epochs=9).fit(X, y)
+    model = MulticlassPerceptron(shuffle=False, max_iter=9).fit(X, y)
     np.testing.assert_allclose(model.coef_, W[:, :-1], rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(model.intercept_, c * W[:, -1], rtol=1e-10, atol=1e-12)
     assert model.n_mistakes_ == mistakes
@@ -191,8 +191,8 @@ def test_weights_are_repetitions_and_order_is_nothing(cls):
     X, y = rng.normal(size=(40, 3)), rng.integers(0, 3, size=40)
     weight = rng.integers(0, 4, size=40)
     rows = rng.permutation(np.repeat(np.arange(40), weight))
-    one = cls(random_state=0, max_epochs=20).fit(X, y, sample_weight=weight)
-    two = cls(random_state=0, max_epochs=20).fit(X[rows], y[rows])
+    one = cls(random_state=0, max_iter=20).fit(X, y, sample_weight=weight)
+    two = cls(random_state=0, max_iter=20).fit(X[rows], y[rows])
     np.testing.assert_allclose(one.coef_, two.coef_, rtol=1e-12)
 
 
@@ -200,13 +200,13 @@ def test_weights_are_repetitions_and_order_is_nothing(cls):
 def test_labels_threads_precision_and_refusals(cls):
     rng = np.random.default_rng(10)
     X, y = rng.normal(size=(90, 3)), rng.choice(["red", "green", "blue"], size=90)
-    one, two = (cls(random_state=0, max_epochs=20, n_jobs=jobs).fit(X, y) for jobs in (1, 2))
+    one, two = (cls(random_state=0, max_iter=20, n_jobs=jobs).fit(X, y) for jobs in (1, 2))
     np.testing.assert_array_equal(one.coef_, two.coef_)
     assert set(one.predict(X)) <= {"red", "green", "blue"}
-    assert cls(random_state=0, max_epochs=20).fit(X.astype(np.float32), y).coef_.dtype == np.float32
+    assert cls(random_state=0, max_iter=20).fit(X.astype(np.float32), y).coef_.dtype == np.float32
     with pytest.raises(ValueError, match="one class only"):
         cls().fit(X, np.ones(90))
-    with pytest.raises(ValueError, match="max_epochs"):
-        cls(max_epochs=0).fit(X, y)
+    with pytest.raises(ValueError, match="max_iter"):
+        cls(max_iter=0).fit(X, y)
     rare = np.where(np.arange(90) == 0, "rare", "usual")
-    assert cls(random_state=0, max_epochs=20).fit(X, rare).score(X, rare) > 0.9
+    assert cls(random_state=0, max_iter=20).fit(X, rare).score(X, rare) > 0.9

@@ -42,7 +42,7 @@ def by_hand(epochs: int, step: float, averaged: bool, batch: bool) -> tuple[np.n
 @pytest.mark.parametrize("averaged", [False, True])
 @pytest.mark.parametrize("step", [0.1, 1.0, 7.0])
 def test_start_and_step_are_those_of_the_definition(mode: str, averaged: bool, step: float) -> None:
-    model = Perceptron(mode, averaged=averaged, max_epochs=9, shuffle=False, start=(W0, B0), step=step).fit(X, Y)
+    model = Perceptron(mode, averaged=averaged, max_iter=9, shuffle=False, start=(W0, B0), step=step).fit(X, Y)
     w, b = by_hand(9, step, averaged, mode == "batch")
     np.testing.assert_allclose(model.coef_[0], w, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(model.intercept_[0], b, rtol=1e-9, atol=1e-12)
@@ -54,7 +54,7 @@ def test_start_and_step_are_those_of_the_definition(mode: str, averaged: bool, s
 def test_the_bound_holds_from_any_start(mode: str, step: float, seed: int) -> None:
     rng = np.random.default_rng(seed)
     start = (10.0 ** rng.uniform(-2, 2) * rng.normal(size=3), float(rng.normal()))
-    model = Perceptron(mode, start=start, step=step, max_epochs=200_000, random_state=seed).fit(X, Y)
+    model = Perceptron(mode, start=start, step=step, max_iter=200_000, random_state=seed).fit(X, Y)
     assert model.certificate_.kind == "witness"
     assert model.n_mistakes_ <= model.mistake_bound_ < np.inf
 
@@ -79,16 +79,16 @@ def test_regression_is_a_start(cls: Any) -> None:
 def test_several_classes_have_a_start_each() -> None:
     labels = np.digitize(X[:, 0], [-0.5, 0.5])
     start = (RNG.normal(size=(3, 3)), RNG.normal(size=3))
-    model = Perceptron(start=start, max_epochs=3, shuffle=False).fit(X, labels)
-    one = Perceptron(start=(start[0][1], start[1][1]), max_epochs=3, shuffle=False).fit(X, labels == 1)
+    model = Perceptron(start=start, max_iter=3, shuffle=False).fit(X, labels)
+    one = Perceptron(start=(start[0][1], start[1][1]), max_iter=3, shuffle=False).fit(X, labels == 1)
     np.testing.assert_allclose(model.coef_[1], one.coef_[0])
 
 
 @pytest.mark.parametrize("units", [2.0**-500, 2.0**500])
 def test_extreme_units_of_x_change_no_decision(units: float) -> None:
     Z = X * 2.0 ** -np.floor(np.log2(np.abs(X).max()))  # the units in which steps are taken
-    plain = Perceptron(start=(W0, B0), max_epochs=9, shuffle=False).fit(Z, Y)
-    other = Perceptron(start=(W0 / units, B0), max_epochs=9, shuffle=False).fit(units * Z, Y)
+    plain = Perceptron(start=(W0, B0), max_iter=9, shuffle=False).fit(Z, Y)
+    other = Perceptron(start=(W0 / units, B0), max_iter=9, shuffle=False).fit(units * Z, Y)
     np.testing.assert_array_equal(plain.predict(Z), other.predict(units * Z))
     np.testing.assert_allclose(other.coef_ * units, plain.coef_)
 
@@ -114,7 +114,7 @@ def test_starts_that_make_no_sense(start: Any, match: str) -> None:
 @pytest.mark.parametrize("cls", [PocketPerceptron, MulticlassPerceptron])
 def test_history_of_the_others(cls: Any) -> None:
     noisy = np.where(np.arange(50) % 7 == 0, 1 - Y, Y)
-    model = cls(max_epochs=6, random_state=0).fit(X, noisy)
+    model = cls(max_iter=6, random_state=0).fit(X, noisy)
     assert model.history_.shape == (6,)
     assert model.history_[-1] == pytest.approx(np.mean(model.predict(X) != noisy))
     if cls is PocketPerceptron:

@@ -106,13 +106,13 @@ def test_the_exhaustive_code_has_every_split_once(K):
 
 def test_a_random_code_is_a_code_and_its_distance_is_told():
     X, y = data(K=6)
-    model = OutputCode(Perceptron(max_epochs=3, random_state=0), code_size=2, random_state=0).fit(X, y)
+    model = OutputCode(Perceptron(max_iter=3, random_state=0), code_size=2, random_state=0).fit(X, y)
     assert model.code_.shape == (6, 12)
     distances = [(a != b).sum() for a, b in itertools.combinations(model.code_, 2)]
     assert model.min_distance_ == min(distances) >= 4
     assert model.n_correctable_ == (model.min_distance_ - 1) // 2
     assert len({tuple(column * column[0]) for column in model.code_.T}) == 12
-    again = OutputCode(Perceptron(max_epochs=3, random_state=0), code_size=2, random_state=0).fit(X, y)
+    again = OutputCode(Perceptron(max_iter=3, random_state=0), code_size=2, random_state=0).fit(X, y)
     np.testing.assert_array_equal(model.code_, again.code_)
 
 
@@ -155,7 +155,7 @@ def test_the_certificate_is_the_sum_of_the_parts():
 def test_one_part_that_stops_short_is_told_once():
     X, y = data()
     with pytest.warns(match="Not certified") as caught:
-        model = OneVsRest(SGDClassifier(alpha=1e-6, max_epochs=1, tol=1e-9, random_state=0)).fit(X, y)
+        model = OneVsRest(SGDClassifier(alpha=1e-6, max_iter=1, tol=1e-9, random_state=0)).fit(X, y)
     assert len(caught) == 4  # by the parts themselves
     assert not model.certificate_.certified
     assert "4 of 4 parts" in model.certificate_.note

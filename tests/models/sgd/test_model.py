@@ -61,7 +61,7 @@ def test_it_comes_to_the_optimum_and_its_certificate_is_honest(loss, penalty):
 def test_every_schedule_converges(schedule, average, batch_size):
     X, y = data("logistic")
     model = SGDClassifier(
-        alpha=0.05, schedule=schedule, average=average, batch_size=batch_size, tol=5e-3, max_epochs=3000, random_state=1
+        alpha=0.05, schedule=schedule, average=average, batch_size=batch_size, tol=5e-3, max_iter=3000, random_state=1
     ).fit(X, y)
     assert model.certificate_.certified, str(model.certificate_)
 
@@ -71,7 +71,7 @@ def test_the_textbook_steps_are_taken():
     X, y = np.array([[1.0], [2.0]]), np.array([3.0, 1.0])
     model = quiet_fit(
         SGDRegressor(
-            penalty=None, schedule="1/t", step=0.1, shuffle=False, average=False, fit_intercept=False, max_epochs=1
+            penalty=None, schedule="1/t", step=0.1, shuffle=False, average=False, fit_intercept=False, max_iter=1
         ),
         X,
         y,
@@ -93,7 +93,7 @@ class MyHuber(Huber):
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("penalty", ["l2", "l1", "elasticnet", None])
 def test_a_loss_of_ones_own_gives_the_same_numbers(penalty, sparse):
-    options = {"penalty": penalty, "alpha": 0.02, "batch_size": 8, "random_state": 0, "max_epochs": 30, "tol": 0.0}
+    options = {"penalty": penalty, "alpha": 0.02, "batch_size": 8, "random_state": 0, "max_iter": 30, "tol": 0.0}
     X, y = data("logistic")
     X = sp.csr_array(X * (np.abs(X) > 0.5)) if sparse else X
     one, two = (quiet_fit(SGDClassifier(loss=loss, **options), X, y) for loss in (Logistic(), Mine()))
@@ -191,7 +191,7 @@ def test_sparse_is_dense(penalty, average):
         "penalty": penalty,
         "alpha": 0.01,
         "average": average,
-        "max_epochs": 20,
+        "max_iter": 20,
         "random_state": 0,
     }
     dense = quiet_fit(SGDClassifier(**options), X, y)
@@ -322,7 +322,7 @@ def test_a_loss_of_regression_classifies_signs():
         ("validation_fraction", 1.0),
         ("n_iter_no_change", 0),
         ("tol", -1.0),
-        ("max_epochs", 0),
+        ("max_iter", 0),
         ("n_jobs", 0),
         ("multi_class", "ovo"),
         ("class_weight", "even"),
@@ -352,7 +352,7 @@ def test_large_batches_are_not_stalled_by_the_cut(loss: str, batch_size: int) ->
             batch_size=batch_size,
             schedule="constant",
             tol=1e-5,
-            max_epochs=300,
+            max_iter=300,
             plateau_cut=cut,
             random_state=0,
         )
@@ -366,7 +366,7 @@ def test_the_perceptron_loss_runs_the_perceptron() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 4))
     y = np.where(X @ [1.0, -2.0, 0.5, 0.0] + 0.3 * rng.normal(size=300) > 0, "yes", "no")
-    model = SGDClassifier(loss="perceptron", max_epochs=50, random_state=0).fit(X, y)
+    model = SGDClassifier(loss="perceptron", max_iter=50, random_state=0).fit(X, y)
     assert model.score(X, y) > 0.93
     assert model.coef_.any()
     assert not LinearModel(loss="perceptron", alpha=0.1).fit(X, y == "yes").certificate_.certified

@@ -40,7 +40,7 @@ def plain_perceptron(X: list[np.ndarray], y: list[list[int]], K: int, epochs: in
 @pytest.mark.parametrize("averaged", [False, True])
 def test_the_plain_algorithm(averaged: bool) -> None:
     X, y = matrices(n=15, labels=3)
-    model = StructuredPerceptron(averaged=averaged, shuffle=False, max_epochs=4, bias=False, boundaries=False).fit(X, y)
+    model = StructuredPerceptron(averaged=averaged, shuffle=False, max_iter=4, bias=False, boundaries=False).fit(X, y)
     last, average = plain_perceptron(X, y, 3, 4)
     wanted = average if averaged else last
     np.testing.assert_allclose(model.coef_.ravel(), wanted[:12], atol=1e-9)
@@ -50,7 +50,7 @@ def test_the_plain_algorithm(averaged: bool) -> None:
 def test_length_one_is_the_multiclass_perceptron() -> None:
     X, y = matrices(n=20, labels=3)
     rows, labels = np.concatenate(X), np.concatenate(y)
-    model = StructuredPerceptron(averaged=False, shuffle=False, max_epochs=3, bias=False, boundaries=False)
+    model = StructuredPerceptron(averaged=False, shuffle=False, max_iter=3, bias=False, boundaries=False)
     model.fit(rows, labels, lengths=np.ones(len(labels), dtype=int))
     W = np.zeros((4, 3))
     for _ in range(3):
@@ -64,12 +64,12 @@ def test_length_one_is_the_multiclass_perceptron() -> None:
 
 def test_a_separating_fit_is_its_own_witness() -> None:
     X, y = text(30, noise=0.0, seed=3)
-    model = StructuredPerceptron(max_epochs=200).fit(X, y)
+    model = StructuredPerceptron(max_iter=200).fit(X, y)
     assert model.score(X, y) == 1.0
     assert model.certificate_.kind == "witness"
     assert model.certificate_.certified
     assert model.mistakes_[-1] == 0
-    noisy = StructuredPerceptron(max_epochs=2).fit(*text(40, noise=0.6))
+    noisy = StructuredPerceptron(max_iter=2).fit(*text(40, noise=0.6))
     assert noisy.certificate_.kind == "none"
     assert "wrong" in noisy.certificate_.note
 

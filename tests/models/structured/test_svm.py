@@ -16,7 +16,7 @@ def test_length_one_is_the_multiclass_support_vector_machine() -> None:
     X, y = matrices(labels=3)
     rows, labels = np.concatenate(X), np.concatenate(y)
     delta = np.array([[0.0, 1.0, 2.0], [1.0, 0.0, 0.5], [3.0, 1.0, 0.0]])
-    chain = StructuredSVM(alpha=0.1, delta=delta, bias=False, boundaries=False, tol=1e-6, max_epochs=4000)
+    chain = StructuredSVM(alpha=0.1, delta=delta, bias=False, boundaries=False, tol=1e-6, max_iter=4000)
     chain.fit(rows, labels, lengths=np.ones(len(labels), dtype=int))
     flat = MulticlassSVC(alpha=0.1, delta=delta, fit_intercept=False, tol=1e-9).fit(rows, labels)
     assert chain.certificate_.objective == pytest.approx(flat.certificate_.objective, rel=1e-5)
@@ -30,7 +30,7 @@ def test_objective_and_bound_by_enumeration(markov: list[int] | None) -> None:
     X, y = matrices(n=12, labels=3)
     alpha = 0.05
     cost = np.array([[0.0, 1.0, 2.0], [1.0, 0.0, 1.0], [0.5, 1.0, 0.0]])
-    model = StructuredSVM(alpha=alpha, delta=cost, markov=markov, tol=1e-3, max_epochs=2000).fit(X, y)
+    model = StructuredSVM(alpha=alpha, delta=cost, markov=markov, tol=1e-3, max_iter=2000).fit(X, y)
 
     def objective() -> float:
         losses = []

@@ -291,9 +291,9 @@ def test_best_first_growth_keeps_the_most_valuable_splits() -> None:
     rng = np.random.default_rng(3)
     X, y = data(rng, "squared", 200, 4, 40)
     full = DecisionTreeRegressor().fit(X, y)
-    same = DecisionTreeRegressor(max_leaves=10**6).fit(X, y)
+    same = DecisionTreeRegressor(max_leaf_nodes=10**6).fit(X, y)
     assert np.array_equal(full._tree.nodes, same._tree.nodes)
-    risks = [DecisionTreeRegressor(max_leaves=k).fit(X, y) for k in range(2, 12)]
+    risks = [DecisionTreeRegressor(max_leaf_nodes=k).fit(X, y) for k in range(2, 12)]
     assert [m.n_leaves_ for m in risks] == list(range(2, 12))
     drops = -np.diff([m.certificate_.objective for m in risks])
     assert (drops >= 0).all()

@@ -52,7 +52,7 @@ def test_every_split_is_the_best_for_the_mean_impurity(criterion: str, weighted:
 
 @pytest.mark.parametrize("criterion", [*CLASSES[:2], *NUMBERS])
 @pytest.mark.parametrize(
-    "options", [{"min_samples_leaf": 15}, {"max_leaves": 9}, {"max_depth": 4, "min_samples_leaf": 10}]
+    "options", [{"min_samples_leaf": 15}, {"max_leaf_nodes": 9}, {"max_depth": 4, "min_samples_leaf": 10}]
 )
 def test_trees_are_those_of_scikit_learn(criterion: str, options: dict[str, Any]) -> None:
     rng = np.random.default_rng(3)
@@ -61,7 +61,7 @@ def test_trees_are_those_of_scikit_learn(criterion: str, options: dict[str, Any]
     w = rng.integers(1, 4, 150).astype(float)
     if criterion == "absolute":  # no ties: medians of even numbers of rows are not unique
         y = y + 1e-4 * rng.normal(size=y.shape) * [1.0, 100.0, 1e-3]
-    theirs_options = {"max_leaf_nodes" if name == "max_leaves" else name: value for name, value in options.items()}
+    theirs_options = dict(options)
     kind = theirs.DecisionTreeClassifier if criterion in CLASSES else theirs.DecisionTreeRegressor
     # A row of weight 3 is three rows: scikit-learn counts rows, not weights, for the size of a leaf.
     rows = np.repeat(np.arange(150), w.astype(int))

@@ -33,9 +33,9 @@ def small_trees() -> list[Any]:
         w = rng.integers(1, 4, 40).astype(float)
         criterion = ("gini", "entropy", "misclassification", "squared", "absolute", "poisson")[seed % 6]
         if seed % 6 < 3:
-            found.append(DecisionTreeClassifier(criterion, max_leaves=9).fit(X, rng.integers(0, 3, 40), w))
+            found.append(DecisionTreeClassifier(criterion, max_leaf_nodes=9).fit(X, rng.integers(0, 3, 40), w))
         else:
-            found.append(DecisionTreeRegressor(criterion, max_leaves=9).fit(X, rng.poisson(2, 40), w))
+            found.append(DecisionTreeRegressor(criterion, max_leaf_nodes=9).fit(X, rng.poisson(2, 40), w))
     return found
 
 

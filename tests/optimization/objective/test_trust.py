@@ -102,7 +102,7 @@ def waves(convex: bool) -> Loss:
     return loss
 
 
-@pytest.mark.parametrize("model", [LinearModel, lambda loss: SGDRegressor(loss=loss, max_epochs=20, tol=1e-3)])
+@pytest.mark.parametrize("model", [LinearModel, lambda loss: SGDRegressor(loss=loss, max_iter=20, tol=1e-3)])
 @pytest.mark.parametrize("convex", [True, False])
 def test_waves_have_no_certificate(model: Any, convex: bool) -> None:
     """r²/2 + 3(1 − cos 3r)."""

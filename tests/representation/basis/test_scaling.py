@@ -23,7 +23,7 @@ SCALERS = [
     StandardScaler(with_mean=False),
     StandardScaler(with_std=False),
     MinMaxScaler(),
-    MinMaxScaler(low=-2.0, high=3.0, clip=True),
+    MinMaxScaler(feature_range=(-2.0, 3.0), clip=True),
     Normalizer(),
     Normalizer(norm="l1"),
     Normalizer(norm="max"),
@@ -43,7 +43,7 @@ def test_values_agree_with_scikit_learn(shape, dtype, order):
     pairs = [
         (StandardScaler(), peer.StandardScaler()),
         (StandardScaler(with_mean=False), peer.StandardScaler(with_mean=False)),
-        (MinMaxScaler(-1.0, 2.0), peer.MinMaxScaler((-1.0, 2.0))),
+        (MinMaxScaler((-1.0, 2.0)), peer.MinMaxScaler((-1.0, 2.0))),
         *((Normalizer(norm), peer.Normalizer(norm)) for norm in ("l1", "l2", "max")),
     ]
     for ours, theirs in pairs:
@@ -159,14 +159,14 @@ def test_constant_columns_become_zero_and_are_recorded(value):
     assert scaler.scale_[0] == 1.0
     assert scaler.mean_[0] == value
     assert not scaler.transform(X)[:, 0].any()
-    ranged = MinMaxScaler(2.0, 3.0).fit(X)
+    ranged = MinMaxScaler((2.0, 3.0)).fit(X)
     assert ranged.constant_.tolist() == [True, False]
     assert (ranged.transform(X)[:, 0] == 2.0).all()
 
 
 def test_min_max_reaches_both_ends_exactly_and_clips():
     X = np.random.default_rng(5).normal(size=(100, 5)) * 0.3
-    Z = MinMaxScaler(0.1, 0.3).fit_transform(X)
+    Z = MinMaxScaler((0.1, 0.3)).fit_transform(X)
     assert (Z.min(axis=0) == 0.1).all()
     assert (Z.max(axis=0) == 0.3).all()
     clipped = MinMaxScaler(clip=True).fit(X).transform(X * 10)
@@ -220,8 +220,8 @@ def test_errors_name_argument_and_cure():
     X = pd.DataFrame({"age": [1.0, 2.0], "income": [np.nan, 1.0]})
     with pytest.raises(ValueError, match="income"):
         StandardScaler().fit(X)
-    with pytest.raises(ValueError, match=r"high must be a number in \(1,.*got 0"):
-        MinMaxScaler(low=1.0, high=0.0).fit([[1.0]])
+    with pytest.raises(ValueError, match=r"feature_range must be .* low < high; got \(1.0, 0.0\)"):
+        MinMaxScaler(feature_range=(1.0, 0.0)).fit([[1.0]])
     with pytest.raises(ValueError, match="norm must be one of"):
         Normalizer(norm="l3").transform([[1.0]])
     with pytest.raises(TypeError, match="with_mean must be True or False; got 'yes'"):
@@ -238,3 +238,12 @@ def test_pipeline():
     X = np.random.default_rng(0).normal(size=(20, 3))
     Z = make_pipeline(StandardScaler(), Normalizer(), MinMaxScaler()).fit_transform(X)
     assert Z.shape == X.shape
+
+
+def test_the_ends_of_the_interval_under_their_old_names():
+    X = [[0.0], [4.0]]
+    with pytest.warns(FutureWarning, match="feature_range"):
+        old = MinMaxScaler(low=-1.0, high=3.0).fit(X)
+    np.testing.assert_array_equal(old.transform(X), MinMaxScaler(feature_range=(-1.0, 3.0)).fit_transform(X))
+    del old.feature_range  # as a file of an earlier release
+    np.testing.assert_array_equal(old.inverse_transform(old.transform(X)), X)

@@ -29,7 +29,7 @@ def network_paths(conditions: Conditions, data: Encoded) -> list[Path]:
             "optimizer": "adamw",
             "learning_rate": 2e-3,
             "batch_size": 32 if fold.n_rows < 3000 else 128,
-            "max_epochs": 200 if fold.n_rows < 20_000 else 60,
+            "max_iter": 200 if fold.n_rows < 20_000 else 60,
             "early_stopping": True,
             "validation_fraction": 0.15,
             "random_state": conditions.seed,

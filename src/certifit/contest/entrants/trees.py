@@ -78,7 +78,7 @@ def boosting_paths(conditions: Conditions, data: Encoded) -> list[Path]:
     def build(s: Mapping[str, Any], fold: Encoded) -> Any:
         return model(
             **s,
-            categorical=list(fold.categorical) or None,
+            categorical_features=list(fold.categorical) or None,
             early_stopping=False,
             random_state=conditions.seed,
             n_jobs=threads(conditions, fold),
@@ -98,12 +98,12 @@ def boosting_paths(conditions: Conditions, data: Encoded) -> list[Path]:
 
     leaf = 5 if small else 20
     return [
-        path_of(learning_rate=0.1, max_leaves=15 if small else 31, min_samples_leaf=leaf, l2=1.0),
-        path_of(learning_rate=0.05, max_leaves=15, min_samples_leaf=leaf, colsample=0.5, l2=1.0),
-        path_of(learning_rate=0.05, max_leaves=31, min_samples_leaf=2 * leaf, colsample=0.5, subsample=0.8, l2=5.0),
-        path_of(learning_rate=0.1, max_leaves=8, min_samples_leaf=leaf, l2=1.0),
-        path_of(learning_rate=0.05, max_leaves=63, min_samples_leaf=leaf, colsample=0.5, subsample=0.8, l2=5.0),
-        path_of(learning_rate=0.03, max_leaves=8, min_samples_leaf=leaf, colsample=0.7, l2=1.0),
+        path_of(learning_rate=0.1, max_leaf_nodes=15 if small else 31, min_samples_leaf=leaf, l2=1.0),
+        path_of(learning_rate=0.05, max_leaf_nodes=15, min_samples_leaf=leaf, colsample=0.5, l2=1.0),
+        path_of(learning_rate=0.05, max_leaf_nodes=31, min_samples_leaf=2 * leaf, colsample=0.5, subsample=0.8, l2=5.0),
+        path_of(learning_rate=0.1, max_leaf_nodes=8, min_samples_leaf=leaf, l2=1.0),
+        path_of(learning_rate=0.05, max_leaf_nodes=63, min_samples_leaf=leaf, colsample=0.5, subsample=0.8, l2=5.0),
+        path_of(learning_rate=0.03, max_leaf_nodes=8, min_samples_leaf=leaf, colsample=0.7, l2=1.0),
     ]
 
 

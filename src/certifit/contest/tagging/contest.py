@@ -54,11 +54,11 @@ def _crf(setting: dict[str, Any], n: int, jobs: int | None, seed: int) -> Any:
 
 
 def _svm(setting: dict[str, Any], n: int, jobs: int | None, seed: int) -> Any:
-    return StructuredSVM(alpha=setting["strength"] / n, max_epochs=40, tol=0.02, n_jobs=jobs, random_state=seed)
+    return StructuredSVM(alpha=setting["strength"] / n, max_iter=40, tol=0.02, n_jobs=jobs, random_state=seed)
 
 
 def _perceptron(setting: dict[str, Any], n: int, jobs: int | None, seed: int) -> Any:
-    return StructuredPerceptron(max_epochs=setting["epochs"], n_jobs=jobs, random_state=seed)
+    return StructuredPerceptron(max_iter=setting["epochs"], n_jobs=jobs, random_state=seed)
 
 
 def _hmm(setting: dict[str, Any], n: int, jobs: int | None, seed: int) -> Any:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_classifier
 
 from certifit._types import Array
 from certifit.evaluation.metrics import labels as label_metrics
@@ -240,6 +241,43 @@ def resolve_metric(metric: Any) -> Metric:
         return METRICS[metric]
     names = ", ".join(repr(name) for name in METRICS)
     raise ValueError(f"metric must be one of {names}, or a certifit.metrics.Metric; got {metric!r}.")
+
+
+SCORERS = {
+    **{
+        name: name
+        for name in ("accuracy", "average_precision", "balanced_accuracy", "f1", "precision", "r2", "recall", "roc_auc")
+    },
+    "neg_brier_score": "brier",
+    "neg_log_loss": "log_loss",
+    "neg_mean_absolute_error": "mae",
+    "neg_mean_gamma_deviance": "mean_gamma_deviance",
+    "neg_mean_poisson_deviance": "mean_poisson_deviance",
+    "neg_mean_squared_error": "mse",
+    "neg_median_absolute_error": "median_absolute_error",
+    "neg_root_mean_squared_error": "rmse",
+}
+"""Scikit-learn's names of scorers, and the metrics that they are."""
+
+
+def metric_or_scorer(metric: Any, scoring: Any, estimator: Any) -> Metric:
+    """The metric, also by scikit-learn's name of it; by default what its `score` measures: accuracy, or R².
+
+    Examples
+    --------
+    >>> from certifit.evaluation.metrics.registry import metric_or_scorer
+    >>> metric_or_scorer(None, "neg_mean_squared_error", None).name
+    'mse'
+    """
+    if metric is not None and scoring is not None:
+        raise ValueError(f"metric and scoring are two names of one argument; got {metric!r} and {scoring!r}.")
+    if metric is not None:
+        return resolve_metric(metric)
+    if scoring is None:
+        return METRICS["accuracy" if is_classifier(estimator) else "r2"]
+    if isinstance(scoring, str) and scoring in SCORERS:
+        return METRICS[SCORERS[scoring]]
+    return resolve_metric(scoring)
 
 
 def metrics_for(task: str) -> list[Metric]:

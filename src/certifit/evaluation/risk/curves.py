@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from certifit.data.gate import check_real, check_sample_weight
 from certifit.data.tabular import TableRows
 from certifit.evaluation.metrics.inputs import check_labels, check_level
 from certifit.evaluation.metrics.predictions import predict_for
-from certifit.evaluation.metrics.registry import Metric, resolve_metric
+from certifit.evaluation.metrics.registry import Metric, metric_or_scorer, resolve_metric
 from certifit.evaluation.risk.held_out import held_out_interval
 from certifit.evaluation.risk.influence import influence
 from certifit.evaluation.risk.resamples import critical, generator
@@ -60,6 +60,13 @@ class LearningCurve:
     level: float
     train_folds: tuple[tuple[float, ...], ...]
     validation_folds: tuple[tuple[float, ...], ...]
+
+    def __iter__(self) -> Iterator[Array]:
+        """Numbers of rows, scores of each size and fold on training rows, and on held-out rows: the greater, the better."""
+        sign = -1.0 if self.lower_is_better else 1.0
+        yield np.array(self.rows)
+        yield sign * np.array(self.train_folds)
+        yield sign * np.array(self.validation_folds)
 
     @property
     def reading(self) -> str:
@@ -137,10 +144,10 @@ class ValidationCurve:
 
 
 def learning_curve(
-    fit: Any,
+    estimator: Any,
     X: Any,
     y: Any,
-    metric: Any,
+    metric: Any = None,
     *,
     sizes: int | Sequence[float] = 5,
     cv: Any = 3,
@@ -148,6 +155,9 @@ def learning_curve(
     classes: Any = None,
     random_state: Any = 0,
     level: float = 0.95,
+    train_sizes: Any = None,
+    scoring: Any = None,
+    n_jobs: Any = None,
 ) -> LearningCurve:
     """Fit on more and more rows, and judge on rows held out.
 
@@ -156,12 +166,13 @@ def learning_curve(
 
     Parameters
     ----------
-    fit : estimator, or a function of row numbers
+    estimator : estimator, or a function of row numbers
         An estimator is cloned and fitted; a function gets an array of row numbers and returns a fitted estimator or a
         function of X.
     X : array, sparse matrix or data frame
     y : array of shape (n,)
-    metric : str or Metric
+    metric : str or Metric, optional
+        By default what the estimator's `score` measures.
     sizes : int or sequence, default=5
         How many sizes, evenly spaced in the logarithm from a tenth of the training rows to all of them; or shares (up to
         1.0) or numbers of rows.
@@ -175,10 +186,14 @@ def learning_curve(
         Seed of the split.
     level : float, default=0.95
         Confidence of the intervals.
+    train_sizes, scoring, n_jobs
+        Scikit-learn's names of `sizes` and `metric`, with its names of scorers; the curve does not depend on `n_jobs`.
 
     Returns
     -------
     LearningCurve
+        It unpacks into the numbers of rows and the scores of each fold on training and held-out rows, as scikit-learn's function
+        returns them: what is better is greater.
 
     Examples
     --------
@@ -191,7 +206,8 @@ def learning_curve(
     >>> curve.rows, curve.validation[0] > curve.validation[-1]
     ((60, 100, 200, 400), True)
     """
-    metric = resolve_metric(metric)
+    metric = metric_or_scorer(metric, scoring, estimator)
+    sizes = sizes if train_sizes is None else train_sizes
     level = check_level(level)
     table, y = TableRows(X), check_labels("y", y)
     if y.shape[0] != table.n:
@@ -199,7 +215,7 @@ def learning_curve(
     weight = check_sample_weight(sample_weight, table.n)
     folds = _folds(cv, y, weight, "regression" not in metric.tasks, generator(random_state))
     steps = _sizes(sizes, min(train.shape[0] for train, _ in folds))
-    train_with = _fitter(fit, table, y, None if sample_weight is None else weight)
+    train_with = _fitter(estimator, table, y, None if sample_weight is None else weight)
     judged = [_judge(train_with, table, y, weight, metric, classes, folds, size, level) for size in steps]
     train, validation, low, high, by_fold = zip(*judged, strict=True)
     return LearningCurve(

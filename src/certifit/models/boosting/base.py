@@ -54,8 +54,11 @@ class BaseBoosting(Declared, CertifiedEstimator):
         text="Stages, each with one tree (one for each class when there are more than two)."
     )
     learning_rate: float = LEARNING_RATE.but(0.1, "Share of each tree that is added.")
-    max_leaves: int | None = Parameter(
-        31, Either(Integer(2), Nothing()), "Most leaves of a tree; they are split in the order of their gain."
+    max_leaf_nodes: int | None = Parameter(
+        31,
+        Either(Integer(2), Nothing()),
+        "Most leaves of a tree; they are split in the order of their gain.",
+        was="max_leaves",
     )
     max_depth: int | None = Parameter(None, Either(Integer(1), Nothing()), "Most splits between root and leaf.")
     min_samples_leaf: float = Parameter(
@@ -65,20 +68,22 @@ class BaseBoosting(Declared, CertifiedEstimator):
     subsample: float = Parameter(1.0, Real(0, 1, open_low=True), "Share of the rows drawn for each stage.")
     colsample: float = Parameter(1.0, Real(0, 1, open_low=True), "Share of the columns drawn for each stage.")
     max_bins: int = Parameter(255, Integer(2, 255), "Bins of a column; missing values have one more.")
-    monotone: Any = Parameter(
+    monotone_constraints: Any = Parameter(
         None,
         Either(Given("array of −1, 0 and 1, dict", wrong=([1], [2, 0, 0, 0, 0], {99: 1})), Nothing()),
         "1 makes predictions never decrease with the column, −1 never increase. A dict maps names or numbers.",
+        was="monotone",
     )
     interactions: Any = Parameter(
         None,
         Either(Choice("pairwise", "none"), Given("list of lists", wrong=([[99]], [["no such column"]])), Nothing()),
         "Sets of columns that may meet on one path of a tree. Columns in no set form one more set.",
     )
-    categorical: Any = Parameter(
+    categorical_features: Any = Parameter(
         "auto",
         Either(Choice("auto"), Given("list of columns", wrong=([99], ["no such column"])), Nothing()),
         'Columns of categories, by number or name or as a mask. "auto" takes the text columns of a data frame.',
+        was="categorical",
     )
     category_smoothing: float = Parameter(
         10.0, Real(0), "Curvature added when categories are put in order, so that rare ones move to the middle."
@@ -121,7 +126,7 @@ class BaseBoosting(Declared, CertifiedEstimator):
         """Arrays of the fit, and the plan; text columns are numbered first."""
         labels, width = self._labels_to_keep()
         if labels is None:
-            X, labels = learn_categories(X) if self.categorical is not None else (X, {})
+            X, labels = learn_categories(X) if self.categorical_features is not None else (X, {})
         X, y, weight = check_xy(
             self,
             encode(X, labels),

@@ -221,7 +221,9 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
         K = self.classes_.shape[0]
         loss, n_outputs = self._of_classes(K), K if K > 2 else 1
         if K > 2 and plan.monotone.any():
-            raise ValueError(f"monotone has no meaning for {K} classes: use it with two, or with a regressor.")
+            raise ValueError(
+                f"monotone_constraints has no meaning for {K} classes: use it with two, or with a regressor."
+            )
         target = np.ones_like(labels) if K == 1 else labels
         if type(loss) not in (Logistic, Softmax):
             target = target.astype(np.float64)  # other losses see the whole vector at once

@@ -19,15 +19,17 @@ NO_LIMIT = 1 << 30
 
 def plan_of(model: Any, d: int, names: Array | None, text_columns: list[int]) -> Plan:
     """The plan of checked parameters; what depends on the columns of X is checked here, and errors name the argument."""
-    categorical = _columns("categorical", model.categorical, d, names, text_columns)
-    monotone = _monotone(model.monotone, d, names)
+    categorical = _columns("categorical_features", model.categorical_features, d, names, text_columns)
+    monotone = _monotone(model.monotone_constraints, d, names)
     if categorical and monotone[categorical].any():
         column = next(j for j in categorical if monotone[j])
-        raise ValueError(f"monotone asks for an order on column {_label(column, names)}, which is categorical.")
+        raise ValueError(
+            f"monotone_constraints asks for an order on column {_label(column, names)}, which is categorical."
+        )
     return Plan(
         n_estimators=int(model.n_estimators),
         learning_rate=float(model.learning_rate),
-        max_leaves=NO_LIMIT if model.max_leaves is None else int(model.max_leaves),
+        max_leaves=NO_LIMIT if model.max_leaf_nodes is None else int(model.max_leaf_nodes),
         max_depth=NO_LIMIT if model.max_depth is None else int(model.max_depth),
         min_samples_leaf=float(model.min_samples_leaf),
         l2=float(model.l2),
@@ -74,15 +76,15 @@ def _monotone(wanted: Any, d: int, names: Array | None) -> Array:
     if wanted is None:
         return result
     if isinstance(wanted, dict):
-        pairs = [(_column("monotone", c, d, names), value) for c, value in wanted.items()]
+        pairs = [(_column("monotone_constraints", c, d, names), value) for c, value in wanted.items()]
     else:
         values = np.asarray(wanted).tolist()
         if not isinstance(values, list) or len(values) != d:
-            raise ValueError(f"monotone must have one entry for each of the {d} columns; got {wanted!r}.")
+            raise ValueError(f"monotone_constraints must have one entry for each of the {d} columns; got {wanted!r}.")
         pairs = list(enumerate(values))
     for j, value in pairs:
         if value not in (-1, 0, 1):
-            raise ValueError(f"monotone must hold -1, 0 or 1; got {value!r} for column {_label(j, names)}.")
+            raise ValueError(f"monotone_constraints must hold -1, 0 or 1; got {value!r} for column {_label(j, names)}.")
         result[j] = value
     return result
 

@@ -67,7 +67,7 @@ class KernelPerceptron(Declared, HighestScoreMixin, ClassifierMixin, BaseKernel)
 
     kernel: Any = KERNEL
     fit_intercept: bool = FIT_INTERCEPT
-    max_epochs: int = MAX_EPOCHS
+    max_iter: int = MAX_EPOCHS
     shuffle: bool = SHUFFLE
     class_weight: Any = CLASS_WEIGHT.but(text="Factor of the weight of each class; weights are visits.")
     random_state: Any = RANDOM_STATE.but(text="Draws the order of the rows.")
@@ -120,7 +120,7 @@ class KernelPerceptron(Declared, HighestScoreMixin, ClassifierMixin, BaseKernel)
         n = sign.shape[0]
         f, beta, mistakes, epochs = np.zeros(n), np.zeros(n), 0, 0
         visits = Visits(sample.weight, bool(self.shuffle), np.random.default_rng(seed))
-        while epochs < self.max_epochs:
+        while epochs < self.max_iter:
             order, place, made = visits.next(), 0, 0
             while place < order.shape[0]:
                 ahead = order[place : place + LOOK]
@@ -134,7 +134,7 @@ class KernelPerceptron(Declared, HighestScoreMixin, ClassifierMixin, BaseKernel)
                 f += sign[i] * columns(i)
                 made += 1
             mistakes, epochs = mistakes + made, epochs + 1
-            clock.update(epochs, self.max_epochs, made / n)
+            clock.update(epochs, self.max_iter, made / n)
             if made == 0 and (sign * f > 0).all():  # rows whose weight is a fraction may not have been visited
                 break
         least, length = float((sign * f).min()), float(beta @ f)

@@ -88,7 +88,7 @@ class BaseNetwork(Diagnostics, Declared, CertifiedEstimator):
     schedule: str = Parameter(
         "constant",
         Choice(*SCHEDULES),
-        "Step size of later epochs: the same, divided by √t, down to zero along half a cosine by `max_epochs`, or cut to a fifth "
+        "Step size of later epochs: the same, divided by √t, down to zero along half a cosine by `max_iter`, or cut to a fifth "
         "wherever training would stop otherwise.",
     )
     momentum: float = BETA.but(0.9, 'Share of the last step in the next, of "sgd" and "nesterov".')
@@ -96,7 +96,7 @@ class BaseNetwork(Diagnostics, Declared, CertifiedEstimator):
     beta2: float = BETA.but(0.999, "Memory of Adam's mean of the squared gradients.")
     epsilon: float = Parameter(1e-8, Real(0, open_low=True), "Added to Adam's root mean square.")
     batch_size: int = BATCH_SIZE
-    max_epochs: int = MAX_EPOCHS.but(200)
+    max_iter: int = MAX_EPOCHS.but(200)
     shuffle: bool = SHUFFLE
     init: str = Parameter(
         "glorot",
@@ -275,7 +275,7 @@ class BaseNetwork(Diagnostics, Declared, CertifiedEstimator):
             float(self.input_noise),
             float(self.adversarial_eps),
             0.0 if self.clip is None else float(self.clip),
-            int(self.max_epochs),
+            int(self.max_iter),
             int(self.n_iter_no_change),
             float(self.tol) * (scale if np.isfinite(scale) else 0.0),
             int(rng.integers(2**63)),

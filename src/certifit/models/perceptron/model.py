@@ -94,7 +94,7 @@ class Perceptron(Declared, BasePerceptron):
         "Whether the model is the average of w over all visits, which also serves rows that no plane separates.",
     )
     fit_intercept: bool = OFFSET
-    max_epochs: int = MAX_EPOCHS
+    max_iter: int = MAX_EPOCHS
     tol: float = STOP
     shuffle: bool = SHUFFLE
     class_weight: Any = CLASS_WEIGHT.but(text="Factor of the weight of each class; weights are visits.")
@@ -168,11 +168,11 @@ class Perceptron(Declared, BasePerceptron):
         visits = Visits(rows.weight, self.shuffle, rng)
         mistakes, epochs, constant = 0, 0, _constant_error(sign, rows.p)
         errors: list[float] = []
-        while epochs < self.max_epochs:
+        while epochs < self.max_iter:
             made = native.perceptron(rows.native, sign, visits.next(), rows.offset, w, late, scalars)
             mistakes += made
             epochs += 1
-            clock.update(epochs, self.max_epochs, made / n)
+            clock.update(epochs, self.max_iter, made / n)
             # A pass without a mistake may have missed rows whose weight is a fraction: all are looked at.
             errors.append(_error(rows, sign, w, scalars[0]))
             if (made == 0 or self.tol > 0) and errors[-1] <= self.tol * constant:
@@ -213,7 +213,7 @@ class Perceptron(Declared, BasePerceptron):
         weight = rows.p  # their sum is one: neither their unit nor repetition of rows changes w
         mistakes, epochs, constant = 0.0, 0, _constant_error(sign, rows.p)
         errors: list[float] = []
-        while epochs < self.max_epochs:
+        while epochs < self.max_iter:
             wrong = ~(sign * scores_of(rows, w, float(scalars[0])) > 0)
             if epochs:
                 errors.append(float(rows.p @ wrong))
@@ -229,7 +229,7 @@ class Perceptron(Declared, BasePerceptron):
             scalars[2] += 1.0
             mistakes += float(weight @ wrong)
             epochs += 1
-            clock.update(epochs, self.max_epochs, float(rows.p @ wrong))
+            clock.update(epochs, self.max_iter, float(rows.p @ wrong))
         # (γ·Σm)² ≤ ‖w‖² ≤ R²·Σm² ≤ R²·(total weight)·Σm: the bound for batches of weight m.
         total = float(rows.weight.sum())
         if len(errors) < epochs:
@@ -267,7 +267,7 @@ class PocketPerceptron(Declared, BasePerceptron):
 
     start: Any = START
     fit_intercept: bool = OFFSET
-    max_epochs: int = MAX_EPOCHS.but(100)
+    max_iter: int = MAX_EPOCHS.but(100)
     tol: float = STOP
     shuffle: bool = SHUFFLE
     class_weight: Any = CLASS_WEIGHT.but(text="Factor of the weight of each class; weights are visits.")
@@ -310,11 +310,11 @@ class PocketPerceptron(Declared, BasePerceptron):
         scalars = np.array([b, 0.0, kept_b, error, 0.0, 0.0])
         visits, epochs = Visits(rows.weight, self.shuffle, rng), 0
         errors: list[float] = []
-        while epochs < self.max_epochs and scalars[3] > self.tol * constant:
+        while epochs < self.max_iter and scalars[3] > self.tol * constant:
             native.pocket(rows.native, sign, p, visits.next(), rows.offset, w, best, scalars)
             epochs += 1
             errors.append(float(scalars[3]))
-            clock.update(epochs, self.max_epochs, errors[-1])
+            clock.update(epochs, self.max_iter, errors[-1])
         error = _error(rows, sign, best, float(scalars[2]))
         margin, _ = margin_and_bound(rows, sign, best, float(scalars[2]), begin)
         note = describe(rows, sign, error, margin, epochs)
@@ -355,7 +355,7 @@ class MulticlassPerceptron(Declared, BasePerceptron):
 
     averaged: bool = Parameter(False, Flag(), "Whether the model is the average of the prototypes over all visits.")
     fit_intercept: bool = OFFSET
-    max_epochs: int = MAX_EPOCHS
+    max_iter: int = MAX_EPOCHS
     tol: float = STOP
     shuffle: bool = SHUFFLE
     class_weight: Any = CLASS_WEIGHT.but(text="Factor of the weight of each class; weights are visits.")
@@ -382,11 +382,11 @@ class MulticlassPerceptron(Declared, BasePerceptron):
         self.n_mistakes_, epochs = 0, 0
         errors: list[float] = []
         with progress(self.verbose, type(self).__name__) as clock:
-            while epochs < self.max_epochs:
+            while epochs < self.max_iter:
                 made = native.multiclass(rows.native, labels, visits.next(), rows.offset, W, B, late, b_late, steps)
                 self.n_mistakes_ += made
                 epochs += 1
-                clock.update(epochs, self.max_epochs, made / n)
+                clock.update(epochs, self.max_iter, made / n)
                 errors.append(self._wrong(rows, labels, W, B)[0])
                 if (made == 0 or self.tol > 0) and errors[-1] <= self.tol * constant:
                     break

@@ -69,9 +69,7 @@ __all__ = ["Search"]
 FEWEST = 10  # training rows of the first rung of halving, for each class
 # Which direction is simpler, for parameters that have the same meaning everywhere.
 SIMPLER_HIGH = frozenset({"alpha", "min_samples_leaf", "min_samples_split", "ccp_alpha", "n_neighbors", "bandwidth"})
-SIMPLER_LOW = frozenset(
-    {"C", "degree", "max_depth", "max_leaf_nodes", "gamma", "n_estimators", "n_knots", "max_epochs"}
-)
+SIMPLER_LOW = frozenset({"C", "degree", "max_depth", "max_leaf_nodes", "gamma", "n_estimators", "n_knots", "max_iter"})
 
 
 def _has(name: str) -> Callable[[Any], bool]:

@@ -121,7 +121,7 @@ class BaseSGD(Declared, CertifiedEstimator):
         5, Integer(1), "Epochs without improvement on the rows set aside after which to stop."
     )
     tol: float = TOL.but(1e-3)
-    max_epochs: int = MAX_EPOCHS
+    max_iter: int = MAX_EPOCHS
     constraint: Any = CONSTRAINT.but(
         text="``Box``, ``NonNegative``, ``L1Ball`` or ``L2Ball`` from ``certifit.penalties``: every step is projected onto it, "
         "in NumPy, best with a `batch_size` of 32 or more."
@@ -225,7 +225,7 @@ class BaseSGD(Declared, CertifiedEstimator):
             steps,
             curvature_of(taken),
             float(self.tol),
-            int(self.max_epochs),
+            int(self.max_iter),
             clock,
             held_out,
             int(self.n_iter_no_change),

@@ -43,7 +43,7 @@ class StructuredPerceptron(FeatureModel):
     """
 
     averaged: bool = Parameter(True, Flag(), "Whether to keep the average of the weights over all visits.")
-    max_epochs: int = MAX_EPOCHS.but(20, text="Most passes over the sequences.")
+    max_iter: int = MAX_EPOCHS.but(20, text="Most passes over the sequences.")
     shuffle: bool = SHUFFLE.but(text="Whether each pass visits the sequences in a new random order.")
     random_state: Any = RANDOM_STATE.but(0, text="Draws the order of the sequences.")
 
@@ -70,12 +70,12 @@ class StructuredPerceptron(FeatureModel):
         visits = Visits(data.weight, bool(self.shuffle), rng)
         sequences, wrong = native_sequences(data.positions), []
         with progress(int(self.verbose), "StructuredPerceptron") as clock:
-            for epoch in range(int(self.max_epochs)):
+            for epoch in range(int(self.max_iter)):
                 positions, _, visited = native.perceptron(
                     sequences, shape.native, data.y, visits.next(), w, late, shape.fixed, visited
                 )
                 wrong.append(positions)
-                clock.update(epoch + 1, int(self.max_epochs), positions / data.positions.n_positions)
+                clock.update(epoch + 1, int(self.max_iter), positions / data.positions.n_positions)
                 if positions == 0.0:
                     break
             seconds = clock.seconds

@@ -49,7 +49,7 @@ class StructuredSVM(FeatureModel):
         "zero; None: 1 for every error.",
     )
     tol: float = TOL.but(1e-2)
-    max_epochs: int = MAX_EPOCHS.but(200, text="Most passes over the sequences.")
+    max_iter: int = MAX_EPOCHS.but(200, text="Most passes over the sequences.")
     random_state: Any = RANDOM_STATE.but(0, text="Draws the order of the sequences.")
 
     n_iter_: int = Fitted("int", "Passes over the sequences.")
@@ -81,7 +81,7 @@ class StructuredSVM(FeatureModel):
                 alpha=float(self.alpha),
                 unit=unit,
                 tol=float(self.tol),
-                max_epochs=int(self.max_epochs),
+                max_epochs=int(self.max_iter),
                 rng=rng,
                 threads=threads,
                 clock=clock,

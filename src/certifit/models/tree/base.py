@@ -104,6 +104,26 @@ class BaseTree(Grows, CertifiedEstimator):
         self.depth_ = int(self._tree.depth[0])
         self.feature_importances_ = self._tree.importance()
 
+    def get_depth(self) -> int:
+        """Most questions on a path: `depth_`.
+
+        Returns
+        -------
+        int
+        """
+        check_is_fitted(self)
+        return self.depth_
+
+    def get_n_leaves(self) -> int:
+        """Number of leaves: `n_leaves_`.
+
+        Returns
+        -------
+        int
+        """
+        check_is_fitted(self)
+        return self.n_leaves_
+
     @property
     def categories_(self) -> dict[int, list[Any]]:
         """The categories of each categorical feature, by its number, sorted."""

@@ -48,7 +48,9 @@ MIN_SAMPLES_LEAF = Parameter(
 MIN_WEIGHT_FRACTION_LEAF = Parameter(
     0.0, Real(0, 0.5), "Least share of the weight of all rows, class weights included, in a leaf."
 )
-MAX_LEAVES = Parameter(None, Either(Integer(1), Nothing()), "Most leaves; the most valuable splits are made first.")
+MAX_LEAVES = Parameter(
+    None, Either(Integer(1), Nothing()), "Most leaves; the most valuable splits are made first.", was="max_leaves"
+)
 MIN_IMPURITY_DECREASE = Parameter(
     0.0,
     Real(0, infinite=True),
@@ -82,7 +84,7 @@ class Grows(Declared):
     min_samples_split: float = MIN_SAMPLES_SPLIT
     min_samples_leaf: float = MIN_SAMPLES_LEAF
     min_weight_fraction_leaf: float = MIN_WEIGHT_FRACTION_LEAF
-    max_leaves: int | None = MAX_LEAVES
+    max_leaf_nodes: int | None = MAX_LEAVES
     min_impurity_decrease: float = MIN_IMPURITY_DECREASE
     max_features: Any = MAX_FEATURES
     categorical_features: Any = CATEGORICAL_FEATURES

@@ -59,7 +59,7 @@ class Growth:
             min_samples_split=_rows(estimator.min_samples_split, total),
             min_samples_leaf=_rows(estimator.min_samples_leaf, total),
             min_weight_fraction_leaf=float(estimator.min_weight_fraction_leaf),
-            max_leaves=estimator.max_leaves,
+            max_leaves=estimator.max_leaf_nodes,
             min_impurity_decrease=float(estimator.min_impurity_decrease),
             max_features=_feature_count(estimator.max_features, n_features),
             monotone=_signs(estimator.monotone_constraints, names, n_features),

@@ -11,6 +11,7 @@ over the memory, each block centered on its own mean, blocks merged by the formu
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from copy import copy
 from typing import Any, Self
@@ -23,7 +24,18 @@ from sklearn.utils.validation import check_is_fitted
 from certifit._types import Array, Matrix
 from certifit.data.gate import check_sample_weight, check_x
 from certifit.data.sparse import canonical
-from certifit.parameters import Choice, Fitted, Flag, OfColumns, Parameter, Real, check_parameters
+from certifit.parameters import (
+    Choice,
+    Either,
+    Fitted,
+    Flag,
+    Given,
+    Nothing,
+    OfColumns,
+    Parameter,
+    Real,
+    check_parameters,
+)
 
 __all__ = ["MinMaxScaler", "Normalizer", "StandardScaler"]
 
@@ -125,7 +137,7 @@ class StandardScaler(OfColumns, OneToOneFeatureMixin, TransformerMixin, BaseEsti
 
 
 class MinMaxScaler(OfColumns, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """Columns on the interval [low, high]: z = low + (high − low)·(x − min) / (max − min).
+    """Columns on the interval (low, high) = `feature_range`: z = low + (high − low)·(x − min) / (max − min).
 
     The minimum of the training rows goes to `low` and the maximum to `high`, both exactly. A constant column
     goes to `low`. New rows may fall outside the interval unless `clip=True`.
@@ -133,16 +145,21 @@ class MinMaxScaler(OfColumns, OneToOneFeatureMixin, TransformerMixin, BaseEstima
     Examples
     --------
     >>> from certifit import MinMaxScaler
-    >>> scaler = MinMaxScaler(low=-1.0, high=1.0).fit([[0.0], [4.0]])
+    >>> scaler = MinMaxScaler(feature_range=(-1.0, 1.0)).fit([[0.0], [4.0]])
     >>> scaler.transform([[1.0], [4.0], [8.0]])
     array([[-0.5],
            [ 1. ],
            [ 3. ]])
     """
 
-    low: float = Parameter(0.0, Real(), "Image of the minimum.")
-    high: float = Parameter(1.0, Real(), "Image of the maximum; larger than `low`.")
+    feature_range: Any = Parameter(
+        (0.0, 1.0),
+        Given("pair of numbers", wrong=((1.0, 0.0), (0.0, float("nan")), (0.0, 1.0, 2.0), ("a", "b"))),
+        "Images of the minimum and of the maximum.",
+    )
     clip: bool = Parameter(False, Flag(), "Move values outside the interval to its nearest end.")
+    low: float | None = Parameter(None, Either(Nothing(), Real()), "Old name of the first of `feature_range`.")
+    high: float | None = Parameter(None, Either(Nothing(), Real()), "Old name of the second.")
 
     data_min_: Array = Fitted(
         "arrays of shape (n_features,)", "Extremes of each column, over the rows of positive weight."
@@ -164,10 +181,9 @@ class MinMaxScaler(OfColumns, OneToOneFeatureMixin, TransformerMixin, BaseEstima
             Rows of weight zero are dropped; otherwise weights do not matter to extremes.
         """
         check_parameters(self)
-        if not self.low < self.high:
-            raise ValueError(
-                f"high must be a number in ({self.low:g}, inf), above low={self.low!r}; got {self.high!r}."
-            )
+        if self.low is not None or self.high is not None:
+            warnings.warn("MinMaxScaler: low and high are the pair feature_range now.", FutureWarning, stacklevel=2)
+        self._interval()
         X = check_x(self, X, reset=True, accept_sparse=False)
         X, _ = weighted_rows(X, sample_weight)
         self.data_min_, self.data_max_ = _extremes(X)
@@ -186,7 +202,7 @@ class MinMaxScaler(OfColumns, OneToOneFeatureMixin, TransformerMixin, BaseEstima
         """Rows on the interval, in the float type of X."""
         check_is_fitted(self)
         X = check_x(self, X, reset=False, accept_sparse=False)
-        low, high = float(self.low), float(self.high)
+        low, high = self._interval()
 
         def scaled(block: Array, smallest: Array, width: Array) -> Array:
             z = (block - smallest) / width
@@ -200,12 +216,26 @@ class MinMaxScaler(OfColumns, OneToOneFeatureMixin, TransformerMixin, BaseEstima
     def inverse_transform(self, X: Matrix) -> Array:
         """Rows in the original units; what `clip` moved does not come back."""
         X = check_scaled(self, X, accept_sparse=False)
-        low, width = float(self.low), float(self.high) - float(self.low)
+        low, high = self._interval()
+        width = high - low
 
         def restored(block: Array, smallest: Array, span: Array) -> Array:
             return (block - low) / width * span + smallest
 
         return blockwise(X, restored, self.data_min_, self.data_range_)
+
+    def _interval(self) -> tuple[float, float]:
+        """Both ends, checked; a file of an earlier release has them as `low` and `high`."""
+        given = vars(self).get("feature_range", (0.0, 1.0))
+        try:
+            first, second = (float(end) for end in given)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"feature_range must be a pair of numbers; got {given!r}.") from error
+        low = first if self.low is None else float(self.low)
+        high = second if self.high is None else float(self.high)
+        if not (np.isfinite([low, high]).all() and low < high):
+            raise ValueError(f"feature_range must be two finite numbers low < high; got {(low, high)!r}.")
+        return low, high
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

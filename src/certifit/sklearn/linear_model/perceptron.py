@@ -35,7 +35,7 @@ class Perceptron(DropIn, theirs.Perceptron):
         "alpha": Free("the strength of no penalty"),
         "l1_ratio": Free("the kind of no penalty"),
         "fit_intercept": Same(),
-        "max_iter": Same("max_epochs"),
+        "max_iter": Same(),
         "tol": By(lambda value, data: 0.0, "passes go on while a row is on the wrong side, up to max_iter of them"),
         "shuffle": Same(),
         "verbose": VERBOSE,

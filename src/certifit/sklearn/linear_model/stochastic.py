@@ -52,7 +52,7 @@ ROWS: dict[str, Row] = {
     "alpha": By(_strength, "times rows over the sum of the weights; half of it for the squared hinge"),
     "l1_ratio": By(lambda value, data: 0.0 if value is None else float(value), "the same"),
     "fit_intercept": Same(),
-    "max_iter": Same("max_epochs"),
+    "max_iter": Same(),
     "tol": By(
         lambda tol, data: CLOSEST if tol is None or tol <= 0 else float(tol), "the relative gap wanted; None is 1e-6"
     ),

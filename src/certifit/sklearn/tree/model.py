@@ -85,7 +85,7 @@ def tree_rows(*, classes: bool, splitter: bool = True) -> dict[str, Row]:
         "min_weight_fraction_leaf": Same(),
         "max_features": Same(),
         "random_state": Same(),
-        "max_leaf_nodes": Same("max_leaves"),
+        "max_leaf_nodes": Same(),
         "min_impurity_decrease": Same(),
         "ccp_alpha": Same(),
         "monotonic_cst": Same("monotone_constraints"),
