@@ -1,0 +1,463 @@
+"""Certifit beside its peers at shapes that a seed draws.
+
+    python benchmarks/shapes.py [--draws 200] [--seed 0] [--only lasso,ridge] [--numbers 2e8]
+
+Each draw is a family, a number of rows and of columns, a density, a correlation, a scale, a strength of the penalty, a number of
+classes: whatever the seed says. The protocol is that of run.py: each contender in a process of its own, interleaved, peers at
+their loosest tolerance that reaches our objective; ours runs with its defaults. Printed are the distribution of the ratios
+(best peer / ours), the ten worst with their names, which draw the same case again, and memory.
+
+A family joins by one entry of FAMILIES: its data, its objective, and how each library is asked.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import linear_tasks
+import logistic
+import numpy as np
+import run
+import scipy.sparse as sp
+from linear_tasks import OURS, Data, Fit, Task
+
+GRADIENT = (1e-3, *logistic.GRADIENT)
+WANTED = 1e-6  # relative distance from the best objective
+AS_IT_IS = (0.0,)  # of methods without a tolerance
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What is drawn, whatever the family."""
+
+    n: int
+    d: int
+    density: float
+    correlation: float
+    scale: float
+    strength: float
+    """Of the penalty, beside the one at which it decides alone."""
+    classes: int
+    seed: int
+
+    def __str__(self) -> str:
+        kind = f" sparse {self.density:.3g}" if self.density < 1 else ""
+        return (
+            f"{self.n:,} × {self.d:,}{kind}, correlation {self.correlation:.2f}, scale {self.scale:.2g}, "
+            f"strength {self.strength:.2g}, {self.classes} classes"
+        )
+
+
+def draw(seed: int, numbers: float, sparse: bool, most_columns: float) -> Shape:
+    """Rows from 10² to 10⁶ and columns from 1 to 10⁵, evenly on the scale of logarithms, at most `numbers` of them."""
+    rng = np.random.default_rng([seed, 19])
+    density = float(10 ** rng.uniform(-3, -1)) if sparse and rng.random() < 0.25 else 1.0
+    while True:
+        n, d = int(10 ** rng.uniform(2, 6)), int(10 ** rng.uniform(0, math.log10(most_columns)))
+        if n * d * density <= numbers:
+            break
+    return Shape(
+        n,
+        d,
+        density,
+        float(rng.choice([0.0, 0.5, 0.9, 0.99])),
+        float(10 ** rng.uniform(-2, 2)),
+        float(10 ** rng.uniform(-4, -0.3)),
+        int(rng.integers(3, 12)),
+        seed,
+    )
+
+
+def rows(shape: Shape) -> tuple[Any, np.ndarray, np.random.Generator]:
+    """X with columns that share a factor, and the scores of a plane through a few of them."""
+    rng = np.random.default_rng(shape.seed)
+    n, d = shape.n, shape.d
+    if shape.density < 1:
+        X = sp.random(n, d, density=shape.density, format="csr", random_state=shape.seed, data_rvs=rng.standard_normal)
+        X.data *= shape.scale
+        X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+    else:
+        X = rng.standard_normal((n, d))
+        if shape.correlation:
+            X *= math.sqrt(1.0 - shape.correlation)
+            X += math.sqrt(shape.correlation) * rng.standard_normal((n, 1))
+        X *= shape.scale
+    w = np.zeros(d)
+    some = rng.choice(d, max(1, min(d, 20, d // 3 + 1)), replace=False)
+    w[some] = rng.standard_normal(some.size)
+    f = np.asarray(X @ w).ravel()
+    return X, f / (f.std() or 1.0), rng
+
+
+def numbers_to_predict(shape: Shape) -> Data:
+    X, f, rng = rows(shape)
+    y = f + rng.standard_normal(shape.n)
+    largest = float(np.abs(X.T @ (y - y.mean())).max() / shape.n)
+    return {"X": X, "y": y, "alpha": shape.strength * largest, "F": None if sp.issparse(X) else np.asfortranarray(X)}
+
+
+def two_classes(shape: Shape) -> Data:
+    X, f, rng = rows(shape)
+    y = (rng.random(shape.n) < 1 / (1 + np.exp(-2 * f))).astype(int)
+    y[:2] = 0, 1
+    largest = float(np.abs(X.T @ (y - y.mean())).max() / shape.n)
+    return {
+        "X": X,
+        "X_csc": X.tocsc() if sp.issparse(X) else np.asfortranarray(X),
+        "y": y,
+        "alpha": shape.strength * largest,
+    }
+
+
+def several_classes(shape: Shape) -> Data:
+    X, f, rng = rows(shape)
+    y = np.digitize(f + 0.5 * rng.standard_normal(shape.n), np.quantile(f, np.linspace(0, 1, shape.classes + 1)[1:-1]))
+    y[: shape.classes] = np.arange(shape.classes)
+    return {"X": X, "y": y, "alpha": shape.strength / shape.n**0.5}
+
+
+# --- objectives ------------------------------------------------------------------------------------------------------
+
+
+def ridge_objective(data: Data, w: np.ndarray, b: Any) -> float:
+    r = data["y"] - data["X"] @ np.ravel(w) - b
+    return 0.5 * float(r @ r) / len(r) + 0.5 * data["alpha"] * float(np.ravel(w) @ np.ravel(w))
+
+
+def squares_objective(data: Data, w: np.ndarray, b: Any) -> float:
+    return ridge_objective({**data, "alpha": 0.0}, w, b)
+
+
+def logistic_l1_objective(data: Data, w: np.ndarray, b: Any) -> float:
+    plain = logistic.binary_objective({**data, "alpha": 0.0}, w, b)
+    return plain + data["alpha"] * float(np.abs(w).sum())
+
+
+def hinge_objective(data: Data, w: np.ndarray, b: Any) -> float:
+    w, sign = np.ravel(w), 2.0 * data["y"] - 1.0
+    f = data["X"] @ w + float(np.ravel(b)[0])
+    return float(np.maximum(1.0 - sign * f, 0.0).mean() + 0.5 * data["alpha"] * w @ w)
+
+
+def log_loss(data: Data, probability: np.ndarray, _: Any) -> float:
+    """Of the training rows: what is compared where the methods minimize nothing in common."""
+    return float(-np.log(np.clip(probability[np.arange(len(data["y"])), data["y"]], 1e-12, 1.0)).mean())
+
+
+def squared_error(data: Data, prediction: np.ndarray, _: Any) -> float:
+    return float(np.mean((data["y"] - prediction) ** 2))
+
+
+# --- how each library is asked ----------------------------------------------------------------------------------------
+
+
+def model(module: str, name: str, data_key: str = "X", **options: Any) -> Fit:
+    """A linear model of a library; options that are functions are asked for their value at the data and the tolerance."""
+
+    def fit(data: Data, tol: float) -> tuple[np.ndarray, Any]:
+        cls = getattr(__import__(module, fromlist=[name]), name)
+        given = {key: value(data, tol) if callable(value) else value for key, value in options.items()}
+        X = data[data_key] if data.get(data_key) is not None else data["X"]
+        found = cls(**given).fit(X, data["y"])
+        return found.coef_, found.intercept_
+
+    return fit
+
+
+def predicted(module: str, name: str, method: str, **options: Any) -> Fit:
+    """What a fitted model says of its own rows."""
+
+    def fit(data: Data, tol: float) -> tuple[np.ndarray, Any]:
+        cls = getattr(__import__(module, fromlist=[name]), name)
+        return getattr(cls(**options).fit(data["X"], data["y"]), method)(data["X"]), 0.0
+
+    return fit
+
+
+def tolerance(data: Data, tol: float) -> float:
+    return tol
+
+
+def alpha(data: Data, tol: float) -> float:
+    return float(data["alpha"])
+
+
+def alpha_sum(data: Data, tol: float) -> float:
+    return float(data["alpha"] * len(data["y"]))
+
+
+def inverse(data: Data, tol: float) -> float:
+    return 1.0 / alpha_sum(data, tol)
+
+
+OWN = {"alpha": alpha}
+SKLEARN = "sklearn.linear_model"
+
+
+@dataclass(frozen=True)
+class Family:
+    """Data, objective, contenders (ours first, each with the tolerances it is tried with), and which shapes make sense."""
+
+    data: Callable[[Shape], Data]
+    objective: Callable[..., float]
+    contenders: dict[str, tuple[Fit, tuple[float, ...]]]
+    sparse: bool = True
+    most_columns: float = 1e5
+    numbers: float = math.inf
+    wanted: float = WANTED
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+FAMILIES = {
+    "least squares": Family(
+        numbers_to_predict,
+        squares_objective,
+        {
+            "certifit": (model("certifit", "LinearRegression"), AS_IT_IS),
+            "scikit-learn": (model(SKLEARN, "LinearRegression"), AS_IT_IS),
+            "intelex": (model("sklearnex.linear_model", "LinearRegression"), AS_IT_IS),
+        },
+        sparse=False,
+        most_columns=1e4,
+    ),
+    "ridge": Family(
+        numbers_to_predict,
+        ridge_objective,
+        {
+            "certifit": (model("certifit", "Ridge", **OWN), AS_IT_IS),
+            "scikit-learn": (model(SKLEARN, "Ridge", alpha=alpha_sum), AS_IT_IS),
+            "scikit-learn, iterating": (
+                model(SKLEARN, "Ridge", alpha=alpha_sum, solver="sag", tol=tolerance),
+                linear_tasks.TIGHTER,
+            ),
+            "intelex": (model("sklearnex.linear_model", "Ridge", alpha=alpha_sum), AS_IT_IS),
+        },
+        most_columns=2e4,
+    ),
+    "lasso": Family(
+        numbers_to_predict,
+        linear_tasks.lasso_objective,
+        {
+            "certifit": (model("certifit", "Lasso", **OWN), OURS),
+            "scikit-learn": (
+                model(SKLEARN, "Lasso", "F", alpha=alpha, tol=tolerance, max_iter=100_000),
+                linear_tasks.TIGHTER,
+            ),
+            "celer": (model("celer", "Lasso", "F", alpha=alpha, tol=tolerance), linear_tasks.TIGHTER),
+            "skglm": (model("skglm", "Lasso", "F", alpha=alpha, tol=tolerance), linear_tasks.TIGHTER),
+        },
+    ),
+    "logistic L2": Family(
+        two_classes,
+        logistic.binary_objective,
+        {
+            "certifit": (model("certifit", "LogisticRegression", **OWN), OURS),
+            **{
+                f"scikit-learn {solver}": (
+                    model(SKLEARN, "LogisticRegression", C=inverse, solver=solver, tol=tolerance, max_iter=1000, **more),
+                    tolerances,
+                )
+                for solver, tolerances, more in (
+                    ("lbfgs", GRADIENT, {}),
+                    ("newton-cholesky", GRADIENT, {}),
+                    ("liblinear", logistic.DUAL, {"intercept_scaling": 100.0}),
+                )
+            },
+        },
+        most_columns=2e4,
+    ),
+    "logistic L1": Family(
+        two_classes,
+        logistic_l1_objective,
+        {
+            "certifit": (model("certifit", "LogisticRegression", penalty="l1", **OWN), OURS),
+            "LIBLINEAR": (
+                model(
+                    SKLEARN, "LogisticRegression", C=inverse, l1_ratio=1.0, solver="liblinear", tol=tolerance,
+                    intercept_scaling=100.0,
+                ),
+                logistic.DUAL,
+            ),
+            "skglm": (model("skglm", "SparseLogisticRegression", "X_csc", alpha=alpha, tol=tolerance), logistic.DUAL),
+        },
+    ),
+    "softmax": Family(
+        several_classes,
+        logistic.softmax_objective,
+        {
+            "certifit": (model("certifit", "LogisticRegression", **OWN), OURS),
+            "scikit-learn lbfgs": (model(SKLEARN, "LogisticRegression", C=inverse, tol=tolerance, max_iter=1000), GRADIENT),
+            "scikit-learn newton-cholesky": (
+                model(SKLEARN, "LogisticRegression", C=inverse, solver="newton-cholesky", tol=tolerance),
+                GRADIENT,
+            ),
+        },
+        sparse=False,
+        most_columns=2e3,
+        numbers=2e7,
+    ),
+    "linear SVM": Family(
+        two_classes,
+        hinge_objective,
+        {
+            "certifit": (model("certifit", "LinearSVC", alpha=alpha, tol=1e-3), OURS),
+            "LIBLINEAR": (
+                model(
+                    "sklearn.svm", "LinearSVC", C=inverse, loss="hinge", tol=tolerance, max_iter=20_000, intercept_scaling=10.0
+                ),
+                (1.0, 0.1, 1e-2, 1e-3, 1e-4),
+            ),
+        },
+        most_columns=2e4,
+        wanted=1e-3,
+    ),
+    "boosting": Family(
+        two_classes,
+        log_loss,
+        {
+            "certifit": (
+                predicted("certifit", "GradientBoostingClassifier", "predict_proba", n_estimators=50, max_leaves=31),
+                AS_IT_IS,
+            ),
+            "LightGBM": (
+                predicted("lightgbm", "LGBMClassifier", "predict_proba", n_estimators=50, verbose=-1, n_jobs=2),
+                AS_IT_IS,
+            ),
+            "XGBoost": (
+                predicted(
+                    "xgboost", "XGBClassifier", "predict_proba", n_estimators=50, max_leaves=31, max_depth=0, n_jobs=2,
+                    learning_rate=0.1, grow_policy="lossguide",
+                ),
+                AS_IT_IS,
+            ),
+            "scikit-learn": (
+                predicted("sklearn.ensemble", "HistGradientBoostingClassifier", "predict_proba", max_iter=50,
+                          early_stopping=False),
+                AS_IT_IS,
+            ),
+        },
+        sparse=False,
+        most_columns=2e3,
+        numbers=1e7,
+        wanted=math.inf,
+    ),
+    "tree": Family(
+        numbers_to_predict,
+        squared_error,
+        {
+            "certifit": (predicted("certifit", "DecisionTreeRegressor", "predict", max_depth=8), AS_IT_IS),
+            "scikit-learn": (predicted("sklearn.tree", "DecisionTreeRegressor", "predict", max_depth=8), AS_IT_IS),
+        },
+        sparse=False,
+        most_columns=1e3,
+        numbers=1e7,
+        wanted=math.inf,
+    ),
+}  # fmt: skip
+
+
+class Draws(dict[str, Task]):
+    """The task of a name such as "lasso 17 2e+08": a family, a seed, how many numbers at most."""
+
+    def __missing__(self, name: str) -> Task:
+        family, seed, numbers = name.rsplit(" ", 2)
+        chosen = FAMILIES[family]
+        shape = draw(int(seed), min(float(numbers), chosen.numbers), chosen.sparse, chosen.most_columns)
+        return Task(
+            name,
+            f"{family} {shape}",
+            lambda: chosen.data(shape),
+            chosen.objective,
+            chosen.wanted,
+            "≥ 1",
+            dict(chosen.contenders),
+        )
+
+
+TASKS = Draws()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One draw."""
+
+    name: str
+    title: str
+    ratio: float
+    ours: run.Contender
+    best: run.Contender
+
+    @property
+    def memory(self) -> float:
+        """Ours beside that of the best peer in time; noise below a few MiB does not count."""
+        return (self.ours.extra_mib + 16.0) / (self.best.extra_mib + 16.0)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.ratio:6.2f}  {self.name!r}: {self.title}; ours {self.ours.seconds:.4g} s, "
+            f"{self.best.name} {self.best.seconds:.4g} s; memory {self.memory:.2f}"
+        )
+
+
+def judged(name: str) -> Outcome | None:
+    """None where no peer reaches the objective, or we do not: that is said, and is no ratio."""
+    task = TASKS[name]
+    ours, *peers = run.run_task("shapes", task)
+    if ours.error:
+        print(f"       {name!r}: {task.title}: certifit failed: {ours.error}", flush=True)
+        return None
+    goal = min(c.objective for c in (ours, *peers) if not c.error)
+    goal += 2 * task.target * abs(goal) if math.isfinite(task.target) else math.inf
+    fair = [peer for peer in peers if not peer.error and peer.objective <= goal]
+    if not fair or ours.objective > goal:
+        who = "certifit does not reach" if fair else "no peer reaches"
+        print(f"       {name!r}: {task.title}: {who} the objective", flush=True)
+        return None
+    best = min(fair, key=lambda peer: peer.seconds)
+    outcome = Outcome(name, task.title, best.seconds / ours.seconds, ours, best)
+    print(outcome, flush=True)
+    return outcome
+
+
+def summary(outcomes: list[Outcome]) -> str:
+    ratios = np.array([outcome.ratio for outcome in outcomes])
+    shares = ", ".join(f"{q:.0%} {np.quantile(ratios, q):.2f}" for q in (0.05, 0.25, 0.5, 0.75, 0.95))
+    worst = sorted(outcomes, key=lambda outcome: outcome.ratio)[:10]
+    return "\n".join(
+        [
+            f"{len(ratios)} draws: median ratio {np.median(ratios):.2f}, at least 1 in {np.mean(ratios >= 1):.1%}, "
+            f"worst {ratios.min():.2f}; quantiles {shares}",
+            f"memory beside the best peer's: median {np.median([o.memory for o in outcomes]):.2f}, "
+            f"most {max(o.memory for o in outcomes):.2f}",
+            "the worst:",
+            *map(str, worst),
+        ]
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", help="cases to draw again, as they were printed")
+    parser.add_argument("--draws", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", default=",".join(FAMILIES))
+    parser.add_argument("--numbers", type=float, default=2e8, help="the largest n × d")
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    run.ROUNDS = options.rounds
+    families = options.only.split(",")
+    rng = np.random.default_rng(options.seed)
+    names = options.names or [
+        f"{rng.choice(families)} {1000 * options.seed + k} {options.numbers:g}" for k in range(options.draws)
+    ]
+    outcomes = [outcome for name in names if (outcome := judged(name)) is not None]
+    if outcomes:
+        print(summary(outcomes))
+
+
+if __name__ == "__main__":
+    main()
