@@ -48,6 +48,9 @@ def check_x(
     """Feature matrix as float64 or float32 (as given), finite, two-dimensional, with feature names recorded."""
     if reset:
         check_parameters(estimator)
+    if _is_plain(X, dtype, min_samples) and _plain_columns(estimator, X, reset):
+        _check_finite(X, allow_nan, None, type(estimator).__name__)
+        return X
     X = _from_arrow(X)
     check_sparse(X)
     try:
@@ -73,6 +76,24 @@ def check_x(
         checked = canonical(checked)
     _check_finite(checked, allow_nan, getattr(estimator, "feature_names_in_", None), type(estimator).__name__)
     return checked
+
+
+def _is_plain(X: Any, dtype: Any, min_samples: int) -> bool:
+    """Whether X is already what the gate would make of it; most calls of small fits bring such arrays."""
+    if type(X) is not np.ndarray or X.ndim != 2 or X.shape[0] < min_samples or not X.shape[1]:
+        return False
+    return X.dtype in dtype if isinstance(dtype, tuple) else X.dtype == dtype
+
+
+def _plain_columns(estimator: Any, X: Array, reset: bool) -> bool:
+    """Record the columns of an array without names; False where they are not those of the fit, which is said elsewhere."""
+    named = hasattr(estimator, "feature_names_in_")
+    if not reset:
+        return not named and getattr(estimator, "n_features_in_", None) == X.shape[1]
+    if named:
+        del estimator.feature_names_in_
+    estimator.n_features_in_ = X.shape[1]
+    return True
 
 
 def check_xy(
@@ -240,6 +261,8 @@ def _from_arrow(X: Any) -> Any:
 def target_array(y: Any, *, multi_output: bool = False) -> Array:
     """The target as an array of one dimension or, with ``multi_output=True``, of a column for each target if it is given so."""
     y = np.asarray(_from_arrow(y)) if multi_output else _from_arrow(y)
+    if type(y) is np.ndarray and y.ndim == 1:
+        return np.ascontiguousarray(y)
     return y if multi_output and y.ndim == 2 and y.shape[1] else column_or_1d(y, warn=True)
 
 

@@ -27,7 +27,8 @@ def check_labels(
 ) -> tuple[Matrix, Array, Array, Array]:
     """Validated rows, class numbers, weights (class weights included) and the sorted classes that have weight."""
     X, y, weight = check_xy(estimator, X, y, sample_weight=sample_weight, numeric_target=False)
-    check_classification_targets(y)
+    if y.dtype.kind not in "iub":  # whole numbers are labels, whatever they are
+        check_classification_targets(y)
     classes = np.unique(y)
     _need_two(estimator, classes)
     # Two classes need no search, and a search needs no sorting of all labels.

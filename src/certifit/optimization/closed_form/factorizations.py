@@ -130,7 +130,7 @@ class DualCholesky:
             u = self.root / np.linalg.norm(self.root)
             Ku = K @ u
             K -= np.outer(u, Ku) + np.outer(Ku - float(u @ Ku) * u, u)
-        K[np.diag_indices(n)] += 1.0
+        np.einsum("ii->i", K)[:] += 1.0
         self.R, condition = cholesky_condition(K)
         self.condition = float(np.sqrt(condition))
 
@@ -276,13 +276,13 @@ def _cholesky(problem: NormalEquations, dtype: type, shift: Array | None) -> Cho
         H = problem.gram(dtype, problem.mean)  # the correction by the means lost too much
         if H is None:
             return None
-    H[np.diag_indices(problem.d)] += problem.l2
+    np.einsum("ii->i", H)[:] += problem.l2
     inert = (problem.spread == 0.0) | (H.diagonal() <= 0.0)
     with np.errstate(divide="ignore"):
         unit = np.where(inert, 0.0, 1.0 / np.sqrt(np.maximum(H.diagonal(), 0.0)))
     H *= unit
     H *= unit[:, None]
-    H[np.diag_indices(problem.d)] = 1.0
+    np.einsum("ii->i", H)[:] = 1.0
     R, condition = cholesky_condition(H)
     mixed = dtype is np.float32
     if not condition < (SINGLE_LIMIT if mixed else CHOLESKY_LIMIT):

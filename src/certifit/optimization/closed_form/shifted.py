@@ -45,7 +45,7 @@ class Factor:
         scaled = np.empty(K.shape, dtype=dtype)
         np.multiply(K, s[:, None], out=scaled, casting="same_kind")
         scaled *= s.astype(dtype)
-        scaled[np.diag_indices_from(scaled)] += dtype(c)
+        np.einsum("ii->i", scaled)[:] += dtype(c)
         potrf = lapack.spotrf if dtype is np.float32 else lapack.dpotrf
         # The transpose of a symmetric matrix is itself, and in the order that LAPACK wants.
         factor, info = potrf(scaled.T, lower=1, overwrite_a=1, clean=0)

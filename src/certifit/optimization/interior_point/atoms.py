@@ -205,7 +205,7 @@ class NormalMatrix:
             full = (atoms.extra_t.multiply(D[None, atoms.n2 :]).tocsr() @ atoms.extra).toarray()
             full[:top, :top] += matrix
             matrix = full
-        matrix[np.diag_indices_from(matrix)] += diagonal
+        np.einsum("ii->i", matrix)[:] += diagonal
         if kappa > 0 and w is not None:
             matrix[:d, :d] += kappa * np.outer(w, w)
         self.matrix = matrix
@@ -246,7 +246,7 @@ class NormalMatrix:
         wide[:d] = self.inverse
         matrix = scores.outer(wide)
         self.inverse_weight = 1.0 / np.maximum(weight, 1e-300)
-        matrix[np.diag_indices_from(matrix)] += self.inverse_weight
+        np.einsum("ii->i", matrix)[:] += self.inverse_weight
         if atoms.problem.intercept:
             # Σ t is prescribed, so a multiple of 11ᵀ may be added: K alone can be singular, the pair is not.
             self.lift = float(np.trace(matrix)) / n**2
@@ -319,9 +319,8 @@ def _jacobi_cholesky(matrix: Array) -> tuple[Array, Array | None]:
     scaled *= scale[:, None]
     if not np.isfinite(scaled).all():
         return scale, None
-    at = np.diag_indices_from(scaled)
     for shift in (1e-14, 1e-12, 1e-10, 1e-8, 1e-6):
-        scaled[at] = np.where(diagonal > 0, 1.0 + shift * max(1.0, 0.1 * scale.size), 1.0)
+        np.einsum("ii->i", scaled)[:] = np.where(diagonal > 0, 1.0 + shift * max(1.0, 0.1 * scale.size), 1.0)
         factor, info = dpotrf(scaled, lower=1, overwrite_a=0, clean=0)
         if info == 0:
             return scale, factor

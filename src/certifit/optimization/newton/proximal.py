@@ -162,7 +162,7 @@ class _Model:
         if problem.loss.shift_invariant:
             # The direction that all scores share has no curvature; a trace of it keeps the intercepts finite.
             own = np.diag(hessian)
-            hessian[np.diag_indices(hessian.shape[0])] += 1e-10 * np.where(own > 0, own, 1.0)
+            np.einsum("ii->i", hessian)[:] += 1e-10 * np.where(own > 0, own, 1.0)
         slope = problem.join(state.slope.columns[..., chosen], state.slope.level)
         old = problem.join(state.w[..., chosen], 0.0 * state.slope.level)
         # The intercept is a column like the others, without penalty or bounds.

@@ -63,7 +63,7 @@ def cholesky(state: State, h: list[Any], g: Array, tol: float) -> Direction:
 def with_penalty(hessian: Array, problem: Problem) -> Array:
     """H + L."""
     l2 = problem.join(strengths(problem), 0.0)
-    hessian[np.diag_indices(hessian.shape[0])] += np.tile(l2, problem.n_scores)
+    np.einsum("ii->i", hessian)[:] += np.tile(l2, problem.n_scores)
     return hessian
 
 

@@ -282,13 +282,13 @@ def check_solver(solver: Any, loss: Loss, penalty: Penalty, alpha: float, constr
     """Raise before any data is read if the solver cannot minimize this objective."""
     solver = OBJECTS.get(type(solver), solver)
     active = penalty if alpha > 0 else NoPenalty()
-    fitting = [name for name, s in SOLVERS.items() if not s.refuses(loss, active, constraint)]
-    listed = ", ".join(repr(name) for name in fitting)
-    if not fitting:
+    fitting = (name for name, s in SOLVERS.items() if not s.refuses(loss, active, constraint))
+    first = next(fitting, None)
+    if first is None:
         raise ValueError(
             f"No solver minimizes {loss!r}: a loss needs a second_derivative (smooth) or hinge_terms (piecewise linear)."
         )
-    if solver == "auto":
+    if isinstance(solver, str) and solver == "auto":
         return
     if not isinstance(solver, str) or solver not in SOLVERS:
         raise ValueError(
@@ -297,6 +297,7 @@ def check_solver(solver: Any, loss: Loss, penalty: Penalty, alpha: float, constr
         )
     reason = SOLVERS[solver].refuses(loss, active, constraint)
     if reason:
+        listed = ", ".join(repr(name) for name in (first, *fitting))
         raise ValueError(
             f"solver={solver!r} cannot minimize {loss!r} with {penalty!r} (alpha={alpha:g}) and constraint "
             f"{constraint!r}: {reason}. Solvers that can: 'auto', {listed}."

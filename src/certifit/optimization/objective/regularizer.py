@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -78,6 +79,10 @@ class Regularizer:
 
     def elastic(self) -> tuple[Array, Array] | None:
         """(l1, l2) with alpha·Ω(w) = Σ l1_j|w_j| + ½ l2_j w_j², if the penalty has that form."""
+        return self._elastic
+
+    @cached_property
+    def _elastic(self) -> tuple[Array, Array] | None:
         parts = self.penalty.elastic(self.d)
         return None if parts is None else (self.alpha * parts[0], self.alpha * parts[1])
 
@@ -88,6 +93,10 @@ class Regularizer:
 
     def smooth(self) -> Array | None:
         """The vector l2 if R(w) = ½ Σ l2_j w_j² and nothing else."""
+        return self._smooth
+
+    @cached_property
+    def _smooth(self) -> Array | None:
         parts = self.elastic()
         if parts is None or self.constraint is not None or parts[0].any():
             return None

@@ -48,7 +48,7 @@ def newton_bound(problem: Problem, w: Array, f: Array, enough: float = np.inf) -
                 return best
             system = gram[np.ix_(chosen, chosen)]
             right = np.concatenate([[-float(p @ theta)], (v - l2 * w - l1 * sign)[active]])[-chosen.shape[0] :]
-            system[np.diag_indices_from(system)] += np.concatenate([[0.0], l2[active]])[-chosen.shape[0] :]
+            np.einsum("ii->i", system)[:] += np.concatenate([[0.0], l2[active]])[-chosen.shape[0] :]
             unit = 1.0 / np.sqrt(np.maximum(np.diag(system), 1e-300))
             try:
                 z = unit * np.linalg.solve(unit[:, None] * system * unit + 1e-12 * np.eye(unit.shape[0]), unit * right)
