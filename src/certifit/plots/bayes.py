@@ -11,11 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 from certifit._types import Array
 from certifit.axes import axes_of
 from certifit.data.gate import check_real
+from certifit.plots.frame import COLORS, GRID, color, framed, panels, spanned
 
 __all__ = ["plot_band", "plot_classes", "plot_updates"]
 
-COLORS = ("#4c78a8", "#e45756", "#54a24b", "#b279a2", "#f58518", "#72b7b2", "#9d755d", "#bab0ac")
-GRID = 200
 RADII = (1.0, 2.0)  # standard deviations of the ellipses
 
 
@@ -58,15 +57,14 @@ def plot_classes(model: Any, X: Any, y: Any, ax: Any = None, *, columns: Sequenc
     _regions(ax, model, rows, a, b)
     for k, label in enumerate(model.classes_):
         own = labels == label
-        ax.plot(rows[own, a], rows[own, b], "o", color=_color(k), ms=4, mec="white", mew=0.4, label=str(label))
+        ax.plot(rows[own, a], rows[own, b], "o", color=color(k), ms=4, mec="white", mew=0.4, label=str(label))
     for k, (mean, spread) in enumerate(_gaussians(model, a, b)):
-        ax.plot(*mean, "+", color=_color(k), ms=10, mew=2)
+        ax.plot(*mean, "+", color=color(k), ms=10, mew=2)
         for radius in RADII:
-            ax.plot(*_ellipse(mean, spread, radius), color=_color(k), lw=1.4, ls="-" if radius == 1.0 else "--")
+            ax.plot(*_ellipse(mean, spread, radius), color=color(k), lw=1.4, ls="-" if radius == 1.0 else "--")
     names = getattr(model, "feature_names_in_", None)
-    ax.set(**{f"{axis}label": f"x{j}" if names is None else str(names[j]) for axis, j in (("x", a), ("y", b))})
-    ax.legend(frameon=False)
-    return ax
+    labels_of = {f"{axis}label": f"x{j}" if names is None else str(names[j]) for axis, j in (("x", a), ("y", b))}
+    return framed(ax, **labels_of)
 
 
 def plot_updates(
@@ -107,10 +105,10 @@ def plot_updates(
     known = [prior.update(seen[:n]) for n in wanted]
     ends = np.array([one.distribution.ppf([0.001, 0.999]) for one in known])
     grid = np.linspace(ends[:, 0].min(), ends[:, 1].max(), 2 * GRID + 1)
-    panels = _panels(len(wanted)) if axes is None else list(np.ravel(axes))
-    if len(panels) != len(wanted):
-        raise ValueError(f"axes must be {len(wanted)}, one for each panel; got {len(panels)}.")
-    for n, one, ax in zip(wanted, known, panels, strict=True):
+    drawn = panels(len(wanted), sharex=True) if axes is None else list(np.ravel(axes))
+    if len(drawn) != len(wanted):
+        raise ValueError(f"axes must be {len(wanted)}, one for each panel; got {len(drawn)}.")
+    for n, one, ax in zip(wanted, known, drawn, strict=True):
         density = one.distribution.pdf(grid)
         low, high = one.credible_interval(level)
         inside = (grid >= low) & (grid <= high)
@@ -118,9 +116,11 @@ def plot_updates(
         ax.fill_between(grid[inside], density[inside], color=COLORS[0], alpha=0.2, lw=0)
         ax.axvline(one.mean, color=COLORS[1], lw=1)
         finite = density[np.isfinite(density)]
-        ax.set(title="prior" if n == 0 else f"after {n}", xlabel="parameter", ylim=(0, 1.1 * finite.max()), yticks=[])
-        ax.spines[["top", "right", "left"]].set_visible(False)
-    return panels
+        framed(
+            ax, title="prior" if n == 0 else f"after {n}", xlabel="parameter", ylim=(0, 1.1 * finite.max()), yticks=[]
+        )
+        ax.spines["left"].set_visible(False)
+    return drawn
 
 
 def plot_band(
@@ -161,7 +161,7 @@ def plot_band(
     if model.n_features_in_ != 1:
         raise ValueError(f"model must be fitted on one column; it has {model.n_features_in_}.")
     rows = None if X is None else _rows(X, (0,))[:, 0]
-    at = np.asarray(_span(rows) if grid is None else grid, dtype=np.float64).ravel()
+    at = np.asarray(spanned(rows) if grid is None else grid, dtype=np.float64).ravel()
     ax = axes_of(ax)
     for of, alpha, text in (("observation", 0.15, "an observation"), ("line", 0.35, "the line")):
         low, high = model.predict_interval(at[:, None], level, of=of)
@@ -173,9 +173,7 @@ def plot_band(
     if rows is not None and y is not None:
         ax.plot(rows, np.asarray(y), "o", color="black", ms=3.5)
     names = getattr(model, "feature_names_in_", None)
-    ax.set(xlabel="x0" if names is None else str(names[0]), ylabel="y")
-    ax.legend(frameon=False)
-    return ax
+    return framed(ax, xlabel="x0" if names is None else str(names[0]), ylabel="y")
 
 
 def _rows(X: Any, columns: Sequence[int]) -> Array:
@@ -190,7 +188,7 @@ def _rows(X: Any, columns: Sequence[int]) -> Array:
 
 def _regions(ax: Any, model: Any, rows: Array, a: int, b: int) -> None:
     """Where each class is said, as a light color."""
-    x, z = (_span(rows[:, j]) for j in (a, b))
+    x, z = (spanned(rows[:, j]) for j in (a, b))
     across, up = np.meshgrid(x, z)
     points = np.tile(np.nanmean(rows, axis=0), (across.size, 1))
     points[:, a], points[:, b] = across.ravel(), up.ravel()
@@ -198,7 +196,7 @@ def _regions(ax: Any, model: Any, rows: Array, a: int, b: int) -> None:
     for k in range(len(model.classes_)):  # each by itself: between the numbers of two classes lie those of others
         own = (said == k).astype(np.float64)
         if own.any():
-            ax.contourf(across, up, own, levels=[0.5, 1.5], colors=[_color(k)], alpha=0.12)
+            ax.contourf(across, up, own, levels=[0.5, 1.5], colors=[color(k)], alpha=0.12)
         if own.any() and not own.all():
             ax.contour(across, up, own, levels=[0.5], colors="black", linewidths=0.6)
 
@@ -222,21 +220,3 @@ def _ellipse(mean: Array, spread: Array, radius: float) -> tuple[Array, Array]:
     circle = np.vstack([np.cos(turn), np.sin(turn)])
     x, y = mean[:, None] + radius * (vectors * np.sqrt(np.maximum(values, 0.0))) @ circle
     return x, y
-
-
-def _span(values: Array | None) -> Array:
-    if values is None:
-        return np.linspace(-1.0, 1.0, GRID)
-    low, high = float(np.nanmin(values)), float(np.nanmax(values))
-    room = 0.08 * (high - low) or 1.0
-    return np.linspace(low - room, high + room, GRID)
-
-
-def _panels(n: int) -> list[Any]:
-    from matplotlib.figure import Figure
-
-    return list(np.ravel(Figure(figsize=(2.6 * n, 2.4), layout="constrained").subplots(1, n, sharex=True)))
-
-
-def _color(k: int) -> str:
-    return COLORS[k % len(COLORS)]

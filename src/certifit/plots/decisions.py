@@ -10,10 +10,9 @@ import numpy as np
 from certifit.axes import axes_of
 from certifit.evaluation.decisions.calibration import CalibrationCurve, calibration_curve
 from certifit.evaluation.decisions.thresholds import Costs, parse_costs, threshold_table
+from certifit.plots.frame import COLORS, color, framed
 
 __all__ = ["plot_calibration", "plot_cost_curve"]
-
-COLORS = ("#4c78a8", "#e45756", "#54a24b", "#b279a2", "#f58518", "#72b7b2")
 
 
 def plot_cost_curve(
@@ -54,10 +53,7 @@ def plot_cost_curve(
     ax.axvline(costs.threshold, color=COLORS[1], lw=1.2, label=f"called for by the costs: {costs.threshold:.3g}")
     for value, name, style in ((mean[0], "always yes", ":"), (mean[-1], "always no", "--")):
         ax.axhline(value, color="gray", lw=1, ls=style, label=name)
-    ax.set(xlabel="threshold", ylabel="mean cost of a row", xlim=(0, 1), ylim=(0, None))
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(frameon=False)
-    return ax
+    return framed(ax, xlabel="threshold", ylabel="mean cost of a row", xlim=(0, 1), ylim=(0, None))
 
 
 def plot_calibration(y: Any, p: Any = None, ax: Any = None, **options: Any) -> Any:
@@ -91,15 +87,13 @@ def plot_calibration(y: Any, p: Any = None, ax: Any = None, **options: Any) -> A
     most = max(one.count for curve in curves.values() for one in curve.bins)
     for k, (name, curve) in enumerate(curves.items()):
         mean, rate, low, high, count = np.array([[b.mean, b.rate, b.low, b.high, b.count] for b in curve.bins]).T
-        color = COLORS[k % len(COLORS)]
+        own = color(k)
         label = f"{name + ': ' if name else ''}expected calibration error {curve.error:.3g}"
         ends = np.maximum([rate - low, high - rate], 0.0)
-        ax.errorbar(mean, rate, yerr=ends, color=color, capsize=2, lw=1, label=label)
-        ax.scatter(mean, rate, s=10 + 60 * count / most, color=color, zorder=3)
-    ax.set(xlabel="stated probability", ylabel="share that comes true", xlim=(0, 1), ylim=(0, 1), aspect="equal")
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(frameon=False, loc="upper left")
-    return ax
+        ax.errorbar(mean, rate, yerr=ends, color=own, capsize=2, lw=1, label=label)
+        ax.scatter(mean, rate, s=10 + 60 * count / most, color=own, zorder=3)
+    names = {"xlabel": "stated probability", "ylabel": "share that comes true"}
+    return framed(ax, **names, xlim=(0, 1), ylim=(0, 1), aspect="equal", legend="upper left")
 
 
 def _curves(y: Any, p: Any, options: dict[str, Any]) -> dict[str, CalibrationCurve]:

@@ -9,7 +9,8 @@ import scipy.linalg
 
 from certifit._types import Array
 from certifit.axes import axes_of
-from certifit.plots.bayes import GRID, plot_classes
+from certifit.plots.bayes import plot_classes
+from certifit.plots.frame import GRID
 from certifit.representation.kernels import Kernel, resolve_kernel
 
 __all__ = ["plot_gram", "plot_margin"]

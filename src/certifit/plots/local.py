@@ -9,6 +9,7 @@ from scipy.special import ndtri
 
 from certifit.axes import axes_of
 from certifit.data.gate import check_real
+from certifit.plots.frame import framed
 
 __all__ = ["plot_local_fit"]
 
@@ -55,9 +56,6 @@ def plot_local_fit(model: Any, ax: Any = None, level: float = 0.95, points: int 
     if np.isfinite(error).all():
         wide = float(ndtri(0.5 + 0.5 * level)) * error
         ax.fill_between(at, mean - wide, mean + wide, color="#4c78a8", alpha=0.2, lw=0, label=f"{100 * level:g} % band")
-        ax.legend(frameon=False)
     ax.plot(at, mean, color="#4c78a8")
     name = getattr(model, "feature_names_in_", ["x"])[0]
-    ax.set(xlabel=str(name), ylabel="y")
-    ax.spines[["top", "right"]].set_visible(False)
-    return ax
+    return framed(ax, xlabel=str(name), ylabel="y")

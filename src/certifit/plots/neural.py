@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from certifit.axes import axes_of
+from certifit.plots.frame import COLORS, framed
 
 __all__ = ["plot_first_layer", "plot_history"]
 
@@ -40,15 +41,12 @@ def plot_history(model: Any, ax: Any = None) -> Any:
     ax = axes_of(ax)
     curves = {"training": model.history_["loss"], "held out": model.history_["validation_loss"]}
     shown = {name: values for name, values in curves.items() if values}
-    for (name, values), color in zip(shown.items(), ("#4c78a8", "#e45756"), strict=False):
+    for (name, values), color in zip(shown.items(), COLORS, strict=False):
         ax.plot(np.arange(1, len(values) + 1), values, color=color, label=name)
     if shown and model.best_epoch_ > 0:
         watched = list(shown.values())[-1]
         ax.plot([model.best_epoch_], [watched[model.best_epoch_ - 1]], "o", color="black", label="kept")
-    ax.set(xlabel="epoch", ylabel="mean loss")
-    ax.legend(frameon=False)
-    ax.spines[["top", "right"]].set_visible(False)
-    return ax
+    return framed(ax, xlabel="epoch", ylabel="mean loss")
 
 
 def plot_first_layer(model: Any, shape: tuple[int, int], ax: Any = None, n_units: int = 25) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from certifit.axes import axes_of
+from certifit.plots.frame import framed
 
 __all__ = ["plot_bias_variance"]
 
@@ -60,7 +61,4 @@ def plot_bias_variance(found: Mapping[Any, Any], ax: Any = None) -> Any:
     ax.axhline(0.0, color="#444444", lw=0.8)
     loss = next(iter(found.values())).loss
     ax.set_xticks(range(len(found)), [str(name) for name in found])
-    ax.set_ylabel("squared error" if loss == "squared" else "error rate")
-    ax.legend(frameon=False)
-    ax.spines[["top", "right"]].set_visible(False)
-    return ax
+    return framed(ax, ylabel="squared error" if loss == "squared" else "error rate")

@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from certifit.axes import axes_of
+from certifit.plots.frame import framed
+
 __all__ = ["plot_oob_curve", "plot_tree"]
 
 
@@ -53,18 +56,12 @@ def plot_oob_curve(forest: Any, ax: Any = None) -> Any:
     -------
     matplotlib axes
     """
-    import matplotlib.pyplot as plt  # only drawings need it
-
     check_is_fitted(forest)
     if not hasattr(forest, "oob_curve_"):
         raise ValueError("the forest has no out-of-bag estimates: fit it with oob_score=True.")
-    if ax is None:
-        _, ax = plt.subplots(layout="constrained")
+    ax = axes_of(ax)
     ax.plot(np.arange(1, forest.oob_curve_.shape[0] + 1), forest.oob_curve_, color="#4c78a8")
     if hasattr(forest, "oob_interval_"):
         low, high = forest.oob_interval_
         ax.axhspan(low, high, color="#4c78a8", alpha=0.15, lw=0, label="95 % interval of the last value")
-        ax.legend(frameon=False)
-    ax.set(xlabel="trees", ylabel="out-of-bag error", ylim=(0, None))
-    ax.spines[["top", "right"]].set_visible(False)
-    return ax
+    return framed(ax, xlabel="trees", ylabel="out-of-bag error", ylim=(0, None))

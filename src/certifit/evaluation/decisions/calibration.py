@@ -55,6 +55,12 @@ class CalibrationCurve:
         yield np.array([one.rate for one in self.bins])
         yield np.array([one.mean for one in self.bins])
 
+    def plot(self, ax: Any = None) -> Any:
+        """`certifit.plots.plot_calibration` of it."""
+        from certifit.plots.decisions import plot_calibration
+
+        return plot_calibration(self, ax=ax)
+
     def as_dict(self) -> dict[str, Any]:
         """The fields as plain lists and numbers, for reports and JSON."""
         return {**asdict(self), "bins": [asdict(one) for one in self.bins]}

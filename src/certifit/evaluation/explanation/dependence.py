@@ -39,6 +39,8 @@ class Dependence:
         Mean prediction with the feature set to each value.
     low, high : tuple of float
         Between them lie 80 % of the rows' own predictions.
+    lines : tuple of tuple of float
+        The predictions of single rows, as many as were asked for.
     """
 
     feature: Any
@@ -47,6 +49,13 @@ class Dependence:
     mean: tuple[float, ...]
     low: tuple[float, ...]
     high: tuple[float, ...]
+    lines: tuple[tuple[float, ...], ...] = ()
+
+    def plot(self, ax: Any = None) -> Any:
+        """`certifit.plots.plot_dependence` of it."""
+        from certifit.plots.explanation import plot_dependence
+
+        return plot_dependence(self, ax)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain lists for reports and JSON: dates in ISO form, levels as text."""
@@ -70,6 +79,7 @@ def partial_dependence(
     kind: str = "auto",
     sample_weight: Any = None,
     random_state: Any = 0,
+    lines: int = 0,
 ) -> Dependence:
     """Mean prediction, and where 80 % of the rows' own predictions lie, as a feature moves.
 
@@ -93,6 +103,8 @@ def partial_dependence(
         How often each row counts.
     random_state : int, default=0
         Seed of the drawn rows.
+    lines : int, default=0
+        Of how many rows to keep the curves of their own (individual conditional expectations).
 
     Returns
     -------
@@ -142,7 +154,14 @@ def partial_dependence(
         tuple(mean.tolist()),
         tuple(band[0] for band in bands),
         tuple(band[1] for band in bands),
+        tuple(tuple(line) for line in prediction[:, _spread_over(n, lines)].T.tolist()),
     )
+
+
+def _spread_over(n: int, count: int) -> Array:
+    """Numbers of so many of n rows, evenly."""
+    check_real("lines", count, low=0, integer=True)
+    return np.unique(np.linspace(0, n - 1, min(int(count), n)).astype(np.intp))
 
 
 def _source(table: TableRows, name: Any, kind: str, present: Array, weight: Array, points: int) -> Array:

@@ -70,6 +70,12 @@ class Decomposition:
     level: float
     rounds: int
 
+    def plot(self, ax: Any = None) -> Any:
+        """`certifit.plots.plot_bias_variance` of it alone."""
+        from certifit.plots.resampling import plot_bias_variance
+
+        return plot_bias_variance({"": self}, ax)
+
     def as_dict(self) -> dict[str, Any]:
         """The fields as plain data."""
         return asdict(self)

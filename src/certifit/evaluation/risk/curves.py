@@ -101,6 +101,12 @@ class LearningCurve:
         low, high = min(gain - half for gain, half in ends), max(gain + half for gain, half in ends)
         return now + 0.5 * (min(moved) + max(moved)), now + low, now + high
 
+    def plot(self, ax: Any = None, *, until: float | None = None) -> Any:
+        """`certifit.plots.plot_learning_curve` of it."""
+        from certifit.plots.curves import plot_learning_curve
+
+        return plot_learning_curve(self, ax, until=until)
+
     def as_dict(self) -> dict[str, Any]:
         """Plain lists and the reading, for reports and JSON."""
         lists = {name: list(getattr(self, name)) for name in ("rows", "train", "validation", "low", "high")}
@@ -137,6 +143,12 @@ class ValidationCurve:
     label: str
     lower_is_better: bool
     level: float
+
+    def plot(self, ax: Any = None) -> Any:
+        """`certifit.plots.plot_validation_curve` of it."""
+        from certifit.plots.curves import plot_validation_curve
+
+        return plot_validation_curve(self, ax)
 
     def as_dict(self) -> dict[str, Any]:
         """The fields as a plain dictionary."""

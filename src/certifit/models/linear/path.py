@@ -43,6 +43,12 @@ class RegularizationPath(NamedTuple):
     gaps: Array
     """Relative duality gap of each solution, shape (n_alphas,)."""
 
+    def plot(self, ax: Any = None, **options: Any) -> Any:
+        """`certifit.plots.plot_path` of it."""
+        from certifit.plots.linear import plot_path
+
+        return plot_path(self, ax, **options)
+
 
 def elastic_path(
     X: Any,

@@ -1,0 +1,36 @@
+"""What all pictures share."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from certifit.axes import axes_of
+from certifit.plots.frame import COLORS, color, column_label, framed, panels, spanned
+
+
+def test_colors_go_round() -> None:
+    assert color(len(COLORS) + 1) == COLORS[1]
+
+
+def test_a_legend_only_where_something_is_named() -> None:
+    assert framed(axes_of(), xlabel="x").get_legend() is None
+    ax = axes_of()
+    ax.plot([0, 1], label="line")
+    assert framed(ax, ylabel="y") is ax
+    assert ax.get_legend() is not None
+    assert ax.get_ylabel() == "y"
+    assert not ax.spines["top"].get_visible()
+    assert framed(axes_of(), legend=False).get_legend() is None
+
+
+def test_grids_reach_beyond_the_values() -> None:
+    grid = spanned(np.array([0.0, 10.0, np.nan]))
+    assert grid[0] < 0.0 < 10.0 < grid[-1]
+    assert spanned(np.array([3.0]))[[0, -1]].tolist() == [2.0, 4.0]
+    assert spanned(None)[[0, -1]].tolist() == [-1.0, 1.0]
+
+
+def test_panels_and_names_of_columns() -> None:
+    assert len(panels(3)) == 3
+    assert column_label("age") == "age"
+    assert column_label(np.int64(4)) == "column 4"
