@@ -9,13 +9,12 @@
 | halving | all on few rows; the best 1/factor of them on factor times as many; … ; the last on all rows |
 
 With the rule of one standard error the simplest setting wins whose error exceeds the least by no more than its standard error
-over the folds. Successive halving: Jamieson and Talwalkar (2016).
+over the folds. Successive halving: Jamieson and Talwalkar (2016). Alphas of `Ridge`, `Lasso` and `ElasticNet` come from one walk
+along their path for each fold, unless there is a time limit.
 """
 
 from __future__ import annotations
 
-import itertools
-import math
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -37,10 +36,11 @@ from certifit.data.tabular import TableRows
 from certifit.evaluation.metrics.inputs import check_labels
 from certifit.evaluation.metrics.predictions import predict_for
 from certifit.evaluation.metrics.registry import METRICS, Metric, resolve_metric
-from certifit.evaluation.resampling.fitting import Data, Fitted, each, fitted_on, warn_of_failures
+from certifit.evaluation.resampling.fitting import Data, warn_of_failures
 from certifit.evaluation.risk.resamples import generator
 from certifit.evaluation.splits.choice import Curve, Fold, folds_of
 from certifit.evaluation.splits.sealed import folds
+from certifit.models.reductions.trial import Trial
 from certifit.parameters import (
     CV,
     N_JOBS,
@@ -66,7 +66,6 @@ from certifit.progress import progress
 
 __all__ = ["Search"]
 
-FEWEST = 10  # training rows of the first rung of halving, for each class
 # Which direction is simpler, for parameters that have the same meaning everywhere.
 SIMPLER_HIGH = frozenset({"alpha", "min_samples_leaf", "min_samples_split", "ccp_alpha", "n_neighbors", "bandwidth"})
 SIMPLER_LOW = frozenset({"C", "degree", "max_depth", "max_leaf_nodes", "gamma", "n_estimators", "n_knots", "max_iter"})
@@ -171,9 +170,10 @@ class Search(Declared, CopiesMixin, CertifiedEstimator):
         classes = np.unique(y[weight > 0]) if is_classifier(self._inner()) else None
         data = Data(table, y, weight, sample_weight is not None, classes)
         self.metric_ = self._judged().name
-        parts, order = self._parts(data, _numbers(X, table))
+        numbers = _numbers(X, table)
+        parts, order = self._parts(data, numbers)
         self.n_splits_ = len(parts)
-        trial = _Trial(self, data, parts, order, started)
+        trial = Trial(self, data, parts, order, started, numbers)
         with progress(self.verbose, type(self).__name__) as bar:
             trial.run(settings, bar)
         self._choose(settings, trial)
@@ -282,7 +282,7 @@ class Search(Declared, CopiesMixin, CertifiedEstimator):
             draw[used] = row_codes(numbers[used], codes.astype(np.float64)).astype(np.float64)
         return parts, draw
 
-    def _choose(self, settings: list[dict[str, Any]], trial: _Trial) -> None:
+    def _choose(self, settings: list[dict[str, Any]], trial: Trial) -> None:
         """The setting with the least error, or the simplest that is as good, among those that got furthest."""
         errors, reached = trial.errors, trial.rung
         with np.errstate(invalid="ignore"):
@@ -373,120 +373,3 @@ def _numbers(X: Any, table: TableRows) -> Any:
         return np.column_stack([column.astype(np.float64) for column in columns])
     except (TypeError, ValueError):
         return None
-
-
-class _Trial:
-    """The settings of a search on its folds: errors by setting and fold, and how far each setting got."""
-
-    def __init__(self, search: Search, data: Data, parts: list[Fold], order: Array, started: float) -> None:
-        self.search, self.data, self.parts, self.order, self.started = search, data, parts, order, started
-        self.weights = np.array([float(data.weight[part.test].sum()) for part in parts])
-        self.metric = search._judged()
-        self.failures: list[str] = []
-        self.first: Exception | None = None
-        self.complete, self.fits = True, 0
-
-    def run(self, settings: list[dict[str, Any]], bar: Any) -> None:
-        """All settings in turn; by halving, rung by rung."""
-        n, k = len(settings), len(self.parts)
-        self.errors, self.seconds = np.full((n, k), np.nan), np.full((n, k), np.nan)
-        self.rung, self.rows = np.full(n, -1), np.zeros(n, dtype=np.int64)
-        rungs = self._rungs(n)
-        alive, done, total = np.arange(n), 0, 0
-        total = sum(max(1, math.ceil(n / self.search.factor**r)) for r in range(len(rungs)))
-        for rung, share in enumerate(rungs):
-            parts = [self._start(part, share) for part in self.parts]
-            for number in alive:
-                if self._late() and (rung or number != alive[0]):
-                    self.complete = False
-                    return
-                self._try(int(number), settings[number], parts, rung)
-                done += 1
-                bar.update(done, total, float("nan"))
-            mean = Curve.of(self.errors[alive], self.weights).mean
-            best = np.argsort(np.where(np.isfinite(mean), mean, np.inf), kind="stable")
-            alive = np.sort(alive[best[: max(1, math.ceil(alive.shape[0] / self.search.factor))]])
-
-    def _rungs(self, n: int) -> list[float]:
-        """Shares of the training rows, the last one all."""
-        if self.search.strategy != "halving":
-            return [1.0]
-        rows = min(part.train.shape[0] for part in self.parts)
-        classes = 1 if self.data.classes is None else self.data.classes.shape[0]
-        most = max(math.log(rows / (FEWEST * classes), self.search.factor), 0.0)
-        steps = min(math.ceil(math.log(n, self.search.factor)), math.floor(most)) if n > 1 else 0
-        return [float(self.search.factor) ** (r - steps) for r in range(steps + 1)]
-
-    def _late(self) -> bool:
-        limit = self.search.time_limit
-        return limit is not None and time.perf_counter() - self.started > limit
-
-    def _start(self, part: Fold, share: float) -> Fold:
-        """The first rows of the fair order, a share of each class by weight; all of them for a share of 1."""
-        if share >= 1.0:
-            return part
-        taken = []
-        y = self.data.y[part.train]
-        for label in [None] if self.data.classes is None else self.data.classes:
-            rows = part.train if label is None else part.train[y == label]
-            rows = rows[np.argsort(self.order[rows], kind="stable")]
-            mass = np.cumsum(self.data.weight[rows])
-            taken.append(rows[mass - self.data.weight[rows] < share * mass[-1]] if rows.size else rows)
-        return Fold(np.sort(np.concatenate(taken)), part.test)
-
-    def _try(self, number: int, setting: dict[str, Any], parts: list[Fold], rung: int) -> None:
-        """Fit one setting on all parts; a part that fails takes its setting out of the race."""
-        metric, data = self.metric, self.data
-        model = clone(self.search._inner()).set_params(**setting)
-        fits = each(lambda part: fitted_on(part, model, data, [metric.needs]), parts, self.search.n_jobs)
-        self.rung[number], self.rows[number] = rung, max(part.train.shape[0] for part in parts)
-        for k, fit in enumerate(fits):
-            self.fits += 1
-            self.seconds[number, k], self.errors[number, k] = fit.seconds, np.nan
-            try:
-                self.errors[number, k] = self._error(fit)
-            except Exception as error:  # of the learner or of the metric: told, and the setting is out
-                self.first = self.first or error
-                self.failures.append(f"{setting}, fold {k + 1}: {type(error).__name__}: {error}")
-
-    def _error(self, fit: Fitted) -> float:
-        if fit.error is not None:
-            raise fit.error
-        metric, rows = self.metric, fit.part.test
-        value = metric(
-            self.data.y[rows],
-            fit.predictions[metric.needs],
-            sample_weight=self.data.weight[rows],
-            classes=self.data.classes,
-        )
-        if not np.isfinite(value):
-            raise ValueError(f"{metric.label} is {value}.")
-        return value if metric.lower_is_better else -value
-
-    def results(self, settings: list[dict[str, Any]], curve: Curve) -> dict[str, Any]:
-        """scikit-learn's `cv_results_`; settings that were not tried have no scores."""
-        score = -curve.mean
-        # A setting that got further is ahead, whatever it scored on fewer rows.
-        standing = np.lexsort((np.where(np.isfinite(curve.mean), curve.mean, np.inf), -self.rung))
-        rank = np.empty(len(settings), dtype=np.int32)
-        rank[standing] = np.arange(1, len(settings) + 1)
-        for before, after in itertools.pairwise(standing):
-            if curve.mean[before] == curve.mean[after] and self.rung[before] == self.rung[after]:
-                rank[after] = rank[before]
-        with np.errstate(invalid="ignore"):
-            found: dict[str, Any] = {
-                "mean_fit_time": self.seconds.mean(axis=1),
-                "std_fit_time": self.seconds.std(axis=1),
-                "n_resources": self.rows,
-                "iter": self.rung,
-                "mean_test_score": score,
-                "std_test_score": self.errors.std(axis=1),
-                "rank_test_score": rank,
-            }
-        for k in range(len(self.parts)):
-            found[f"split{k}_test_score"] = -self.errors[:, k]
-        for name in sorted({name for setting in settings for name in setting}):
-            column = np.empty(len(settings), dtype=object)
-            column[:] = [setting.get(name) for setting in settings]
-            found[f"param_{name}"] = column
-        return {**found, "params": settings}

@@ -1,0 +1,73 @@
+"""Settings that one path serves: the same scores as from fits of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose
+
+from certifit import ElasticNet, Lasso, Ridge, Search
+from certifit.models.reductions import trial
+from certifit.models.reductions.warm import along_the_path, has_path, path_groups
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(90, 6))
+Y = X[:, 0] - 2 * X[:, 1] + RNG.normal(size=90)
+ALPHAS = [0.3, 0.01, 1.0, 0.01]
+
+
+@pytest.mark.parametrize(
+    "model", [Ridge(), Ridge(fit_intercept=False), Lasso(tol=1e-12), ElasticNet(tol=1e-12)], ids=str
+)
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("strategy", ["grid", "halving"])
+def test_scores_are_those_of_single_fits(
+    model: Any, sparse: bool, weighted: bool, strategy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grid = {"alpha": ALPHAS, **({"l1_ratio": [0.2, 0.9]} if isinstance(model, ElasticNet) else {})}
+    rows = sp.csr_array(X) if sparse else X
+    weight = RNG.integers(0, 4, size=90).astype(float) if weighted else None
+    search = Search(model, grid, strategy=strategy, random_state=0)
+    walked = search.fit(rows, Y, sample_weight=weight)
+    found = {name: np.asarray(values) for name, values in walked.cv_results_.items() if "score" in name}
+    monkeypatch.setattr(trial, "path_groups", lambda *given: [])
+    single = search.fit(rows, Y, sample_weight=weight)
+    for name, values in found.items():
+        assert_allclose(values, single.cv_results_[name], rtol=1e-5, err_msg=name)
+    assert walked.best_params_ == single.best_params_
+
+
+def test_one_walk_a_fold(monkeypatch: pytest.MonkeyPatch) -> None:
+    walks = []
+    monkeypatch.setattr(trial, "along_the_path", lambda *given: walks.append(len(given[1])) or along_the_path(*given))
+    Search(Lasso(), {"alpha": ALPHAS}, cv=4).fit(X, Y)
+    assert walks == [4, 4, 4, 4]
+    Search(Lasso(), {"alpha": ALPHAS}, cv=4, time_limit=100.0).fit(X, Y)
+    Search(Lasso(solver="prox_newton"), {"alpha": ALPHAS}, cv=4).fit(X, Y)
+    assert len(walks) == 4
+
+
+def test_which_settings_share_a_path() -> None:
+    settings = [{"alpha": a, "l1_ratio": r} for r in (0.1, 0.5) for a in (1.0, 0.1)] + [{"alpha": 0.0, "l1_ratio": 0.1}]
+    assert path_groups(ElasticNet(), settings) == [[0, 1], [2, 3]]
+    assert path_groups(ElasticNet(), settings[:1]) == []
+    assert path_groups(Ridge(positive=True), [{"alpha": 1.0}, {"alpha": 2.0}]) == []
+    assert has_path(Ridge(tol=1e-3, verbose=1))
+    assert not has_path(Lasso(solver="prox_newton"))
+
+    class Own(Ridge):
+        """A class of the user's own may fit otherwise."""
+
+    assert not has_path(Own())
+
+
+def test_a_path_that_fails_leaves_the_word_to_the_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*given: Any) -> Any:
+        raise RuntimeError
+
+    monkeypatch.setattr(trial, "along_the_path", fails)
+    assert Search(Ridge(), {"alpha": ALPHAS}).fit(X, Y).failures_ == []
