@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.linalg
+from scipy.linalg import lapack
 
 from certifit._types import Array
 
@@ -132,7 +132,7 @@ class Prior:
         cross = data.cross - data.gram @ self.mean  # of what the prior mean leaves
         d = cross.shape[0]
         alpha, on, rate = np.ones(d), np.arange(d), 1.0
-        change, before, iteration, returns = np.inf, -np.inf, 0, 0
+        change, before, iteration, returns, near = np.inf, -np.inf, 0, 0, max(tol, COARSE)
         for _ in range(max_iter):
             iteration += 1
             gram = data.gram[np.ix_(on, on)]
@@ -144,7 +144,8 @@ class Prior:
             evidence = _evidence(
                 data, float(np.log(alpha[on]).sum()), noise, residual, float(alpha[on] @ m**2), log_det
             )
-            if change <= max(tol, COARSE):
+            if change <= near:  # once when the precisions have nearly settled, and again when they have
+                near = tol
                 columns, precisions = self._wanted(data, cross, on, m, S, noise)
                 if columns.size and returns < d:
                     if returns >= TOGETHER:  # columns that replace each other come back one by one
@@ -152,7 +153,7 @@ class Prior:
                     returns += 1
                     alpha[columns] = precisions
                     on = np.sort(np.append(on, columns))
-                    change, before = np.inf, -np.inf
+                    change, before, near = np.inf, -np.inf, max(tol, COARSE)
                     continue
                 if change <= tol:
                     break
@@ -203,9 +204,12 @@ def _normal(precision: Array, right: Array) -> tuple[Array, Array, float]:
     """Mean, covariance and ln det of the precision of a normal distribution."""
     if not right.shape[0]:
         return right, precision, 0.0
-    factor = scipy.linalg.cho_factor(precision, lower=True, check_finite=False)
-    covariance = scipy.linalg.cho_solve(factor, np.eye(right.shape[0]), check_finite=False)
-    return covariance @ right, 0.5 * (covariance + covariance.T), 2.0 * float(np.log(np.diag(factor[0])).sum())
+    factor, failed = lapack.dpotrf(precision, lower=1)
+    if failed:
+        raise np.linalg.LinAlgError("the precision of the posterior is not positive definite")
+    half, _ = lapack.dpotri(factor, lower=1)  # a third of the work of solving for every column of the identity
+    covariance = np.tril(half) + np.tril(half, -1).T
+    return covariance @ right, covariance, 2.0 * float(np.log(np.diag(factor)).sum())
 
 
 def _residual(data: Data, mean: Array) -> float:
