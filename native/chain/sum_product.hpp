@@ -256,7 +256,10 @@ void sum_product_tree(const Sequences& data, const Transitions& trans, Index i, 
             const double* own = work.own_scores(t);
             double* m = work.message.data() + t * width;
             upward(own ? own : trans.score.data(), in, K, K, width, scratch.data(), m);
-            for (Index k = 0; k < K; ++k) inside[p * width + k] += m[k];
+            // Only differences matter to the parent; without their common part the numbers stay small on a long way up.
+            const double top = *std::max_element(m, m + K), part = std::isfinite(top) ? top : 0.0;
+            for (Index k = 0; k < K; ++k) inside[p * width + k] += m[k] - part;
+            work.log_z += part;
         } else {
             upward(flat.data(), in, 1, K, width, scratch.data(), work.message.data() + t * width);
             work.log_z += work.message[t * width];

@@ -267,6 +267,18 @@ def test_a_long_sequence_does_not_underflow() -> None:
     assert len(model.fit(long + X, model.predict(long) + y).predict(long)[0]) == 5000
 
 
+def test_large_scores_of_a_long_sequence_keep_their_digits() -> None:
+    """Scores that only log space can hold: marginals against the same recursion on the last hundred positions."""
+    rng = np.random.default_rng(0)
+    X, y = [rng.normal(size=(4, 3)) for _ in range(20)], [[0, 2, 1, 0]] * 20
+    model = LinearChainCRF(alpha=0.05, forbidden=[(0, 1)], bias=False).fit(X, y)
+    long = 30 * rng.normal(size=(5000, 3))
+    marginals = model.predict_marginals([long])[0]
+    np.testing.assert_allclose(marginals.sum(axis=1), 1.0, rtol=1e-12)
+    end = model.predict_marginals([long[-100:]])[0]
+    np.testing.assert_allclose(marginals[-50:], end[-50:], rtol=1e-9, atol=1e-12)
+
+
 def test_names_of_features() -> None:
     X, y = text(60, noise=0.0)
     model = LinearChainCRF(alpha=0.001, features=["w[0]", "w[-1]|w[0]"]).fit(X, y)
