@@ -47,6 +47,8 @@ FILES = (
     "tests/test_kernel_approximation.py",
     "neighbors/tests/test_neighbors.py",
     "neighbors/tests/test_kde.py",
+    "neighbors/tests/test_nearest_centroid.py",
+    "tests/test_calibration.py",
     "cluster/tests/test_k_means.py",
     "preprocessing/tests/test_polynomial.py",
     "feature_extraction/tests/test_text.py",

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse
 import sklearn.neighbors
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -77,3 +78,34 @@ def test_what_is_not_offered() -> None:
         neighbors.KernelDensity(kernel="cosine").fit(X)
     with pytest.raises(ValueError, match="sort_results"):
         neighbors.NearestNeighbors().fit(X).radius_neighbors(X, return_distance=False, sort_results=True)
+
+
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
+@pytest.mark.parametrize("shrink", [None, 0.3])
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan"])
+@pytest.mark.parametrize("priors", ["uniform", "empirical", [0.2, 0.5, 0.3]], ids=["uniform", "empirical", "given"])
+def test_centroids(priors: Any, metric: str, shrink: float | None, sparse: bool) -> None:
+    labels = np.digitize(y, [-1.0, 1.5])
+    rows = scipy.sparse.csr_array(X) if sparse else X
+    theirs, ours = (
+        home.NearestCentroid(metric=metric, shrink_threshold=shrink, priors=priors).fit(rows, labels)
+        for home in (sklearn.neighbors, neighbors)
+    )
+    for told in ("centroids_", "class_prior_", "within_class_std_dev_", "deviations_", "classes_"):
+        assert_allclose(getattr(ours, told), getattr(theirs, told), rtol=1e-9, atol=1e-12, err_msg=told)
+    assert_array_equal(ours.predict(QUERIES), theirs.predict(QUERIES))
+    if metric == "euclidean":
+        assert_allclose(ours.predict_proba(QUERIES), theirs.predict_proba(QUERIES))
+        assert_allclose(ours.model_.centroids_, [X[labels == k].mean(axis=0) for k in range(3)])
+
+
+def test_centroids_that_mean_nothing() -> None:
+    with pytest.raises(ValueError, match="zero variance"):
+        neighbors.NearestCentroid().fit(np.ones((4, 2)), [0, 0, 1, 1])
+    with pytest.raises(ValueError, match="non-negative"):
+        neighbors.NearestCentroid(priors=[-0.5, 1.5]).fit(X, y > 0)
+    with pytest.warns(UserWarning, match="do not sum to 1"):
+        model = neighbors.NearestCentroid(priors=[1.0, 3.0]).fit(X, y > 0)
+    assert_allclose(model.class_prior_, [0.25, 0.75])
+    with pytest.warns(UserWarning, match="zero standard deviation"):
+        neighbors.NearestCentroid().fit(np.c_[X, np.ones(70)], y > 0)

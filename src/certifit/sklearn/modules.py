@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = ["MODULES"]
 
 MODULES = (
+    "calibration",
     "cluster",
     "discriminant_analysis",
     "ensemble",

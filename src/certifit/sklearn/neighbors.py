@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -9,14 +10,14 @@ import numpy as np
 import sklearn.neighbors as theirs
 from sklearn.utils.validation import check_is_fitted
 
-from certifit._types import Array
-from certifit.models.bayes import density
+from certifit._types import Array, is_sparse
+from certifit.models.bayes import centroid, density
 from certifit.models.neighbors import model as ours
 from certifit.models.neighbors.distance import NAMES
 from certifit.sklearn.asking import Alone, AsksForValues
 from certifit.sklearn.translation import By, Data, DropIn, Free, Only, Row, Same, Table, fresh
 
-__all__ = ["KNeighborsClassifier", "KNeighborsRegressor", "KernelDensity", "NearestNeighbors"]
+__all__ = ["KNeighborsClassifier", "KNeighborsRegressor", "KernelDensity", "NearestCentroid", "NearestNeighbors"]
 
 METRICS = (*NAMES, "minkowski", "precomputed")
 
@@ -221,3 +222,85 @@ def _shape(value: Any, data: Data) -> Any:
             "scikit-learn's own class."
         )
     return value
+
+
+def _shares(value: Any, data: Data) -> Any:
+    """Probabilities of the classes, by scikit-learn's names for them."""
+    _, counts = np.unique(np.asarray(data.y), return_counts=True)
+    if isinstance(value, str):
+        return None if value == "uniform" else counts / counts.sum()
+    priors = np.asarray(value, dtype=np.float64)
+    if (priors < 0).any():
+        raise ValueError(f"priors must be non-negative; got {value!r}.")
+    if not np.isclose(priors.sum(), 1.0):
+        warnings.warn("The priors do not sum to 1. Normalizing such that it sums to one.", UserWarning, stacklevel=6)
+    return priors / priors.sum()
+
+
+class NearestCentroid(DropIn, theirs.NearestCentroid):
+    """The class with the nearest mean; with the Manhattan distance, median.
+
+    Predictions follow scikit-learn's rule, which measures distances in deviations within classes once the priors differ and
+    may shrink the centroids; `model_` gives the probabilities of Gaussians with one variance.
+    """
+
+    _ours = centroid.NearestCentroid
+    _table: ClassVar[Table] = {
+        "metric": Free("`model_` has means and Euclidean distances; centroids and predictions follow the metric"),
+        "shrink_threshold": Free("`model_` has the means; centroids and predictions are shrunken"),
+        "priors": By(_shares, "the same; None where scikit-learn says 'uniform', shares for 'empirical'"),
+    }
+
+    def fit(self, X: Any, y: Any) -> Any:  # type: ignore[override]  # the signature is scikit-learn's
+        """Find the centroids.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Rows.
+        y : array of shape (n_samples,)
+            Labels.
+
+        Returns
+        -------
+        self
+        """
+        return DropIn.fit(self, X, y)
+
+    def _learn(self, data: Data) -> Any:
+        rows = data.X.toarray() if is_sparse(data.X) else data.X
+        model = fresh(self._ours, **self._settings(data)).fit(rows, data.y)
+        if not np.ptp(np.asarray(rows, dtype=np.float64), axis=0).any():
+            raise ValueError("All features have zero variance. Division by zero.")
+        return model
+
+    def _fitted(self, model: Any, data: Data) -> Mapping[str, Any]:
+        rows = np.asarray(data.X.toarray() if is_sparse(data.X) else data.X, dtype=np.float64)
+        codes = np.searchsorted(model.classes_, np.asarray(data.y))
+        counts, K = np.bincount(codes), model.classes_.shape[0]
+        centers = np.array(model.centroids_, dtype=np.float64)
+        if self.metric == "manhattan":
+            centers = np.array([np.median(rows[codes == k], axis=0) for k in range(K)])
+        spread = np.sqrt(((rows - centers[codes]) ** 2).sum(axis=0) / (rows.shape[0] - K))
+        if (spread == 0).any():
+            warnings.warn(
+                "self.within_class_std_dev_ has at least 1 zero standard deviation. Inputs within the same classes for at "
+                "least 1 feature are identical.",
+                UserWarning,
+                stacklevel=4,
+            )
+        # Tibshirani, Hastie, Narasimhan and Chu (2002): t = (class mean − mean) / (m·(s + median s)), drawn toward zero
+        unit = np.sqrt(1.0 / counts - 1.0 / rows.shape[0])[:, None] * (spread + np.median(spread))
+        middle = rows.mean(axis=0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            apart = (centers - middle) / unit
+        if self.shrink_threshold:
+            apart = np.sign(apart) * np.maximum(np.abs(apart) - self.shrink_threshold, 0.0)
+            centers = middle + unit * apart
+        return {
+            "classes_": model.classes_,
+            "class_prior_": model.priors_,
+            "centroids_": centers,
+            "within_class_std_dev_": spread,
+            "deviations_": apart,
+        }

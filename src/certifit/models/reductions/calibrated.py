@@ -32,7 +32,7 @@ from certifit.evaluation.splits.choice import Fold, folds_of
 from certifit.names import stored
 from certifit.parameters import Choice, Declared, Either, Fitted, Folds, Learner, Nothing, Parameter, check_parameters
 
-__all__ = ["CalibratedClassifier", "scores_of"]
+__all__ = ["CalibratedClassifier", "learn_maps", "mapped", "scores_of"]
 
 EDGE = 1e-12  # probabilities are kept this far from 0 and 1 before their logarithm is taken
 
@@ -137,6 +137,45 @@ MAPS: dict[str, Any] = {
 }
 
 
+def learn_maps(method: str, scores: Array, codes: Array, weight: Array, K: int) -> list[Any]:
+    """The map of all scores at once, or one for each class; scores are of shape (n, 1) for two classes, (n, K) for more."""
+    if method == "temperature":
+        f, rows = _both(scores), np.arange(codes.shape[0])
+
+        def deviance(log_heat: float) -> float:
+            return -float(weight @ log_softmax(f * np.exp(log_heat), axis=1)[rows, codes]) / float(weight.sum())
+
+        # Convex in the inverse temperature, so the bracket holds its only minimum.
+        size = float(np.abs(f).max()) or 1.0
+        found = minimize_scalar(
+            deviance, bounds=(np.log(1e-6 / size), np.log(1e6)), method="bounded", options={"xatol": 1e-10}
+        )
+        return [float(np.exp(-found.x))]
+    make = MAPS[method]
+    if method == "matrix":
+        return [make(scores, codes, weight)]
+    first = 1 if K == 2 else 0
+    return [make(f, (codes == k).astype(np.float64), weight) for k, f in enumerate(scores.T, start=first)]
+
+
+def mapped(method: str, maps: list[Any], scores: Array, K: int) -> Array:
+    """Probabilities of the classes from scores, by maps that `learn_maps` found."""
+    if method == "temperature":
+        return np.exp(log_softmax(_both(scores) / maps[0], axis=1))
+    if method == "matrix":
+        return np.asarray(maps[0].predict_proba(scores))
+    p = np.column_stack([one(f) for one, f in zip(maps, scores.T, strict=True)])
+    if K == 2:
+        return np.column_stack([1.0 - p[:, 0], p[:, 0]])
+    total = p.sum(axis=1, keepdims=True)
+    return np.where(total > 0, p / np.where(total > 0, total, 1.0), 1.0 / K)
+
+
+def _both(scores: Array) -> Array:
+    """The score of the first of two classes is zero."""
+    return np.column_stack([np.zeros(scores.shape[0]), scores[:, 0]]) if scores.shape[1] == 1 else scores
+
+
 def scores_of(model: Any, X: Any, classes: Array, *, probabilities: bool = False) -> Array:
     """What a fitted classifier says of rows before it decides, shape (n, 1) for two classes, (n, K) for more."""
     K = classes.shape[0]
@@ -227,7 +266,7 @@ class CalibratedClassifier(Declared, CopiesMixin, ClassifierMixin, CertifiedEsti
             kept, names = kept_rows(sample_weight, X.shape[0]), self.classes_.tolist()
             folds = folds_of(self.cv, X, codes, kept=kept, given=labels, classes=names)
             scores, rows = self._left_out(X, codes, given, folds)
-        self._learn(scores, codes[rows], weight[rows])
+        self.maps_ = learn_maps(self.method, scores, codes[rows], weight[rows], self.classes_.shape[0])
         inner = getattr(self.estimator_, "certificate_", None)
         note = "The map is learned on rows left out."
         if inner is None:
@@ -264,30 +303,6 @@ class CalibratedClassifier(Declared, CopiesMixin, ClassifierMixin, CertifiedEsti
     def _scores(self, model: Any, X: Any) -> Array:
         return scores_of(model, X, self.classes_, probabilities=self.method == "beta")
 
-    def _learn(self, scores: Array, codes: Array, weight: Array) -> None:
-        K = self.classes_.shape[0]
-        if self.method == "temperature":
-            f = np.column_stack([np.zeros(scores.shape[0]), scores[:, 0]]) if K == 2 else scores
-            rows = np.arange(codes.shape[0])
-
-            def deviance(log_heat: float) -> float:
-                return -float(weight @ log_softmax(f * np.exp(log_heat), axis=1)[rows, codes]) / float(weight.sum())
-
-            # Convex in the inverse temperature, so the bracket holds its only minimum.
-            size = float(np.abs(f).max()) or 1.0
-            found = minimize_scalar(
-                deviance, bounds=(np.log(1e-6 / size), np.log(1e6)), method="bounded", options={"xatol": 1e-10}
-            )
-            self.maps_ = [float(np.exp(-found.x))]
-            return
-        make = MAPS[self.method]
-        if self.method == "matrix":
-            self.maps_ = [make(scores, codes, weight)]
-        elif K == 2:
-            self.maps_ = [make(scores[:, 0], (codes == 1).astype(np.float64), weight)]
-        else:
-            self.maps_ = [make(scores[:, k], (codes == k).astype(np.float64), weight) for k in range(K)]
-
     def predict_proba(self, X: Any) -> Array:
         """Calibrated probabilities, shape (n_samples, n_classes)."""
         check_is_fitted(self, "maps_")
@@ -295,18 +310,8 @@ class CalibratedClassifier(Declared, CopiesMixin, ClassifierMixin, CertifiedEsti
         rows = check_x(
             self, X, reset=False, accept_sparse=("csr",) if tags.sparse else False, allow_nan=bool(tags.allow_nan)
         )
-        scores, K = self._scores(self.estimator_, rows), self.classes_.shape[0]
-        if self.method == "temperature":
-            f = np.column_stack([np.zeros(scores.shape[0]), scores[:, 0]]) if K == 2 else scores
-            return like_input(rows, np.exp(log_softmax(f / self.maps_[0], axis=1)))
-        if self.method == "matrix":
-            return like_input(rows, self.maps_[0].predict_proba(scores))
-        if K == 2:
-            p = self.maps_[0](scores[:, 0])
-            return like_input(rows, np.column_stack([1.0 - p, p]))
-        p = np.column_stack([one(scores[:, k]) for k, one in enumerate(self.maps_)])
-        total = p.sum(axis=1, keepdims=True)
-        return like_input(rows, np.where(total > 0, p / np.where(total > 0, total, 1.0), 1.0 / K))
+        scores = self._scores(self.estimator_, rows)
+        return like_input(rows, mapped(self.method, self.maps_, scores, self.classes_.shape[0]))
 
     def predict(self, X: Any) -> Array:
         """The most probable class."""
