@@ -129,6 +129,8 @@ from certifit.models.neighbors.model import NearestNeighbors as NearestNeighbors
 from certifit.models.neural.model import MLPClassifier as MLPClassifier
 from certifit.models.neural.model import MLPRegressor as MLPRegressor
 from certifit.models.neural.model import NeuralNetwork as NeuralNetwork
+from certifit.models.optimal.model import OptimalTreeClassifier as OptimalTreeClassifier
+from certifit.models.optimal.model import OptimalTreeRegressor as OptimalTreeRegressor
 from certifit.models.perceptron.model import MulticlassPerceptron as MulticlassPerceptron
 from certifit.models.perceptron.model import Perceptron as Perceptron
 from certifit.models.perceptron.model import PocketPerceptron as PocketPerceptron

@@ -39,7 +39,7 @@ class Family:
     --------
     >>> from certifit.families import family
     >>> [entrant.name for entrant in family("trees").entrant_module().ENTRANTS]
-    ['tree', 'forest', 'boosting']
+    ['tree', 'optimal_tree', 'forest', 'boosting']
     """
 
     name: str

@@ -93,6 +93,8 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
             "polish": True,
         },
     ],
+    "OptimalTreeClassifier": [{"max_depth": 2}, {"max_depth": 3, "alpha": 0.02, "max_thresholds": 8}],
+    "OptimalTreeRegressor": [{"max_depth": 2}, {"max_depth": 3, "alpha": 0.02, "max_thresholds": 8}],
     "PCA": [{}, {"n_components": 1, "whiten": True}],
     "Perceptron": [{}, {"averaged": True}, {"mode": "batch"}],
     "QuantileRegressor": [{"quantile": 0.3, "alpha": 0.02}],

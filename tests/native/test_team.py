@@ -12,6 +12,7 @@ import pytest
 from tests.native.test_boosting import make
 from tests.native.test_chain import Case
 from tests.native.test_network import trained
+from tests.native.test_optimal import by_threads as best_trees
 from tests.native.test_smo import by_threads
 from tests.native.test_softmax import data, run
 from tests.native.test_tree import encoded, forest, grow, options, target
@@ -194,6 +195,7 @@ KERNELS: dict[str, Callable[[int], Results]] = {
     "medoids": exchanges,
     "mixture": mixed,
     "network": trained,
+    "optimal": best_trees,
     "smo": by_threads,
     "bayes": moments_by_class,
     "local": local_fits,

@@ -59,6 +59,7 @@ def models() -> dict[str, Any]:
         "perceptron": cf.Perceptron(random_state=0).fit(X, two),
         "polynomial": cf.PolynomialRegression(degree=2).fit(X, value),
         "tree": cf.DecisionTreeClassifier(max_depth=4, categorical_features=[4]).fit(holes, three),
+        "optimal_tree": cf.OptimalTreeClassifier(2, categorical_features=[4]).fit(holes, three),
         "forest": cf.RandomForestRegressor(n_estimators=3, max_depth=3, random_state=0).fit(holes, value),
         "boosting": cf.GradientBoostingClassifier(**boosting, categorical=[4]).fit(holes, three),
         "boosted_counts": cf.BoostedTrees(loss="poisson", **boosting).fit(holes, counts),

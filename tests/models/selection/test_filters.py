@@ -11,7 +11,8 @@ from sklearn.feature_selection import chi2, f_classif, f_regression
 from sklearn.metrics import mutual_info_score
 
 from certifit import SelectBest
-from certifit.models.selection.filters import in_bins
+from certifit.models.selection.filters import BINS
+from certifit.representation.table.binning import equal_weight_bins
 
 
 def rows() -> tuple[Any, Any, Any]:
@@ -47,10 +48,12 @@ def test_information() -> None:
     X, y, _ = rows()
     weight = np.ones(80)
     model = SelectBest("mutual_information", k=1).fit(X, y)
-    truth = [mutual_info_score(in_bins(column, weight), in_bins(y, weight)) for column in X.T]
+    truth = [
+        mutual_info_score(equal_weight_bins(column, weight, BINS), equal_weight_bins(y, weight, BINS)) for column in X.T
+    ]
     np.testing.assert_allclose(model.scores_, truth, rtol=1e-9)
-    assert np.bincount(in_bins(y, weight)).tolist() == [8] * 10
-    assert in_bins(np.array([3.0, 1.0, 3.0]), np.ones(3)).tolist() == [1, 0, 1]
+    assert np.bincount(equal_weight_bins(y, weight, BINS)).tolist() == [8] * 10
+    assert equal_weight_bins(np.array([3.0, 1.0, 3.0]), np.ones(3), BINS).tolist() == [1, 0, 1]
 
 
 def test_constant_columns_say_nothing_and_perfect_ones_all() -> None:

@@ -1,4 +1,4 @@
-"""Tree entrants: one pruned tree, a forest, boosting. They take gaps and categories as they are."""
+"""Tree entrants: one pruned tree, the best small one, a forest, boosting. They take gaps and categories as they are."""
 
 from __future__ import annotations
 
@@ -9,15 +9,18 @@ from typing import Any
 import numpy as np
 
 from certifit._types import Array, Matrix
-from certifit.contest.entrants.base import Conditions, Encoded, Entrant, Path, Predict, predictor
+from certifit.contest.entrants.base import Conditions, Encoded, Entrant, NotApplicable, Path, Predict, predictor
 from certifit.models.boosting.model import GradientBoostingClassifier, GradientBoostingRegressor
 from certifit.models.forest.model import RandomForestClassifier, RandomForestRegressor
+from certifit.models.optimal.model import OptimalTreeClassifier, OptimalTreeRegressor
 from certifit.models.tree.model import DecisionTreeClassifier, DecisionTreeRegressor
 
 __all__ = ["ENTRANTS"]
 
 PRICES = (0.0, *np.geomspace(1e-6, 3e-2, 14))  # of a leaf, as a share of the impurity of all rows
 STAGES = (10, 20, 30, 45, 65, 90, 120, 160, 210, 280, 370, 500, 660, 880)
+OPTIMAL_COLUMNS, OPTIMAL_THRESHOLDS = 60, 30
+OPTIMAL_SECONDS, OPTIMAL_TOL = 3.0, 0.01  # a fold ends with the best tree so far; one within a hundredth will do
 SMALL_CELLS = 50_000
 FOREST_CELLS = 4e8  # trees × rows × columns of a forest that fits within a contest
 
@@ -49,6 +52,35 @@ def tree_paths(conditions: Conditions, data: Encoded) -> list[Path]:
         return Path(settings, build, predictors)
 
     return [path_of(leaf) for leaf in (20, 5, 60) if leaf == 5 or 4 * leaf <= data.n_rows]
+
+
+def optimal_paths(conditions: Conditions, data: Encoded) -> list[Path]:
+    """The best tree of two and of three levels, at some prices of a leaf."""
+    model = OptimalTreeClassifier if conditions.classifies else OptimalTreeRegressor
+    questions = data.n_columns - len(data.categorical)
+    questions += sum(np.unique(data.X[:, j]).shape[0] for j in data.categorical)
+    if questions > OPTIMAL_COLUMNS:
+        raise NotApplicable(
+            f"the best tree is sought in at most {OPTIMAL_COLUMNS} columns; with a column for each category there are {questions}"
+        )
+    # Prices are shares of the error of the best constant.
+    y = np.asarray(data.y)
+    error = 1.0 - np.unique(y, return_counts=True)[1].max() / y.shape[0] if conditions.classifies else float(np.var(y))
+
+    def build(s: Mapping[str, Any], fold: Encoded) -> Any:
+        return model(
+            **s,
+            max_thresholds=OPTIMAL_THRESHOLDS,
+            categorical_features=list(fold.categorical) or None,
+            time_limit=OPTIMAL_SECONDS,
+            tol=OPTIMAL_TOL,
+            n_jobs=threads(conditions, fold),
+        )
+
+    return [
+        Path(({"max_depth": depth, "alpha": price * (error or 1.0)},), build)
+        for depth, price in ((2, 0.002), (3, 0.01), (3, 0.002))
+    ]
 
 
 def forest_paths(conditions: Conditions, data: Encoded) -> list[Path]:
@@ -148,6 +180,14 @@ ENTRANTS = (
         "Decision tree",
         "A list of yes/no questions about the columns, cut back to the questions that pay.",
         tree_paths,
+        encoding="codes",
+        readable=True,
+    ),
+    Entrant(
+        "optimal_tree",
+        "Best small tree",
+        "At most three yes/no questions, the best of all such trees.",
+        optimal_paths,
         encoding="codes",
         readable=True,
     ),

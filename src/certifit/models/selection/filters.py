@@ -24,6 +24,7 @@ from certifit.data.targets import encode_labels
 from certifit.models.selection.selector import Selector
 from certifit.models.selection.units import InUnits
 from certifit.parameters import Choice, Fitted, Integer, Parameter
+from certifit.representation.table.binning import equal_weight_bins
 
 __all__ = ["SelectBest"]
 
@@ -84,10 +85,10 @@ def chi_squared(X: Array, y: Array, weight: Array) -> Scores:
 
 def mutual_information(X: Array, y: Array, weight: Array) -> Scores:
     """Of bins of each column and bins of y; there is no test."""
-    codes = in_bins(y, weight)
+    codes = equal_weight_bins(y, weight, BINS)
     score = np.zeros(X.shape[1])
     for j in range(X.shape[1]):
-        own = in_bins(X[:, j], weight)
+        own = equal_weight_bins(X[:, j], weight, BINS)
         joint = np.bincount(
             own * (codes.max() + 1) + codes, weights=weight, minlength=(own.max() + 1) * (codes.max() + 1)
         )
@@ -96,16 +97,6 @@ def mutual_information(X: Array, y: Array, weight: Array) -> Scores:
         there = joint > 0
         score[j] = max(0.0, float((joint[there] * np.log(joint[there] / expected[there])).sum()))
     return score, np.full(X.shape[1], np.nan)
-
-
-def in_bins(values: Array, weight: Array) -> Array:
-    """Number of the bin of each value: each distinct value its own where they are few, else bins of about equal weight."""
-    distinct, codes = np.unique(values, return_inverse=True)
-    if distinct.shape[0] <= BINS or distinct.dtype.kind not in "fiub":
-        return np.asarray(codes)
-    mass = np.bincount(codes, weights=weight)
-    middle = (np.cumsum(mass) - 0.5 * mass) / mass.sum()
-    return np.asarray(np.unique(np.minimum((middle * BINS).astype(np.intp), BINS - 1), return_inverse=True)[1][codes])
 
 
 SCORES: dict[str, Callable[[Array, Array, Array], Scores]] = {

@@ -17,7 +17,7 @@ import certifit._native.binning as native
 from certifit._types import Array, Matrix, is_sparse
 from certifit.parameters import Declared, Either, Fitted, Given, Integer, Nothing, Parameter, check_parameters
 
-__all__ = ["Binner"]
+__all__ = ["Binner", "equal_weight_bins"]
 
 SPARSE_COLUMNS = 8
 """Columns of a sparse matrix that are written out at the same time."""
@@ -168,3 +168,23 @@ def _frequent(column: Array, weight: Array | None, max_bins: int) -> Array:
     values, which = np.unique(column[known].astype(np.float64), return_inverse=True)
     mass = np.bincount(which, weights=weight, minlength=values.shape[0])
     return np.asarray(values[np.argsort(-mass, kind="stable")[:max_bins]])
+
+
+def equal_weight_bins(values: Array, weight: Array, bins: float) -> Array:
+    """Number of the bin of each value: each distinct value its own where they are few, else bins of about equal weight.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit.representation.table.binning import equal_weight_bins
+    >>> equal_weight_bins(np.array([5.0, 7.0, 7.0, 9.0]), np.ones(4), 2)
+    array([0, 1, 1, 1])
+    """
+    distinct, codes = np.unique(values, return_inverse=True)
+    if distinct.shape[0] <= bins or distinct.dtype.kind not in "fiub":
+        return np.asarray(codes)
+    mass = np.bincount(codes, weights=weight)
+    middle = (np.cumsum(mass) - 0.5 * mass) / mass.sum()
+    return np.asarray(
+        np.unique(np.minimum((middle * bins).astype(np.intp), int(bins) - 1), return_inverse=True)[1][codes]
+    )

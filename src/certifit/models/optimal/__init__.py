@@ -1,0 +1,1 @@
+"""Trees of few levels that are the best of all: branch and bound over every threshold."""
