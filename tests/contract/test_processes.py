@@ -108,11 +108,15 @@ def test_fit_in_a_forked_child(case: Case) -> None:
         assert found[key], f"the fit came out different in the child ({title})"
 
 
-@pytest.mark.parametrize("way", ["fork", "spawn", "loky", "threads"])
-def test_fits_in_workers_are_those_of_the_parent(way: str) -> None:
-    chosen = ("RandomForestClassifier", "GradientBoostingRegressor", "LogisticRegression", "Lasso", "SGDClassifier")
-    numbers = [number for number, case in enumerate(ONE_EACH) if case.cls.__name__ in chosen]
-    expected = [fitted(number) for number in numbers]
+WAYS = ["fork", "spawn", "loky", "threads"]
+FAMILIES = list({case.cls.__module__.split(".")[2]: number for number, case in enumerate(ONE_EACH)}.values())
+OTHERS = [number for number in range(len(ONE_EACH)) if number not in FAMILIES]
+expected = functools.cache(fitted)
+
+
+def check_workers(way: str, numbers: list[int]) -> None:
+    """The same numbers from workers as from this process."""
+    wanted = [expected(number) for number in numbers]
     if way == "loky":
         found = Parallel(n_jobs=2, backend="loky")(delayed(fitted)(number) for number in numbers)
     elif way == "threads":
@@ -121,5 +125,18 @@ def test_fits_in_workers_are_those_of_the_parent(way: str) -> None:
     else:
         with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context(way)) as workers:
             found = list(workers.map(fitted, numbers, timeout=PATIENCE))
-    for one, other in zip(found, expected, strict=True):
-        np.testing.assert_array_equal(one, other)
+    for number, one, other in zip(numbers, found, wanted, strict=True):
+        np.testing.assert_array_equal(one, other, err_msg=ONE_EACH[number].cls.__name__)
+
+
+@pytest.mark.timeout(5 * PATIENCE)
+@pytest.mark.parametrize("way", WAYS)
+def test_fits_in_workers_are_those_of_the_parent(way: str) -> None:
+    check_workers(way, FAMILIES)  # one estimator of each
+
+
+@pytest.mark.exhaustive
+@pytest.mark.timeout(10 * PATIENCE)
+@pytest.mark.parametrize("way", WAYS)
+def test_fits_of_all_others_in_workers(way: str) -> None:
+    check_workers(way, OTHERS)

@@ -115,7 +115,7 @@ def _from_path(path: Path, as_text: Iterable[str], named: Iterable[str]) -> RawT
         with path.open("rb") as file:
             start = file.read(SAMPLE_BYTES)
     except FileNotFoundError:
-        raise TableError(f"{path} does not exist: check the path{_similar(path)}.") from None
+        raise TableError(f"{path} does not exist: check the path{_similar(path)}") from None
     except PermissionError:
         raise TableError(f"{path} cannot be read: you lack the permission; change it with chmod.") from None
     except OSError as error:
@@ -343,12 +343,12 @@ def _finished(
 
 
 def _similar(path: Path) -> str:
-    """Names in the same folder that the user may have meant."""
+    """The end of a sentence: names in the same folder that the user may have meant."""
     import difflib
 
     try:
         names = [entry.name for entry in path.parent.iterdir() if entry.is_file()]
     except OSError:
-        return ""
+        return "."
     close = difflib.get_close_matches(path.name, names, n=2)
-    return f"; did you mean {' or '.join(close)}?" if close else ""
+    return f"; did you mean {' or '.join(close)}?" if close else "."
