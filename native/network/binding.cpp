@@ -76,13 +76,13 @@ Inputs make_inputs(const RowMatrix& X, std::optional<Vector<double>> center, std
     return {X, {center->data(), center->data() + center->size()}, {factor->data(), factor->data() + factor->size()}};
 }
 
-// Computed once, for many passes. Zeros of a sparse matrix that the network does not see as zeros stay where they are.
+// Computed once, for many passes, unless that would fill a sparse matrix: where the network does not see most of its zeros as zeros.
 Inputs keep_inputs(const RowMatrix& X, std::optional<Vector<double>> center, std::optional<Vector<double>> factor, int threads) {
     Inputs inputs = make_inputs(X, center, factor);
     const bool dense = std::holds_alternative<DenseRows<double>>(X.view) || std::holds_alternative<DenseRows<float>>(X.view);
-    if (!dense)
-        for (std::size_t j = 0; j < inputs.center.size(); ++j)
-            if (inputs.center[j] * inputs.factor[j] != 0.0) return inputs;
+    std::size_t moved = 0;  // columns whose zeros the network does not see as zeros
+    for (std::size_t j = 0; j < inputs.center.size(); ++j) moved += inputs.center[j] * inputs.factor[j] != 0.0;
+    if (!dense && static_cast<double>(moved) >= Kept::kFull * static_cast<double>(X.columns())) return inputs;
     with_team(threads, [&](Team& team) { inputs.kept = std::make_shared<const Kept>(inputs.gather(), X.rows(), X.columns(), team); });
     inputs.X.owners = nb::none();  // what was kept needs X no longer, only its shape
     return inputs;

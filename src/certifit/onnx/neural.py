@@ -32,6 +32,8 @@ def export_network(graph: Graph, table: str, model: Any) -> Answer:
 
 
 def _scores(graph: Graph, table: str, model: Any) -> str:
+    if getattr(model, "_categories", None) is not None:
+        table = _spread(graph, table, model)
     centered = graph.add("Sub", table, graph.constant(model.mean_[None, :], "mean"))
     a = graph.add("Div", centered, graph.constant(model.scale_[None, :], "scale"))
     a = graph.add("Max", graph.add("Min", a, graph.constant(FAR)), graph.constant(-FAR))
@@ -41,6 +43,20 @@ def _scores(graph: Graph, table: str, model: Any) -> str:
         if layer + 1 < len(model.coefs_):
             a = _activated(graph, a, model, layer)
     return a
+
+
+def _spread(graph: Graph, table: str, model: Any) -> str:
+    """The table with zeros for categories and columns of 0 and 1 for them behind it; text was numbered at the input."""
+    categories, blocks = model._categories, []
+    for j in categories.columns:
+        levels = categories.levels[j]
+        text = any(isinstance(level, str) for level in levels)
+        wanted = np.arange(float(len(levels))) if text else np.array(levels, dtype=np.float64)
+        column = graph.add("Gather", table, graph.constant(np.array([j])), axis=1)
+        blocks.append(graph.cast(graph.add("Equal", column, graph.constant(wanted[None, :], "levels")), "DOUBLE"))
+    coded = np.isin(np.arange(model.n_features_in_), categories.columns)[None, :]
+    numbers = graph.add("Where", graph.constant(coded), graph.constant(0.0), table)
+    return graph.add("Concat", numbers, *blocks, axis=1)
 
 
 def _activated(graph: Graph, z: str, model: Any, layer: int) -> str:

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -25,6 +26,7 @@ from certifit.data.equal_rows import CONTENT_LIMIT, row_codes
 from certifit.data.gate import check_x
 from certifit.evaluation.losses import Loss
 from certifit.models.boosting.fit import validation_rows
+from certifit.models.neural.categories import known, learned, places, weighed
 from certifit.models.neural.cpu import Trainer, layer_output
 from certifit.models.neural.cuda import CudaTrainer, import_torch
 from certifit.models.neural.diagnostics import Diagnostics
@@ -34,6 +36,7 @@ from certifit.models.neural.objective import Target
 from certifit.models.neural.parameters import (
     BATCH_SIZE,
     BETA,
+    CATEGORIES,
     CLIP,
     EARLY_STOPPING,
     HIDDEN,
@@ -117,6 +120,7 @@ class BaseNetwork(Diagnostics, Declared, CertifiedEstimator):
     )
     clip: float | None = CLIP
     standardize: bool = Parameter(True, Flag(), "Whether the network sees each column centered and scaled.")
+    categorical_features: Any = CATEGORIES
     early_stopping: bool = EARLY_STOPPING
     validation_fraction: float = VALIDATION_FRACTION
     n_iter_no_change: int = PATIENCE
@@ -136,15 +140,16 @@ class BaseNetwork(Diagnostics, Declared, CertifiedEstimator):
 
     coefs_: list[Array] = Fitted(
         "list of arrays of shape (n_in, n_out)",
-        "Weights of each layer. The first is of standardized columns, the last in the unit of y.",
+        "Weights of each layer. The first is of standardized columns, with a row for each category behind them, the last in the "
+        "unit of y.",
     )
     intercepts_: list[Array] = Fitted("list of arrays of shape (n_out,)", "Biases of each layer.")
     leaks_: list[Array] = Fitted(
         "list of arrays of shape (n_units,)",
         'Slopes below zero of the units of each hidden layer that ``activation="prelu"`` learned; empty otherwise.',
     )
-    mean_: Array = Fitted("array of shape (n_features,)", "What is subtracted from each column.")
-    scale_: Array = Fitted("array of shape (n_features,)", "What each column is then divided by.")
+    mean_: Array = Fitted("array of shape (n_inputs,)", "What is subtracted from each column; zero for categories.")
+    scale_: Array = Fitted("array of shape (n_inputs,)", "What each column is then divided by; one for categories.")
     n_iter_: int = Fitted("int", "Epochs.")
     best_epoch_: int = Fitted("int", "The epoch whose weights were kept.")
     history_: dict[str, list[float]] = Fitted(
@@ -158,8 +163,48 @@ class BaseNetwork(Diagnostics, Declared, CertifiedEstimator):
 
     _moments: Any = Fitted()
     """The optimizer's running means and its steps, where training may go on."""
+    _categories: Any = Fitted()
+    """The columns of categories, and the categories seen in training."""
     _generator: Any = Fitted()
     """What `partial_fit` draws from."""
+
+    # Columns
+
+    def _spread(self, X: Any, y: Any, sample_weight: Any, first: bool) -> tuple[Any, Any, Any, Any]:
+        """Who checks the rows, and the rows, with columns of 0 and 1 for categories."""
+        if self.categorical_features is None:
+            self._categories = None
+            return self, X, y, sample_weight
+        X, y, sample_weight = weighed(X, y, sample_weight)
+        if first:
+            self._categories, X = learned(self, X)
+        else:
+            X = known(self, X)
+        return clone(self), X, y, sample_weight
+
+    def _checked(self, X: Any) -> Matrix:
+        """New rows as the network takes them."""
+        if getattr(self, "_categories", None) is None:
+            return check_x(self, X, reset=False)
+        judge = clone(self)
+        return check_x(judge, known(self, X), reset=True)
+
+    def _scaling(self, X: Matrix, weight: Array) -> Columns:
+        """How columns are brought to one scale; those of categories stay 0 and 1."""
+        columns = Columns.of(X, weight, bool(self.standardize))
+        if self._categories is not None:
+            columns.mean[self.n_features_in_ :], columns.scale[self.n_features_in_ :] = 0.0, 1.0
+        return columns
+
+    @property
+    def embeddings_(self) -> dict[int, dict[Any, Array]]:
+        """For every column of categories, by number: the learned vector of each category, in the units of the first layer."""
+        if self._categories is None:
+            return {}
+        return {
+            j: dict(zip(self._categories.levels[j], self.coefs_[0][rows], strict=True))
+            for j, rows in places(self._categories, self.n_features_in_).items()
+        }
 
     # Training
 
@@ -192,7 +237,7 @@ class BaseNetwork(Diagnostics, Declared, CertifiedEstimator):
         """One pass over checked arrays, from where the network stands."""
         first = not hasattr(self, "coefs_")
         if first:
-            target, columns = Target.of(loss, y, weight), Columns.of(X, weight, bool(self.standardize))
+            target, columns = Target.of(loss, y, weight), self._scaling(X, weight)
         else:
             target = Target.in_units(loss, y, weight, self._unit, self._offset)
             columns = Columns(self.mean_, self.scale_)
@@ -229,7 +274,7 @@ class BaseNetwork(Diagnostics, Declared, CertifiedEstimator):
         """Targets and columns in the units the network learns in; a warm start keeps those it began with."""
         if self._goes_on():
             return Target.in_units(loss, y, weight, self._unit, self._offset), Columns(self.mean_, self.scale_)
-        return Target.of(loss, y, weight), Columns.of(X, weight, bool(self.standardize))
+        return Target.of(loss, y, weight), self._scaling(X, weight)
 
     def _goes_on(self) -> bool:
         return bool(self.warm_start) and hasattr(self, "coefs_")
@@ -378,12 +423,12 @@ class BaseNetwork(Diagnostics, Declared, CertifiedEstimator):
             raise ValueError(
                 f"layer must be an integer from 0 (the columns) to {last}, the last hidden layer; got {layer!r}."
             )
-        return self._features(check_x(self, X, reset=False), int(chosen))
+        return self._features(self._checked(X), int(chosen))
 
     def _scores(self, X: Any) -> Array:
         """Scores of rows in the units of y, shape (n, K), in the type of X."""
         check_is_fitted(self)
-        X = check_x(self, X, reset=False)
+        X = self._checked(X)
         features = self._features(X, len(self.coefs_) - 1).astype(np.float64)
         with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
             scores = features @ self.coefs_[-1] + self.intercepts_[-1]

@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, Matrix
-from certifit.data.gate import check_real, check_x
+from certifit.data.gate import check_real
 from certifit.models.neural.cpu import Trainer, layer_output
 from certifit.models.neural.evidence import gradient_at
 from certifit.models.neural.layers import Columns, ends, leaks, parts, penalty_of
@@ -96,6 +96,7 @@ class Diagnostics:
     activation: str
     leak: float
     alpha: float
+    categorical_features: Any
     n_jobs: Any
     coefs_: list[Array]
     mean_: Array
@@ -104,13 +105,16 @@ class Diagnostics:
     def _examined(self, X: Matrix, y: Any) -> Target:
         raise TypeError(f"{type(self).__name__} must say what its targets are.")
 
+    def _checked(self, X: Any) -> Matrix:
+        raise TypeError(f"{type(self).__name__} must say how it takes rows.")
+
     def _same_layers(self, sizes: tuple[int, ...]) -> State:
         raise TypeError(f"{type(self).__name__} must say where it stands.")
 
     def _at(self, X: Any, y: Any) -> tuple[Matrix, Trainer, Target, State, tuple[int, ...]]:
         """Checked rows and the network on them."""
         check_is_fitted(self)
-        X = check_x(self, X, reset=False)
+        X = self._checked(X)
         target = self._examined(X, y)
         sizes = (self.coefs_[0].shape[0], *(coef.shape[1] for coef in self.coefs_))
         columns = Columns(self.mean_, self.scale_)
@@ -214,6 +218,10 @@ class Diagnostics:
             Dense, in the units of X.
         """
         check_real("eps", eps, low=0)
+        if self.categorical_features is not None:
+            raise ValueError(
+                "adversarial moves rows by steps, and categories take none: fit with categorical_features=None."
+            )
         X, trainer, _, _, sizes = self._at(X, y)
         slopes = np.empty((X.shape[0], sizes[0]), dtype=np.float32)
         rows = np.arange(X.shape[0], dtype=np.uint32)

@@ -70,7 +70,8 @@ class NeuralNetwork(RegressorMixin, BaseNetwork):
         check_parameters(self)
         check_hidden(self.hidden)
         loss = self._resolved_loss()
-        X, y, weight = check_xy(self, X, y, sample_weight=sample_weight, multi_output=True)
+        judge, X, y, sample_weight = self._spread(X, y, sample_weight, first=not self._goes_on())
+        X, y, weight = check_xy(judge, X, y, sample_weight=sample_weight, multi_output=True)
         loss, y = self._checked_target(loss, y)
         self._train(X, y, weight, loss, self._seed())
         return self
@@ -87,8 +88,10 @@ class NeuralNetwork(RegressorMixin, BaseNetwork):
         """
         check_parameters(self)
         check_hidden(self.hidden)
-        loss, names = self._resolved_loss(), names_of(self) if hasattr(self, "coefs_") else {}
-        X, y, weight = check_xy(self, X, y, sample_weight=sample_weight, multi_output=True)
+        first = not hasattr(self, "coefs_")
+        loss, names = self._resolved_loss(), {} if first else names_of(self)
+        judge, X, y, sample_weight = self._spread(X, y, sample_weight, first)
+        X, y, weight = check_xy(judge, X, y, sample_weight=sample_weight, multi_output=True)
         same_columns(self, names)
         loss, y = self._checked_target(loss, y)
         self._train_once(X, y, weight, loss)
@@ -190,7 +193,8 @@ class MLPClassifier(HighestScoreMixin, ClassifierMixin, BaseNetwork):
         check_parameters(self)
         check_hidden(self.hidden)
         known = self.classes_ if self._goes_on() else None
-        X, codes, weight, classes = check_labels(self, X, y, sample_weight, self.class_weight)
+        judge, X, y, sample_weight = self._spread(X, y, sample_weight, first=not self._goes_on())
+        X, codes, weight, classes = check_labels(judge, X, y, sample_weight, self.class_weight)
         if known is not None and not np.array_equal(known, classes):
             raise ValueError(
                 "warm_start=True continues a model: y must hold the same classes as before; set it to False to start anew."
@@ -216,7 +220,8 @@ class MLPClassifier(HighestScoreMixin, ClassifierMixin, BaseNetwork):
         check_hidden(self.hidden)
         first = not hasattr(self, "coefs_")
         known, names = announced_classes(self, classes, first), {} if first else names_of(self)
-        X, y, weight = check_xy(self, X, y, sample_weight=sample_weight, numeric_target=False)
+        judge, X, y, sample_weight = self._spread(X, y, sample_weight, first)
+        X, y, weight = check_xy(judge, X, y, sample_weight=sample_weight, numeric_target=False)
         same_columns(self, names)
         codes = codes_of(known, y)
         weight = weight * class_weights(self.class_weight, known, codes, weight)[codes]

@@ -5,9 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 from certifit.evaluation.losses import LOSSES, MULTICLASS, Loss
+from certifit.models.tree.parameters import CATEGORICAL_FEATURES
 from certifit.parameters import Either, Flag, Given, Integer, Named, Nothing, Parameter, Real
 
-__all__ = ["ANY_LOSS", "BATCH_SIZE", "BETA", "CLIP", "EARLY_STOPPING", "HIDDEN", "PATIENCE", "SHARE", "check_hidden"]
+__all__ = [
+    "ANY_LOSS",
+    "BATCH_SIZE",
+    "BETA",
+    "CATEGORIES",
+    "CLIP",
+    "EARLY_STOPPING",
+    "HIDDEN",
+    "PATIENCE",
+    "SHARE",
+    "check_hidden",
+]
 
 ANY_LOSS = Parameter(
     "squared",
@@ -24,6 +36,10 @@ HIDDEN = Parameter(
 BATCH_SIZE = Parameter(128, Integer(1), "Rows of a step; all rows where there are fewer.")
 BETA = Parameter(0.9, Real(0, 1, open_high=True), "Memory of Adam's mean of the gradients.")
 SHARE = Parameter(0.0, Real(0, 1, open_high=True), "Share of the hidden units that a step leaves out.")
+CATEGORIES = CATEGORICAL_FEATURES.but(
+    text="Columns whose values are categories, text or numbers: each category has a learned vector (`embeddings_`), and one that "
+    'is missing or was not seen in training the zero vector. "auto": text and categorical columns of a frame.'
+)
 CLIP = Parameter(
     None, Either(Real(0, open_low=True), Nothing()), "Greatest norm of a gradient: longer ones are shortened to it."
 )

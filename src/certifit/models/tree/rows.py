@@ -13,7 +13,7 @@ from certifit._types import Array, is_sparse
 from certifit.data.gate import check_sample_weight, numbers_of, target_array
 from certifit.models.tree.growing import Categories
 
-__all__ = ["Rows", "as_columns", "read_classes", "read_numbers"]
+__all__ = ["Rows", "as_columns", "read_classes", "read_numbers", "take_rows"]
 
 
 @dataclass
@@ -69,7 +69,7 @@ def read_classes(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Rows:
     kept = weight > 0
     if not kept.all():
         # A category only seen in rows of weight zero counts as unseen, exactly as if they had not been given.
-        estimator._categories, table = Categories.fit(estimator, _take(X, kept), estimator.categorical_features)
+        estimator._categories, table = Categories.fit(estimator, take_rows(X, kept), estimator.categorical_features)
         y, weight = y[kept], weight[kept]
     found = [np.unique(column, return_inverse=True) for column in (y.T if y.ndim == 2 else [y])]
     most = max(classes.shape[0] for classes, _ in found)
@@ -89,12 +89,13 @@ def read_numbers(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Rows:
     table, y, weight = _read(estimator, X, y, sample_weight)
     y, kept = numbers_of(y), weight > 0
     if not kept.all():
-        estimator._categories, table = Categories.fit(estimator, _take(X, kept), estimator.categorical_features)
+        estimator._categories, table = Categories.fit(estimator, take_rows(X, kept), estimator.categorical_features)
         y, weight = y[kept], weight[kept]
     return Rows(table, y, weight, kept)
 
 
-def _take(X: Any, kept: Array) -> Any:
+def take_rows(X: Any, kept: Array) -> Any:
+    """Some rows of an array, a sparse matrix or a frame."""
     if is_sparse(X):
         return X.tocsr()[kept]
     if hasattr(X, "columns") or hasattr(X, "column_names"):
