@@ -54,6 +54,10 @@ def test_a_class_that_a_fold_lacks_has_no_chance() -> None:
     model = LogisticRegressionCV(**options).fit(X, y)
     assert_array_equal(model.scores_, 0.0)
     assert model.coefs_paths_.shape == (3, 1, 3, 3, 5)
+    for scoring in ("neg_log_loss", "neg_brier_score"):  # they know the classes that a fold lacks
+        judged = LogisticRegressionCV(**{**options, "scoring": scoring}).fit(X, y).scores_
+        assert np.isfinite(judged).all()
+        assert (judged < -1.0).all()
 
 
 def test_weights_of_rows_and_classes() -> None:

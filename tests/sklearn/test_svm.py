@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import sklearn.svm
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import NotFittedError
 
 from certifit.sklearn import svm
 
@@ -52,11 +53,6 @@ def test_scores_are_those_of_scikit_learn(name: str, target: Any, settings: dict
 
 
 def test_what_is_not_offered() -> None:
-    with (
-        pytest.warns(FutureWarning, match="probability"),
-        pytest.raises(NotImplementedError, match="CalibratedClassifierCV"),
-    ):
-        svm.SVC(probability=True).fit(X, TWO)
     with pytest.raises(NotImplementedError, match="sample_weight"):
         svm.NuSVC(class_weight="balanced").fit(X, TWO)
 
@@ -69,3 +65,19 @@ def test_rows_of_negative_weight_are_absent() -> None:
         svm.SVR().fit(X, SCORE, -np.ones(70))
     with pytest.raises(ValueError, match="same class"):
         svm.SVC().fit(X, TWO, np.where(TWO == "yes", 1.0, 0.0))
+
+
+@pytest.mark.parametrize("cls", [svm.SVC, svm.NuSVC])
+def test_probabilities_where_they_are_asked_for(cls: Any) -> None:
+    assert not hasattr(cls(), "predict_proba")
+    with pytest.warns(FutureWarning, match="probability"):
+        model = cls(probability=True).fit(X, TWO)
+    told = model.predict_proba(X)
+    assert_allclose(told.sum(axis=1), 1.0)
+    assert np.mean(model.classes_[told.argmax(axis=1)] == model.predict(X)) > 0.9
+    assert_allclose(np.exp(model.predict_log_proba(X)), told)
+    later = cls().fit(X, TWO).set_params(probability=True)
+    with pytest.raises(NotFittedError, match="fitted with probability=False"):
+        later.predict_proba(X)
+    with pytest.warns(FutureWarning, match="probability"):
+        assert not hasattr(model.set_params(probability=False).fit(X, TWO), "calibrated_")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import numbers
 import warnings
 from collections.abc import Mapping
@@ -10,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import sklearn.linear_model as theirs
 from sklearn import get_config
-from sklearn.metrics import check_scoring
+from sklearn.metrics import brier_score_loss, check_scoring, log_loss, make_scorer
 from sklearn.model_selection import check_cv
 from sklearn.utils.class_weight import compute_class_weight
 
@@ -37,6 +38,7 @@ SHARED = (
     "verbose",
 )
 """Parameters that a fit of one fold has too."""
+PROPER = {"neg_log_loss": log_loss, "neg_brier_score": brier_score_loss}
 FAR = 1e3
 """A score whose probability is zero in double precision."""
 
@@ -93,7 +95,7 @@ class LogisticRegressionCV(DropIn, theirs.LogisticRegressionCV):
         split, judged = self._shared_out(params, data)
         self.Cs_ = np.logspace(-4, 4, self.Cs) if isinstance(self.Cs, numbers.Integral) else np.asarray(self.Cs, float)
         folds = list(check_cv(self.cv, y, classifier=True).split(X, y, **split))
-        weights, scorer = self._class_weight(y, codes, sample_weight), check_scoring(self, scoring=scoring)
+        weights, scorer = self._class_weight(y, codes, sample_weight), self._scorer(scoring)
         grid = [(float(C), ratio) for ratio in ratios for C in self.Cs_]
         cells = [[self._cell(data, fold, C, ratio, weights, scorer, judged) for C, ratio in grid] for fold in folds]
         size = (len(folds), len(ratios), self.Cs_.shape[0])
@@ -149,6 +151,16 @@ class LogisticRegressionCV(DropIn, theirs.LogisticRegressionCV):
             return {}, weight
         found = routed(self, "fit", {**params, **weight})
         return (dict(found["splitter"]["split"]), dict(found["scorer"]["score"])) if found else ({}, {})
+
+    def _scorer(self, scoring: Any) -> Any:
+        """The scorer; one of probabilities knows all classes, also those that a fold lacks."""
+        known = PROPER.get(scoring) if isinstance(scoring, str) else None
+        if known is None or "labels" not in inspect.signature(known).parameters:
+            return check_scoring(self, scoring=scoring)
+        more = {"pos_label": self.classes_[1]} if scoring == "neg_brier_score" and len(self.classes_) == 2 else {}
+        return make_scorer(
+            known, response_method="predict_proba", greater_is_better=False, labels=self.classes_, **more
+        )
 
     def _class_weight(self, y: Array, codes: Array, sample_weight: Any) -> dict[Any, float] | None:
         if self.class_weight is None:

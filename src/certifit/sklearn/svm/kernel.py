@@ -9,14 +9,16 @@ from typing import Any, ClassVar
 import numpy as np
 import sklearn.svm as theirs
 from scipy.sparse import csr_array
-from sklearn.base import is_classifier
+from sklearn.base import clone, is_classifier
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 import certifit as ours
 from certifit._types import Array, is_sparse
 from certifit.sklearn.asking import AsksForValues
-from certifit.sklearn.translation import By, Data, Free, Only, Row, Same, Table
+from certifit.sklearn.translation import By, Data, Free, Only, Row, Same, Table, fresh
 
 __all__ = ["SVC", "SVR", "NuSVC", "NuSVR", "OneClassSVM"]
 
@@ -42,11 +44,6 @@ def _probability(value: Any, data: Data) -> dict[str, Any]:
         FutureWarning,
         stacklevel=5,
     )
-    if value:
-        raise NotImplementedError(
-            f"{type(data.estimator).__name__}(probability=True) is not offered by certifit.sklearn: use CalibratedClassifierCV "
-            "around it, as scikit-learn 1.9 advises."
-        )
     return {}
 
 
@@ -71,7 +68,7 @@ KERNEL: dict[str, Row] = {
 }
 CLASSES: dict[str, Row] = {
     **KERNEL,
-    "probability": By(_probability, "not offered: CalibratedClassifierCV around it, as scikit-learn 1.9 advises", None),
+    "probability": By(_probability, "Platt's map of scores to probabilities, learned on five folds", None),
     "decision_function_shape": Same(),
     "break_ties": Same(),
     "random_state": Free("nothing is drawn at random"),
@@ -94,6 +91,7 @@ class _KernelMachine(AsksForValues):
 
     kernel: Any
     class_weight: Any
+    _one_side: ClassVar[str] = "Invalid input - all samples with positive weights belong to the same class."
 
     def _learn(self, data: Data) -> Any:
         """Rows of negative weight are absent, as for LIBSVM."""
@@ -104,7 +102,7 @@ class _KernelMachine(AsksForValues):
             raise ValueError("Invalid input - all samples have zero or negative weights.")
         labels = np.ravel(data.y) if is_classifier(self) else np.empty(0)
         if labels.shape == weight.shape and np.unique(labels[weight > 0]).size < min(2, np.unique(labels).size):
-            raise ValueError("Invalid input - all samples with positive weights belong to the same class.")
+            raise ValueError(self._one_side)
         return super()._learn(Data(self, data.X, data.y, weight))
 
     def _fitted(self, model: Any, data: Data) -> Mapping[str, Any]:
@@ -141,7 +139,41 @@ class _Scores(_KernelMachine):
         return self.model_.decision_function(X)
 
 
-class SVC(_Scores, theirs.SVC):
+def _asks_for_probabilities(self: Any) -> bool:
+    """Raises what scikit-learn raises, if probabilities were not asked for."""
+    if self.probability is not True:
+        raise AttributeError(f"predict_proba is not available when {type(self).__name__}.probability is not True")
+    return True
+
+
+class _Classes(_Scores):
+    """Classes, and their probabilities where they are asked for."""
+
+    probability: Any
+
+    def _learn(self, data: Data) -> Any:
+        model = super()._learn(data)
+        self.__dict__.pop("calibrated_", None)
+        if self.probability is True:
+            inner = clone(model).set_params(decision_function_shape="ovr", verbose=0)
+            self.calibrated_ = fresh(ours.CalibratedClassifier, estimator=inner).fit(data.X, data.y, data.sample_weight)
+        return model
+
+    @available_if(_asks_for_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Array:
+        """Probabilities of the classes, by Platt's map of the scores of rows left out."""
+        check_is_fitted(self)
+        if not hasattr(self, "calibrated_"):
+            raise NotFittedError("predict_proba is not available when fitted with probability=False")
+        return self.calibrated_.predict_proba(X)  # type: ignore[no-any-return]
+
+    @available_if(_asks_for_probabilities)  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> Array:
+        """Logarithms of `predict_proba`."""
+        return np.asarray(np.log(self.predict_proba(X)))
+
+
+class SVC(_Classes, theirs.SVC):
     """Classes apart by a margin in the space of a kernel: ½‖w‖² + C·Σ s_i·hinge."""
 
     _ours = ours.SVC
@@ -152,10 +184,11 @@ class SVC(_Scores, theirs.SVC):
     }
 
 
-class NuSVC(_Scores, theirs.NuSVC):
+class NuSVC(_Classes, theirs.NuSVC):
     """The same with nu, a bound for the share of errors, in the place of C."""
 
     _ours = ours.NuSVC
+    _one_side = "specified nu is infeasible: all samples with positive weights belong to the same class."
     _table: ClassVar[Table] = {
         **CLASSES,
         "nu": Same(),
