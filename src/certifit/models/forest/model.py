@@ -79,6 +79,8 @@ class RandomForestClassifier(OfClasses, BaseForest):
         ----------
         X : array, sparse matrix or data frame of shape (n_samples, n_features)
             Features; NaN is a missing value and goes, at every split, to the better side.
+        y : array of shape (n_samples,) or (n_samples, n_outputs)
+            Target, or several.
         sample_weight : array of shape (n_samples,), optional
             Chances of a row to be drawn (weights of the rows without a bootstrap); 0 drops it.
         """
@@ -174,6 +176,8 @@ class RandomForestRegressor(OfNumbers, BaseForest):
         ----------
         X : array, sparse matrix or data frame of shape (n_samples, n_features)
             Features; NaN is a missing value and goes, at every split, to the better side.
+        y : array of shape (n_samples,) or (n_samples, n_outputs)
+            Target, or several.
         sample_weight : array of shape (n_samples,), optional
             Chances of a row to be drawn (weights of the rows without a bootstrap); 0 drops it.
         """

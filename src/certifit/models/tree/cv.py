@@ -71,8 +71,16 @@ class _PrunedByFolds(BaseTree):
         """A function (nodes, rows) → loss of predicting the value of a node for a row."""
         raise TypeError(f"{type(self).__name__} must say what it loses.")
 
-    def _choose(self, X: Any, y: Any, sample_weight: Any) -> None:
-        """Sets `alpha_` and the error curve, and this tree to the pruned one."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Grow, choose alpha on the folds, and prune.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Features; NaN is a missing value.
+        y : array of shape (n_samples,) or (n_samples, n_outputs)
+            Target, or several.
+        """
         rows = self._rows(X, y, sample_weight)
         if rows.X.shape[0] == 1:
             raise ValueError("n_samples = 1: cross-validation needs at least two rows. Use the tree without CV.")
@@ -100,6 +108,7 @@ class _PrunedByFolds(BaseTree):
             if name.startswith("_") or name.endswith("_"):
                 setattr(self, name, value)
         self._categories = categories
+        return self
 
     def _labels(self, y: Array) -> Array:
         return y
@@ -143,17 +152,6 @@ class DecisionTreeClassifierCV(_PrunedByFolds, DecisionTreeClassifier):
 
     __order__ = _with_folds(DecisionTreeClassifier)
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> DecisionTreeClassifierCV:
-        """Grow, choose alpha on the folds, and prune.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Features; NaN is a missing value.
-        """
-        self._choose(X, y, sample_weight)
-        return self
-
     def _rows(self, X: Any, y: Any, sample_weight: Any) -> Rows:
         return read_classes(self, X, y, sample_weight)
 
@@ -185,17 +183,6 @@ class DecisionTreeRegressorCV(_PrunedByFolds, DecisionTreeRegressor):
     """
 
     __order__ = _with_folds(DecisionTreeRegressor)
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> DecisionTreeRegressorCV:
-        """Grow, choose alpha on the folds, and prune.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Features; NaN is a missing value.
-        """
-        self._choose(X, y, sample_weight)
-        return self
 
     def _rows(self, X: Any, y: Any, sample_weight: Any) -> Rows:
         return read_numbers(self, X, y, sample_weight)

@@ -10,8 +10,11 @@ from __future__ import annotations
 from dataclasses import KW_ONLY
 from typing import Any
 
+import numpy as np
+
+from certifit._types import Array
 from certifit.models.tree.base import BaseTree
-from certifit.models.tree.outputs import OfClasses, OfNumbers
+from certifit.models.tree.outputs import OfClasses, OfNumbers, labels_of
 from certifit.models.tree.parameters import OF_CLASSES, OF_NUMBERS, OF_TARGETS
 from certifit.models.tree.rows import read_classes, read_numbers
 from certifit.models.tree.targets import class_factors, target_of_classes, target_of_numbers
@@ -54,11 +57,18 @@ class DecisionTreeClassifier(OfClasses, BaseTree):
         ----------
         X : array, sparse matrix or data frame of shape (n_samples, n_features)
             Features; NaN is a missing value and goes, at every split, to the better side.
+        y : array of shape (n_samples,) or (n_samples, n_outputs)
+            Target, or several.
         """
         rows = read_classes(self, X, y, sample_weight)
         factors = class_factors(self.class_weight, self.classes_, rows.y, rows.weight)
         self._grow(rows, target_of_classes(self.criterion, rows.y, factors, rows.weight, 0))
         return self
+
+    def predict(self, X: Any) -> Array:
+        """The most frequent class in the leaf of each row; of several targets a column each."""
+        leaves = self.apply(X)
+        return np.asarray(labels_of(self._tree.values, self.classes_)[leaves])
 
 
 class DecisionTreeRegressor(OfNumbers, BaseTree):
@@ -89,6 +99,8 @@ class DecisionTreeRegressor(OfNumbers, BaseTree):
         ----------
         X : array, sparse matrix or data frame of shape (n_samples, n_features)
             Features; NaN is a missing value and goes, at every split, to the better side.
+        y : array of shape (n_samples,) or (n_samples, n_outputs)
+            Target, or several.
         """
         rows = read_numbers(self, X, y, sample_weight)
         self._grow(rows, target_of_numbers(self.criterion, rows.y, rows.weight, 0))
