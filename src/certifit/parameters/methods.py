@@ -33,7 +33,10 @@ RETURNS = {
     "decision_function": "array of shape (n_samples,) or (n_samples, n_classes)",
     "transform": "array of shape (n_samples, n_features_out)",
     "score": "float",
+    "apply": "array of shape (n_samples,)",
+    "decision_path": "sparse matrix of shape (n_samples, n_nodes)",
 }
+RETURNS |= {f"staged_{name}": RETURNS[name] for name in ("predict", "predict_proba", "decision_function")}
 HEADING = re.compile(r"\n(?=[A-Z][\w ]+\n-{3,}\n)")
 
 
@@ -62,7 +65,8 @@ def _completed(method: Callable[..., Any], owner: type, returned: str) -> str:
     if entries:
         parts.append("Parameters\n----------\n" + "\n".join(entries))
     if not {"Returns", "Yields"} & titled.keys():
-        parts.append(f"Returns\n-------\n{returned}")
+        title = "Yields" if inspect.isgeneratorfunction(method) else "Returns"
+        parts.append(f"{title}\n{'-' * len(title)}\n{returned}")
     return "\n\n".join([*parts, *titled.values()]) + "\n"
 
 

@@ -198,31 +198,11 @@ class AdaBoostClassifier(Declared, ClassifierMixin, Additive):
         return np.asarray(self.classes_[np.argmax(votes, axis=1)])
 
     def staged_decision_function(self, X: Any) -> Iterator[Array]:
-        """`decision_function` after each term.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Rows.
-
-        Yields
-        ------
-        array
-        """
+        """`decision_function` after each term."""
         for votes in self._staged_votes(self._read_new(X)):
             yield self._decision(votes)
 
     def staged_predict(self, X: Any) -> Iterator[Array]:
-        """`predict` after each term.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Rows.
-
-        Yields
-        ------
-        array of shape (n_samples,)
-        """
+        """`predict` after each term."""
         for votes in self._staged_votes(self._read_new(X)):
             yield self._named(votes)

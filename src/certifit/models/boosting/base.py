@@ -243,7 +243,12 @@ class BaseBoosting(Declared, CertifiedEstimator):
             yield scores.reshape(X.shape[0], outputs).astype(X.dtype)
 
     def apply(self, X: Any) -> Array:
-        """Node of each tree in which each row ends, shape (n_samples, n_trees)."""
+        """Node of each tree in which each row ends.
+
+        Returns
+        -------
+        array of shape (n_samples, n_trees)
+        """
         X = self._checked_x(X)
         threads = n_threads(self.n_jobs)
         return self._sum.leaves(self._binner.transform(X, n_threads=threads), threads)

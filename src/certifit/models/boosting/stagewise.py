@@ -182,17 +182,7 @@ class ForwardStagewise(Declared, Additive):
         return like_input(X, self._named(self._score_of(self._read_new(X))))
 
     def staged_predict(self, X: Any) -> Iterator[Array]:
-        """`predict` after each term.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Rows.
-
-        Yields
-        ------
-        array of shape (n_samples,)
-        """
+        """`predict` after each term."""
         for k, F in enumerate(self._staged(self._read_new(X))):
             if k > 0:
                 yield self._named(F)

@@ -201,11 +201,6 @@ class BaseForest(Grows, CertifiedEstimator):
     def apply(self, X: Any) -> Array:
         """Number of the leaf of each row in each tree.
 
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Rows.
-
         Returns
         -------
         array of shape (n_samples, n_estimators)

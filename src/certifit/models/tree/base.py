@@ -222,32 +222,12 @@ class BaseTree(Grows, CertifiedEstimator):
         return self._tree.predict(table, self._walk_threads(table))
 
     def apply(self, X: Any) -> Array:
-        """Number of the leaf of each row.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-        """
+        """Number of the leaf of each row."""
         table = self._table(X)
         return np.asarray(self._tree.apply(table, self._walk_threads(table))[:, 0])
 
     def decision_path(self, X: Any) -> Any:
-        """Which nodes each row visits.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        sparse matrix of shape (n_samples, n_nodes_)
-        """
+        """Which nodes each row visits."""
         at = self.apply(X).astype(np.int64)
         above = parents(self._tree)
         rows, nodes, row = [], [], np.arange(at.shape[0])
