@@ -132,6 +132,8 @@ def test_labels_scores_and_record_follow_the_costs(result: Any) -> None:
     assert result.score("logistic") == pytest.approx((counts * matrix).sum() / counts.sum())
     assert page["decisions"]["cost"] == pytest.approx(result.score("logistic"))
     assert page["decisions"]["cost"] < min(page["decisions"]["most_probable"], *page["decisions"]["always"])
+    p, truth = (np.array(page["decisions"][key]) for key in ("probabilities", "truth"))
+    assert matrix[truth, (p @ matrix).argmin(axis=1)].mean() == pytest.approx(page["decisions"]["cost"])
     named = {
         k: dict(zip(model.classes, row, strict=True)) for k, row in zip(model.classes, matrix.tolist(), strict=True)
     }

@@ -418,6 +418,30 @@ def multiclass(seed: int = 1, n: int = 1_500, sealed: int = 300) -> dict[str, An
     return _run(task, losses, metrics, finalists, _data(X, target, n, sealed, "20 % of the rows were sealed."))
 
 
+def priced(seed: int = 4, rows: int = 300) -> dict[str, Any]:
+    """Three kinds of customers, and what each mistake about them costs."""
+    run, rng = multiclass(), np.random.default_rng(seed)
+    names = run["task"]["classes"]
+    costs = np.array([[0.0, 1.0, 2.5], [20.0, 0.0, 4.0], [1.0, 3.0, 0.5]])
+    truth = rng.integers(3, size=rows)
+    for page in run["finalists"].values():
+        p = np.round(rng.dirichlet(np.ones(3), rows) * 0.6 + 0.4 * np.eye(3)[truth], 4)
+        said, likely = (p @ costs).argmin(1), p.argmax(1)
+        page["decisions"] = {
+            "truth": truth.tolist(),
+            "probabilities": p.tolist(),
+            "cost": float(costs[truth, said].mean()),
+            "most_probable": float(costs[truth, likely].mean()),
+            "always": costs[truth].mean(axis=0).tolist(),
+            "changed": int((said != likely).sum()),
+            "rows": rows,
+        }
+    run["options"]["cost"] = {
+        k: dict(zip(names, row, strict=True)) for k, row in zip(names, costs.tolist(), strict=True)
+    }
+    return run
+
+
 def regression(seed: int = 2, n: int = 6_000, sealed: int = 1_200) -> dict[str, Any]:
     """The price of a house, in dollars."""
     rng = np.random.default_rng(seed)
@@ -534,6 +558,7 @@ def hostile() -> dict[str, Any]:
 SAMPLES: dict[str, Callable[[], dict[str, Any]]] = {
     "binary": binary,
     "multiclass": multiclass,
+    "priced": priced,
     "regression": regression,
     "troubled": troubled,
     "interrupted": interrupted,

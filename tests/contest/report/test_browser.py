@@ -174,6 +174,56 @@ def test_costs_are_recomputed_as_numpy_does(page: Open, runs: Runs) -> None:
     check(report, run["finalists"][names[2]]["thresholds"], fp_value, fn_value)
 
 
+def test_a_table_of_costs_is_recomputed_as_numpy_does(page: Open, runs: Runs) -> None:
+    run, report = runs("priced"), page("priced").open("decide")
+    names = [e["name"] for e in run["entrants"] if e["name"] in run["finalists"]]
+    classes = run["task"]["classes"]
+    costs = np.array([[run["options"]["cost"][k][a] for a in classes] for k in classes])
+
+    def verify(name: str) -> None:
+        part = run["finalists"][name]["decisions"]
+        truth, p = np.array(part["truth"]), np.array(part["probabilities"])
+        said, always = (p @ costs).argmin(1), costs[truth].mean(0)
+        wanted = {
+            "cost": costs[truth, said].mean(),
+            "likely": costs[truth, p.argmax(1)].mean(),
+            "always": always.min(),
+        }
+        for field, value in wanted.items():
+            assert float(report.find(f"#choices-{field}").get_attribute("data-value")) == pytest.approx(value)
+        assert report.find("#choices-answer").get_property("textContent") == classes[int(always.argmin())]
+        assert report.find("#choices-changed").text == str(int((said != p.argmax(1)).sum()))
+        for k in range(3):
+            for a in range(3):
+                shown = report.find(f"#choices-count-{k}-{a}").text
+                assert shown == str(int(((truth == k) & (said == a)).sum()))
+
+    def put(cell: str, value: str) -> None:
+        report.js(
+            "const f = document.querySelector(`[data-cell='${arguments[0]}']`); f.value = arguments[1];"
+            "f.dispatchEvent(new Event('input', {bubbles: true}));",
+            cell,
+            value,
+        )
+
+    verify(names[0])  # the costs the contest was given
+    assert not report.find("#choices-back").is_enabled()
+    for cell, value in (("0-1", "7.25"), ("2-0", "0"), ("1-1", "3")):
+        put(cell, value)
+        costs[tuple(map(int, cell.split("-")))] = float(value)
+        verify(names[0])
+    report.js(
+        "const f = document.querySelector('#choices-entrant'); f.value = '1'; f.dispatchEvent(new Event('change'))"
+    )
+    verify(names[1])
+    put("0-2", "-1")
+    assert "zero or more" in report.find("#choices-problem").text
+    verify(names[1])  # nothing has changed
+    report.find("#choices-back").click()
+    costs = np.array([[run["options"]["cost"][k][a] for a in classes] for k in classes])
+    verify(names[1])
+
+
 def test_threshold_moves_by_keyboard_slider_and_drag(page: Open, runs: Runs) -> None:
     run, report = runs("binary"), page("binary").open("decide")
     name = next(e["name"] for e in run["entrants"] if e["name"] in run["finalists"])

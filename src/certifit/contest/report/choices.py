@@ -11,6 +11,8 @@ from certifit.contest.report.finalists import finalists
 
 __all__ = ["Choices", "choices_of"]
 
+MOST_CLASSES = 8  # of which a table of costs can still be typed
+
 
 @dataclass(frozen=True)
 class Choices:
@@ -24,6 +26,8 @@ class Choices:
     answer: str
     """The cheapest answer for all rows, which costs `always`."""
     always: str
+    live: dict[str, Any] | None = None
+    """What the page computes with when the reader changes a cost; nothing where there are too many classes."""
 
 
 def choices_of(run: dict[str, Any]) -> Choices | None:
@@ -50,7 +54,27 @@ def choices_of(run: dict[str, Any]) -> Choices | None:
         [_row(label, part, always[cheapest]) for label, part in found.items()],
         classes[cheapest],
         readable(always[cheapest], ".3g"),
+        _live(classes, table, found),
     )
+
+
+def _live(classes: list[str], table: list[list[Any]], found: dict[str, dict[str, Any]]) -> dict[str, Any] | None:
+    """Costs to begin with, and of each finalist the true classes and the probabilities of some sealed rows."""
+    entrants = []
+    for label, part in found.items():
+        truth, rows = listed(part, "truth"), listed(part, "probabilities")
+        if truth and len(truth) == len(rows) and _fit(truth, rows, len(classes)):
+            entrants.append({"label": label, "truth": truth, "probabilities": rows, "rows": part["rows"]})
+    if not entrants or len(classes) > MOST_CLASSES:
+        return None
+    costs = [[int(cell) if cell == int(cell) else cell for cell in row] for row in table]
+    return {"classes": classes, "costs": costs, "entrants": entrants}
+
+
+def _fit(truth: list[Any], rows: list[Any], n_classes: int) -> bool:
+    """Whether these are codes of classes and a probability for each class."""
+    coded = all(isinstance(k, int) and 0 <= k < n_classes for k in truth)
+    return coded and all(isinstance(row, list) and len(row) == n_classes and all(map(is_number, row)) for row in rows)
 
 
 def _whole(part: dict[str, Any], n_classes: int) -> bool:

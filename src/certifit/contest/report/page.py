@@ -44,6 +44,7 @@ SCRIPTS = (
     "tables",
     "tabs",
     "decide",
+    "choices",
     "main",
 )
 """The page's script, in the order in which its parts build on one another."""
@@ -220,7 +221,13 @@ def _content(run: Part) -> Part:
         "command": _command(run),
         "terms": terms(run),
         "data_json": Markup(
-            embed({"figures": {name: rounded(figure.spec) for name, figure in drawn}, "decide": decide})
+            embed(
+                {
+                    "figures": {name: rounded(figure.spec) for name, figure in drawn},
+                    "decide": decide,
+                    "choices": choices and choices.live,
+                }
+            )
         ),
     }
 

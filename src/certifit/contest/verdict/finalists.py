@@ -33,7 +33,7 @@ __all__ = ["Evidence", "dependence", "growth", "importance", "shown_at_once"]
 MOST_ROWS = 2000  # sealed rows that importance and dependence are computed on
 MOST_SHUFFLED = 60  # columns whose importance is computed
 LEVELS = 16
-SHOWN = {"importance": 20, "dependence": 6, "coefficients": 25, "scatter": 800, "rules": 6000}
+SHOWN = {"importance": 20, "dependence": 6, "coefficients": 25, "scatter": 800, "rules": 6000, "decided": 1000}
 
 
 @dataclass(frozen=True)
@@ -85,8 +85,14 @@ def _classes(scoring: Scoring, y: Array, predicted: Array, labels: tuple[str, ..
 
 
 def _decisions(costs: Array, y: Array, predicted: Array) -> dict[str, Any]:
-    """Mean cost of the sealed rows by the rule of least expected cost, by the most probable class, and by always one class."""
+    """Mean cost of the sealed rows by the rule of least expected cost, by the most probable class, and by always one class.
+
+    Truth and probabilities of at most 1,000 rows let the page decide anew under other costs.
+    """
+    some = np.unique(np.linspace(0, y.shape[0] - 1, min(y.shape[0], SHOWN["decided"])).round().astype(int))
     return {
+        "truth": y[some].astype(int).tolist(),
+        "probabilities": np.round(predicted[some], 4).tolist(),
         "cost": float(costs[y, least_costly(predicted, costs)].mean()),
         "most_probable": float(costs[y, predicted.argmax(axis=1)].mean()),
         "always": costs[y].mean(axis=0).tolist(),

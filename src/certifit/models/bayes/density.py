@@ -126,7 +126,7 @@ class GaussianDensity(Declared, DensityMixin, CertifiedEstimator):
 
     @staticmethod
     def from_axes(axes: Any, radii: Any, mean: Any = None) -> GaussianDensity:
-        """The Gaussian whose ellipsoid has the given axes and radii: Σ = V diag(r²) Vᵀ.
+        """The Gaussian whose ellipsoid has the given axes and radii: Σ = Σ_k r_k² v_k v_kᵀ.
 
         Parameters
         ----------

@@ -39,3 +39,4 @@ all("[data-filters]").forEach(startFilter);
 all("[data-copies]").forEach(startCopying);
 startFigures(run.figures);
 if (run.decide) startDecide(run.decide);
+if (run.choices) startChoices(run.choices);
