@@ -15,7 +15,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
 
 from certifit import BagOfWords
-from certifit._native import text as native
 from certifit.representation.text.reading import SPOKEN, Reader, words_of
 
 TEXTS = [
@@ -150,23 +149,3 @@ def test_the_spoken_words_are_those_of_the_pattern() -> None:
         assert vocabulary.terms.tolist() == sorted(set(found))
         assert counts.sum() == len(found)
         assert found == re.findall(SPOKEN, text.lower())
-
-
-def test_the_native_table() -> None:
-    words = [f"w{i * 7919 % 5003}" for i in range(5003)]
-    terms = native.Terms(words)
-    assert len(terms) == 5003
-    assert terms.listed() == words
-    assert [words[i] for i in terms.order()] == sorted(words)
-    rule = native.Rule("words", 1, 1, True, None)
-    ends, columns, counts = native.count((" ".join(words), None), rule, terms, False)
-    assert ends.tolist() == [0, 5003, 5003]
-    assert columns.tolist() == list(range(5003))
-    assert set(counts.tolist()) == {1}
-    for bad in (("letters", 1, 1), ("words", 0, 1), ("words", 2, 1)):
-        with pytest.raises(ValueError, match="must"):
-            native.Rule(*bad, True, None)
-    with pytest.raises(ValueError, match="text 1 must be a str; got int"):
-        native.count(("a", 3), rule, terms, False)
-    with pytest.raises(ValueError, match="columns"):
-        native.hash(("a",), rule, 2**31, True)

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.stats import norm
 
 from certifit._types import Array
+from certifit.axes import picture
 from certifit.data.gate import check_choice, check_real
 from certifit.evaluation.metrics.inputs import binary_rows, check_level
 from certifit.evaluation.risk.risk import clopper_pearson
@@ -57,9 +58,7 @@ class CalibrationCurve:
 
     def plot(self, ax: Any = None) -> Any:
         """`certifit.plots.plot_calibration` of it."""
-        from certifit.plots.decisions import plot_calibration
-
-        return plot_calibration(self, ax=ax)
+        return picture("plot_calibration")(self, ax=ax)
 
     def as_dict(self) -> dict[str, Any]:
         """The fields as plain lists and numbers, for reports and JSON."""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from certifit._types import Array
+from certifit.axes import picture
 from certifit.data.gate import check_choice, check_real, check_sample_weight
 from certifit.data.tabular import TableRows
 from certifit.evaluation.metrics.inputs import check_vector
@@ -53,9 +54,7 @@ class Dependence:
 
     def plot(self, ax: Any = None) -> Any:
         """`certifit.plots.plot_dependence` of it."""
-        from certifit.plots.explanation import plot_dependence
-
-        return plot_dependence(self, ax)
+        return picture("plot_dependence")(self, ax)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain lists for reports and JSON: dates in ISO form, levels as text."""

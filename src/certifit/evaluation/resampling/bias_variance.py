@@ -24,6 +24,7 @@ import numpy as np
 from sklearn.base import clone
 
 from certifit._types import Array
+from certifit.axes import picture
 from certifit.data.gate import check_choice, check_real
 from certifit.data.tabular import TableRows
 from certifit.evaluation.metrics.inputs import check_labels, check_level
@@ -72,9 +73,7 @@ class Decomposition:
 
     def plot(self, ax: Any = None) -> Any:
         """`certifit.plots.plot_bias_variance` of it alone."""
-        from certifit.plots.resampling import plot_bias_variance
-
-        return plot_bias_variance({"": self}, ax)
+        return picture("plot_bias_variance")({"": self}, ax)
 
     def as_dict(self) -> dict[str, Any]:
         """The fields as plain data."""

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from certifit._types import Array
+from certifit.axes import picture
 from certifit.data.gate import check_real, check_sample_weight
 from certifit.data.tabular import TableRows
 from certifit.evaluation.metrics.inputs import check_labels, check_level
@@ -103,9 +104,7 @@ class LearningCurve:
 
     def plot(self, ax: Any = None, *, until: float | None = None) -> Any:
         """`certifit.plots.plot_learning_curve` of it."""
-        from certifit.plots.curves import plot_learning_curve
-
-        return plot_learning_curve(self, ax, until=until)
+        return picture("plot_learning_curve")(self, ax, until=until)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain lists and the reading, for reports and JSON."""
@@ -146,9 +145,7 @@ class ValidationCurve:
 
     def plot(self, ax: Any = None) -> Any:
         """`certifit.plots.plot_validation_curve` of it."""
-        from certifit.plots.curves import plot_validation_curve
-
-        return plot_validation_curve(self, ax)
+        return picture("plot_validation_curve")(self, ax)
 
     def as_dict(self) -> dict[str, Any]:
         """The fields as a plain dictionary."""

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from certifit._types import Array, Matrix, is_sparse
+from certifit.axes import picture
 from certifit.data.gate import check_real, check_xy
 from certifit.names import stored
 from certifit.optimization.closed_form.least_squares import solve_least_squares
@@ -45,9 +46,7 @@ class RegularizationPath(NamedTuple):
 
     def plot(self, ax: Any = None, **options: Any) -> Any:
         """`certifit.plots.plot_path` of it."""
-        from certifit.plots.linear import plot_path
-
-        return plot_path(self, ax, **options)
+        return picture("plot_path")(self, ax, **options)
 
 
 def elastic_path(
