@@ -22,11 +22,10 @@ THREADS = "n_jobs is the number of threads, and has an effect"
 RUNNING = "Callbacks of scikit-learn 1.9 are not called"
 LEAST_NORM = "Of several optima of an unpenalized fit, theirs is the one of least norm; ours is another"
 ROUNDING = "The gap is zero in double precision, and coefficients differ by one part in ten million"
-OUTPUTS = "Not offered: several outputs at once"
 OFFERED = "Not offered: the error says so and what to use instead"
 WORDS = "The error says the same in other words"
 DRAWS = "Draws are of another random stream, or ties between equal splits are resolved by another rule"
-BY_WEIGHT = "Almost constant columns and missing values are told from rounding by another rule"
+BY_WEIGHT = "Almost constant columns, missing values and least weights are told from rounding by another rule"
 TREES = "The nearest rows do not depend on `algorithm`: what one of scikit-learn's trees cannot do is answered by another search"
 OPEN_TIES = "Of rows at the same distance the first comes first; scikit-learn leaves their order open"
 ABSENT = "A row of weight zero is no row: a class of which all rows weigh nothing is not there"
@@ -70,7 +69,6 @@ DIFFERENCES: dict[str, tuple[str, ...]] = {
         f"{LINEAR}test_quantile.py::test_error_interior_point_future",
         f"{SVM}test_linearsvc_parameters*",
         f"{SVM}test_bad_input*",
-        f"{SVM}test_sparse_precomputed*",
         f"{SVM}test_svc_nonfinite_params*",
         f"{DISCRIMINANT}test_lda_transform",
     ),
@@ -145,38 +143,8 @@ DIFFERENCES: dict[str, tuple[str, ...]] = {
         f"{LINEAR}test_sparse_coordinate_descent.py::test_same_output_sparse_dense_lasso_and_enet_cv*",
         f"{LINEAR}test_sparse_coordinate_descent.py::test_sparse_dense_equality*",
     ),
-    OUTPUTS: (
-        f"{BAGS}test_bagging_regressor_with_missing_inputs",
-        *(
-            f"{TREE}{name}*"
-            for name in (
-                "test_class_weight_errors",
-                "test_class_weights",
-                "test_classes_shape",
-                "test_min_weight_fraction_leaf_on_sparse_input",
-                "test_min_weight_fraction_leaf_with_min_samples_leaf_on_sparse_input",
-                "test_multioutput",
-                "test_no_sparse_y_support",
-                "test_sparse_input*",
-            )
-        ),
-        "tree/tests/test_export.py::test_graphviz_toy",
-        *(
-            f"{FOREST}{name}*"
-            for name in (
-                "test_class_weight_balanced_and_bootstrap_multi_output",
-                "test_classes_shape",
-                "test_classifier_error_oob_score_multiclass_multioutput",
-                "test_forest_classifier_oob",
-                "test_forest_regressor_oob",
-                "test_forest_multioutput_integral_regression_target",
-                "test_forest_y_sparse",
-                "test_multioutput",
-                "test_sparse_input",
-            )
-        ),
-    ),
     OFFERED: (
+        f"{TREE}test_class_weight_errors*",
         f"{ADABOOST}test_multidimensional_X",
         f"{LINEAR}test_perceptron.py::test_perceptron_l1_ratio",
         *(
@@ -214,6 +182,7 @@ DIFFERENCES: dict[str, tuple[str, ...]] = {
     ),
     INTERNAL_TREES: (
         f"{TREE}test_build_pruned_tree*",
+        f"{FOREST}test_forest_multioutput_integral_regression_target*",
         f"{TREE}test_deterministic_pickle",
         f"{TREE}test_pickle",
         f"{TREE}test_big_input",
@@ -252,7 +221,6 @@ DIFFERENCES: dict[str, tuple[str, ...]] = {
         f"{BAYES}test_gnb*",
         f"{TREE}test_error",
         f"{TREE}test_sample_weight_invalid",
-        f"{FOREST}test_poisson_y_positive_check*",
     ),
     DRAWS: (
         f"{MEANS}test_float_precision*",
@@ -264,6 +232,7 @@ DIFFERENCES: dict[str, tuple[str, ...]] = {
     ),
     BY_WEIGHT: (
         f"{TREE}test_almost_constant_feature*",
+        f"{TREE}test_min_weight_fraction_leaf_on_sparse_input*",
         f"{TREE}test_missing_value*",
     ),
     ABSENT: (f"{BAGS}test_bagging_small_max_features",),

@@ -86,6 +86,17 @@ SAME_OPTIMUM = (
         "linear_model.LogisticRegression", "three",
         {"C": CS, "l1_ratio": (0.0, 0.5, 1.0), "class_weight": (None, "balanced"), "solver": ("saga",)}, EXACT, 1e-4,
     ),
+    *(
+        Draw(
+            "linear_model.LogisticRegressionCV", target,
+            {
+                "Cs": ([0.01, 1.0], [0.1, 3.0, 30.0]), "l1_ratios": ((0.0,),), "cv": (3, 4), "fit_intercept": BOTH,
+                "class_weight": (None, "balanced"), "scoring": ("neg_log_loss", "neg_brier_score"), "refit": BOTH,
+            },
+            {"tol": 1e-10, "max_iter": 20_000, "use_legacy_attributes": False}, 1e-4,
+        )
+        for target in ("two", "three")
+    ),
     Draw(
         "svm.LinearSVC", "two",
         {"C": CS, "loss": ("hinge", "squared_hinge"), "fit_intercept": BOTH, "class_weight": (None, "balanced")}, EXACT,

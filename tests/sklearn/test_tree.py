@@ -9,6 +9,7 @@ import pytest
 import sklearn.ensemble
 import sklearn.tree
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.inspection import permutation_importance
 from sklearn.model_selection import cross_val_score
@@ -53,6 +54,27 @@ def test_classes_text_and_pruning() -> None:
     assert_allclose(path.ccp_alphas, other.ccp_alphas, atol=1e-12)
     assert_allclose(path.impurities, other.impurities)
     assert ours.certificate_.kind == "none"
+
+
+@pytest.mark.parametrize("weighted", [True, False])
+def test_rows_of_a_node_are_counted_whatever_they_weigh(weighted: bool) -> None:
+    X, y = CLASSES
+    weight = np.tile([0.0, 0.25, 3.0], 50) if weighted else None
+    settings: dict[str, Any] = {"max_depth": 2, "random_state": 0, "class_weight": None if weighted else {0: 5.0}}
+    ours, theirs = (home.DecisionTreeClassifier(**settings).fit(X, y, weight) for home in (tree, sklearn.tree))
+    assert_array_equal(ours.tree_.n_node_samples, theirs.tree_.n_node_samples)
+    assert_allclose(ours.tree_.weighted_n_node_samples, theirs.tree_.weighted_n_node_samples)
+
+
+def test_what_trees_and_forests_refuse_in_scikit_learns_words() -> None:
+    X, y = CLASSES
+    with pytest.raises(TypeError, match="sparse y"):
+        tree.DecisionTreeClassifier().fit(X, csr_array(np.eye(3)[y]))
+    with pytest.raises(ValueError, match="sparse multilabel-indicator"):
+        ensemble.RandomForestClassifier().fit(X, csr_array(np.eye(3)[y]))
+    for target, words in ((-1.0, "negative which is not allowed"), (0.0, "Sum of y is not strictly positive")):
+        with pytest.raises(ValueError, match=words):
+            ensemble.RandomForestRegressor(criterion="poisson").fit(X, np.full(len(X), target))
 
 
 def test_weights_do_not_stop_growth() -> None:

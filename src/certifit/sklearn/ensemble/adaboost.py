@@ -37,7 +37,8 @@ class AdaBoostClassifier(DropIn, theirs.AdaBoostClassifier):
     _always: ClassVar[Mapping[str, Any]] = {"algorithm": "samme"}
 
     def _learn(self, data: Data) -> Any:
-        if data.sample_weight is not None and np.any(np.asarray(data.sample_weight) < 0):
+        weight = np.asarray(0.0 if data.sample_weight is None else data.sample_weight)
+        if weight.shape in ((), (data.rows,)) and (weight < 0).any():
             raise ValueError("Negative values in data passed to `sample_weight`.")
         return super()._learn(data)
 

@@ -13,7 +13,7 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
-from certifit._types import Array
+from certifit._types import Array, is_sparse
 from certifit.models.forest import model as ours
 from certifit.models.tree.outputs import by_target, labels_of
 from certifit.sklearn.asking import AsksForClasses, AsksForValues
@@ -50,6 +50,7 @@ class _Forest(DropIn):
     """What forests for classes and for numbers share."""
 
     n_estimators: int
+    criterion: str
     bootstrap: bool
     max_samples: Any
     estimator_params: tuple[str, ...]
@@ -58,6 +59,13 @@ class _Forest(DropIn):
     _member: ClassVar[Any]
 
     def _learn(self, data: Data) -> Any:
+        if is_sparse(data.y):
+            raise ValueError("sparse multilabel-indicator for y is not supported.")
+        if self.criterion == "poisson" and np.size(data.y):
+            if np.min(data.y) < 0:
+                raise ValueError("Some value(s) of y are negative which is not allowed for Poisson regression.")
+            if np.sum(data.y) <= 0:
+                raise ValueError("Sum of y is not strictly positive which is necessary for Poisson regression.")
         if not self.bootstrap and self.oob_score:
             raise ValueError("Out of bag estimation only available if bootstrap=True")
         if not self.bootstrap and self.max_samples is not None:

@@ -16,6 +16,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.class_weight import compute_class_weight
 
 from certifit._types import Array
+from certifit.certificate import Certificate
 from certifit.data.gate import check_x
 from certifit.data.targets import encode_labels
 from certifit.models.logistic.cv import LogisticRegressionCV as OurLogisticCV
@@ -232,7 +233,10 @@ class LogisticRegressionCV(DropIn, theirs.LogisticRegressionCV):
         self._keep(best[0].model_, data)
         self.coef_ = np.mean([one.coef_ for one in best], axis=0)
         self.intercept_ = np.mean([one.intercept_ for one in best], axis=0)
-        self.certificate_ = self.certificate_.withdrawn("The coefficients are the mean of the best fit of each fold.")
+        self.certificate_ = Certificate.absent(
+            float(np.mean([one.certificate_.objective for one in best])),
+            "The coefficients are the mean of the best fit of each fold, which minimizes nothing; nor has it a bound.",
+        )
 
     def _fitted(self, model: Any, data: Data) -> Mapping[str, Any]:
         return {"coef_": model.coef_, "intercept_": np.asarray(model.intercept_, dtype=np.float64)}

@@ -95,6 +95,8 @@ class _KernelMachine(AsksForValues):
 
     def _learn(self, data: Data) -> Any:
         """Rows of negative weight are absent, as for LIBSVM."""
+        if is_sparse(data.X) and self.kernel == "precomputed":
+            raise TypeError("Sparse precomputed kernels are not supported.")
         if data.sample_weight is None or np.ndim(data.sample_weight) != 1:
             return super()._learn(data)
         weight = np.maximum(np.asarray(data.sample_weight, dtype=np.float64), 0.0)

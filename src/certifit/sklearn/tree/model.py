@@ -16,7 +16,7 @@ import sklearn.tree as theirs
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
-from certifit._types import Array
+from certifit._types import Array, is_sparse
 from certifit.models.tree import model as ours
 from certifit.sklearn.asking import AsksForClasses, AsksForValues
 from certifit.sklearn.translation import By, Data, DropIn, Only, Row, Same, Table, fresh
@@ -138,13 +138,24 @@ class _Tree(DropIn):
         return super().fit(X, y, sample_weight)
 
     def _learn(self, data: Data) -> Any:
+        if is_sparse(data.y):
+            raise TypeError("A sparse y is not supported: pass y.toarray().")
         with poisson_words():
             return super()._learn(Data(self, data.X, one_column(data.y), data.sample_weight))
 
     def _fitted(self, model: Any, data: Data) -> Mapping[str, Any]:
         self.__dict__.pop("_view", None)
+        self._counted = self._rows_of_nodes(model, data)
         tried = features_tried(self.max_features, model.n_features_in_)
         return {"n_outputs_": model.n_outputs_, "max_features_": tried, **classes_of(model)}
+
+    def _rows_of_nodes(self, model: Any, data: Data) -> Array | None:
+        """How many rows of positive weight pass through each node, where that is not the weight of the node."""
+        if data.X is None or (data.sample_weight is None and getattr(self, "class_weight", None) is None):
+            return None
+        weight = np.broadcast_to(1.0 if data.sample_weight is None else np.asarray(data.sample_weight), (data.rows,))
+        visits = model.decision_path(data.X)
+        return np.asarray(visits[np.flatnonzero(weight > 0)].sum(axis=0)).ravel()
 
     @property
     def tree_(self) -> TreeView:
@@ -152,7 +163,7 @@ class _Tree(DropIn):
         if "model_" not in vars(self):
             raise AttributeError(f"{type(self).__name__} has no tree_ before it is fitted.")
         if "_view" not in vars(self):
-            self._view = TreeView(self.model_._tree, self.model_)
+            self._view = TreeView(self.model_._tree, self.model_, vars(self).get("_counted"))
         return self._view
 
     def apply(self, X: Any, check_input: bool = True) -> Array:

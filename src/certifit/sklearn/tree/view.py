@@ -23,9 +23,11 @@ class TreeView:
         One tree.
     model : estimator
         Our model, which walks the rows down.
+    counted : array of shape (n_nodes,), optional
+        Rows of each node of `tree`, where they have weights.
     """
 
-    def __init__(self, tree: TreeArrays, model: Any) -> None:
+    def __init__(self, tree: TreeArrays, model: Any, counted: Array | None = None) -> None:
         count = tree.nodes.shape[0]
         left, leaf = tree.left.astype(np.int64), tree.is_leaf
         size = np.ones(count, dtype=np.int64)
@@ -56,7 +58,9 @@ class TreeView:
         for k, part in enumerate(np.split(tree.values[order], np.cumsum(self.n_classes)[:-1], axis=1)):
             self.value[:, k, : part.shape[1]] = part
         self.weighted_n_node_samples = np.asarray(tree.weight[order], dtype=np.float64)
-        self.n_node_samples = np.rint(self.weighted_n_node_samples).astype(np.int64)
+        # Without weights, the weight of a node is the number of its rows.
+        rows = self.weighted_n_node_samples if counted is None else counted[order]
+        self.n_node_samples = np.rint(rows).astype(np.int64)
         with np.errstate(divide="ignore", invalid="ignore"):
             self.impurity = np.asarray(tree.loss[order] / self.weighted_n_node_samples)
 
