@@ -120,11 +120,14 @@ class DualCholesky:
         else:
             K = np.zeros((n, n))
             step = max(16, GRAM_BYTES // (8 * max(n, 1)))
+            level = float(inverse[0]) if (inverse == inverse[0]).all() else None  # one strength scales the sum
             for start in range(0, d, step):
                 columns = slice(start, start + step)
                 part = np.asarray(X[:, columns], dtype=np.float64) - problem.mean[columns]
-                part *= np.sqrt(inverse[columns])
+                if level is None:
+                    part *= np.sqrt(inverse[columns])
                 K += part @ part.T
+            K *= 1.0 if level is None else level
         K *= self.root * self.root[:, None]
         if problem.fit_intercept:  # A has no part along √p; what rounding of the means left there goes
             u = self.root / np.linalg.norm(self.root)

@@ -35,6 +35,7 @@ LARGEST_EXACT = 20_000_000  # entries of X up to which a hard problem gets exact
 MOST_STEPS = 8
 TRUSTED = 1e-9  # a larger residual of the normal equations calls for the orthogonal factorization
 OFFSET = 10.0  # mean over deviation of a column from which the Gram matrix is formed of centered blocks
+WORTH = 12  # rows for each column from which the sample of `plan` is a small part of the work
 TALL = 16  # rows for each column from which every thread has a Gram matrix of its own
 
 
@@ -266,14 +267,16 @@ class NormalEquations:
         """Precision of the Gram matrix, and the shift of its blocks, from a sample of the rows."""
         if self.sparse or self.n * self.d * self.d < 200_000_000:
             return (np.float32 if self.single and not self.sparse else np.float64), None
-        sample = self._sample(4 * self.d)
+        # Only where X is far longer than the sample does single precision save more than its test costs.
+        tested = not self.single and self.n >= WORTH * self.d
+        sample = self._sample(4 * self.d if tested else 256)
         center = sample.mean(axis=0) if self.fit_intercept else np.zeros(self.d)
         deviation = np.sqrt(np.maximum(((sample - center) ** 2).mean(axis=0), 0.0))
         live = deviation > 1e3 * EPS * np.abs(center)
         far = live & (np.abs(center) > OFFSET * deviation)
         shift = np.where(far, center, 0.0) if far.any() else None
-        if self.single:
-            return np.float32, shift
+        if not tested:
+            return (np.float32 if self.single else np.float64), shift
         with np.errstate(invalid="ignore", divide="ignore"):
             scaled = (sample - center)[:, live] / deviation[live]
         H = scaled.T @ scaled / sample.shape[0] + np.diag(self.l2[live] / deviation[live] ** 2)
