@@ -291,7 +291,9 @@ class LeastSquares {
             candidates_.push_back(j);
         }
         const Index support = static_cast<Index>(working_.size());
-        Index room = std::max<Index>(support, first ? std::clamp<Index>(n / 2, 64, 1024) : 64);
+        // The Gram matrix of the first columns costs as much as a few passes over all of them.
+        const Index few = static_cast<Index>(8.0 * std::sqrt(static_cast<double>(d)));
+        Index room = std::max<Index>(support, first ? std::clamp<Index>(std::min<Index>(n / 2, few), 64, 1024) : 64);
         if (previous_l1 && first) room = 0;
         if (d <= 256 || support + room >= d) room = d;
         room = std::min(room, static_cast<Index>(candidates_.size()));
