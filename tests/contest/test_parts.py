@@ -313,3 +313,22 @@ def test_the_rules_of_a_tree_are_in_the_words_of_the_table() -> None:
     assert "color in {blue, green}: no (40 rows, 100%)" in text
     assert "color in {red}: yes (40 rows, 100%)" in text
     assert tree.classes_.tolist() == [0, 1]  # the tree itself is as it was
+
+
+@pytest.mark.parametrize("frame", ["loans", "prices"])
+def test_several_networks_come_last_and_say_their_mean(frame: str) -> None:
+    table, target = (loans(), "default") if frame == "loans" else (prices(), "price")
+    training, conditions, _ = encoded(table, target)
+    rows = training.fold("matrix", 0)
+    paths = ENTRANTS["network"].paths(conditions, rows.train)
+    counts = [path.settings[0]["networks"] for path in paths]
+    assert counts == sorted(counts)
+    assert counts[0] == 1 < counts[-1]
+    path = paths[-1]
+    bag = path.build(path.settings[0], rows.train).fit(rows.train.X, rows.train.y)
+    assert len(bag.estimators_) == counts[-1]
+    said = predictor(bag, len(conditions.classes))(rows.validation)
+    each = [predictor(network, len(conditions.classes))(rows.validation) for network in bag.estimators_]
+    np.testing.assert_allclose(said, np.mean(each, axis=0), rtol=1e-9)
+    assert not np.array_equal(each[0], each[1])
+    assert conditions.classifies == (frame == "loans")

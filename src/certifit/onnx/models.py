@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from certifit.families import FAMILIES
 from certifit.onnx.answers import Answer
+from certifit.onnx.bagged import export_bagged
 from certifit.onnx.calibrated import export_calibrated
 from certifit.onnx.errors import NotExportableError
 from certifit.onnx.graph import Graph
@@ -21,6 +22,7 @@ __all__ = ["TABLE_MODEL", "answer_of", "chains_of", "table_answer"]
 
 # The contest is known by the names of its classes: importing it would load what reading tables takes.
 CALIBRATED = ("CalibratedClassifier", "Calibrated")
+BAGGED = ("BaggingClassifier", "BaggingRegressor")
 TABLE_MODEL = "TableModel"
 BLEND = "Blend"
 
@@ -30,6 +32,8 @@ def answer_of(graph: Graph, table: str, model: Any) -> Answer:
     name = known_name(type(model))
     if name in CALIBRATED:
         return export_calibrated(graph, table, model, answer_of)
+    if name in BAGGED:
+        return export_bagged(graph, table, model, answer_of)
     write = next((function for kinds, function in _exporters() if isinstance(model, kinds)), None)
     if write is None or name is None:  # a class of the user may predict in its own way
         able = ", ".join(family.words for family in FAMILIES if family.exporter)
