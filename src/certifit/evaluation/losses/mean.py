@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.special import entr
 
@@ -182,14 +184,17 @@ BOUNDED = {
 class Shifted(Loss):
     """ℓ(y_i, f + o_i): targets are row numbers, from which y and the offset of a row are looked up.
 
-    Solvers hand targets through and never look at them, so a loss may carry anything of its rows.
+    Solvers hand targets through and never look at them, so a loss may carry anything of its rows. Row numbers are a column,
+    shape (n, 1), where the loss has K scores: so they are not taken for class numbers.
 
     Parameters
     ----------
     loss : Loss
-        The loss of the shifted score.
-    y, offset : arrays of shape (n,)
-        Target and offset of every row.
+        The loss of the shifted scores.
+    y : array of shape (n,)
+        Target of every row.
+    offset : array of shape (n,) or (n, K)
+        Offset of every row, for each of its scores.
     """
 
     name = "shifted"
@@ -207,10 +212,56 @@ class Shifted(Loss):
         """As the loss itself."""
         return self.loss.unproven
 
+    @property
+    def coupled(self) -> bool:  # type: ignore[override]
+        """As the loss itself."""
+        return self.loss.coupled
+
+    @property
+    def shift_invariant(self) -> bool:  # type: ignore[override]
+        """As the loss itself."""
+        return self.loss.shift_invariant
+
+    @property
+    def rows(self) -> Array:
+        """All row numbers, as targets."""
+        number = np.arange(self.y.shape[0], dtype=np.float64)
+        return number[:, None] if self.coupled else number
+
+    def n_scores(self, y: Array) -> int:
+        return self.loss.n_scores(self.y)
+
+    def at(self, rows: Array) -> tuple[Array, Array]:
+        """Targets and offsets of rows."""
+        i = np.asarray(rows if rows.ndim == 1 else rows[:, 0], dtype=np.intp)
+        return self.y[i], self.offset[i]
+
     def of(self, rows: Array, f: Array) -> tuple[Array, Array]:
         """Targets and shifted scores of rows."""
-        i = np.asarray(rows, dtype=np.intp)
-        return self.y[i], f + self.offset[i]
+        y, offset = self.at(rows)
+        return y, f + offset
+
+    def optimal_constant(self, y: Array, weight: Array) -> Any:
+        """By slopes; K of them by Newton steps, halved until they descend."""
+        if not self.coupled:
+            return super().optimal_constant(y, weight)
+        target, offset = self.at(y)
+        p, c = weight / weight.sum(), self.loss.optimal_constant(target, weight) - weight @ offset / weight.sum()
+
+        def risk(c: Array) -> float:
+            return float(p @ self.loss.value(target, offset + c))
+
+        for _ in range(50):
+            slope, curvature = self.loss.slopes(target, offset + c)
+            with np.errstate(all="ignore"):
+                step = np.linalg.pinv(curvature.mean(p), hermitian=True) @ (p @ slope)
+            size = 1.0
+            while not risk(c - size * step) <= risk(c) and size > 1e-12:
+                size *= 0.5
+            c = c - size * step
+            if size <= 1e-12 or np.abs(step).max() <= 1e-12 * (1.0 + np.abs(c).max()):
+                break
+        return c - c.mean() if self.shift_invariant else c
 
     def value(self, y: Array, f: Array) -> Array:
         return self.loss.value(*self.of(y, f))
@@ -226,11 +277,15 @@ class Shifted(Loss):
 
     def conjugate(self, y: Array, u: Array, start: Array | None = None) -> Array:
         """ℓ*(y, u) − u·o."""
-        targets, offset = self.of(y, np.zeros_like(u))
-        return self.loss.conjugate(targets, u, None if start is None else start + offset) - u * offset
+        targets, offset = self.at(y)
+        moved = (u * offset).sum(axis=1) if self.coupled else u * offset
+        return self.loss.conjugate(targets, u, None if start is None else start + offset) - moved
 
     def dual_domain(self, y: Array) -> tuple[Array, Array]:
-        return self.loss.dual_domain(self.of(y, y)[0])
+        return self.loss.dual_domain(self.at(y)[0])
+
+    def into_domain(self, y: Array, u: Array) -> Array:
+        return self.loss.into_domain(self.at(y)[0], u)
 
     def predict(self, f: Array) -> Array:
         return self.loss.predict(f)

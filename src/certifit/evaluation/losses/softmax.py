@@ -141,32 +141,50 @@ class Softmax(Loss):
 
 
 class Simplex:
-    """diag(π) − ππᵀ of each row: the curvature of the softmax loss, a factor of changes of the scores."""
+    """diag(π) − ππᵀ of each row: the curvature of the softmax loss, a factor of changes of the scores.
 
-    def __init__(self, probability: Array, extra: float = 0.0) -> None:
-        self.probability, self.extra = probability, extra
+    With a `rate` ρ of each score it is diag(ρ)(diag(π) − ππᵀ)diag(ρ): of scores which enter the softmax as ln g(f), ρ = g′/g.
+    """
+
+    def __init__(self, probability: Array, extra: float = 0.0, rate: Array | None = None) -> None:
+        self.probability, self.extra, self.rate = probability, extra, rate
 
     def __mul__(self, z: Array) -> Array:
         """The product with z of each row; z may be one vector for all rows."""
-        out = self.probability * z
+        out = self.probability * z if self.rate is None else self.probability * (self.rate * z)
         out -= self.probability * out.sum(axis=1, keepdims=True)
+        out = out if self.rate is None else self.rate * out
         return out + self.extra * z if self.extra else out
 
     def __add__(self, extra: float) -> Simplex:
         """The same with a multiple of the identity."""
-        return Simplex(self.probability, self.extra + extra)
+        return Simplex(self.probability, self.extra + extra, self.rate)
 
     def __getitem__(self, rows: slice) -> Simplex:
-        return Simplex(self.probability[rows], self.extra)
+        return Simplex(self.probability[rows], self.extra, None if self.rate is None else self.rate[rows])
+
+    @property
+    def vector(self) -> Array:
+        """u in diag(v) − uuᵀ: π, or ρπ."""
+        return self.probability if self.rate is None else self.rate * self.probability
+
+    @property
+    def weight(self) -> Array:
+        """v in diag(v) − uuᵀ: π, or ρ²π."""
+        return self.probability if self.rate is None else self.rate * self.rate * self.probability
 
     def diagonal(self) -> Array:
         """π(1 − π), shape (n, K)."""
-        return np.asarray(self.probability * (1.0 - self.probability) + self.extra)
+        return np.asarray(self.weight * (1.0 - self.probability) + self.extra)
+
+    def max(self) -> float:
+        """The largest entry of the diagonals."""
+        return float(self.diagonal().max())
 
     def mean(self, p: Array) -> Array:
         """Σ p_i (diag(π_i) − π_i π_iᵀ), shape (K, K)."""
-        weighted = p[:, None] * self.probability
-        return np.diag(weighted.sum(axis=0) + self.extra * p.sum()) - weighted.T @ self.probability
+        vector = self.vector
+        return np.diag(p @ self.weight + self.extra * p.sum()) - (p[:, None] * vector).T @ vector
 
 
 def class_count(y: Array, given: int | None) -> int:

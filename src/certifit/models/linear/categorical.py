@@ -17,6 +17,8 @@ from certifit.optimization.objective.problem import Problem
 
 __all__ = ["categorical_inference", "names_by_class"]
 
+FLAT = 1e-12  # of the largest curvature: what rounding leaves of none
+
 
 def categorical_inference(problem: Problem, coef: Array, intercept: Array, weight: Array) -> Inference:
     """Estimates, class after class, each with its intercept first, and their covariance."""
@@ -30,23 +32,22 @@ def categorical_inference(problem: Problem, coef: Array, intercept: Array, weigh
         column = weight[:, None] * (curvature * np.broadcast_to(unit, f.shape))
         for j in range(K):
             information[j, :, k] = A.T @ (column[:, j, None] * A)
-    matrix = information.reshape(K * D, K * D)
-    # Columns of different units: the rank is that of the matrix with ones on its diagonal.
-    size = np.sqrt(np.diag(matrix))
-    unit = np.where(size > 0, size, 1.0)
-    rank = int(np.linalg.matrix_rank(matrix / np.outer(unit, unit), hermitian=True))
+    finite = bool(np.isfinite(information).all())
+    covariance, rank = _inverse(information) if finite else (np.full((K * D, K * D), np.nan), K * D)
     estimate = problem.join(coef, intercept)
     estimate = problem.centered(estimate) if loss.shift_invariant else estimate
     n = float(weight.sum())
     null = loss.value(y, np.tile(problem.constant, (f.shape[0], 1)))
     shares = y.ndim == 2 and bool(((y > 0) & (y < 1)).any())  # they have a quasi-likelihood only
     notes = ["Scores of the classes sum to zero."] if loss.shift_invariant else []
+    if not finite:
+        notes.append("The scores are at the edge of what is possible, where there are no standard errors.")
     if rank < K * D - (D if loss.shift_invariant else 0):
         notes.append("The likelihood is flat in some directions; errors are those of the others.")
     return Inference(
         loss=loss,
         estimate=np.asarray(estimate).ravel(),
-        covariance=np.linalg.pinv(matrix, hermitian=True),
+        covariance=covariance,
         fit_intercept=False,  # the intercepts are among the estimates, one for each class
         kind="z",
         covariance_kind="expected information",
@@ -59,6 +60,17 @@ def categorical_inference(problem: Problem, coef: Array, intercept: Array, weigh
         log_likelihood=np.nan if shares else -float(weight @ loss.value(y, f)),
         note=" ".join(notes),
     )
+
+
+def _inverse(information: Array) -> tuple[Array, int]:
+    """The pseudo-inverse and the rank, in units of the columns that are the same for all classes: sums over them stay sums."""
+    K, D = information.shape[:2]
+    size = np.sqrt(np.einsum("kdkd->d", information))
+    unit = np.tile(np.where(size > 0, size, 1.0), K)
+    values, vectors = np.linalg.eigh(information.reshape(K * D, K * D) / np.outer(unit, unit))
+    kept = values > FLAT * float(values.max(initial=0.0))
+    half = vectors[:, kept] / np.sqrt(values[kept]) / unit[:, None]
+    return half @ half.T, int(kept.sum())
 
 
 def names_by_class(model: Any) -> list[str]:

@@ -19,13 +19,14 @@ from certifit.data.gate import check_xy, kept_rows
 from certifit.data.targets import check_labels
 from certifit.evaluation.losses import FAMILIES, MAPS, Family, Logistic, Loss, Map, MeanLoss, Softmax, check_loss
 from certifit.evaluation.losses.mean import Shifted, mean_loss
+from certifit.evaluation.losses.normalized import Normalized
 from certifit.evaluation.penalties import Constraint, Penalty, resolve_penalty
 from certifit.models.linear.categorical import categorical_inference, names_by_class
 from certifit.models.linear.inference import InferenceMixin, Summary
 from certifit.models.linear.kinked_map import linearized
 from certifit.models.linear.model import BaseLinear
 from certifit.models.linear.parameters import PENALTY, SOLVER
-from certifit.optimization.objective.dispatch import minimize
+from certifit.optimization.objective.dispatch import INFERENCE_LIMIT, minimize
 from certifit.optimization.objective.problem import Problem, Solution
 from certifit.optimization.objective.regularizer import Regularizer
 from certifit.parameters import (
@@ -63,7 +64,7 @@ class GLM(Declared, InferenceMixin, BaseLinear):
     gaussian           ½(y − μ)²                                           identity
     laplace            abs(y − μ)                                          identity
     bernoulli          −y·ln μ − (1 − y)·ln(1 − μ), y in [0, 1]            all but softplus
-    categorical        −ln μ_y                                             softmax
+    categorical        −ln μ_y, μ_k = g(f_k)/Σ_j g(f_j)                    softmax (exp)
     poisson            μ − y·ln μ, y ≥ 0                                   identity, exp, softplus
     gamma              y/μ + ln μ, y > 0                                   exp
     inverse_gaussian   (y − μ)²/(2μ²y), y > 0                              none
@@ -120,12 +121,9 @@ class GLM(Declared, InferenceMixin, BaseLinear):
 
     def _loss_object(self) -> Loss:
         if self.family == "categorical":
-            if self.map is not None and self.map not in SOFTMAX:
-                raise ValueError(
-                    f"map must be 'softmax' (or 'exp', the same) for family='categorical'; got {self.map!r}. For another "
-                    "map of several classes fit OneVsRest(GLM('bernoulli', map))."
-                )
-            return Softmax()
+            if self.map is None or (isinstance(self.map, str) and self.map in SOFTMAX):
+                return Softmax()
+            return Normalized(self.map if isinstance(self.map, Map) else MAPS[self.map]())
         family = self.family if isinstance(self.family, Family) else FAMILIES[self.family]()
         chosen = family.usual if self.map is None else self.map
         if isinstance(chosen, str) and chosen == "softmax":
@@ -143,32 +141,31 @@ class GLM(Declared, InferenceMixin, BaseLinear):
         ----------
         y : array of shape (n_samples,)
             Target; labels of any type for ``family="categorical"``.
-        offset : array of shape (n_samples,) or None, default=None
+        offset : array of shape (n_samples,), (n_samples, K) for ``family="categorical"``, or None, default=None
             A known part of each score: ``np.log(exposure)`` for counts with the map exp.
         """
         self._check_parameters()
         if self.family == "categorical":
-            if offset is not None:
-                raise ValueError("offset is for families of one score; got one with family='categorical'.")
             X, y, weight, self.classes_ = check_labels(self, X, y, sample_weight)
         else:
             X, y, weight = check_xy(self, X, y, sample_weight=sample_weight)
         shift = None
         if offset is not None:
             kept = kept_rows(sample_weight, y.shape[0])
-            shift = self._offset(offset, kept.shape[0])[kept]
+            shift = self._offset(offset, kept.shape[0], len(self.classes_) if self.family == "categorical" else 0)[kept]
         with thin_products(X):
             return self._fit_rows(X, y, weight, shift)
 
     def _fit_rows(self, X: Matrix, y: Array, weight: Array, offset: Array | None) -> Any:
         """Fit validated data."""
         loss, penalty, alpha, _ = self._objective()
-        if isinstance(loss, Softmax):
-            loss = Softmax(len(self.classes_))
+        if isinstance(loss, (Softmax, Normalized)):
+            loss.n_classes = len(self.classes_)
         check_loss(loss, y)
         rows, shifted = y, loss
         if offset is not None:
-            rows, shifted = np.arange(y.shape[0], dtype=np.float64), Shifted(loss, y, offset)
+            shifted = Shifted(loss, y, offset)
+            rows = shifted.rows
         regularizer = Regularizer.of(penalty, alpha, None, X.shape[1])
         with progress(self.verbose, type(self).__name__) as clock:
             threads = n_threads(self.n_jobs)
@@ -193,12 +190,13 @@ class GLM(Declared, InferenceMixin, BaseLinear):
         return self
 
     @staticmethod
-    def _offset(offset: Any, n: int) -> Array:
+    def _offset(offset: Any, n: int, n_classes: int = 0) -> Array:
         found = np.asarray(offset, dtype=np.float64)
-        if found.shape != (n,) or not np.isfinite(found).all():
-            raise ValueError(
-                f"offset must be {n} finite numbers, one for each row; got an array of shape {found.shape}."
+        if found.shape != ((n, n_classes) if n_classes else (n,)) or not np.isfinite(found).all():
+            wanted = (
+                f"{n} rows of {n_classes} finite numbers, one for each class" if n_classes else f"{n} finite numbers"
             )
+            raise ValueError(f"offset must be {wanted}, a row for each row of X; got an array of shape {found.shape}.")
         return found
 
     def _start(self, problem: Problem) -> Any:
@@ -218,13 +216,14 @@ class GLM(Declared, InferenceMixin, BaseLinear):
 
     def _infer(self, problem: Problem, solution: Solution, weight: Array) -> None:
         super()._infer(problem, solution, weight)
-        if isinstance(problem.loss, Softmax) and not problem.regularizer.active:
+        small = solution.coef.size <= INFERENCE_LIMIT and bool(np.isfinite(solution.coef).all())
+        if problem.loss.coupled and not problem.regularizer.active and small:
             self._inference = categorical_inference(problem, solution.coef, solution.intercept, weight)
 
     def summary(self, level: float = 0.95) -> Summary:
         """Estimates with standard errors, tests and confidence intervals.
 
-        For ``family="categorical"`` the scores of the classes are those that sum to zero, and the errors are theirs.
+        For the softmax the scores of the classes are those that sum to zero, and the errors are theirs.
 
         Parameters
         ----------
@@ -235,11 +234,27 @@ class GLM(Declared, InferenceMixin, BaseLinear):
             return super().summary(level)
         return self._known("summary").summary(level, names_by_class(self))
 
+    def prediction_interval(self, X: Any, level: float = 0.95, kind: str = "mean") -> Array:
+        """Intervals for the means of new rows; see `LinearRegression.prediction_interval`.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            New rows.
+        level : float, default=0.95
+            Probability that the interval covers.
+        kind : {"observation", "mean"}
+            Interval for a new observation (Gaussian with the map identity only), or for the mean.
+        """
+        if hasattr(self, "classes_"):
+            raise ValueError("prediction_interval is for one mean a row; family='categorical' has one for each class.")
+        return super().prediction_interval(X, level, kind)
+
     def predict(self, X: Any, offset: Any = None) -> Array:
         """Means of y: the map of the scores x·w + b, plus the offset of each row if there is one."""
         scores = self._scores(X)
         if offset is not None:
-            scores = scores + self._offset(offset, scores.shape[0])
+            scores = scores + self._offset(offset, scores.shape[0], scores.shape[1] if scores.ndim == 2 else 0)
         return self._loss.predict(scores)
 
 

@@ -96,11 +96,12 @@ class Design(ABC):
         return weighted_gram(self.X, h, threads=self.threads)
 
     def _block_hessian(self, p: Array, h: Simplex, first: int, dtype: Any) -> Array:
-        """From products of blocks of rows: the part −(π ⊗ x̃)(π ⊗ x̃)ᵀ, and the blocks π_k x̃x̃ᵀ on the diagonal."""
+        """From products of blocks of rows: the part −(u ⊗ x̃)(u ⊗ x̃)ᵀ, and the blocks v_k x̃x̃ᵀ on the diagonal."""
         (n, d), K = self.shape, h.probability.shape[1]
         D, syrk = d + first, blas.ssyrk if dtype == np.float32 else blas.dsyrk
         if D == 0:
             return np.zeros((0, 0))
+        vector, weight = h.vector, h.weight
         typical = float(p.max())  # p is about 1/n: in units of its own it is in range of single precision
 
         def work(chunk: slice) -> Array:
@@ -113,9 +114,11 @@ class Design(ABC):
                 tilde[:, :first], tilde[:, first:] = 1.0, part
                 tilde *= np.sqrt(p[rows] / typical).astype(dtype)[:, None]
                 Z = np.empty((m, K, D), dtype=dtype)
-                np.multiply(tilde[:, None, :], h.probability[rows].astype(dtype)[:, :, None], out=Z)
+                np.multiply(tilde[:, None, :], vector[rows].astype(dtype)[:, :, None], out=Z)
                 side_by_side = Z.reshape(m, K * D)
                 total = syrk(-1.0, side_by_side.T, beta=1.0, c=total, lower=1, overwrite_c=1)
+                if h.rate is not None:
+                    np.multiply(tilde[:, None, :], weight[rows].astype(dtype)[:, :, None], out=Z)
                 diagonal += tilde.T @ side_by_side
                 if h.extra:
                     diagonal += np.tile(h.extra * (tilde.T @ tilde), K)
