@@ -232,7 +232,7 @@ def test_reading_of_a_parameter(train: tuple[float, ...], validation: tuple[floa
     curve = ValidationCurve(
         "alpha", (1, 2, 3), train, validation, low, high, best, "mse", "mean squared error", True, 0.95
     )
-    assert said in reading(curve)
+    assert said in reading(curve) == curve.reading
 
 
 @pytest.mark.parametrize("lower", [True, False])

@@ -103,6 +103,19 @@ def test_fixed_steps_keep_the_theorem() -> None:
         assert "2ηk" in model.certificate_.note
 
 
+@pytest.mark.parametrize(("loss", "penalty"), [("hinge", "l2"), ("absolute", "l2"), ("absolute", "l1")])
+def test_the_bound_of_kinked_losses_closes(data, loss: str, penalty: str) -> None:
+    """A bound from a single slope stays far away at the kinks; the mean of the slopes comes near."""
+    X, y = data
+    y = (y > np.median(y)).astype(float) if loss == "hinge" else y
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = LinearModel(loss, penalty, 0.1, solver=SubgradientDescent(), max_iter=4000, tol=1e-4).fit(X, y)
+    best = LinearModel(loss, penalty, 0.1, tol=1e-9).fit(X, y).certificate_.objective
+    assert model.certificate_.bound <= best + 1e-9
+    assert model.certificate_.relative_gap < 0.03
+
+
 def test_refusals() -> None:
     with pytest.raises(ValueError, match="step"):
         SubgradientDescent("fixed")

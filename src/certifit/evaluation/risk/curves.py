@@ -143,6 +143,11 @@ class ValidationCurve:
     lower_is_better: bool
     level: float
 
+    @property
+    def reading(self) -> str:
+        """What the curve says, in one sentence."""
+        return reading(self)
+
     def plot(self, ax: Any = None) -> Any:
         """`certifit.plots.plot_validation_curve` of it."""
         return picture("plot_validation_curve")(self, ax)
