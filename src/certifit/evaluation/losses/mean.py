@@ -16,6 +16,7 @@ from certifit.evaluation.losses.margin import Logistic
 from certifit.evaluation.losses.poisson import Poisson
 from certifit.evaluation.losses.quantile import Absolute
 from certifit.evaluation.losses.squared import Squared
+from certifit.evaluation.losses.terms import TwoSidedHinge
 
 __all__ = ["MeanLoss", "Shifted", "mean_loss"]
 
@@ -223,6 +224,19 @@ class Shifted(Loss):
         return self.loss.shift_invariant
 
     @property
+    def smooth(self) -> bool:
+        """As the loss itself."""
+        return self.loss.smooth
+
+    def hinge_terms(self, y: Array) -> TwoSidedHinge | None:
+        """Those of the loss, with kinks moved by the offsets."""
+        targets, offset = self.at(y)
+        terms = self.loss.hinge_terms(targets)
+        if terms is None:
+            return None
+        return TwoSidedHinge(terms.lower - offset, terms.upper - offset, terms.slope_low, terms.slope_high)
+
+    @property
     def rows(self) -> Array:
         """All row numbers, as targets."""
         number = np.arange(self.y.shape[0], dtype=np.float64)
@@ -242,11 +256,13 @@ class Shifted(Loss):
         return y, f + offset
 
     def optimal_constant(self, y: Array, weight: Array) -> Any:
-        """By slopes; K of them by Newton steps, halved until they descend."""
-        if not self.coupled:
+        """By slopes; K of them by Newton steps, halved until they descend. Not convex: that of the mean offset."""
+        if not self.coupled and self.loss.convex:
             return super().optimal_constant(y, weight)
         target, offset = self.at(y)
         p, c = weight / weight.sum(), self.loss.optimal_constant(target, weight) - weight @ offset / weight.sum()
+        if not self.loss.convex:  # slopes of no order lead anywhere
+            return c
 
         def risk(c: Array) -> float:
             return float(p @ self.loss.value(target, offset + c))

@@ -53,8 +53,8 @@ class Normalized(Loss):
         shown = self.map.name or type(self.map).__name__
         known = "is not" if self.map.name else "is not proven"
         return (
-            f"The half deviance of categorical {known} convex in the scores of map={shown}: the fit ends at a stationary point "
-            "or at the edge of possible scores, and no bound is known."
+            f"The half deviance of categorical {known} convex in the scores of map={shown}: no bound is known, and the best "
+            "scores may lie at the edge of what is possible, or be infinite."
         )
 
     def n_scores(self, y: Array) -> int:

@@ -152,6 +152,8 @@ def _shifted(fit: Fit) -> Parts:
     """The rule of the loss itself, at the shifted scores."""
     assert isinstance(fit.loss, Shifted)
     y, f = fit.loss.of(fit.y, fit.f)
+    if isinstance(fit.loss.loss, (Absolute, Quantile)):  # the spread of y is that about its known part
+        y, f = y - (f - fit.f), fit.f
     return covariance_rule(fit.loss.loss)(replace(fit, y=y, f=f, loss=fit.loss.loss, solution=None))
 
 
