@@ -38,10 +38,13 @@ from certifit.evaluation.risk.risk import risk as risk
 from certifit.evaluation.risk.stability import Stability as Stability
 from certifit.evaluation.risk.stability import stability as stability
 from certifit.evaluation.risk.vc import vc_bound as vc_bound
+from certifit.evaluation.risk.vc import vc_dimension_linear as vc_dimension_linear
+from certifit.evaluation.risk.vc import vc_sample_size as vc_sample_size
 from certifit.evaluation.sequences.report import SequenceReport as SequenceReport
 from certifit.evaluation.sequences.report import compare_sequences as compare_sequences
 from certifit.evaluation.sequences.report import sequence_report as sequence_report
 from certifit.evaluation.splits.sealed import folds as folds
+from certifit.evaluation.splits.sealed import sealed_split as sealed_split
 from certifit.models.bayes.centroid import NearestCentroid as NearestCentroid
 from certifit.models.bayes.conjugate import BetaBernoulli as BetaBernoulli
 from certifit.models.bayes.conjugate import DirichletCategorical as DirichletCategorical

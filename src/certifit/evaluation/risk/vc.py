@@ -50,7 +50,7 @@ def vc_sample_size(gap: float, d_vc: int, delta: float = 0.05) -> int:
 
     Examples
     --------
-    >>> from certifit.evaluation.risk.vc import vc_bound, vc_sample_size
+    >>> from certifit import vc_bound, vc_sample_size
     >>> n = vc_sample_size(0.1, d_vc=3, delta=0.1)
     >>> n, vc_bound(n, 3, 0.1) <= 0.1 < vc_bound(n - 1, 3, 0.1)
     (29300, True)
@@ -70,7 +70,7 @@ def vc_dimension_linear(d: int) -> int:
 
     Examples
     --------
-    >>> from certifit.evaluation.risk.vc import vc_dimension_linear
+    >>> from certifit import vc_dimension_linear
     >>> vc_dimension_linear(2)
     3
     """

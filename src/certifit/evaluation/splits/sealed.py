@@ -84,7 +84,7 @@ def sealed_split(
 
     Examples
     --------
-    >>> from certifit.evaluation.splits.sealed import sealed_split
+    >>> from certifit import sealed_split
     >>> split = sealed_split(["a", "b"] * 50, task="binary")
     >>> len(split.train), len(split.test)
     (80, 20)
