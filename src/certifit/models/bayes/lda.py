@@ -42,7 +42,8 @@ class LDA(TransformerMixin, Discriminant):
     shrinkage: Any = Parameter(
         None,
         Either(Nothing(), Choice("ledoit-wolf"), Real(0, 1)),
-        'Share of the identity in the covariance; "ledoit-wolf" estimates the best one, None is 0.',
+        'Share of the identity in the covariance, None being 0; "ledoit-wolf" estimates the best share for columns that are '
+        "brought to one variance within the classes.",
     )
     priors: Any = PRIORS
     n_components: int | None = Parameter(
