@@ -144,7 +144,6 @@ DIFFERENCES: dict[str, tuple[str, ...]] = {
         f"{LINEAR}test_sparse_coordinate_descent.py::test_sparse_dense_equality*",
     ),
     OFFERED: (
-        f"{TREE}test_class_weight_errors*",
         f"{ADABOOST}test_multidimensional_X",
         f"{LINEAR}test_perceptron.py::test_perceptron_l1_ratio",
         *(

@@ -55,7 +55,9 @@ def _least(never: int) -> Any:
 def class_weight(value: Any, data: Data) -> Any:
     """Weights of the classes that are there; of several targets, of each."""
     columns = np.asarray(data.y).reshape(data.rows, -1).T
-    if isinstance(value, list) and len(value) == columns.shape[0] > 1:
+    if isinstance(value, list) and columns.shape[0] > 1:
+        if len(value) != columns.shape[0]:
+            raise ValueError("For multi-output, number of elements in class_weight should match number of outputs.")
         return [_there(each, column) for each, column in zip(value, columns, strict=True)]
     if isinstance(value, dict) and columns.shape[0] > 1:
         raise ValueError("For multi-output, class_weight should be a list of dicts, or the string 'balanced'.")
