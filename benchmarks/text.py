@@ -2,7 +2,8 @@
 
     python benchmarks/text.py [FILE]
 
-FILE is by default the one of text messages beside the repository; it has a label, a tab and a text on each line. Times are of the processor, on one thread, the least of five, both in turn.
+FILE is by default the one of text messages beside the repository; it has a label, a tab and a text on each line. Times are of the
+processor, on one thread, the least of five, both in turn.
 """
 
 from __future__ import annotations
