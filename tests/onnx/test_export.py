@@ -470,6 +470,14 @@ def test_trees_of_several_targets(dtype: str) -> None:
             assert np.array_equal(told[f"label_{k}"], model.predict(X)[:, k])
 
 
+def test_bags_of_categories_are_refused() -> None:
+    # Their trees know codes in the place of the categories of the table.
+    X = np.column_stack([rows()[:, 0], np.arange(240) % 3 + 7.0])
+    tree = cf.DecisionTreeRegressor(max_depth=2, categorical_features=[1])
+    with pytest.raises(NotExportableError, match="columns of categories"):
+        to_onnx(cf.BaggingRegressor(tree, 3, random_state=0).fit(X, X[:, 0] + (X[:, 1] == 8)))
+
+
 def test_what_cannot_be_exported_says_so() -> None:
     X = rows(60)
     y = X[:, 0]

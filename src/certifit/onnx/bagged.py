@@ -18,7 +18,7 @@ __all__ = ["export_bagged"]
 def export_bagged(graph: Graph, table: str, model: Any, answer_of: AnswerOf) -> Answer:
     """Predictions, or labels and probabilities; `answer_of` writes the copies."""
     check_is_fitted(model)
-    if getattr(getattr(model, "_categories", None), "columns", []):
+    if getattr(getattr(model, "_coding", None), "columns", []):
         raise NotExportableError(f"{type(model).__name__} with columns of categories cannot be exported to ONNX.")
     classes = getattr(model, "classes_", None)
     if classes is not None and model.voting != "probability":
