@@ -144,7 +144,10 @@ from certifit.models.reductions.multiclass import OneVsOne as OneVsOne
 from certifit.models.reductions.multiclass import OneVsRest as OneVsRest
 from certifit.models.reductions.multiclass import OutputCode as OutputCode
 from certifit.models.reductions.search import Search as Search
+from certifit.models.selection.by_model import SelectFromModel as SelectFromModel
 from certifit.models.selection.filters import SelectBest as SelectBest
+from certifit.models.selection.knockoffs import Knockoffs as Knockoffs
+from certifit.models.selection.stability import StabilitySelection as StabilitySelection
 from certifit.models.selection.stepwise import StepwiseSelection as StepwiseSelection
 from certifit.models.selection.subset import BestSubset as BestSubset
 from certifit.models.sgd.model import SGDClassifier as SGDClassifier

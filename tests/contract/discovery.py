@@ -103,6 +103,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "SGDClassifier": [{}, {"loss": "squared_hinge", "alpha": 0.01}, {"multi_class": "softmax", "alpha": 0.1}],
     "SGDRegressor": [{}, {"loss": "huber", "penalty": "elasticnet", "alpha": 0.02}],
     "SelectBest": [{"k": 2}],
+    "StabilitySelection": [{"n_features": 2, "n_pairs": 5, "threshold": 0.6}],
     "StepwiseSelection": [{"n_features": 2}, {"direction": "floating"}],
     "SpectralClustering": [{"n_neighbors": 5}, {"normalized": False, "weights": "equal"}],
     "StandardScaler": [{}, {"with_mean": False}],

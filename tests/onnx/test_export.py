@@ -184,6 +184,8 @@ TREES = {
     "tree of classes": (cf.DecisionTreeClassifier(), "words"),
     "pruned tree": (cf.DecisionTreeClassifierCV(cv=3), "two"),
     "stump": (cf.DecisionTreeClassifier(max_depth=1), "three"),
+    "best tree": (cf.OptimalTreeClassifier(2, categorical_features=[3]), "three"),
+    "best tree of values": (cf.OptimalTreeRegressor(2), "value"),
     "categories": (cf.DecisionTreeClassifier(categorical_features=[3]), "three"),
     "category values": (cf.DecisionTreeRegressor(categorical_features=[2, 3], max_depth=6), "value"),
     "forest": (cf.RandomForestRegressor(**FEW), "value"),

@@ -18,12 +18,12 @@ from typing import Any, Protocol
 
 import numpy as np
 from sklearn.base import clone, is_classifier
-from sklearn.utils.validation import has_fit_parameter
 
 from certifit._types import Array, Matrix
 from certifit.evaluation.metrics.predictions import predict_for
 from certifit.evaluation.metrics.registry import Metric
 from certifit.evaluation.splits.choice import Fold
+from certifit.models.selection.by_model import weighs
 from certifit.models.selection.units import LEAST_PIVOT, InUnits
 
 __all__ = ["LeastSquaresMoves", "Moves", "RefitMoves"]
@@ -115,9 +115,7 @@ class RefitMoves:
     ) -> None:
         self._estimator, self._X, self._y, self._weight, self._folds = estimator, X, y, weight, folds
         self._metric = metric
-        self._weighs = has_fit_parameter(estimator, "sample_weight")
-        if not self._weighs and (weight != weight[0]).any():
-            raise ValueError(f"sample_weight was given, but {type(estimator).__name__}.fit does not take it.")
+        self._weighs = weighs(estimator, weight)
         self._classes = np.unique(y) if is_classifier(estimator) else None
         self.members = np.zeros(X.shape[1], dtype=bool)
 

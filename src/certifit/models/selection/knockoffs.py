@@ -1,0 +1,167 @@
+"""Knockoffs: columns selected such that, on average, at most a given share of them is of no use.
+
+Every column x_j gets a copy x̃_j that has the same correlations with all others but was made without y (Barber and Candès 2015):
+
+    X̃ᵀX̃ = XᵀX = Σ,    X̃ᵀX = Σ − s·I
+
+A column that says nothing beside the others is as likely to look better than its copy as worse. So among the columns with
+W_j = |w_j| − |w̃_j| ≥ t, w from a lasso on both, about as many are useless as there are columns with W_j ≤ −t; the least t
+at which (1 + #{W ≤ −t}) / #{W ≥ t} ≤ q bounds the expected share of useless ones by q, for y = Xβ + Gaussian noise and
+any number of rows.
+
+The copies are never made: the lasso asks only for correlations. Those of y with copies drawn at random from all that fit are
+
+    X̃ᵀy = Xᵀy − s Σ⁻¹Xᵀy + Cᵀu,    CᵀC = 2s·I − s² Σ⁻¹,
+
+u the residual of least squares, seen from d directions drawn at random among those that X leaves.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+
+from certifit._types import Array
+from certifit.axes import axes_of
+from certifit.data.gate import check_xy
+from certifit.models.linear.regression import Lasso
+from certifit.models.selection.selector import Selector
+from certifit.models.selection.units import LEAST_PIVOT, InUnits
+from certifit.parameters import RANDOM_STATE, Fitted, Parameter, Real
+
+__all__ = ["Knockoffs"]
+
+CLOSE = 0.999  # of the largest s: the correlations of columns and copies stay regular
+
+
+class Knockoffs(Selector, BaseEstimator):
+    """Select columns with a bound on the expected share of useless ones among them.
+
+    Each column is compared with a copy that was made without y; what does not beat its copy clearly is not selected. Without
+    twice as many rows as columns, or where columns are combinations of others, nothing is, with a warning.
+
+    The bound holds on average over the draw of copies and over the noise of y, which must be Gaussian around a linear model of
+    the columns; of few useful columns often none is selected, for a share of q among k columns can only be shown if k ≥ 1/q.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit import Knockoffs
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(500, 40))
+    >>> y = X[:, :12].sum(axis=1) + rng.normal(size=500)
+    >>> Knockoffs(q=0.1, random_state=0).fit(X, y).get_support(indices=True)  # one of thirteen says nothing
+    array([ 0,  1,  2,  3,  4,  5,  6,  7,  8,  9, 10, 11, 39])
+    """
+
+    q: float = Parameter(
+        0.1,
+        Real(0, 1, open_low=True, open_high=True),
+        "Most useless columns among the selected ones, as an expected share.",
+    )
+    random_state: Any = RANDOM_STATE.but(text="Seed of the copies.")
+
+    statistics_: Array = Fitted("array of shape (n_features,)", "W: by how much each column is better than its copy.")
+    threshold_: float = Fitted("float", "Least W of a selected column; infinite if none can be selected.")
+
+    weights_are_counts = True
+    """How many rows there are decides what is noise."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Compare columns and copies."""
+        X, y, weight = check_xy(self, X, y, sample_weight=sample_weight, accept_sparse=False)
+        data = InUnits.of(X, y, weight)
+        gram, rows = data.gram(), float(weight.sum())
+        useful = np.flatnonzero(np.diag(gram)[1:] > 0.5)
+        self.statistics_ = np.zeros(X.shape[1])
+        if useful.size and gram[0, 0] > 0.5:
+            kept = 1 + useful
+            self.statistics_[useful] = self._statistics(gram[np.ix_(kept, kept)], gram[kept, 0], rows)
+        self.threshold_ = knockoff_threshold(self.statistics_, self.q)
+        self.support_ = self.statistics_ >= self.threshold_
+        return self
+
+    def _statistics(self, correlations: Array, with_y: Array, rows: float) -> Array:
+        d = correlations.shape[0]
+        if rows - 1 < 2 * d:
+            return self._nothing(
+                f"copies need more than twice as many rows as columns; there are {rows:g} by weight, and {d} columns that are "
+                "not constant. Give more rows, or fewer columns (SelectBest)",
+                d,
+            )
+        least = float(np.linalg.eigvalsh(correlations)[0])
+        if least <= LEAST_PIVOT:
+            return self._nothing("columns are combinations of others; remove those that depend on others", d)
+        s = CLOSE * min(1.0, 2.0 * least)
+        inverse = np.linalg.inv(correlations)
+        root = np.linalg.cholesky(2.0 * s * np.eye(d) - s * s * inverse).T
+        unexplained = max(0.0, 1.0 - float(with_y @ inverse @ with_y))
+        rng = check_random_state(self.random_state)
+        seen = rng.standard_normal(d)
+        hidden = float(rng.chisquare(rows - 1 - 2 * d)) if rows - 1 > 2 * d else 0.0
+        residual = np.sqrt(unexplained) * seen / np.sqrt(seen @ seen + hidden)
+        of_copies = with_y - s * (inverse @ with_y) + root.T @ residual
+        apart = correlations - s * np.eye(d)
+        both = np.block([[correlations, apart], [apart, correlations]])
+        # Rows with these correlations: the lasso sees no difference.
+        factor = np.linalg.cholesky(both).T
+        target = np.linalg.solve(factor.T, np.concatenate([with_y, of_copies]))
+        noise = max(1.0 - float(target @ target), 0.0) / max(rows - 1 - 2 * d, 1.0)
+        alpha = float(np.sqrt(2.0 * np.log(2 * d) * noise)) if d else 0.0
+        model = Lasso(alpha=max(alpha, 1e-6) / (2 * d), fit_intercept=False, max_iter=10_000).fit(factor, target)
+        size = np.abs(np.asarray(model.coef_, dtype=np.float64))
+        return np.asarray(size[:d] - size[d:])
+
+    @staticmethod
+    def _nothing(why: str, d: int) -> Array:
+        warnings.warn(f"Knockoffs: nothing can be selected, since {why}.", UserWarning, stacklevel=4)
+        return np.zeros(d)
+
+    def plot(self, ax: Any = None) -> Any:
+        """The statistics in falling order, and the threshold.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw.
+
+        Returns
+        -------
+        matplotlib axes
+        """
+        ax = axes_of(ax)
+        order = np.argsort(-self.statistics_, kind="stable")
+        colors = np.where(self.support_[order], "tab:blue", "0.7")
+        ax.bar(np.arange(order.shape[0]), self.statistics_[order], color=colors)
+        if np.isfinite(self.threshold_):
+            ax.axhline(self.threshold_, color="gray", linestyle=":", label="threshold")
+            ax.legend()
+        ax.set_xlabel("columns, best first")
+        ax.set_ylabel("column less copy, |coefficient|")
+        return ax
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.sparse = False
+        return tags
+
+
+def knockoff_threshold(statistics: Array, q: float) -> float:
+    """The least t > 0 with (1 + #{W ≤ −t}) / #{W ≥ t} ≤ q; infinite if there is none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit.models.selection.knockoffs import knockoff_threshold
+    >>> knockoff_threshold(np.array([3.0, 2.0, 1.5, -1.0, 0.0]), 0.4)
+    1.5
+    """
+    for t in np.unique(np.abs(statistics[statistics != 0])):
+        if (1 + np.sum(statistics <= -t)) <= q * np.sum(statistics >= t):
+            return float(t)
+    return float("inf")
