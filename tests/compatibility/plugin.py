@@ -21,5 +21,5 @@ def pytest_runtest_call(item: pytest.Item) -> Any:
     try:
         return (yield)
     finally:
-        names = sorted({f"{cls.__module__.split('.')[2]}.{cls.__name__}" for cls in translation.fitted})
+        names = sorted({translation.known_as(cls) for cls in translation.fitted})
         item.user_properties.append(("fitted", names))

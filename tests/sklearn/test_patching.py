@@ -67,7 +67,7 @@ def test_an_unknown_name_is_refused() -> None:
 def test_a_script_runs_patched(tmp_path: Path) -> None:
     script = tmp_path / "study.py"
     script.write_text(
-        "import sys\nfrom sklearn.linear_model import Ridge\n"
+        "import sys\nfrom sklearn.linear_model import Ridge\nclass Own(Ridge): pass\nOwn().fit([[0.0], [1.0]], [0.0, 1.0])\n"
         "if __name__ == '__main__':\n"
         "    print(sys.argv[1:], Ridge().fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 3.0]).certificate_.certified)\n",
         encoding="utf-8",
@@ -76,7 +76,7 @@ def test_a_script_runs_patched(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["patch", str(script), "--depth", "3"])
     assert done.exit_code == 0, done.output
     assert "['--depth', '3'] True" in done.output
-    assert "linear_model.Ridge (1 fit)" in done.output
+    assert "linear_model.Ridge (2 fits)" in done.output
     assert CliRunner().invoke(app, ["patch", str(tmp_path / "none.py")]).exit_code == 2
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import runpy
 import sys
+from collections import Counter
 from pathlib import Path
 
 __all__ = ["run_patched", "used"]
@@ -35,7 +36,9 @@ def run_patched(script: Path, arguments: list[str]) -> None:
 
 def used() -> list[str]:
     """Drop-ins that have learned in this process, with the number of fits."""
-    from certifit.sklearn.translation import fitted
+    from certifit.sklearn.translation import fitted, known_as
 
-    names = {f"{cls.__module__.split('.')[2]}.{cls.__name__}": count for cls, count in fitted.items()}
+    names: Counter[str] = Counter()
+    for cls, count in fitted.items():
+        names[known_as(cls)] += count
     return [f"{name} ({count} fits)" if count > 1 else f"{name} (1 fit)" for name, count in sorted(names.items())]

@@ -29,7 +29,21 @@ from sklearn.exceptions import ConvergenceWarning
 from certifit._types import Array
 from certifit.certificate import Certificate
 
-__all__ = ["By", "Data", "DropIn", "Free", "Instead", "Only", "Row", "Same", "Several", "Table", "fitted", "fresh"]
+__all__ = [
+    "By",
+    "Data",
+    "DropIn",
+    "Free",
+    "Instead",
+    "Only",
+    "Row",
+    "Same",
+    "Several",
+    "Table",
+    "fitted",
+    "fresh",
+    "known_as",
+]
 
 
 @dataclass(frozen=True)
@@ -158,6 +172,12 @@ Table = Mapping[str, Row]
 
 fitted: Counter[type] = Counter()
 """How often each drop-in was asked to learn: what a patched script has used."""
+
+
+def known_as(cls: type) -> str:
+    """The drop-in that a class is, or inherits from, by module and name."""
+    home = next(base for base in cls.__mro__ if base.__module__.startswith("certifit.sklearn."))
+    return f"{home.__module__.split('.')[2]}.{home.__name__}"
 
 
 @dataclass
