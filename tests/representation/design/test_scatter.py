@@ -32,3 +32,19 @@ def test_moments_keep_their_digits_with_and_without_a_centered_copy(far: float) 
     Z = (X + far) - (X + far).mean(axis=0)
     np.testing.assert_allclose(moments.scatter[0], 2.0 * Z.T @ Z, rtol=1e-11, atol=1e-8)
     np.testing.assert_allclose(moments.mean[0], (X + far).mean(axis=0))
+
+
+@pytest.mark.parametrize("shift", [0.0, 1.0, 2.9, 3.1, 1e6])
+@pytest.mark.parametrize("late", [False, True])
+def test_means_of_every_size_lose_no_digits(shift: float, late: bool) -> None:
+    """Products of rows as they are cancel where means are large: also where the first rows do not show it."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 4))
+    X[2000 if late else 0 :, 1] += shift
+    found = Moments.of(X, np.full(3000, 0.5))
+    exact = X.astype(np.longdouble)
+    mean = exact.mean(axis=0)
+    scatter = 0.5 * (exact - mean).T @ (exact - mean)
+    np.testing.assert_allclose(found.mean[0], mean.astype(np.float64), rtol=1e-13, atol=1e-15)
+    size = np.sqrt(np.outer(np.diagonal(scatter), np.diagonal(scatter))).astype(np.float64)
+    assert (np.abs(found.scatter[0] - scatter.astype(np.float64)) / size).max() < 2e-13

@@ -24,6 +24,8 @@ from certifit.names import stored
 __all__ = ["Moments"]
 
 FEW = 1024  # rows that are centered at a time
+PILOT = 64  # rows that tell whether it is worth trying
+NEAR = 9.0  # squares of means beyond the variances at which a product of rows as they are loses one digit
 BLOCK = 1 << 20  # entries of a block of rows: eight megabytes in double precision
 
 
@@ -62,6 +64,8 @@ class Moments:
         (True, array([[2., 4.]]))
         """
         n, d = X.shape
+        if full and group is None and n:
+            return _of_all(X, weight)
         size = max(1024, BLOCK // max(d, 1))
         blocks = [slice(i, min(i + size, n)) for i in range(0, n, size)] or [slice(0, 0)]
         return reduce(
@@ -108,8 +112,6 @@ def _of_block(X: Array, weight: Array, group: Array | None, n_groups: int, full:
     mean = np.zeros((n_groups, d))
     scatter = np.zeros((n_groups, d, d) if full else (n_groups, d))
     equal = bool(weight.size) and bool((weight == weight[0]).all())
-    if full and group is None and X.shape[0]:
-        return _of_all(X, weight)
     for g in range(n_groups):
         rows = slice(None) if group is None else np.flatnonzero(group == g)
         part = np.array(X[rows], dtype=np.float64)  # a copy, which is centered in place
@@ -134,9 +136,12 @@ def _of_block(X: Array, weight: Array, group: Array | None, n_groups: int, full:
 def _of_all(X: Array, weight: Array) -> Moments:
     """Moments of rows that are one group, centered a few at a time and multiplied while the cache still has them."""
     n, d = X.shape
+    equal = bool((weight == weight[0]).all())
+    if equal and (near := _as_they_are(X, float(weight[0]))) is not None:
+        return near
     total = float(weight.sum())
     mean = np.asarray(weight @ X, dtype=np.float64) / total
-    root = None if (weight == weight[0]).all() else np.sqrt(weight)
+    root = None if equal else np.sqrt(weight)
     held, rest = np.empty((min(n, FEW), d)), np.zeros(d)
     scatter = np.zeros((d, d), order="F")
     for i in range(0, n, FEW):
@@ -152,3 +157,23 @@ def _of_all(X: Array, weight: Array) -> Moments:
     rest /= total  # what rounding left of the mean
     whole = np.triu(scatter) + np.triu(scatter, 1).T - total * np.outer(rest, rest)
     return Moments(np.array([total]), (mean + rest)[None], whole[None])
+
+
+def _as_they_are(X: Array, weight: float) -> Moments | None:
+    """The same from products of the rows as they are, in one pass without a copy: XᵀX − n mmᵀ.
+
+    Only where this cancels little, since no mean is far beyond the deviation of its column; otherwise None.
+    """
+    if X.dtype != np.float64 or not X.flags.c_contiguous:
+        return None
+    n = X.shape[0]
+    with np.errstate(all="ignore"):  # numbers whose squares are none fail the last test
+        first = X[:PILOT]
+        if n > PILOT and (first.mean(axis=0) ** 2 > NEAR * first.var(axis=0)).any():
+            return None
+        sums, products = X.sum(axis=0), dsyrk(1.0, X.T)  # the upper triangle
+        mean, energy = sums / n, np.diagonal(products)
+        if not (energy <= (1.0 + NEAR) * (energy - n * mean * mean)).all():
+            return None
+        scatter = weight * (np.triu(products) + np.triu(products, 1).T - n * np.outer(mean, mean))
+    return Moments(np.array([n * weight]), mean[None], scatter[None])
