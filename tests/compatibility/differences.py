@@ -46,6 +46,7 @@ TEXT = "feature_extraction/tests/test_text.py::"
 BAGS, ADABOOST = "ensemble/tests/test_bagging.py::", "ensemble/tests/test_weight_boosting.py::"
 MULTICLASS = "tests/test_multiclass.py::"
 MEANS = "cluster/tests/test_k_means.py::"
+HIERARCHY = "cluster/tests/test_hierarchical.py::"
 KERNEL_RIDGE, FEATURES = "tests/test_kernel_ridge.py::", "tests/test_kernel_approximation.py::"
 DESCENT, RIDGE, LOGISTIC = (f"{LINEAR}test_{name}.py::" for name in ("coordinate_descent", "ridge", "logistic"))
 
@@ -95,7 +96,6 @@ DIFFERENCES: dict[str, tuple[str, ...]] = {
         f"{LOGISTIC}test_warm_start*",
         f"{LOGISTIC}test_zero_max_iter*",
         f"{GLM}test_warm_start*",
-        f"{MEANS}test_kmeans_results*",
         f"{MEANS}test_kmeans_relocated_clusters*",
         f"{MEANS}test_minibatch_iter_steps",
         f"{MEANS}test_minibatch_declared_convergence*",
@@ -147,6 +147,14 @@ DIFFERENCES: dict[str, tuple[str, ...]] = {
         f"{LINEAR}test_sparse_coordinate_descent.py::test_sparse_dense_equality*",
     ),
     OFFERED: (
+        f"{HIERARCHY}test_agglomerative_clustering_distances*",
+        f"{HIERARCHY}test_agglomerative_clustering[[]*",
+        f"{HIERARCHY}test_agglomerative_clustering_with_distance_threshold[[]*",
+        f"{HIERARCHY}test_identical_points",
+        f"{HIERARCHY}test_connectivity_*",
+        f"{HIERARCHY}test_compute_full_tree",
+        f"{HIERARCHY}test_precomputed_connectivity_metric_with_2_connected_components",
+        f"{HIERARCHY}test_agglomeration_ward_euclidean*",
         f"{ADABOOST}test_multidimensional_X",
         f"{LINEAR}test_perceptron.py::test_perceptron_l1_ratio",
         *(

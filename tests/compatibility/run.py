@@ -50,6 +50,12 @@ FILES = (
     "neighbors/tests/test_nearest_centroid.py",
     "tests/test_calibration.py",
     "cluster/tests/test_k_means.py",
+    "cluster/tests/test_hierarchical.py",
+    "decomposition/tests/test_pca.py",
+    "decomposition/tests/test_incremental_pca.py",
+    "decomposition/tests/test_truncated_svd.py",
+    "manifold/tests/test_mds.py",
+    "manifold/tests/test_classical_mds.py",
     "preprocessing/tests/test_polynomial.py",
     "feature_extraction/tests/test_text.py",
 )

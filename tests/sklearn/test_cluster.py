@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 import sklearn.cluster
+import sklearn.metrics
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
 
-from certifit.sklearn.cluster import KMeans, MiniBatchKMeans
+from certifit.sklearn.cluster import AgglomerativeClustering, KMeans, MiniBatchKMeans
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 6)) + 5.0 * np.eye(6)[RNG.integers(0, 4, size=120)]
@@ -52,3 +56,35 @@ def test_centers_that_do_not_fit() -> None:
     with pytest.warns(RuntimeWarning, match="performing only one init in KMeans instead of n_init=3"):
         model = KMeans(4, init=X[:4], n_init=3).fit(X)
     assert list(model.get_feature_names_out()) == ["kmeans0", "kmeans1", "kmeans2", "kmeans3"]
+
+
+@pytest.mark.parametrize("tol", [0.0, 1e-4, 1e-2])
+@pytest.mark.parametrize("most", [3, 300])
+@pytest.mark.parametrize("form", [np.asarray, csr_array])
+def test_iterations_are_counted_as_theirs(tol: float, most: int, form: type) -> None:
+    for seed in range(4):
+        rows = np.random.default_rng(seed).normal(size=(200, 3))
+        settings = {"n_clusters": 5, "init": rows[:5], "n_init": 1, "tol": tol, "max_iter": most}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            theirs, ours = (cls(**settings).fit(form(rows)) for cls in (sklearn.cluster.KMeans, KMeans))
+        assert ours.n_iter_ == theirs.n_iter_
+        assert_allclose(ours.cluster_centers_, theirs.cluster_centers_)
+
+
+@pytest.mark.parametrize("linkage", ["ward", "complete", "average", "single"])
+def test_hierarchies_are_theirs(linkage: str) -> None:
+    for settings in ({"n_clusters": 4}, {"n_clusters": None, "distance_threshold": 4.0}):
+        theirs, ours = (
+            cls(linkage=linkage, **settings).fit(X)
+            for cls in (sklearn.cluster.AgglomerativeClustering, AgglomerativeClustering)
+        )
+        assert sklearn.metrics.adjusted_rand_score(theirs.labels_, ours.labels_) == 1.0
+        assert ours.n_clusters_ == theirs.n_clusters_
+        if linkage != "single":  # whose merges scikit-learn does not put in order
+            assert_array_equal(ours.labels_, theirs.labels_)
+            assert_array_equal(ours.children_, theirs.children_)
+    with pytest.raises(NotImplementedError, match="connectivity"):
+        AgglomerativeClustering(connectivity=np.ones((120, 120))).fit(X)
+    with pytest.raises(ValueError, match="Ward can only work with euclidean distances"):
+        AgglomerativeClustering(linkage="ward", metric="cosine").fit(X)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import warnings
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -13,9 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 from certifit._types import Array
 from certifit.certificate import Certificate
 from certifit.models.cluster import kmeans, minibatch
-from certifit.sklearn.translation import By, Data, DropIn, Free, Row, Same, Table, fresh
+from certifit.models.hierarchy import agglomerative, linkage
+from certifit.sklearn.asking import Alone
+from certifit.sklearn.translation import By, Data, DropIn, Free, Only, Row, Same, Table, fresh
 
-__all__ = ["KMeans", "MiniBatchKMeans"]
+__all__ = ["AgglomerativeClustering", "KMeans", "MiniBatchKMeans"]
 
 
 def _start(value: Any, data: Data) -> Any:
@@ -91,6 +94,11 @@ class KMeans(_Means, theirs.KMeans):
         "algorithm": Free("the same iteration, with bounds or without"),
     }
 
+    def _fitted(self, model: Any, data: Data) -> Mapping[str, Any]:
+        # Scikit-learn counts the iteration that finds nothing to change, if it is allowed one.
+        counted = min(self.max_iter, model.n_iter_ + int(model._fixed))
+        return {**super()._fitted(model, data), "n_iter_": counted}
+
     def transform(self, X: Any) -> Array:
         """The distance of each row from each center, shape (n_samples, n_clusters)."""
         check_is_fitted(self)
@@ -143,3 +151,81 @@ class MiniBatchKMeans(_Means, theirs.MiniBatchKMeans):
 
 
 NEVER = 1_000_000
+
+METRICS = {"l2": "euclidean", "l1": "manhattan", "cityblock": "manhattan"}
+
+
+def _metric(value: Any, data: Data) -> Any:
+    """Scikit-learn's name of a distance as ours; Ward's refusal is in its words."""
+    if data.estimator.linkage == "ward" and value not in ("euclidean", "l2"):
+        raise ValueError(f"{value} was provided as metric. Ward can only work with euclidean distances.")
+    known = METRICS.get(value, value) if isinstance(value, str) else None
+    if known not in (*linkage.METRICS, "precomputed"):
+        raise NotImplementedError(
+            f"AgglomerativeClustering(metric={value!r}) is not offered by certifit.sklearn: give metric='precomputed' and the "
+            "distances, or use scikit-learn's own class."
+        )
+    return known
+
+
+def _numbered(labels: Array, children: Array, k: int) -> Array:
+    """The same clusters with scikit-learn's numbers: the order of a heap from which the latest merge is taken again and again."""
+    n = labels.shape[0]
+    heap = [-(n + children.shape[0] - 1)]
+    for _ in range(k - 1):
+        left, right = children[-heap[0] - n]
+        heapq.heappush(heap, -int(left))
+        heapq.heappushpop(heap, -int(right))
+    number = np.empty(k, dtype=np.int64)
+    for cluster, node in enumerate(heap):
+        leaf = -node
+        while leaf >= n:
+            leaf = int(children[leaf - n, 0])
+        number[labels[leaf]] = cluster
+    return np.asarray(number[labels])
+
+
+class AgglomerativeClustering(Alone, theirs.AgglomerativeClustering):
+    """Clusters from the bottom up; `linkage_matrix_` of `model_` is SciPy's."""
+
+    _ours = agglomerative.AgglomerativeClustering
+    _table: ClassVar[Table] = {
+        "n_clusters": Same(),
+        "metric": By(_metric, "the same, where we have it"),
+        "memory": Free("the tree is computed anew"),
+        "connectivity": Only((None,), "merges are of any two clusters"),
+        "compute_full_tree": Free("the tree is always whole"),
+        "linkage": Same(),
+        "distance_threshold": Same(),
+        "compute_distances": Free("distances are always there"),
+    }
+
+    def _learn(self, data: Data) -> Any:
+        if (self.n_clusters is None) == (self.distance_threshold is None):
+            raise ValueError(
+                "Exactly one of n_clusters and distance_threshold has to be set, and the other needs to be None."
+            )
+        if self.distance_threshold is not None and self.compute_full_tree is False:
+            raise ValueError("compute_full_tree must be True if distance_threshold is set.")
+        if self.metric == "precomputed" and len(shape := np.shape(data.X)) == 2 and shape[0] != shape[1]:
+            raise ValueError(f"Distance matrix should be square, got matrix of shape {shape}")
+        return super()._learn(data)
+
+    def _fitted(self, model: Any, data: Data) -> Mapping[str, Any]:
+        found: dict[str, Any] = {
+            name: getattr(model, name) for name in ("labels_", "n_clusters_", "n_leaves_", "children_")
+        }
+        found["labels_"] = _numbered(model.labels_, model.children_, model.n_clusters_)
+        found["n_connected_components_"] = 1
+        if self.distance_threshold is not None or self.compute_distances:
+            found["distances_"] = model.distances_
+        return found
+
+    def _judge(self, certificate: Certificate | None) -> None:
+        """No tolerance is asked for."""
+        if certificate is not None:
+            self.certificate_ = certificate
+
+    def fit_predict(self, X: Any, y: Any = None) -> Array:
+        """Fit, and give the labels."""
+        return np.asarray(self.fit(X).labels_)

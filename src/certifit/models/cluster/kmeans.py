@@ -119,7 +119,7 @@ class KMeans(AroundMeans):
         """The fitted attributes, and what is known of other clusterings."""
         k = self.n_clusters
         self.cluster_centers_, self.labels_, self.inertia_ = run.centers, run.labels, run.inertia
-        self.n_iter_, self.lower_bound_ = run.iterations, bound
+        self.n_iter_, self.lower_bound_, self._fixed = run.iterations, bound, run.fixed
         found = len(np.unique(self.labels_[weight > 0]))
         words = "A fixed point: rows are with their nearest centers, centers are the means of their rows."
         if found < k:

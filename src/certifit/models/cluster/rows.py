@@ -132,10 +132,10 @@ class _Sparse:
             shift = float(((moved - centers) ** 2).sum())
             before, centers = labels, moved
             labels, least = self._assign(centers)
+            if 0.0 < shift <= still:
+                break
             if np.array_equal(labels, before):
                 fixed = True
-                break
-            if 0.0 < shift <= still:
                 break
         return Run(centers, labels, float(self._weight @ least), iterations, fixed)
 

@@ -210,6 +210,11 @@ class IncrementalPCA(_Centered):
             self._rows_seen += rows.shape[0]
             self._codes = _distinct(rows, self._codes, rows.shape[1] + 1)
 
+    def variances(self) -> Array:
+        """Variance of each column, over all rows seen."""
+        assert self._moments is not None
+        return np.diagonal(self._moments.covariance()[0]).copy()
+
     def _settle(self, dtype: Any) -> IncrementalPCA:
         started = time.perf_counter()
         assert self._moments is not None

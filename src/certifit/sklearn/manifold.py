@@ -1,0 +1,136 @@
+"""``sklearn.manifold``: maps of rows from their distances."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+import sklearn.manifold as theirs
+from sklearn.metrics import pairwise_distances
+from sklearn.utils import check_array, check_symmetric
+
+from certifit._types import Array
+from certifit.certificate import Certificate
+from certifit.models.embedding import classical_mds, metric_mds
+from certifit.sklearn.asking import Alone
+from certifit.sklearn.translation import By, Data, Free, Only, Same, Table, fresh
+
+__all__ = ["MDS", *(["ClassicalMDS"] if hasattr(theirs, "ClassicalMDS") else [])]
+
+
+class _OfDistances(Alone):
+    """Distances by scikit-learn's names, points by ours."""
+
+    def _distances(self, X: Any, metric: Any) -> Array:
+        """The matrix of distances; one that is given is checked in scikit-learn's words."""
+        checked = check_array(X, dtype=[np.float64, np.float32])
+        if metric == "precomputed":
+            return np.asarray(check_symmetric(checked, raise_exception=True))
+        found = np.asarray(pairwise_distances(checked, metric=metric, **(self.metric_params or {})), dtype=np.float64)
+        np.fill_diagonal(found, 0.0)
+        return 0.5 * (found + found.T)
+
+    metric_params: dict[str, Any] | None
+
+    def _keep(self, model: Any, data: Data) -> None:
+        super()._keep(model, data)
+        validated = check_array(data.X, dtype=None)
+        self.n_features_in_ = int(validated.shape[1])
+        if not hasattr(data.X, "columns") and "feature_names_in_" in vars(self):
+            del self.feature_names_in_
+
+    def _judge(self, certificate: Certificate | None) -> None:
+        """Scikit-learn's tolerance is of the last step, and promises nothing."""
+        if certificate is not None:
+            self.certificate_ = certificate
+
+    def fit_transform(self, X: Any, y: Any = None, init: Any = None) -> Array:
+        """Fit, and give the points."""
+        return np.asarray(self.fit(X, init=init).embedding_) if init is not None else np.asarray(self.fit(X).embedding_)
+
+
+if hasattr(theirs, "ClassicalMDS"):  # scikit-learn 1.8
+
+    class ClassicalMDS(_OfDistances, theirs.ClassicalMDS):
+        """Points from distances, up to a rotation."""
+
+        _ours = classical_mds.ClassicalMDS
+        _table: ClassVar[Table] = {
+            "n_components": Same(),
+            "metric": Free("distances are computed here, and given to our model"),
+            "metric_params": Free("a part of the metric"),
+        }
+        _always: ClassVar[Mapping[str, Any]] = {"metric": "precomputed"}
+
+        def _learn(self, data: Data) -> Any:
+            self.dissimilarity_matrix_ = self._distances(data.X, self.metric)
+            return fresh(self._ours, **self._settings(data)).fit(self.dissimilarity_matrix_)
+
+        def _fitted(self, model: Any, data: Data) -> Mapping[str, Any]:
+            return {"embedding_": model.embedding_, "eigenvalues_": model.eigenvalues_}
+
+        def fit_transform(self, X: Any, y: Any = None) -> Array:  # type: ignore[override]  # the signature is scikit-learn's
+            """Fit, and give the points."""
+            return np.asarray(self.fit(X).embedding_)
+
+
+class MDS(_OfDistances, theirs.MDS):
+    """Points whose distances are as near as possible to given ones."""
+
+    _ours = metric_mds.MetricMDS
+    _table: ClassVar[Table] = {
+        "n_components": Same(),
+        "metric_mds": Only((True,), "there is no scaling by ranks alone"),
+        "n_init": By(lambda value, data: 4 if value == "warn" else int(value), "the same"),
+        "init": Free("classical scaling, unless points are given or drawn"),
+        "max_iter": Same(),
+        "verbose": Free("no progress is shown"),
+        "eps": Same("tol"),
+        "n_jobs": Same(),
+        "random_state": Same(),
+        "dissimilarity": Free("read here"),
+        "metric": Free("distances are computed here, and given to our model"),
+        "metric_params": Free("a part of the metric"),
+        "normalized_stress": Free("applied here"),
+    }
+    _always: ClassVar[Mapping[str, Any]] = {"metric": "precomputed"}
+
+    def fit(self, X: Any, y: Any = None, init: Any = None) -> Any:
+        """As `DropIn.fit`; `init` holds first points."""
+        self._start = init
+        return super().fit(X)
+
+    def _learn(self, data: Data) -> Any:
+        metric = self.metric
+        if isinstance(metric, bool):
+            warnings.warn("Use metric_mds instead of metric for a truth value.", FutureWarning, stacklevel=5)
+            if not metric:
+                raise NotImplementedError(
+                    "MDS(metric=False) is not offered by certifit.sklearn: use scikit-learn's own class."
+                )
+            metric = "euclidean"
+        if self.dissimilarity != "deprecated":
+            warnings.warn("`dissimilarity` is deprecated: use `metric`.", FutureWarning, stacklevel=5)
+            metric = self.dissimilarity
+        self.dissimilarity_matrix_ = self._distances(data.X, metric)
+        settings = self._settings(data)
+        start = self._start
+        if start is None:
+            start = "random" if getattr(self, "init", "random") in ("warn", "random") else "classical"
+        settings["init"] = start
+        if not isinstance(start, str) or start == "classical":
+            settings["n_init"] = 1
+        return fresh(self._ours, **settings).fit(self.dissimilarity_matrix_)
+
+    def _fitted(self, model: Any, data: Data) -> Mapping[str, Any]:
+        # Theirs counts a pair once; normalized, it is the root of our share.
+        size = 0.5 * float((self.dissimilarity_matrix_**2).sum())
+        raw = model.stress_ * size
+        normalized = self.normalized_stress is True
+        return {
+            "embedding_": model.embedding_,
+            "stress_": float(np.sqrt(model.stress_)) if normalized else raw,
+            "n_iter_": max(1, model.n_iter_),
+        }

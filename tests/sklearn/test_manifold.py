@@ -1,0 +1,44 @@
+"""Maps of rows: scikit-learn's points where they are the only ones, and no more stress where they are not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import sklearn.manifold as theirs
+from numpy.testing import assert_allclose
+from scipy.spatial.distance import cdist
+
+from certifit.sklearn import manifold
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(40, 4))
+
+
+@pytest.mark.skipif(not hasattr(theirs, "ClassicalMDS"), reason="scikit-learn before 1.8 has no classical scaling")
+def test_classical_scaling_is_theirs() -> None:
+    for metric, given in (("euclidean", X), ("manhattan", X), ("precomputed", cdist(X, X, "chebyshev"))):
+        ours, other = (cls(2, metric=metric).fit(given) for cls in (manifold.ClassicalMDS, theirs.ClassicalMDS))
+        assert_allclose(np.abs(ours.embedding_), np.abs(other.embedding_), atol=1e-9)
+        assert_allclose(ours.eigenvalues_, other.eigenvalues_)
+        assert_allclose(ours.dissimilarity_matrix_, other.dissimilarity_matrix_, atol=1e-12)
+        assert ours.certificate_.kind == "eigen-residual"
+    assert_allclose(manifold.ClassicalMDS(2).fit_transform(X), manifold.ClassicalMDS(2).fit(X).embedding_)
+
+
+@pytest.mark.parametrize("normalized", [True, False])
+def test_stress_is_in_their_unit_and_no_larger(normalized: bool) -> None:
+    settings = {"n_init": 4, "eps": 1e-9, "max_iter": 3000, "random_state": 0, "normalized_stress": normalized}
+    ours, other = (cls(2, init="random", **settings).fit(X) for cls in (manifold.MDS, theirs.MDS))
+    assert ours.stress_ <= other.stress_ * 1.02
+    D = cdist(X, X)
+    raw = ((D - cdist(ours.embedding_, ours.embedding_)) ** 2).sum() / 2
+    expected = np.sqrt(raw / ((D**2).sum() / 2)) if normalized else raw
+    assert ours.stress_ == pytest.approx(expected)
+
+
+def test_points_may_be_given_and_ranks_are_not_offered() -> None:
+    start = RNG.normal(size=(40, 2))
+    found = manifold.MDS(2, n_init=1, init="random", random_state=0).fit_transform(X, init=start)
+    assert found.shape == (40, 2)
+    with pytest.raises(NotImplementedError, match="metric_mds=False"):
+        manifold.MDS(metric_mds=False, n_init=1, init="random").fit(X)
