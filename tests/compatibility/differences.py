@@ -96,7 +96,6 @@ DIFFERENCES: dict[str, tuple[str, ...]] = {
         f"{LOGISTIC}test_warm_start*",
         f"{LOGISTIC}test_zero_max_iter*",
         f"{GLM}test_warm_start*",
-        f"{MEANS}test_kmeans_relocated_clusters*",
         f"{MEANS}test_minibatch_iter_steps",
         f"{MEANS}test_minibatch_declared_convergence*",
         f"{MULTICLASS}test_ovr_partial_fit",

@@ -132,7 +132,7 @@ class _Sparse:
             shift = float(((moved - centers) ** 2).sum())
             before, centers = labels, moved
             labels, least = self._assign(centers)
-            if 0.0 < shift <= still:
+            if still > 0.0 and shift <= still:
                 break
             if np.array_equal(labels, before):
                 fixed = True
