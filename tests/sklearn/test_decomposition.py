@@ -41,7 +41,7 @@ def test_all_components_a_share_and_what_is_refused() -> None:
     agree(PCA().fit(X), theirs.PCA().fit(X))
     assert PCA(0.9).fit(X).n_components_ == theirs.PCA(0.9).fit(X).n_components_
     for wrong in ({"n_components": 8}, {"n_components": 7, "svd_solver": "arpack"}):
-        with pytest.raises(ValueError, match=r"must be .*between . and min\(n_samples, n_features\)=7"):
+        with pytest.raises(ValueError, match=r"must be .*min\(n_samples, n_features\)=7"):
             PCA(**wrong).fit(X)
     with pytest.raises(NotImplementedError, match="mle"):
         PCA("mle").fit(X)

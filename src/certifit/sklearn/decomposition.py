@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -39,21 +38,25 @@ def _directions(value: Any, data: Data) -> Any:
     least, solver = min(shape), data.estimator.svd_solver
     if value is None:
         return max(1, least - (solver == "arpack"))
-    if value == "mle":
+    named = "full" if solver == "auto" else solver
+    if value == "mle" and solver in ("arpack", "randomized"):
+        raise ValueError(f"n_components={value!r} cannot be a string with svd_solver={solver!r}")
+    if value == "mle" or (value == 0 and solver not in ("arpack", "randomized")):
         raise NotImplementedError(
-            "PCA(n_components='mle') is not offered by certifit.sklearn: give a number or a share of the variance, or use "
-            "scikit-learn's own class."
+            f"PCA(n_components={value!r}) is not offered by certifit.sklearn: give a number from 1 on or a share of the "
+            "variance, or use scikit-learn's own class."
         )
-    if isinstance(value, numbers.Integral):
-        most = least - (solver == "arpack")
-        low = 1 if solver in ("arpack", "randomized") else 0
-        if not low <= value <= most:
-            strictly = "strictly less than " if solver == "arpack" else ""
+    if isinstance(value, (int, np.integer)):
+        low = 0 if solver not in ("arpack", "randomized") else 1
+        if not low <= value <= least:
             raise ValueError(
-                f"n_components={value!r} must be {strictly}between {low} and min(n_samples, n_features)={least} with "
-                f"svd_solver={solver!r}"
+                f"n_components={value!r} must be between {low} and min(n_samples, n_features)={least} with svd_solver={named!r}"
             )
-    elif solver in ("arpack", "randomized") and not isinstance(value, numbers.Integral):
+        if solver == "arpack" and value == least:
+            raise ValueError(
+                f"n_components={value!r} must be strictly less than min(n_samples, n_features)={least} with svd_solver={solver!r}"
+            )
+    elif solver in ("arpack", "randomized"):
         raise ValueError(f"n_components={value!r} must be an integer with svd_solver={solver!r}")
     return value
 
@@ -102,7 +105,7 @@ def _their_solver(estimator: Any, n: int, d: int) -> str:
     if d <= 1000 and n >= 10 * d:
         return "covariance_eigh"
     wanted = estimator.n_components
-    few = isinstance(wanted, numbers.Integral) and 1 <= wanted < 0.8 * min(n, d)
+    few = isinstance(wanted, (int, np.integer)) and 1 <= wanted < 0.8 * min(n, d)
     return "randomized" if max(n, d) > 500 and few else "full"
 
 
@@ -117,9 +120,8 @@ class IncrementalPCA(_Linear, theirs.IncrementalPCA):
         "batch_size": Same(),
     }
 
-    def fit(self, X: Any, y: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None) -> Any:  # type: ignore[override]  # the signature is scikit-learn's
         """As `DropIn.fit`, block after block; y is not used."""
-        vars(self).pop("model_", None)
         shape = _shape(X)
         self.batch_size_ = self.batch_size if self.batch_size is not None else 5 * (shape[1] if len(shape) == 2 else 1)
         return super().fit(X)

@@ -39,16 +39,16 @@ class _OfDistances(Alone):
         validated = check_array(data.X, dtype=None)
         self.n_features_in_ = int(validated.shape[1])
         if not hasattr(data.X, "columns") and "feature_names_in_" in vars(self):
-            del self.feature_names_in_
+            delattr(self, "feature_names_in_")
 
     def _judge(self, certificate: Certificate | None) -> None:
         """Scikit-learn's tolerance is of the last step, and promises nothing."""
         if certificate is not None:
             self.certificate_ = certificate
 
-    def fit_transform(self, X: Any, y: Any = None, init: Any = None) -> Array:
+    def fit_transform(self, X: Any, y: Any = None) -> Array:
         """Fit, and give the points."""
-        return np.asarray(self.fit(X, init=init).embedding_) if init is not None else np.asarray(self.fit(X).embedding_)
+        return np.asarray(self.fit(X).embedding_)
 
 
 if hasattr(theirs, "ClassicalMDS"):  # scikit-learn 1.8
@@ -70,10 +70,6 @@ if hasattr(theirs, "ClassicalMDS"):  # scikit-learn 1.8
 
         def _fitted(self, model: Any, data: Data) -> Mapping[str, Any]:
             return {"embedding_": model.embedding_, "eigenvalues_": model.eigenvalues_}
-
-        def fit_transform(self, X: Any, y: Any = None) -> Array:  # type: ignore[override]  # the signature is scikit-learn's
-            """Fit, and give the points."""
-            return np.asarray(self.fit(X).embedding_)
 
 
 class MDS(_OfDistances, theirs.MDS):
@@ -97,10 +93,14 @@ class MDS(_OfDistances, theirs.MDS):
     }
     _always: ClassVar[Mapping[str, Any]] = {"metric": "precomputed"}
 
-    def fit(self, X: Any, y: Any = None, init: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None, init: Any = None) -> Any:  # type: ignore[override]  # the signature is scikit-learn's
         """As `DropIn.fit`; `init` holds first points."""
         self._start = init
         return super().fit(X)
+
+    def fit_transform(self, X: Any, y: Any = None, init: Any = None) -> Array:
+        """Fit from first points, if these are given, and give the points."""
+        return np.asarray(self.fit(X, init=init).embedding_)
 
     def _learn(self, data: Data) -> Any:
         metric = self.metric
