@@ -20,7 +20,7 @@ CITY = RNG.integers(12, size=N)
 NUMBER = RNG.normal(size=N)
 LEVEL = RNG.normal(size=12) * 3
 Y = LEVEL[CITY] + np.abs(NUMBER) + 0.05 * RNG.normal(size=N)
-QUICK: dict[str, Any] = {"hidden": (16,), "learning_rate": 0.02, "max_epochs": 60, "random_state": 0}
+QUICK: dict[str, Any] = {"hidden": (16,), "learning_rate": 0.02, "max_iter": 60, "random_state": 0}
 
 
 def frame(city: Any = CITY, number: Any = NUMBER) -> pd.DataFrame:

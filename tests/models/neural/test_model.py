@@ -246,7 +246,7 @@ def test_units_learn_their_slopes_below_zero() -> None:
     X = np.linspace(-2.0, 2.0, 400)[:, None]
     y = np.where(X[:, 0] > 0, X[:, 0], -1.5 * X[:, 0])
     given: dict[str, Any] = {"hidden": (6,), "activation": "prelu", "learning_rate": 0.02, "random_state": 0}
-    model = MLPRegressor(**given, max_epochs=60, warm_start=True).fit(X, y)
+    model = MLPRegressor(**given, max_iter=60, warm_start=True).fit(X, y)
     assert [slopes.shape for slopes in model.leaks_] == [(6,)]
     assert np.abs(model.leaks_[0] - 0.01).max() > 0.1
     z = (X - model.mean_) / model.scale_ @ model.coefs_[0] + model.intercepts_[0]
@@ -255,6 +255,6 @@ def test_units_learn_their_slopes_below_zero() -> None:
     before = model.loss_curve_[-1]
     assert model.fit(X, y).loss_curve_[0] < 1.5 * before  # a warm start goes on with the slopes it learned
     assert model.unit_report(X, y).dead == (0,)
-    assert MLPRegressor(**{**given, "activation": "relu"}, max_epochs=1).fit(X, y).leaks_ == []
+    assert MLPRegressor(**{**given, "activation": "relu"}, max_iter=1).fit(X, y).leaks_ == []
     with pytest.raises(ValueError, match="activation='prelu' needs device='cpu'"):
         MLPRegressor(activation="prelu", device="cuda").fit(X, y)
