@@ -15,7 +15,7 @@ from certifit.evaluation.metrics.clusters import adjusted_rand
 from certifit.exploration.apart import oddities, outlying, traits
 from certifit.exploration.association import Association, Coded, associations, coded
 from certifit.exploration.holes import exact_copies, missing_together, near_copies
-from certifit.exploration.structure import Structure, grouped, mapped_rows
+from certifit.exploration.structure import Structure, grouped, is_steady, mapped_rows
 from certifit.exploration.table import SAMPLE, Explored, read
 from certifit.models.hierarchy.agglomerative import AgglomerativeClustering
 from certifit.representation.table.dissimilarity import Dissimilarity
@@ -192,7 +192,7 @@ def _verdict(groups: Structure) -> dict[str, Any]:
                 "reference": s.reference,
                 "reference_low": s.reference_low,
                 "reference_high": s.reference_high,
-                "survives": s.survives,
+                "survives": is_steady(s),
             }
             for k, s in groups.stabilities.items()
         },

@@ -18,6 +18,7 @@ from certifit.contest.report.page import filled
 from certifit.contest.report.tables import column_rows
 from certifit.exploration import sentences
 from certifit.exploration.exploration import FORMAT
+from certifit.exploration.structure import STEADY
 from certifit.printable import json_text
 
 __all__ = ["FILES", "render", "write"]
@@ -167,7 +168,8 @@ def _stability(structure: Part) -> Figure | None:
         "; ".join(
             f"{k}: {row['value']:.2f}, without groups {row['reference']:.2f}" for k, row in zip(ks, rows, strict=True)
         ),
-        "How far groups of two samples of the rows agree, with 95\u00a0% intervals. A number survives where intervals part.",
+        "How far groups of two samples of the rows agree, with 95\u00a0% intervals. A number survives where the intervals part "
+        f"and its own begins at {STEADY} or above.",
         xy(Axis("number of groups"), Axis("agreement"), [own, cloud]),
     )
 

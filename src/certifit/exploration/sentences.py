@@ -7,6 +7,7 @@ from typing import Any
 
 from certifit.contest import numbers
 from certifit.contest.report.cleaning import mapped, parts
+from certifit.exploration.structure import STEADY
 
 __all__ = ["answer", "apart", "copies", "group_name", "odd", "steadiness", "strongest", "summary", "together"]
 
@@ -136,7 +137,8 @@ def steadiness(structure: Part) -> list[str]:
             return ["There are too few distinct rows to look for groups."]
         return [
             f"Rows were grouped into 2 to {max(int(k) for k in known)} groups, again and again from samples. Whatever the "
-            "number, two samples agree no better than they do for a cloud without groups: no structure that survives resampling."
+            f"number, two samples agree no better than they do for a cloud without groups, or to less than {STEADY}: "
+            "no structure that survives resampling."
         ]
     own, shuffled = mapped(mapped(structure, "stability"), str(structure["k"])), mapped(structure, "shuffled")
     two = "{:.2f}".format

@@ -4,7 +4,7 @@
    interquartile range, what is missing is left out.
 2. `ClassicalMDS` of a sample turns dissimilarities into points; the other rows are placed among them.
 3. `KMeans` groups the points. Every clusterer finds as many groups as it is asked for, so the number is chosen among those
-   whose groups agree when samples of the rows are grouped anew, better than a cloud without groups does (`stability`).
+   whose groups agree well when samples of the rows are grouped anew, and better than those of a cloud do (`stability`).
 4. The same is asked of a table whose columns are shuffled, each by itself: groups that are as steady there are the values of
    single columns, and no structure between them.
 """
@@ -27,7 +27,7 @@ from certifit.models.embedding.classical_mds import ClassicalMDS
 from certifit.models.hierarchy.cuts import by_size
 from certifit.representation.table.dissimilarity import Dissimilarity
 
-__all__ = ["Map", "Structure", "grouped", "mapped_rows"]
+__all__ = ["STEADY", "Map", "Structure", "grouped", "is_steady", "mapped_rows"]
 
 LANDMARKS = 1000  # rows whose dissimilarities are all computed
 AXES = 10  # most dimensions that groups are looked for in
@@ -35,6 +35,7 @@ FAINT = 0.01  # share of the variance below which a dimension says nothing
 MOST_GROUPS = 8
 JUDGED = 800  # rows whose groups are found anew in every sample
 RESAMPLES = 10
+STEADY = 0.75  # agreement from which two groupings are the same one, but for a few rows
 SHUFFLES = 8
 
 
@@ -137,7 +138,7 @@ def grouped(found: Map, features: pl.DataFrame, kinds: Mapping[str, str], seed: 
     stabilities = {
         k: stability(_clusterer(k), points, n_resamples=RESAMPLES, random_state=seed) for k in range(2, most + 1)
     }
-    steady = [k for k, value in stabilities.items() if value.survives]
+    steady = [k for k, value in stabilities.items() if is_steady(value)]
     if not steady:
         return Structure("none", 1, none.labels, count, stabilities, None)
     k = max(steady, key=lambda k: float(np.nan_to_num(count.silhouettes[k - 1], nan=-1.0)))
@@ -145,6 +146,14 @@ def grouped(found: Map, features: pl.DataFrame, kinds: Mapping[str, str], seed: 
     shuffled = _shuffled(features[found.rows[judged]], kinds, k, points.shape[1], rng)
     verdict = "groups" if len(kinds) > 1 and stabilities[k].low > shuffled[2] else "columns"
     return Structure(verdict, k, labels, count, stabilities, shuffled)
+
+
+def is_steady(found: Stability) -> bool:
+    """Whether groups agree better than those of clouds without groups do on average, and well enough to be the same groups.
+
+    The average alone would be left too easily: some clouds are steadier than others, and many numbers of groups are tried.
+    """
+    return found.survives and found.low >= STEADY
 
 
 def _clusterer(k: int) -> Any:

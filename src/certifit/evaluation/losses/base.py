@@ -178,7 +178,7 @@ class Loss(ByValue, ABC):
         """The sums of the dual point ℓ' + h·shift in one native pass over X, where the loss has one."""
         return None
 
-    def eased(self, y: Array, f: Array) -> Sequence[Loss]:
+    def eased(self, y: Array, f: Array, weight: Array) -> Sequence[Loss]:
         """Losses like this one that are easier to minimize from the scores f, the easiest first; each one's minimum is near."""
         return ()
 

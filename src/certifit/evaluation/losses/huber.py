@@ -6,6 +6,7 @@ import numpy as np
 
 from certifit._types import Array
 from certifit.data.gate import check_real
+from certifit.data.medians import weighted_median
 from certifit.evaluation.losses.base import Loss
 
 
@@ -70,9 +71,9 @@ class Huber(Loss):
         edge = self.curvature * self.delta
         return np.full_like(y, -edge), np.full_like(y, edge)
 
-    def eased(self, y: Array, f: Array) -> list[Loss]:
+    def eased(self, y: Array, f: Array, weight: Array) -> list[Loss]:
         """Quadratic out to the residuals of the middle rows at first, then in steps down to delta."""
-        middle = float(np.median(np.abs(f - y)))
+        middle = weighted_median(np.abs(f - y), weight)
         steps = int(np.log10(max(middle / self.delta, 1.0)))
         return [Huber(self.delta * 10.0**k, self.curvature) for k in range(steps, 0, -1)]
 

@@ -9,6 +9,7 @@ from scipy.special import rel_entr, xlogy
 
 from certifit._types import Array
 from certifit.data.gate import check_real
+from certifit.data.medians import weighted_median
 from certifit.evaluation.losses import resolve_loss
 from certifit.evaluation.metrics.inputs import value_rows
 
@@ -222,17 +223,6 @@ def mean_gamma_deviance(y: Any, prediction: Any, *, sample_weight: Any = None) -
     """
     y, f, weight = value_rows(y, prediction, sample_weight)
     return float(weight @ gamma_losses(y, f) / weight.sum())
-
-
-def weighted_median(values: Array, weight: Array) -> float:
-    """The median of values repeated as often as their weight says."""
-    order = np.argsort(values, kind="stable")
-    values, total = values[order], np.cumsum(weight[order])
-    half = 0.5 * total[-1]
-    low = int(np.searchsorted(total, half * (1.0 - 1e-12)))
-    if total[low] <= half * (1.0 + 1e-12) and low + 1 < values.shape[0]:
-        return float(0.5 * (values[low] + values[low + 1]))
-    return float(values[low])
 
 
 def squares(y: Any, prediction: Any, classes: Any = None) -> Array:

@@ -81,13 +81,14 @@ class MetricMDS(OfDistances):
         """
         started = time.perf_counter()
         X, weight = self._begin(X, sample_weight)
+        given = self._start_given(X.shape[0])
         kept, weight = X[self._kept], weight[self._kept]
         D, self._exponent = self._to_kept(kept)
         stress = _Stress(D, weight, n_threads(self.n_jobs))
         rng = check_random_state(self.random_state)
         best: _Descent | None = None
         for start in range(self.n_init):
-            found = _descend(stress, self._first(D, weight, X.shape[0], rng, start), self.tol, self.max_iter)
+            found = _descend(stress, self._first(D, weight, given, rng, start), self.tol, self.max_iter)
             if best is None or found.history[-1] < best.history[-1]:
                 best = found
         assert best is not None
@@ -105,15 +106,20 @@ class MetricMDS(OfDistances):
         self._certify(Certificate.absent(self.stress_, note, iterations=self.n_iter_, seconds=seconds))
         return self
 
-    def _first(self, D: Array, weight: Array, n: int, rng: np.random.RandomState, start: int) -> Array:
+    def _start_given(self, n: int) -> Array | None:
+        """The points of `init`, if it gives some."""
+        if isinstance(self.init, str):
+            return None
+        given, shape = np.asarray(self.init, dtype=np.float64), (n, self.n_components)
+        if given.shape != shape or not np.isfinite(given).all():
+            raise ValueError(
+                f"init must hold finite numbers of shape {shape}, a point for each row; got shape {given.shape}."
+            )
+        return given
+
+    def _first(self, D: Array, weight: Array, given: Array | None, rng: np.random.RandomState, start: int) -> Array:
         """First points of a start."""
-        shape = (n, self.n_components)
-        if not isinstance(self.init, str) and start == 0:
-            given = np.asarray(self.init, dtype=np.float64)
-            if given.shape != shape or not np.isfinite(given).all():
-                raise ValueError(
-                    f"init must hold finite numbers of shape {shape}, a point for each row; got shape {given.shape}."
-                )
+        if given is not None and start == 0:
             return np.ldexp(given[self._kept], -self._exponent)
         if start > 0 or (isinstance(self.init, str) and self.init == "random"):
             return np.asarray(rng.uniform(size=(D.shape[0], self.n_components)) * float(D.max(initial=0.0)))

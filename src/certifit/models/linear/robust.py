@@ -12,8 +12,8 @@ from certifit.base import ConvergenceWarning
 from certifit.certificate import Certificate
 from certifit.data.equal_rows import merge_rows
 from certifit.data.gate import check_xy
+from certifit.data.medians import weighted_median
 from certifit.evaluation.losses import Absolute, Huber, Loss, Quantile
-from certifit.evaluation.metrics.values import weighted_median
 from certifit.evaluation.penalties import Constraint, Penalty, resolve_penalty
 from certifit.models.linear.inference import InferenceMixin
 from certifit.models.linear.model import BaseLinear

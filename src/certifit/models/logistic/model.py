@@ -162,7 +162,7 @@ class LogisticRegression(Declared, BaseLogistic):
     array([[0.7]])
     >>> shares = [[0.8, 0.1, 0.1], [0.6, 0.3, 0.1], [0.3, 0.5, 0.2], [0.2, 0.5, 0.3], [0.1, 0.3, 0.6], [0.0, 0.2, 0.8]]
     >>> LogisticRegression(alpha=0.1, soft_labels=True).fit(X, shares).predict(X)
-    array([0, 0, 1, 1, 2, 2])
+    array([0, 0, 1, 2, 2, 2])
     """
 
     alpha: float = ALPHA.but(

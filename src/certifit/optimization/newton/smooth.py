@@ -115,7 +115,7 @@ def _eased(problem: Problem, start: Point, max_iter: int, clock: Progress) -> Po
     """
     if not problem.in_memory or problem.n_scores > 1:
         return start
-    for loss in problem.loss.eased(problem.y, problem.scores(*start)):
+    for loss in problem.loss.eased(problem.y, problem.scores(*start), problem.p):
         easier = replace(problem, loss=loss)
         state = _newton(easier.at(*start), EASE * easier.scale, max_iter, clock, _direction(easier, None)).state
         start = state.w, state.b
@@ -152,8 +152,9 @@ class _Result(NamedTuple):
     def solution(self, name: str, tol: float) -> Solution:
         """As solvers return it."""
         state, objective = self.state, self.state.objective
-        note = self.note if objective - self.bound > tol else ""
-        return Solution(state.w, state.b, self.iterations, name, self.bound, objective, note=note)
+        bound = self.bound if objective > 0.0 else 0.0  # nothing is below zero, whatever rounding says of it
+        note = self.note if objective - bound > tol else ""
+        return Solution(state.w, state.b, self.iterations, name, bound, objective, note=note)
 
 
 def _newton(state: State, tol: float, max_iter: int, clock: Progress, direction: Solve, used: int = 0) -> _Result:
