@@ -100,7 +100,11 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "QuantileRegressor": [{"quantile": 0.3, "alpha": 0.02}],
     "Ridge": [{"alpha": 0.05}, {"alpha": 0.05, "positive": True}],
     "RidgeCV": [{}, {"cv": 5}],
-    "SGDClassifier": [{}, {"loss": "squared_hinge", "alpha": 0.01}, {"multi_class": "softmax", "alpha": 0.1, "max_iter": 250}],
+    "SGDClassifier": [
+        {},
+        {"loss": "squared_hinge", "alpha": 0.01},
+        {"multi_class": "softmax", "alpha": 0.1, "max_iter": 250},
+    ],
     "SGDRegressor": [{}, {"loss": "huber", "penalty": "elasticnet", "alpha": 0.02}],
     "SelectBest": [{"k": 2}],
     "StabilitySelection": [{"n_features": 2, "n_pairs": 5, "threshold": 0.6}],
