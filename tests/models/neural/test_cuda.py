@@ -9,10 +9,10 @@ import pytest
 from sklearn.datasets import load_digits
 
 from certifit import MLPClassifier, MLPRegressor, NeuralNetwork
-from certifit.losses import Huber, Loss, Quantile
+from certifit.losses import Huber, Loss, MulticlassHinge, Quantile, SquaredHinge
 from certifit.models.neural.cpu import Trainer
 from certifit.models.neural.cuda import NAMES, CudaTrainer
-from certifit.models.neural.layers import Columns, initial
+from certifit.models.neural.layers import ACTIVATIONS, Columns, initial
 from certifit.models.neural.objective import Target
 from certifit.models.neural.training import Recipe, State
 
@@ -51,7 +51,7 @@ def recipe(**given: Any) -> Recipe:
         "input_noise": 0.0,
         "adversarial": 0.0,
         "clip": 0.0,
-        "max_iter": 3,
+        "max_epochs": 3,
         "patience": 9,
         "tol": 0.0,
         "seed": 0,
@@ -68,7 +68,8 @@ def both(loss: Any, y: Any, activation: str = "tanh") -> tuple[Trainer, CudaTrai
     sizes = (64, 20, 12, target.n_scores)
     one = Trainer(sizes, activation, 0.01, columns, X, target, 1)
     other = CudaTrainer(torch, sizes, activation, 0.01, columns, X, target, DEVICE)
-    state = State.start(initial(sizes, "glorot", 0.0, np.random.default_rng(0)))
+    leak = 0.1 if activation == "prelu" else None
+    state = State.start(initial(sizes, "glorot", 0.0, np.random.default_rng(0), leak))
     one.load(state)
     other.load(state)
     return one, other, target
@@ -100,10 +101,13 @@ def test_every_loss_trains_alike(name: str) -> None:
 
 
 @NEEDS_TORCH
-@pytest.mark.parametrize("activation", ["relu", "leaky_relu", "tanh", "sigmoid"])
-def test_every_activation_trains_alike(activation: str) -> None:
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize("adversarial", [0.0, 0.1])
+def test_every_activation_trains_alike(activation: str, adversarial: float) -> None:
     one, other, _ = both("softmax", LABELS, activation)
-    assert_same_epochs(one, other, recipe())
+    rows = np.arange(500, dtype=np.uint32)
+    np.testing.assert_allclose(other.gradient(rows), one.gradient(rows), rtol=1e-3, atol=1e-5)
+    assert_same_epochs(one, other, recipe(adversarial=adversarial))
 
 
 @NEEDS_TORCH
@@ -115,9 +119,14 @@ def test_every_optimizer_trains_alike(optimizer: str, clip: float) -> None:
 
 
 @NEEDS_TORCH
-def test_other_losses_are_refused_with_the_cure() -> None:
-    with pytest.raises(ValueError, match=r"trains with the losses 'softmax'.*use device='cpu'"):
-        both("hinge", (LABELS > 4).astype(float))
+@pytest.mark.parametrize(
+    ("loss", "y"),
+    [("gamma", 1.0 + LABELS), (SquaredHinge(), LABELS > 4), (MulticlassHinge(), LABELS)],
+    ids=["gamma", "squared_hinge", "multiclass_hinge"],
+)
+def test_losses_without_a_formula_train_alike(loss: Loss | str, y: Any) -> None:
+    one, other, _ = both(loss, y)
+    assert_same_epochs(one, other, recipe())
 
 
 @NEEDS_GPU
@@ -136,8 +145,3 @@ def test_models_train_on_the_device() -> None:
 def test_without_a_gpu_the_message_says_so() -> None:
     with pytest.raises(ValueError, match=r"device='cuda' needs .*use device='cpu'"):
         MLPClassifier(device="cuda").fit(X, LABELS)
-
-
-def test_attacks_need_the_processor() -> None:
-    with pytest.raises(ValueError, match="adversarial_eps needs device='cpu'"):
-        MLPClassifier(device="cuda", adversarial_eps=0.1).fit(X, LABELS)

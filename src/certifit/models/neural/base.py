@@ -329,10 +329,6 @@ class BaseNetwork(Diagnostics, Declared, CertifiedEstimator):
     def _trainer(self, sizes: tuple[int, ...], columns: Columns, X: Matrix, target: Target, threads: int) -> Any:
         """The epochs on the processor, or on a GPU."""
         if self.device == "cuda":
-            if self.adversarial_eps > 0:
-                raise ValueError("adversarial_eps needs device='cpu'; got 'cuda'.")
-            if self.activation == "prelu":
-                raise ValueError("activation='prelu' needs device='cpu'; got 'cuda'.")
             return CudaTrainer(import_torch(), sizes, self.activation, float(self.leak), columns, X, target)
         return Trainer(sizes, self.activation, float(self.leak), columns, X, target, threads)
 

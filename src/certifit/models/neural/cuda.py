@@ -3,7 +3,7 @@
 The formulas are those of `native/network/`, written out: PyTorch gives products and elementwise kernels, not derivatives. Weights
 are one vector on the device, and their layers views of it, so that a step of the optimizer is a few kernels whatever the depth.
 Without dropout and noise, which draw from another generator there, the result is that of the processor up to the rounding of
-single precision.
+single precision. A loss that has no formula here is evaluated on the processor, batch by batch: right, and slower.
 """
 
 from __future__ import annotations
@@ -85,36 +85,38 @@ class CudaTrainer:
         self.softmax = type(target.inner) is Softmax and target.y.ndim == 1
         form: tuple[Any, ...] = ("softmax",) if self.softmax else kernel_form(target.inner) or ("",)
         self.name, self.a, self.c, *_ = (*form, 0.0, 0.0)
-        if self.name not in NAMES:
-            known = ", ".join(map(repr, NAMES))
-            raise ValueError(
-                f"device='cuda' trains with the losses {known}; got loss={target.loss!r}: use device='cpu'."
-            )
+        # A loss without a formula here is asked on the processor, batch by batch.
+        self.elsewhere = None if self.name in NAMES else target.function()
         self.X = torch.from_numpy(columns.scaled(X)).to(self.device)
         if self.softmax:
             self.y = torch.from_numpy(target.y.astype(np.int64)).to(self.device)
-        else:
+        elif self.elsewhere is None:
             y = target.plain() - (target.offset if self.name in SHIFTED else 0.0)
             self.y = torch.from_numpy(y.astype(np.float32)).to(self.device)
-        level = np.zeros(self.sizes[-1]) if self.softmax or self.name in SHIFTED else target.offset
+        level = target.offset if self.name in LINKED else np.zeros(self.sizes[-1])
         self.level = torch.from_numpy(level.astype(np.float32)).to(self.device)
-        count = sum((n_in + 1) * n_out for n_in, n_out in pairwise(self.sizes))
+        self.learned = activation == "prelu"
+        count = sum((n_in + 1) * n_out for n_in, n_out in pairwise(self.sizes)) + self.learned * sum(self.sizes[1:-1])
         self.w, self.m, self.v, self.g, decays = (torch.zeros(count, device=self.device) for _ in range(5))
-        self.weights, self.biases = self._views(self.w)
-        self.weight_slopes, self.bias_slopes = self._views(self.g)
+        self.weights, self.biases, self.leaks = self._views(self.w)
+        self.weight_slopes, self.bias_slopes, self.leak_slopes = self._views(self.g)
         for view in self._views(decays)[0]:
             view.fill_(1.0)
         self.decays, self.steps = decays, 0.0
+        self.below: list[Any] = []
 
-    def _views(self, plain: Any) -> tuple[list[Any], list[Any]]:
-        """The layers of a vector."""
-        weights, biases, at = [], [], 0
+    def _views(self, plain: Any) -> tuple[list[Any], list[Any], list[Any]]:
+        """The layers of a vector: weights, biases, and the slopes below zero of hidden units that learn them."""
+        weights, biases, below, at = [], [], [], 0
         for n_in, n_out in pairwise(self.sizes):
             weights.append(plain[at : at + n_in * n_out].view(n_in, n_out))
             at += n_in * n_out
             biases.append(plain[at : at + n_out])
             at += n_out
-        return weights, biases
+            if self.learned and len(weights) < len(self.sizes) - 1:
+                below.append(plain[at : at + n_out])
+                at += n_out
+        return weights, biases, below
 
     def load(self, state: State) -> None:
         """Go on from here."""
@@ -136,39 +138,62 @@ class CudaTrainer:
         with torch.no_grad():
             for start in range(0, order.shape[0], recipe.batch_size):
                 rows = visits[start : start + recipe.batch_size]
-                total += self._slopes(rows, recipe.dropout, recipe.input_noise, draws)
+                total += self._slopes(rows, self._attacked(rows, recipe.adversarial), recipe, draws)
                 self.steps += 1.0
                 self._step(recipe, rate)
         mean = float(total) / order.shape[0]
         return mean, bool(np.isfinite(mean))
 
-    def _slopes(self, rows: Any, dropout: float, noise: float, draws: Any) -> Any:
-        """Forward and back for a batch: leaves the gradient of the mean loss; the summed loss."""
-        torch, last = self.torch, len(self.weights) - 1
+    def _attacked(self, rows: Any, size: float) -> Any:
+        """The rows of a batch, each moved by `size` along the sign of the slope of its loss."""
         a = self.X.index_select(0, rows)
-        if noise > 0:
-            a = a + noise * torch.randn(a.shape, generator=draws, device=self.device)
-        inputs, slopes = [a], []
-        for layer in range(last):
-            a, slope = self._activated(torch.addmm(self.biases[layer], a, self.weights[layer]))
-            if dropout > 0:
-                kept = (torch.rand(a.shape, generator=draws, device=self.device) >= dropout).to(a.dtype) / (
-                    1.0 - dropout
-                )
-                a, slope = a * kept, slope * kept
-            inputs.append(a)
-            slopes.append(slope)
-        scores = torch.addmm(self.biases[last], a, self.weights[last]) + self.level
-        loss, delta = self._loss(scores, self.y.index_select(0, rows))
-        delta /= rows.shape[0]
-        for layer in range(last, -1, -1):
+        if size > 0:
+            _, _, slopes, delta = self._forward(rows, a)
+            for layer in range(len(self.weights) - 1, 0, -1):
+                delta = self.torch.mm(delta, self.weights[layer].t()) * slopes[layer - 1]
+            a = a + size * self.torch.sign(self.torch.mm(delta, self.weights[0].t()))
+        return a
+
+    def _slopes(self, rows: Any, a: Any, recipe: Recipe | None = None, draws: Any = None) -> Any:
+        """Forward and back for a batch, the inputs of its rows given: leaves the gradient of the mean loss; the summed loss."""
+        torch = self.torch
+        if recipe is not None and recipe.input_noise > 0:
+            a = a + recipe.input_noise * torch.randn(a.shape, generator=draws, device=self.device)
+        loss, inputs, slopes, delta = self._forward(rows, a, recipe.dropout if recipe is not None else 0.0, draws)
+        for layer in range(len(self.weights) - 1, -1, -1):
             torch.mm(inputs[layer].t(), delta, out=self.weight_slopes[layer])
             torch.sum(delta, 0, out=self.bias_slopes[layer])
             if layer:
-                delta = torch.mm(delta, self.weights[layer].t()) * slopes[layer - 1]
+                back = torch.mm(delta, self.weights[layer].t())
+                delta = back * slopes[layer - 1]
+                if self.learned:
+                    # Where a unit was below zero its output was leak·z, of which z is the slope at the leak.
+                    torch.sum(back * self.below[layer - 1], 0, out=self.leak_slopes[layer - 1])
         return loss
 
-    def _activated(self, z: Any) -> tuple[Any, Any]:
+    def _forward(
+        self, rows: Any, a: Any, dropout: float = 0.0, draws: Any = None
+    ) -> tuple[Any, list[Any], list[Any], Any]:
+        """Summed loss of a batch, inputs of every layer, slopes of the hidden units, and that of the mean loss at the scores."""
+        torch, last = self.torch, len(self.weights) - 1
+        inputs, slopes, self.below = [a], [], []
+        for layer in range(last):
+            z = torch.addmm(self.biases[layer], a, self.weights[layer])
+            a, slope = self._activated(z, layer)
+            if self.learned:
+                self.below.append(z.clamp(max=0.0))
+            if dropout > 0:
+                kept = (torch.rand(a.shape, generator=draws, device=self.device) >= dropout).to(a.dtype)
+                kept /= 1.0 - dropout
+                a, slope = a * kept, slope * kept
+                if self.learned:
+                    self.below[-1] *= kept
+            inputs.append(a)
+            slopes.append(slope)
+        loss, delta = self._loss(torch.addmm(self.biases[last], a, self.weights[last]) + self.level, rows)
+        return loss, inputs, slopes, delta / rows.shape[0]
+
+    def _activated(self, z: Any, layer: int) -> tuple[Any, Any]:
         torch = self.torch
         if self.activation == "tanh":
             a = torch.tanh(z)
@@ -177,13 +202,20 @@ class CudaTrainer:
             a = torch.sigmoid(z)
             return a, a * (1.0 - a)
         slope = (z > 0).to(z.dtype)
-        if self.activation == "leaky_relu":
-            slope = slope + self.leak * (1.0 - slope)
+        if self.activation != "relu":
+            slope = slope + (self.leaks[layer] if self.learned else self.leak) * (1.0 - slope)
         return z * slope, slope
 
-    def _loss(self, scores: Any, y: Any) -> tuple[Any, Any]:
-        """Summed loss, and its slope at every score."""
+    def _loss(self, scores: Any, rows: Any) -> tuple[Any, Any]:
+        """Summed loss of rows, and its slope at every score."""
         torch = self.torch
+        if self.elsewhere is not None:
+            plain = scores.cpu().numpy().astype(np.float64) + self.offset
+            slopes = np.empty_like(plain)
+            loss = self.elsewhere(rows.cpu().numpy(), plain, slopes)
+            found = torch.from_numpy(slopes.astype(np.float32)).to(self.device)
+            return torch.tensor(loss, dtype=torch.float64, device=self.device), found
+        y = self.y.index_select(0, rows)
         if self.softmax:
             logs = torch.log_softmax(scores, 1)
             own = y.unsqueeze(1)
@@ -219,7 +251,8 @@ class CudaTrainer:
     def gradient(self, rows: Array) -> Array:
         """The gradient of the mean loss over some of the rows, all layers in one vector."""
         with self.torch.no_grad():
-            self._slopes(self.torch.from_numpy(rows.astype(np.int64)).to(self.device), 0.0, 0.0, None)
+            chosen = self.torch.from_numpy(rows.astype(np.int64)).to(self.device)
+            self._slopes(chosen, self.X.index_select(0, chosen))
         return np.asarray(self.g.cpu().numpy().copy())
 
     def scores(self, X: Matrix | None = None) -> Array:
@@ -232,6 +265,6 @@ class CudaTrainer:
                 for layer, (weights, biases) in enumerate(zip(self.weights, self.biases, strict=True)):
                     a = torch.addmm(biases, a, weights)
                     if layer + 1 < len(self.weights):
-                        a, _ = self._activated(a)
+                        a, _ = self._activated(a, layer)
                 found.append(a.cpu().numpy().astype(np.float64))
         return np.concatenate(found) + self.offset

@@ -100,14 +100,16 @@ class Target:
         if form:
             name, a, c, *_ = (*form, 0.0, 0.0)
             return native.loss(name, a, c, self.offset)
-        return native.loss(self._function(), self.offset)
+        return native.loss(self.function(), self.offset)
 
     @property
     def built_in(self) -> bool:
         """Whether the native trainer knows the loss."""
         return bool(kernel_form(self.inner)) or (type(self.inner) is Softmax and self.y.ndim == 1)
 
-    def _function(self) -> Callable[[Array, Array, Array], float]:
+    def function(self) -> Callable[[Array, Array, Array], float]:
+        """The summed loss of rows at scores in units, whose slopes it writes."""
+
         def evaluate(rows: Array, scores: Array, slopes: Array) -> float:
             y, shaped = self.y[rows], self._shaped(scores)
             with np.errstate(over="ignore", invalid="ignore"):
