@@ -158,3 +158,22 @@ def test_relevance_about_a_prior_mean_and_with_few_steps() -> None:
     early = BayesianLinearRegression(relevance=True, max_iter=1).fit(X, y)
     assert np.isfinite(early.coef_).all()
     assert np.isfinite(early.covariance_).all()
+
+
+@pytest.mark.parametrize("noise", [1e-6, 1e-14, 1e-22])
+def test_directions_without_rows_keep_their_prior_however_small_the_noise(noise: float) -> None:
+    """Fewer rows than columns: the same posterior from the rows' side, where nothing is lost in rounding."""
+    few, y, m0 = X[:3] - X[:3].mean(axis=0), Y[:3], np.array([0.5, 0.0, -1.0, 2.0])
+    K = few @ few.T / 2.0 + noise * np.eye(3)
+    model = BayesianLinearRegression(prior_mean=m0, prior_precision=2.0, noise=noise, fit_intercept=False).fit(few, y)
+    gain = np.linalg.solve(K + np.full((3, 3), np.trace(K)), few)  # the rows add up to zero, and so must what they want
+    right = (y - y.mean() - few @ m0) @ gain / 2.0
+    np.testing.assert_allclose(model.coef_, m0 + right, rtol=1e-6)
+    np.testing.assert_allclose(model.covariance_, np.eye(4) / 2.0 - few.T @ gain / 4.0, atol=1e-6)
+
+
+def test_precisions_that_do_not_settle_are_not_said_to_maximize_the_evidence() -> None:
+    short = BayesianLinearRegression(relevance=True, max_iter=2).fit(X, Y)
+    assert "do not maximize the evidence" in str(short.certificate_)
+    assert "2 iterations" in short.certificate_.note
+    assert "these maximize the evidence" in str(BayesianLinearRegression(relevance=True).fit(X, Y).certificate_)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.linalg import lapack
+from scipy.linalg import lapack, solve_triangular
 
 from certifit._types import Array
 
@@ -68,7 +68,7 @@ class Prior:
         change, iteration = 0.0, 0
         for _ in range(max_iter):
             iteration += 1
-            mean, covariance, log_det = _normal(prior + data.gram / noise, prior @ self.mean + data.cross / noise)
+            mean, covariance, log_det = _normal(prior, data.gram / noise, data.cross / noise, prior @ self.mean)
             residual = _residual(data, mean)
             effective = data.cross.shape[0] - float((prior * covariance).sum())
             if self.noise is not None:
@@ -92,9 +92,7 @@ class Prior:
         unit = float(np.trace(gram)) / max(gram.shape[0], 1) or 1.0
         gram, cross = gram / unit, cross / np.sqrt(unit)
         values, vectors = np.linalg.eigh(gram)
-        # What rounding left of directions without rows would count as data when there is hardly any noise.
-        seen = values > 4 * values.shape[0] * np.finfo(np.float64).eps * values.max(initial=0.0)
-        values = np.where(seen, values, 0.0)
+        values, seen = _above_rounding(values)
         start = self.mean / factor * np.sqrt(unit)
         b, m0 = np.where(seen, vectors.T @ cross, 0.0), vectors.T @ start
         alpha, change, iteration = 1.0, np.inf, 0
@@ -136,7 +134,7 @@ class Prior:
         for _ in range(max_iter):
             iteration += 1
             gram = data.gram[np.ix_(on, on)]
-            m, S, log_det = _normal(np.diag(alpha[on]) + gram / noise, cross[on] / noise)
+            m, S, log_det = _normal(np.diag(alpha[on]), gram / noise, cross[on] / noise)
             full = self.mean.copy()
             full[on] += m
             residual = _residual(data, full)
@@ -172,7 +170,7 @@ class Prior:
             alpha[on] = new
             noise, on, before = new_noise, on[kept], evidence
         else:  # the last step moved on from m and S
-            m, S, log_det = _normal(np.diag(alpha[on]) + data.gram[np.ix_(on, on)] / noise, cross[on] / noise)
+            m, S, log_det = _normal(np.diag(alpha[on]), data.gram[np.ix_(on, on)] / noise, cross[on] / noise)
             full = self.mean.copy()
             full[on] += m
             residual = _residual(data, full)
@@ -200,16 +198,51 @@ class Prior:
         return off[first], (size**2 / excess)[first]
 
 
-def _normal(precision: Array, right: Array) -> tuple[Array, Array, float]:
-    """Mean, covariance and ln det of the precision of a normal distribution."""
-    if not right.shape[0]:
-        return right, precision, 0.0
+def _normal(prior: Array, gram: Array, cross: Array, start: Array | None = None) -> tuple[Array, Array, float]:
+    """Mean, covariance and ln det of the precision, prior + gram, of a normal distribution.
+
+    Its mean solves (prior + gram)·m = cross + start: what the data want, and what the prior wants.
+    """
+    d = cross.shape[0]
+    if not d:
+        return cross, prior, 0.0
+    precision = prior + gram
     factor, failed = lapack.dpotrf(precision, lower=1)
-    if failed:
-        raise np.linalg.LinAlgError("the precision of the posterior is not positive definite")
+    half_the_digits = np.sqrt(np.finfo(np.float64).eps)  # lost in what a column has of its own beside the others
+    if failed or (np.diag(factor) ** 2 <= half_the_digits * np.diag(precision)).any():
+        return _beside_prior(prior, gram, cross, start)
     half, _ = lapack.dpotri(factor, lower=1)  # a third of the work of solving for every column of the identity
     covariance = np.tril(half) + np.tril(half, -1).T
+    right = cross if start is None else cross + start
     return covariance @ right, covariance, 2.0 * float(np.log(np.diag(factor)).sum())
+
+
+def _beside_prior(prior: Array, gram: Array, cross: Array, start: Array | None) -> tuple[Array, Array, float]:
+    """The same where the data say so much of some directions that the prior of the others is lost in rounding.
+
+    With prior = LLᵀ the precision is L(I + L⁻¹·gram·L⁻ᵀ)Lᵀ. In the eigenvectors of the matrix inside, a direction without rows
+    keeps its prior.
+    """
+    root = np.linalg.cholesky(prior)
+    inner = solve_triangular(root, solve_triangular(root, gram, lower=True).T, lower=True)
+    values, vectors = np.linalg.eigh(0.5 * (inner + inner.T))
+    values, seen = _above_rounding(values)
+    basis = solve_triangular(root, vectors, lower=True, trans="T")
+    right = np.where(seen, basis.T @ cross, 0.0)
+    if start is not None:
+        right = right + basis.T @ start
+    covariance = (basis / (1.0 + values)) @ basis.T
+    log_det = 2.0 * float(np.log(np.diag(root)).sum()) + float(np.log1p(values).sum())
+    return basis @ (right / (1.0 + values)), covariance, log_det
+
+
+def _above_rounding(values: Array) -> tuple[Array, Array]:
+    """Eigenvalues of a Gram matrix with zeros for what rounding left of directions without rows, and which are not.
+
+    What rounding left would count as data when there is hardly any noise.
+    """
+    seen = values > 4 * values.shape[0] * np.finfo(np.float64).eps * values.max(initial=0.0)
+    return np.where(seen, values, 0.0), seen
 
 
 def _residual(data: Data, mean: Array) -> float:

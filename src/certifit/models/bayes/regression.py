@@ -164,14 +164,18 @@ class BayesianLinearRegression(Declared, RegressorMixin, CertifiedEstimator):
         if self.fit_intercept:
             self.log_evidence_ -= 0.5 * float(np.log(total))
         given = self.prior_precision is not None and self.noise is not None
-        note = (
-            "The posterior, in closed form."
-            if given
-            else (
+        if given:
+            note = "The posterior, in closed form."
+        elif solution.change <= self.tol:
+            note = (
                 f"The posterior given alpha and noise, in closed form; these maximize the evidence to a relative change of "
                 f"{solution.change:.1e}, a stationary point of it."
             )
-        )
+        else:
+            note = (
+                f"The posterior given alpha and noise, in closed form; these do not maximize the evidence: they still changed by "
+                f"{solution.change:.1e}, relative, in the last of {solution.iterations} iterations (tol={self.tol:g})."
+            )
         objective = float(0.5 * solution.residual / total) * float(unit[d]) ** 2
         self._certify(
             Certificate(
