@@ -146,7 +146,7 @@ def check_model_file(data: bytes) -> None:
         return
     assert len(brief(model)) < 100_000
     width = getattr(model, "n_features_in_", 5)
-    X = np.zeros((3, width if isinstance(width, int) and 0 < width < 100 else 5))
+    X = np.zeros((3, width if type(width) is int and 0 < width < 100 else 5))
     for name in ("predict", "predict_proba", "transform"):
         try:
             getattr(model, name)(X)
