@@ -74,13 +74,17 @@ struct Slots {
 };
 
 // Distances between all clusters in a square matrix, which is overwritten.
+//
+// A merge writes its row alone. Its column would cost a line of the cache for each number, most of them overwritten or dead before anyone reads them:
+// a row takes from the rows merged since it was last read what it lacks, when it is read.
 class Square {
   public:
-    Square(double* D, Index n, bool average) : slots(n), D_(D), stride_(n), average_(average) {}
+    Square(double* D, Index n, bool average)
+        : slots(n), D_(D), stride_(n), average_(average), merged_(static_cast<std::size_t>(n), 0), read_(static_cast<std::size_t>(n), 0) {}
     Slots slots;
 
     Nearest nearest(Index slot, Index preferred, Team&) {
-        double* row = D_ + slot * stride_;
+        const double* row = refreshed(slot);
         double& own = slots.penalty[static_cast<std::size_t>(slot)];
         own = kFar;
         const double least = least_of(row, slots.penalty.data(), slots.count);
@@ -96,28 +100,45 @@ class Square {
     // a takes in b.
     void merge(Index a, Index b) {
         const double na = slots.size[static_cast<std::size_t>(a)], nb = slots.size[static_cast<std::size_t>(b)];
-        double* into = D_ + a * stride_;
-        const double* from = D_ + b * stride_;
-        combine(into, from, na / (na + nb), nb / (na + nb), slots.count, average_);
-        for (Index k = 0; k < slots.count; ++k) D_[k * stride_ + a] = into[k];
+        combine(refreshed(a), refreshed(b), na / (na + nb), nb / (na + nb), slots.count, average_);
         slots.size[static_cast<std::size_t>(a)] = na + nb;
         slots.kill(b);
+        merged_[static_cast<std::size_t>(a)] = read_[static_cast<std::size_t>(a)] = ++now_;
+        std::erase_if(latest_, [&](Index slot) { return slot == a || slot == b; });
+        latest_.push_back(a);
     }
 
     void gather(std::vector<Index>& renamed) {
+        for (Index k = 0; k < slots.count; ++k)
+            if (slots.penalty[static_cast<std::size_t>(k)] != kFar) refreshed(k);  // neighbors find what they lack in the same lines of the cache
         const std::vector<Index> living = slots.gather(renamed);
         for (Index i = 0; i < slots.count; ++i) {
-            const double* from = D_ + living[static_cast<std::size_t>(i)] * stride_;
+            const double* row = D_ + living[static_cast<std::size_t>(i)] * stride_;
             double* into = D_ + i * slots.count;  // never behind what is still to be read
-            for (Index k = 0; k < slots.count; ++k) into[k] = from[living[static_cast<std::size_t>(k)]];
+            for (Index k = 0; k < slots.count; ++k) into[k] = row[living[static_cast<std::size_t>(k)]];
         }
         stride_ = slots.count;
+        now_ = 0;
+        latest_.clear();
+        std::fill(merged_.begin(), merged_.end(), 0), std::fill(read_.begin(), read_.end(), 0);
     }
 
   private:
     double* D_;
     Index stride_;
     bool average_;
+    Index now_ = 0;                    // merges since the living moved together
+    std::vector<Index> merged_, read_;  // when a slot last took in another, and up to when its row is right
+    std::vector<Index> latest_;        // living slots that have merged, by when they last did
+
+    double* refreshed(Index slot) {
+        double* row = D_ + slot * stride_;
+        Index& read = read_[static_cast<std::size_t>(slot)];
+        for (auto late = latest_.rbegin(); late != latest_.rend() && merged_[static_cast<std::size_t>(*late)] > read; ++late)
+            row[*late] = D_[*late * stride_ + slot];
+        read = now_;
+        return row;
+    }
 
     CERTIFIT_CLONES static void combine(double* into, const double* from, double pa, double pb, Index n, bool average) {
         if (average)

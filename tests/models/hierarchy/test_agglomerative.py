@@ -52,6 +52,28 @@ def test_other_metrics_and_given_dissimilarities(method: str, metric: str, their
     np.testing.assert_array_equal(D, before)
 
 
+@pytest.mark.parametrize("method", ["complete", "average"])
+def test_a_circle_of_rounding_errors_has_an_end(method: str) -> None:
+    more = 1 + 3e-9  # within what passes for symmetric: each row is nearest to the next
+    D = np.array([[0.0, 1.0, more], [more, 0.0, 1.0], [1.0, more, 0.0]])
+    model = AgglomerativeClustering(1, linkage=method, metric="precomputed").fit(D)
+    np.testing.assert_allclose(model.distances_, 1.0, rtol=1e-8)
+
+
+@pytest.mark.parametrize("method", ["complete", "average"])
+def test_rows_that_wait_long_for_their_turn_know_of_all_merges(method: str) -> None:
+    """Rows of a chain take from later rows what they lack: tight pairs far apart, of which a row reads nothing for long."""
+    rng = np.random.default_rng(3)
+    centers = 100.0 * rng.normal(size=(90, 2))
+    X = (centers[:, None] + rng.exponential(size=(90, 5, 1)) * rng.normal(size=(90, 5, 2))).reshape(-1, 2)
+    X = X[rng.permutation(len(X))]
+    expected = linkage(X, method)
+    for threads in (1, 2):
+        found = AgglomerativeClustering(1, linkage=method, n_jobs=threads).fit(X).linkage_matrix_
+        np.testing.assert_array_equal(found[:, [0, 1, 3]], expected[:, [0, 1, 3]])
+        np.testing.assert_allclose(found[:, 2], expected[:, 2], rtol=1e-9)
+
+
 @pytest.mark.parametrize("d", [1, 2, 5])
 def test_the_spanning_tree_of_a_tree_of_boxes_is_that_of_all_distances(d: int) -> None:
     rng = np.random.default_rng(d)

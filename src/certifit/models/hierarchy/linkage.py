@@ -42,15 +42,16 @@ def in_unit(X: Array) -> tuple[Array, int]:
 
 def linkage_of_rows(X: Array, method: str, metric: str, threads: int) -> Array:
     """The linkage matrix of the rows of X."""
-    if metric == "euclidean" and method in ("single", "ward"):
-        X, exponent = in_unit(X)
-        if method == "ward":
-            Z = _linkage.ward(X, threads)
-        else:
-            Z = _linkage.single(X, X.shape[1] <= TREE_COLUMNS and X.shape[0] >= TREE_ROWS, threads)
+    X, exponent = in_unit(X)
+    if metric == "euclidean" and method == "ward":
+        Z = _linkage.ward(X, threads)
+    elif metric == "euclidean" and method == "single":
+        Z = _linkage.single(X, X.shape[1] <= TREE_COLUMNS and X.shape[0] >= TREE_ROWS, threads)
+    else:
+        Z = _of_square(_distances(X, metric, threads), method, threads)
+    if metric != "cosine":
         Z[:, 2] = np.ldexp(Z[:, 2], exponent)
-        return np.asarray(Z)
-    return _of_square(dissimilarities(X, metric, threads), method, threads)
+    return np.asarray(Z)
 
 
 def linkage_of_distances(D: Any, method: str, threads: int) -> Array:
@@ -60,15 +61,23 @@ def linkage_of_distances(D: Any, method: str, threads: int) -> Array:
 
 def dissimilarities(X: Array, metric: str, threads: int) -> Array:
     """All distances between the rows of X, or the checked copy of those that X holds."""
-    n = X.shape[0]
     if metric == "precomputed":
-        return np.array(check_distances(np.asarray(X, dtype=np.float64)), order="C")
+        D = np.array(check_distances(np.asarray(X, dtype=np.float64)), order="C")
+        # Symmetric to the last bit: otherwise equally far clusters could each be nearer to the next, in a circle without end.
+        return D if np.array_equal(D, D.T) else 0.5 * D + 0.5 * D.T
+    X, exponent = in_unit(X)
+    D = _distances(X, metric, threads)
+    return D if metric == "cosine" or exponent == 0 else np.ldexp(D, exponent, out=D)
+
+
+def _distances(X: Array, metric: str, threads: int) -> Array:
+    """All distances between the rows of X, whose squares are numbers."""
+    n = X.shape[0]
     if n * n > MOST_ENTRIES:
         raise ValueError(
             f"{n} rows have {n * n:.1e} distances, more than memory should hold: take a sample of the rows, or "
             'linkage="ward" or "single" with the Euclidean metric, which need no matrix.'
         )
-    X, exponent = in_unit(X)
     if metric == "euclidean":
         D = np.empty((n, n))
         _linkage.distances(X, D, threads)
@@ -77,7 +86,7 @@ def dissimilarities(X: Array, metric: str, threads: int) -> Array:
             raise ValueError(f"row {int(np.flatnonzero(~X.any(axis=1))[0])} of X is zero and has no direction.")
         D = np.maximum(cdist(X, X, METRICS[metric]), 0.0)
         np.fill_diagonal(D, 0.0)
-    return D if metric == "cosine" else np.ldexp(D, exponent)
+    return D
 
 
 def _of_square(D: Array, method: str, threads: int) -> Array:
