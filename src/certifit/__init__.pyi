@@ -173,6 +173,7 @@ from certifit.persistence import save as save
 from certifit.representation.basis.monomials import PolynomialFeatures as PolynomialFeatures
 from certifit.representation.basis.pieces import Discretizer as Discretizer
 from certifit.representation.basis.pieces import SplineBasis as SplineBasis
+from certifit.representation.basis.quantiles import QuantileScaler as QuantileScaler
 from certifit.representation.basis.rbf import RBFFeatures as RBFFeatures
 from certifit.representation.basis.saturation import LogTransform as LogTransform
 from certifit.representation.basis.saturation import Saturation as Saturation

@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
+from scipy.sparse import csr_array
 from scipy.special import expit
 from tests.contest.tables import loans, prices
 
-from certifit.contest.entrants import ENTRANTS, Conditions, Encoded, Entrant, Path, Predict, entrants_for, predictor
+from certifit.contest.entrants import (
+    ENTRANTS,
+    Conditions,
+    Encoded,
+    Entrant,
+    NotApplicable,
+    Path,
+    Predict,
+    entrants_for,
+    predictor,
+)
 from certifit.contest.record.model import Chain
 from certifit.contest.search.blend import blend_weights
 from certifit.contest.search.calibrated import Calibrated, calibrated
@@ -26,6 +38,7 @@ from certifit.evaluation.splits.sealed import folds
 from certifit.models.logistic.model import LogisticRegression
 from certifit.models.margin.svm import LinearSVC
 from certifit.models.tree.model import DecisionTreeClassifier
+from certifit.representation.basis.quantiles import QuantileScaler
 from certifit.representation.table.encoder import TableEncoder
 
 
@@ -313,6 +326,20 @@ def test_the_rules_of_a_tree_are_in_the_words_of_the_table() -> None:
     assert "color in {blue, green}: no (40 rows, 100%)" in text
     assert "color in {red}: yes (40 rows, 100%)" in text
     assert tree.classes_.tolist() == [0, 1]  # the tree itself is as it was
+
+
+def test_a_network_on_quantiles_does_not_see_how_large_a_number_is() -> None:
+    training, conditions, _ = encoded(prices(), "price")
+    rows = training.fold("matrix", 0)
+    entrant = ENTRANTS["network_quantiles"]
+    (scaler,) = entrant.expand(conditions, rows.train)
+    X = np.asarray(rows.train.X)
+    plain, bent = (QuantileScaler().fit(rows) for rows in (X, np.exp(X)))
+    for levels, others in zip(plain.levels_, bent.levels_, strict=True):
+        np.testing.assert_allclose(levels, others, atol=1e-12)
+    assert repr(scaler) == repr(QuantileScaler())
+    with pytest.raises(NotApplicable, match="sparse"):
+        entrant.expand(conditions, replace(rows.train, X=csr_array(X)))
 
 
 @pytest.mark.parametrize("frame", ["loans", "prices"])

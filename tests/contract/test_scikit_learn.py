@@ -37,6 +37,7 @@ FURTHER: list[BaseEstimator] = [
     cf.Perceptron(mode="batch", max_iter=50),
     cf.PocketPerceptron(start="regression"),
     cf.PolynomialFeatures(degree=3, interaction_only=True, include_bias=True, order="F"),
+    cf.QuantileScaler(output="uniform", n_quantiles=3),
     cf.RBFFeatures(centers=4),
     cf.RBFFeatures(centers=4, gamma="median", spread=True),
     cf.RandomForestClassifier(n_estimators=8, bootstrap=False, max_features=None),

@@ -348,6 +348,7 @@ def test_rows_on_both_sides_of_every_threshold(name: str, dtype: str, fitted: di
         [cf.StandardScaler(with_mean=False), cf.MinMaxScaler(feature_range=(-2.0, 3.0), clip=True)],
         [ForeignScaler(), "passthrough"],
         [cf.PolynomialFeatures(degree=3, include_bias=True)],
+        [cf.QuantileScaler(n_quantiles=9)],
         [SimpleImputer(strategy="median"), make_pipeline(cf.MinMaxScaler())],
     ],
     ids=str,

@@ -128,6 +128,23 @@ def _min_max(graph: Graph, table: str, scaler: Any) -> str:
     return graph.rounded(table)
 
 
+def _quantiles(graph: Graph, table: str, scaler: Any) -> str:
+    """The level of the first knot, and what each piece adds: its slope times the part of it that lies below x."""
+    most = max(len(knots) for knots in scaler.knots_)
+    starts, lengths, slopes = (np.zeros((1, most, len(scaler.knots_))) for _ in range(3))
+    for j, (knots, levels) in enumerate(zip(scaler.knots_, scaler.levels_, strict=True)):
+        pieces = len(knots) - 1
+        starts[0, :pieces, j], lengths[0, :pieces, j] = knots[:-1], np.diff(knots)
+        slopes[0, :pieces, j] = np.diff(levels) / np.diff(knots)
+    wide = graph.add("Unsqueeze", table, graph.constant(np.array([1])))
+    above = graph.add("Max", graph.add("Sub", wide, graph.constant(starts, "knots")), graph.constant(0.0))
+    inside = graph.add(
+        "Mul", graph.add("Min", above, graph.constant(lengths, "lengths")), graph.constant(slopes, "slopes")
+    )
+    sums = graph.add("ReduceSum", inside, graph.constant(np.array([1])), keepdims=0)
+    return graph.rounded(graph.add("Add", sums, graph.constant(_row([levels[0] for levels in scaler.levels_]))))
+
+
 def _monomials(graph: Graph, table: str, step: Any) -> str:
     """Each monomial is its first factor times the product of the others; a column of ones stands for no factor."""
     powers = step.powers_
@@ -158,6 +175,7 @@ def _imputer(graph: Graph, table: str, imputer: Any) -> str:
 TRANSFORMERS: dict[str, Callable[[Graph, str, Any], str]] = {
     "StandardScaler": _standard,
     "MinMaxScaler": _min_max,
+    "QuantileScaler": _quantiles,
     "PolynomialFeatures": _monomials,
     "sklearn.preprocessing.StandardScaler": _foreign_standard,
     "sklearn.impute.SimpleImputer": _imputer,

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.spatial.distance import cdist
+from scipy.stats import norm
 from sklearn import preprocessing as peer
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
@@ -22,6 +23,7 @@ from certifit import (
     Discretizer,
     LogTransform,
     PolynomialFeatures,
+    QuantileScaler,
     RBFFeatures,
     Saturation,
     SplineBasis,
@@ -36,6 +38,8 @@ EXPANSIONS = [
     LogTransform(mode="signed"),
     Saturation(),
     Saturation(shape="tanh", half=2.0),
+    QuantileScaler(),
+    QuantileScaler("uniform", n_quantiles=3),
     Discretizer(),
     Discretizer(bins=4, strategy="uniform", encode="ordinal"),
     Discretizer(bins=[-1.0, 0.5]),
@@ -209,6 +213,34 @@ def test_inverse_undoes_transform(expansion, X):
     if (np.abs(Z) > 0.999).any() and isinstance(fitted, Saturation):
         return  # too saturated for the digits to come back
     np.testing.assert_allclose(fitted.inverse_transform(Z), X, rtol=1e-9, atol=1e-9)
+
+
+@given(X=matrices(1e300), shares=st.sampled_from([2, 5, 100]))
+@settings(max_examples=50, deadline=None)
+def test_quantile_levels_are_mean_ranks_and_keep_the_order(X, shares):
+    for output in ("uniform", "normal"):
+        scaler = QuantileScaler(output, n_quantiles=shares).fit(X)
+        Z = scaler.transform(X)
+        for x, z, knots, levels in zip(X.T, Z.T, scaler.knots_, scaler.levels_, strict=True):
+            expected = np.array([((x < v).mean() + (x <= v).mean()) / 2 for v in knots])
+            np.testing.assert_allclose(levels, expected if output == "uniform" else norm.ppf(expected), atol=1e-12)
+            assert (np.diff(z[np.argsort(x)]) >= -1e-12).all()
+            assert (levels[0] <= z).all()
+            assert (z <= levels[-1]).all()
+
+
+def test_quantile_levels_of_few_values_and_beyond_the_ends():
+    X = np.array([[1.0, 7.0, 0.0], [2.0, 7.0, 0.0], [3.0, 7.0, 1.0], [1e6, 7.0, 0.0]])
+    scaler = QuantileScaler("uniform").fit(X)
+    np.testing.assert_allclose(scaler.transform(X)[:, 0], [0.125, 0.375, 0.625, 0.875])
+    np.testing.assert_array_equal(scaler.transform(X)[:, 1], 0.5)
+    np.testing.assert_allclose(scaler.transform(X)[:, 2], [0.375, 0.375, 0.875, 0.375])
+    np.testing.assert_allclose(scaler.transform([[-9.0, 8.0, 2.0]]), [[0.125, 0.5, 0.875]])
+    np.testing.assert_allclose(scaler.inverse_transform(scaler.transform(X)), X)
+    with pytest.raises(ValueError, match="n_quantiles"):
+        QuantileScaler(n_quantiles=1).fit(X)
+    with pytest.raises(TypeError, match="Sparse"):
+        QuantileScaler().fit(sp.csr_array(X))
 
 
 # Bins and splines

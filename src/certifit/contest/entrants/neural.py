@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from certifit._types import is_sparse
 from certifit.contest.entrants.base import Conditions, Encoded, Entrant, NotApplicable, Path
 from certifit.models.forest.bagging import BaggingClassifier, BaggingRegressor
 from certifit.models.neural.model import MLPClassifier, MLPRegressor
+from certifit.representation.basis.quantiles import QuantileScaler
 
 __all__ = ["ENTRANTS"]
 
@@ -58,6 +60,13 @@ def network_paths(conditions: Conditions, data: Encoded) -> list[Path]:
     return [Path((setting,), build) for setting in settings]
 
 
+def ranks(conditions: Conditions, data: Encoded) -> list[Any]:
+    """Columns on the scale of their own quantiles, which a heavy tail does not stretch."""
+    if is_sparse(data.X):
+        raise NotApplicable("columns of text are sparse, and their quantiles are all zero")
+    return [QuantileScaler()]
+
+
 ENTRANTS = (
     Entrant(
         "network",
@@ -65,6 +74,14 @@ ENTRANTS = (
         "Layers of units, each a weighted sum of those before it, bent; learned by small steps until new rows no longer gain.",
         network_paths,
         weight=2.0,
+        richness=4,
+    ),
+    Entrant(
+        "network_quantiles",
+        "Neural network on quantiles",
+        "A neural network that sees where each number lies among all numbers of its column, not how large it is.",
+        network_paths,
+        expand=ranks,
         richness=4,
     ),
 )
