@@ -175,8 +175,10 @@ from certifit.representation.basis.pieces import Discretizer as Discretizer
 from certifit.representation.basis.pieces import SplineBasis as SplineBasis
 from certifit.representation.basis.quantiles import QuantileScaler as QuantileScaler
 from certifit.representation.basis.rbf import RBFFeatures as RBFFeatures
+from certifit.representation.basis.robust import RobustScaler as RobustScaler
 from certifit.representation.basis.saturation import LogTransform as LogTransform
 from certifit.representation.basis.saturation import Saturation as Saturation
+from certifit.representation.basis.scaling import MaxAbsScaler as MaxAbsScaler
 from certifit.representation.basis.scaling import MinMaxScaler as MinMaxScaler
 from certifit.representation.basis.scaling import Normalizer as Normalizer
 from certifit.representation.basis.scaling import StandardScaler as StandardScaler

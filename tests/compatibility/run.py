@@ -56,6 +56,8 @@ FILES = (
     "decomposition/tests/test_truncated_svd.py",
     "manifold/tests/test_mds.py",
     "manifold/tests/test_classical_mds.py",
+    "preprocessing/tests/test_data.py",
+    "preprocessing/tests/test_discretization.py",
     "preprocessing/tests/test_polynomial.py",
     "feature_extraction/tests/test_text.py",
 )

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from certifit._types import Array
 from certifit.data.gate import check_x
 from certifit.parameters import Any_, Choice, OfColumns, Parameter
-from certifit.representation.basis.scaling import row_blocks
+from certifit.representation.basis.blocks import row_blocks
 
 __all__ = ["DigitFeatures"]
 

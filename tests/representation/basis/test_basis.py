@@ -461,3 +461,24 @@ def test_pipeline_of_scaling_and_expansion():
     X = np.random.default_rng(9).normal(size=(30, 3))
     Z = make_pipeline(StandardScaler(), PolynomialFeatures(2), RBFFeatures(5, random_state=0)).fit_transform(X)
     assert Z.shape == (30, 5)
+
+
+def test_splines_of_extended_and_periodic_knots_are_scikit_learns():
+    X = np.random.default_rng(0).uniform(0.0, 6.0, size=(50, 2))
+    new = np.random.default_rng(1).uniform(-8.0, 14.0, size=(20, 2))
+    knots = [[0.0, 1.0, 2.5, 4.0, 6.0], [0.0, 2.0, 3.0, 5.0, 6.0]]
+    for boundary, beyond in (("extended", "constant"), ("periodic", "periodic")):
+        ours = SplineBasis(knots, boundary=boundary, include_bias=True).fit(X)
+        theirs = peer.SplineTransformer(knots=np.array(knots).T, extrapolation=beyond).fit(X)
+        np.testing.assert_allclose(ours.transform(new), theirs.transform(new), atol=1e-12)
+    np.testing.assert_allclose(ours.transform(new), ours.transform(new + 6.0), atol=1e-12)
+    with pytest.raises(ValueError, match="Periodic splines require degree < number of knots"):
+        SplineBasis(3, boundary="periodic").fit(X)
+
+
+def test_splines_of_nothing_are_zero():
+    X = np.array([[0.0, np.nan], [1.0, np.nan], [np.nan, np.nan], [3.0, np.nan]])
+    with pytest.raises(ValueError, match="NaN"):
+        SplineBasis().fit(X)
+    found = SplineBasis(3, degree=1, missing="zeros", include_bias=True).fit(X).transform(X)
+    np.testing.assert_array_equal(found.sum(axis=1), [1.0, 1.0, 0.0, 1.0])

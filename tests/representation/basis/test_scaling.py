@@ -16,7 +16,7 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from tests.representation.basis.strategies import matrices, weighted_matrices
 
-from certifit import MinMaxScaler, Normalizer, StandardScaler
+from certifit import MaxAbsScaler, MinMaxScaler, Normalizer, RobustScaler, StandardScaler
 
 SCALERS = [
     StandardScaler(),
@@ -24,6 +24,8 @@ SCALERS = [
     StandardScaler(with_std=False),
     MinMaxScaler(),
     MinMaxScaler(feature_range=(-2.0, 3.0), clip=True),
+    MaxAbsScaler(),
+    RobustScaler(),
     Normalizer(),
     Normalizer(norm="l1"),
     Normalizer(norm="max"),
@@ -44,6 +46,7 @@ def test_values_agree_with_scikit_learn(shape, dtype, order):
         (StandardScaler(), peer.StandardScaler()),
         (StandardScaler(with_mean=False), peer.StandardScaler(with_mean=False)),
         (MinMaxScaler((-1.0, 2.0)), peer.MinMaxScaler((-1.0, 2.0))),
+        (MaxAbsScaler(), peer.MaxAbsScaler()),
         *((Normalizer(norm), peer.Normalizer(norm)) for norm in ("l1", "l2", "max")),
     ]
     for ours, theirs in pairs:
@@ -247,3 +250,34 @@ def test_the_ends_of_the_interval_under_their_old_names():
     np.testing.assert_array_equal(old.transform(X), MinMaxScaler(feature_range=(-1.0, 3.0)).fit_transform(X))
     del old.feature_range  # as a file of an earlier release
     np.testing.assert_array_equal(old.inverse_transform(old.transform(X)), X)
+
+
+@pytest.mark.parametrize("scaler", [StandardScaler(), MinMaxScaler(), MaxAbsScaler()], ids=str)
+def test_blocks_are_all_rows_and_nan_stays(scaler):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 4)) * 3.0 + 5.0
+    X[rng.random(X.shape) < 0.1] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        clone(scaler).fit(X)
+    whole, parts = clone(scaler).set_params(missing="keep").fit(X), clone(scaler).set_params(missing="keep")
+    for rows in (slice(0, 1), slice(1, 40), slice(40, 90)):
+        parts.partial_fit(X[rows])
+    np.testing.assert_allclose(parts.transform(X), whole.transform(X), rtol=1e-12)
+    np.testing.assert_array_equal(np.isnan(whole.transform(X)), np.isnan(X))
+    np.testing.assert_allclose(whole.inverse_transform(whole.transform(X)), X, rtol=1e-12)
+
+
+def test_largest_entries_of_sparse_rows_and_clipping():
+    X = np.array([[0.0, -4.0], [2.0, 0.0], [0.0, 1.0]])
+    scaler = MaxAbsScaler(clip=True).fit(sp.csr_array(X))
+    np.testing.assert_array_equal(scaler.max_abs_, [2.0, 4.0])
+    np.testing.assert_array_equal(scaler.transform(sp.csc_array(2 * X)).toarray(), np.clip(2 * X / [2.0, 4.0], -1, 1))
+    np.testing.assert_array_equal(scaler.inverse_transform(sp.csr_array(X)).toarray(), X * [2.0, 4.0])
+
+
+def test_a_file_of_an_earlier_release_cannot_go_on():
+    scaler = StandardScaler().fit([[1.0], [2.0]])
+    del scaler.moments_
+    assert scaler.transform([[1.5]])[0, 0] == 0.0
+    with pytest.raises(ValueError, match="earlier release"):
+        scaler.partial_fit([[3.0]])

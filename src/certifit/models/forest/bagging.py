@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
-from certifit._types import Array
+from certifit._types import Array, is_sparse
 from certifit.base import CertifiedEstimator, CopiesMixin
 from certifit.certificate import Certificate
 from certifit.data.equal_rows import repetitions
@@ -29,7 +29,6 @@ from certifit.models.tree.growing import importances
 from certifit.models.tree.model import DecisionTreeClassifier, DecisionTreeRegressor
 from certifit.parameters import N_ESTIMATORS, N_JOBS, Choice, Declared, Either, Learner, Nothing, Parameter
 from certifit.progress import Progress
-from certifit.representation.basis.scaling import is_sparse
 
 __all__ = ["BaggingClassifier", "BaggingRegressor"]
 

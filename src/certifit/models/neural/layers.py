@@ -10,7 +10,7 @@ import numpy as np
 
 import certifit._native.network as native
 from certifit._types import Array, Matrix, is_sparse
-from certifit.representation.basis.scaling import mean_and_deviation
+from certifit.representation.basis.summaries import mean_and_deviation
 
 __all__ = [
     "ACTIVATIONS",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from certifit._types import Array
-from certifit.representation.basis.scaling import mean_and_deviation
+from certifit.representation.basis.summaries import mean_and_deviation
 
 __all__ = ["LEAST_PIVOT", "InUnits"]
 

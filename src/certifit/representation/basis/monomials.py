@@ -11,15 +11,12 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from certifit._types import Array, Matrix
+from certifit._types import Array, Matrix, is_sparse
 from certifit.data.gate import check_x
 from certifit.data.sparse import canonical
 from certifit.parameters import Choice, Fitted, Flag, Integer, OfColumns, Parameter, Real
+from certifit.representation.basis.blocks import row_blocks
 from certifit.representation.basis.columns import input_names
-from certifit.representation.basis.scaling import (
-    is_sparse,
-    row_blocks,
-)
 
 
 class PolynomialFeatures(OfColumns, TransformerMixin, BaseEstimator):

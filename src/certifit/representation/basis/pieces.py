@@ -14,10 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 from certifit._types import Array, Matrix
 from certifit.data.gate import check_x
 from certifit.parameters import Choice, Either, Fitted, Flag, Given, Integer, OfColumns, Parameter
+from certifit.representation.basis.blocks import weighted_rows
 from certifit.representation.basis.columns import input_names, weighted_quantiles
-from certifit.representation.basis.scaling import (
-    weighted_rows,
-)
+from certifit.representation.basis.summaries import present_values
 
 
 class Discretizer(OfColumns, TransformerMixin, BaseEstimator):
@@ -71,7 +70,7 @@ class Discretizer(OfColumns, TransformerMixin, BaseEstimator):
         if isinstance(self.bins, numbers.Integral):
             self.edges_ = [_inner_cuts(X[:, j], weight, int(self.bins), self.strategy) for j in range(X.shape[1])]
         else:
-            self.edges_ = _given_edges(self.bins, X.shape[1])
+            self.edges_ = _given(self.bins, X.shape[1], "bins")
         self.n_bins_ = np.array([edges.size + 1 for edges in self.edges_])
         return self
 
@@ -116,8 +115,9 @@ class SplineBasis(OfColumns, TransformerMixin, BaseEstimator):
     """B-splines of each column: smooth bumps that sum to one, so a linear model is a smooth curve of each
     column.
 
-    With k knots and degree p each column gives k + p − 1 splines, k + p − 2 without the last, which the
-    intercept makes redundant. Beyond the outer knots the curve continues as a constant.
+    With k knots and degree p each column gives k + p − 1 splines, or k − 1 if they are periodic; one less without the last, which
+    the intercept makes redundant. Beyond the outer knots the curve continues as a constant, or begins again if it is periodic. A
+    knot that is given twice makes the curve less smooth there; on knots that are all equal the splines are zero.
 
     Examples
     --------
@@ -129,14 +129,24 @@ class SplineBasis(OfColumns, TransformerMixin, BaseEstimator):
 
     knots: Any = Parameter(
         5,
-        Either(Integer(2), Given("sequence of numbers", wrong=([2.0, 1.0], [np.nan]))),
-        "Number of knots for each column, outer ones included; or the increasing knots, the same for all columns.",
+        Either(Integer(2), Given("sequence of numbers or of such sequences", wrong=([2.0, 1.0], [np.nan]))),
+        "Number of knots for each column, outer ones included; or the increasing knots, the same for all columns; or one "
+        "sequence of increasing knots for each column.",
     )
     degree: int = Parameter(3, Integer(0), "Degree of the pieces: 1 for broken lines, 3 for smooth curves.")
     strategy: str = Parameter(
         "quantile", Choice("quantile", "uniform"), "Knots at weighted quantiles, or evenly spaced."
     )
     include_bias: bool = Parameter(False, Flag(), "Keep the last spline of each column.")
+    boundary: str = Parameter(
+        "repeated",
+        Choice("repeated", "extended", "periodic"),
+        "Knots beyond the outer ones: these again; more at the distance of the last two, as penalized splines want them; or "
+        "those of the other end, for columns such as angles and hours.",
+    )
+    missing: str = Parameter(
+        "refuse", Choice("refuse", "zeros"), "Whether NaN is an error, or has splines that are zero."
+    )
 
     knots_: list[Array] = Fitted("list of arrays", "Knots of each column, outer ones included.")
 
@@ -148,32 +158,56 @@ class SplineBasis(OfColumns, TransformerMixin, BaseEstimator):
         X : array or frame of shape (n_samples, n_features)
             The rows.
         """
-        X = check_x(self, X, reset=True, accept_sparse=False)
-        X, weight = weighted_rows(X, sample_weight)
+        X, weight = weighted_rows(self._check(X, reset=True), sample_weight)
         if isinstance(self.knots, numbers.Integral):
-            self.knots_ = [_knots(X[:, j], weight, int(self.knots), self.strategy) for j in range(X.shape[1])]
+            columns = (present_values(X, weight, j) for j in range(X.shape[1]))
+            self.knots_ = [_knots(*column, int(self.knots), self.strategy) for column in columns]
         else:
-            given = _increasing("knots", self.knots)
-            if given.size < 2:
+            self.knots_ = _given(self.knots, X.shape[1], "knots", repeated=True)
+            if min(knots.size for knots in self.knots_) < 2:
                 raise ValueError(f"knots must have at least two numbers, the two outer knots; got {self.knots!r}.")
-            self.knots_ = [given] * X.shape[1]
+        fewest = min(knots.size for knots in self.knots_)
+        if self._boundary() == "periodic" and fewest <= self.degree:
+            raise ValueError(
+                f"Periodic splines require degree < number of knots; got degree={self.degree} and a column with {fewest} knots."
+            )
         return self
 
     def transform(self, X: Matrix) -> Array:
         """Values of the splines, in the float type of X."""
         check_is_fitted(self, "knots_")
-        X = check_x(self, X, reset=False, accept_sparse=False)
+        X = self._check(X, reset=False)
         bounds = np.concatenate([[0], np.cumsum(self._widths())])
-        out = np.empty((X.shape[0], int(bounds[-1])), dtype=X.dtype)
-        for j, knots in enumerate(self.knots_):
-            # Repeated outer knots: the splines live on the interval only, and the first and last reach one
-            # there.
-            ends = np.ones(self.degree)
-            repeated = np.concatenate([knots[0] * ends, knots, knots[-1] * ends])
-            inside = np.clip(X[:, j].astype(np.float64), knots[0], knots[-1])
-            splines = BSpline.design_matrix(inside, repeated, self.degree).toarray()
-            out[:, bounds[j] : bounds[j + 1]] = splines[:, : bounds[j + 1] - bounds[j]]
+        out = np.zeros((X.shape[0], int(bounds[-1])), dtype=X.dtype)
+        for j, (knots, vector) in enumerate(zip(self.knots_, self.knot_vectors(), strict=True)):
+            here = ~np.isnan(X[:, j])
+            if knots[0] < knots[-1] and here.any():
+                splines = self._splines(X[here, j].astype(np.float64), knots, vector)
+                out[here, bounds[j] : bounds[j + 1]] = splines[:, : bounds[j + 1] - bounds[j]]
         return out
+
+    def _splines(self, x: Array, knots: Array, vector: Array) -> Array:
+        """All splines of one column."""
+        first, last = float(knots[0]), float(knots[-1])
+        if self._boundary() != "periodic":
+            return np.asarray(BSpline.design_matrix(np.clip(x, first, last), vector, self.degree).toarray())
+        inside = np.clip(first + np.mod(x - first, last - first), first, last)
+        splines = BSpline.design_matrix(inside, vector, self.degree).toarray()
+        period = knots.size - 1
+        splines[:, : self.degree] += splines[:, period:]  # those that reach over the end begin again at the other one
+        return np.asarray(splines[:, :period])
+
+    def knot_vectors(self) -> list[Array]:
+        """Knots of each column with those beyond the outer ones, `degree` on either side, as SciPy's `BSpline` wants them."""
+        check_is_fitted(self, "knots_")
+        return [_continued(knots, self.degree, self._boundary()) for knots in self.knots_]
+
+    def _boundary(self) -> str:
+        return str(vars(self).get("boundary", "repeated"))  # a file of an earlier release has no such parameter
+
+    def _check(self, X: Matrix, reset: bool) -> Array:
+        allowed = vars(self).get("missing", "refuse") == "zeros"
+        return np.asarray(check_x(self, X, reset=reset, accept_sparse=False, allow_nan=allowed))
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Names of the columns with "_sp" and the number of the spline."""
@@ -182,10 +216,12 @@ class SplineBasis(OfColumns, TransformerMixin, BaseEstimator):
         return np.array([f"{name}_sp{k}" for name, count in pairs for k in range(count)], dtype=object)
 
     def _widths(self) -> list[int]:
-        return [knots.size + self.degree - 1 - (not self.include_bias) for knots in self.knots_]
+        more = -1 if self._boundary() == "periodic" else self.degree - 1
+        return [knots.size + more - (not self.include_bias) for knots in self.knots_]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = vars(self).get("missing") == "zeros"
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
@@ -203,6 +239,8 @@ def _inner_cuts(values: Array, weight: Array, count: int, strategy: str) -> Arra
 
 
 def _knots(values: Array, weight: Array, count: int, strategy: str) -> Array:
+    if not values.size:
+        return np.zeros(count)
     inner = _cuts(values, weight, np.arange(1, count - 1) / (count - 1), strategy)
     low, high = float(values.min()), float(values.max())
     if low == high:  # a constant column: any interval around it will do
@@ -210,22 +248,35 @@ def _knots(values: Array, weight: Array, count: int, strategy: str) -> Array:
     return np.unique(np.concatenate([[low], inner, [high]]))
 
 
-def _increasing(name: str, numbers: Any) -> Array:
+def _continued(knots: Array, degree: int, boundary: str) -> Array:
+    """Knots with `degree` more on either side."""
+    if boundary == "periodic":
+        period = knots[-1] - knots[0]
+        return np.concatenate([knots[-(degree + 1) : -1] - period, knots, knots[1 : degree + 1] + period])
+    steps = np.arange(degree, 0, -1.0) if boundary == "extended" else np.zeros(degree)
+    below, above = knots[1] - knots[0], knots[-1] - knots[-2]
+    return np.concatenate([knots[0] - steps * below, knots, knots[-1] + steps[::-1] * above])
+
+
+def _increasing(name: str, numbers: Any, repeated: bool = False) -> Array:
     try:
         edges = np.asarray(numbers, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise TypeError(f"{name} must be numbers; got {numbers!r}.") from error
-    if edges.ndim != 1 or not np.isfinite(edges).all() or not (np.diff(edges) > 0).all():
+    steps = np.diff(edges) if edges.ndim == 1 and np.isfinite(edges).all() else np.array([-1.0])
+    if not ((steps > 0) | (repeated & (steps == 0))).all():
         raise ValueError(f"{name} must be finite and increasing numbers; got {numbers!r}.")
     return edges
 
 
-def _given_edges(bins: Any, d: int) -> list[Array]:
-    bins = list(bins)
-    if not any(np.ndim(edges) for edges in bins):
-        return [_increasing("bins", bins)] * d
-    if len(bins) != d:
+def _given(values: Any, d: int, name: str, repeated: bool = False) -> list[Array]:
+    """Edges or knots as they are given: one sequence for all columns, or one for each."""
+    values = list(values)
+    if not any(np.ndim(one) for one in values):
+        return [_increasing(name, values, repeated)] * d
+    if len(values) != d:
+        what = {"bins": "edges"}.get(name, "sequences")
         raise ValueError(
-            f"bins has edges for {len(bins)} columns, but X has {d}: give one sequence of inner edges for each column."
+            f"{name} has {what} for {len(values)} columns, but X has {d}: give one sequence for each column."
         )
-    return [_increasing(f"bins[{j}]", edges) for j, edges in enumerate(bins)]
+    return [_increasing(f"{name}[{j}]", one, repeated) for j, one in enumerate(values)]

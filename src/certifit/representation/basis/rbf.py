@@ -12,17 +12,13 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from certifit._types import Array, Matrix
+from certifit._types import Array, Matrix, is_sparse
 from certifit.data.equal_rows import row_codes
 from certifit.data.gate import check_x
 from certifit.parameters import RANDOM_STATE, Choice, Either, Fitted, Flag, Given, Integer, OfColumns, Parameter, Real
+from certifit.representation.basis.blocks import row_blocks, weighted_rows
 from certifit.representation.basis.columns import input_names
-from certifit.representation.basis.scaling import (
-    is_sparse,
-    mean_and_deviation,
-    row_blocks,
-    weighted_rows,
-)
+from certifit.representation.basis.summaries import mean_and_deviation
 
 
 class RBFFeatures(OfColumns, TransformerMixin, BaseEstimator):

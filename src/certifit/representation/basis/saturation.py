@@ -8,21 +8,20 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from certifit._types import Array, Matrix
+from certifit._types import Array, Matrix, is_sparse
 from certifit.data.gate import check_x
 from certifit.data.sparse import canonical
 from certifit.parameters import Choice, Either, Fitted, Given, OfColumns, Parameter, Real, check_parameters
-from certifit.representation.basis.columns import weighted_quantiles
-from certifit.representation.basis.scaling import (
+from certifit.representation.basis.blocks import (
     blockwise,
     check_scaled,
     column_label,
-    column_values,
     index_of_entries,
-    is_sparse,
     weighted_rows,
     with_data,
 )
+from certifit.representation.basis.columns import weighted_quantiles
+from certifit.representation.basis.summaries import column_values
 
 
 class LogTransform(OfColumns, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):

@@ -1,28 +1,24 @@
-"""Scaling of columns and rows: standardize, map to an interval, normalize.
+"""Scaling of columns and rows: standardize, map to an interval, divide by the largest entry, normalize.
 
 Columns   z_ij = (x_ij − mean_j) / scale_j            StandardScaler
           z_ij = low + (high − low) (x_ij − min_j) / (max_j − min_j)    MinMaxScaler
+          z_ij = x_ij / max_i |x_ij|                  MaxAbsScaler
 Rows      z_i  = x_i / ‖x_i‖                          Normalizer
 
-Moments are accumulated in float64 whatever the type of X, by blocks of rows that fit in the cache: one pass
-over the memory, each block centered on its own mean, blocks merged by the formula of Chan, Golub and LeVeque
-(1983).
+What is learned of the columns is a fold over rows (`summaries`), so `partial_fit` on blocks of rows is `fit` on all of them.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
-from copy import copy
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from certifit._types import Array, Matrix
-from certifit.data.gate import check_sample_weight, check_x
+from certifit._types import Array, Matrix, is_sparse
+from certifit.data.gate import check_x
 from certifit.data.sparse import canonical
 from certifit.parameters import (
     Choice,
@@ -36,14 +32,51 @@ from certifit.parameters import (
     Real,
     check_parameters,
 )
+from certifit.representation.basis.blocks import (
+    blockwise,
+    check_scaled,
+    column_label,
+    positive_rows,
+    scaled_columns,
+    unit_entries,
+)
+from certifit.representation.basis.summaries import ColumnExtremes, ColumnMoments
 
-__all__ = ["MinMaxScaler", "Normalizer", "StandardScaler"]
+__all__ = ["MaxAbsScaler", "MinMaxScaler", "Normalizer", "StandardScaler"]
 
-BLOCK_ENTRIES = 1 << 15
-"""Entries of a block of rows: a quarter of a megabyte, so that the block and a copy stay in the cache."""
+MISSING = Parameter(
+    "refuse",
+    Choice("refuse", "keep"),
+    'What NaN is: "refuse" raises an error; "keep" learns from the values that are there, and leaves NaN where it is.',
+)
 
 
-class StandardScaler(OfColumns, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class ColumnScaler(OfColumns, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """What the scalers of columns share: NaN, float types, and going on from what was learned."""
+
+    missing: str
+
+    def _keeps_missing(self) -> bool:
+        return vars(self).get("missing", "refuse") == "keep"  # a file of an earlier release has no such parameter
+
+    def _learned(self, state: str, fitted: str) -> Any:
+        """What `partial_fit` goes on from: None at first."""
+        found = vars(self).get(state)
+        if found is None and hasattr(self, fitted):
+            raise ValueError(
+                f"This {type(self).__name__} is from a file of an earlier release, which does not hold what partial_fit goes on "
+                "from: fit it anew."
+            )
+        return found
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self._keeps_missing()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+class StandardScaler(ColumnScaler):
     """Columns with mean zero and variance one: z = (x − mean) / scale.
 
         mean_j = Σ_i s_i x_ij / Σ_i s_i,      scale_j² = Σ_i s_i (x_ij − mean_j)² / Σ_i s_i
@@ -66,6 +99,7 @@ class StandardScaler(OfColumns, OneToOneFeatureMixin, TransformerMixin, BaseEsti
         True, Flag(), "Subtract the mean. Not possible for sparse X, whose zeros would be filled."
     )
     with_std: bool = Parameter(True, Flag(), "Divide by the standard deviation.")
+    missing: str = MISSING
 
     mean_: Array = Fitted("array of shape (n_features,)", "Weighted mean of each column.")
     scale_: Array = Fitted(
@@ -78,6 +112,7 @@ class StandardScaler(OfColumns, OneToOneFeatureMixin, TransformerMixin, BaseEsti
         "infinite; `scale_` is right even there.",
     )
     constant_: Array = Fitted("array of shape (n_features,)", "True for columns with a single value.")
+    moments_: ColumnMoments = Fitted("ColumnMoments", "Weight, mean and deviation of the values seen in each column.")
 
     def fit(self, X: Matrix, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn mean and standard deviation of each column.
@@ -87,9 +122,17 @@ class StandardScaler(OfColumns, OneToOneFeatureMixin, TransformerMixin, BaseEsti
         X : array, frame or sparse matrix of shape (n_samples, n_features)
             The rows; sparse only if `with_mean=False`.
         """
-        X = self._check(X, reset=True)
-        X, weight = weighted_rows(X, sample_weight)
-        self.mean_, deviation = mean_and_deviation(X, weight)
+        return self._learn(X, sample_weight, None)
+
+    def partial_fit(self, X: Matrix, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from one more block of rows; all blocks together count as one `fit` of all rows."""
+        return self._learn(X, sample_weight, self._learned("moments_", "mean_"))
+
+    def _learn(self, X: Matrix, sample_weight: Any, before: ColumnMoments | None) -> Self:
+        X = self._check(X, reset=before is None)
+        found = ColumnMoments.of(*positive_rows(X, sample_weight), missing=self._keeps_missing())
+        self.moments_ = found if before is None else before + found
+        self.mean_, deviation = self.moments_.mean, self.moments_.deviation
         self.constant_ = deviation == 0.0
         with np.errstate(over="ignore", under="ignore"):
             self.var_ = deviation * deviation
@@ -110,7 +153,7 @@ class StandardScaler(OfColumns, OneToOneFeatureMixin, TransformerMixin, BaseEsti
 
     def inverse_transform(self, X: Matrix) -> Matrix:
         """Rows in the original units, z · scale + mean."""
-        X = check_scaled(self, X)
+        X = check_scaled(self, X, allow_nan=self._keeps_missing())
         if is_sparse(X):
             self._refuse_sparse()
             return scaled_columns(X, self.scale_, np.multiply)
@@ -120,7 +163,7 @@ class StandardScaler(OfColumns, OneToOneFeatureMixin, TransformerMixin, BaseEsti
     def _check(self, X: Matrix, reset: bool) -> Matrix:
         if is_sparse(X):
             self._refuse_sparse()
-        return check_x(self, X, reset=reset)
+        return check_x(self, X, reset=reset, allow_nan=self._keeps_missing())
 
     def _refuse_sparse(self) -> None:
         if self.with_mean:
@@ -132,11 +175,10 @@ class StandardScaler(OfColumns, OneToOneFeatureMixin, TransformerMixin, BaseEsti
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = not self.with_mean
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
 
-class MinMaxScaler(OfColumns, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class MinMaxScaler(ColumnScaler):
     """Columns on the interval (low, high) = `feature_range`: z = low + (high − low)·(x − min) / (max − min).
 
     The minimum of the training rows goes to `low` and the maximum to `high`, both exactly. A constant column
@@ -160,6 +202,7 @@ class MinMaxScaler(OfColumns, OneToOneFeatureMixin, TransformerMixin, BaseEstima
     clip: bool = Parameter(False, Flag(), "Move values outside the interval to its nearest end.")
     low: float | None = Parameter(None, Either(Nothing(), Real()), "Old name of the first of `feature_range`.")
     high: float | None = Parameter(None, Either(Nothing(), Real()), "Old name of the second.")
+    missing: str = MISSING
 
     data_min_: Array = Fitted(
         "arrays of shape (n_features,)", "Extremes of each column, over the rows of positive weight."
@@ -180,13 +223,22 @@ class MinMaxScaler(OfColumns, OneToOneFeatureMixin, TransformerMixin, BaseEstima
         sample_weight : array of shape (n_samples,), default=None
             Rows of weight zero are dropped; otherwise weights do not matter to extremes.
         """
+        return self._learn(X, sample_weight, None)
+
+    def partial_fit(self, X: Matrix, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from one more block of rows; all blocks together count as one `fit` of all rows."""
+        return self._learn(X, sample_weight, self._learned("data_min_", "data_min_"))
+
+    def _learn(self, X: Matrix, sample_weight: Any, before: Array | None) -> Self:
         check_parameters(self)
         if self.low is not None or self.high is not None:
-            warnings.warn("MinMaxScaler: low and high are the pair feature_range now.", FutureWarning, stacklevel=2)
+            warnings.warn("MinMaxScaler: low and high are the pair feature_range now.", FutureWarning, stacklevel=3)
         self._interval()
-        X = check_x(self, X, reset=True, accept_sparse=False)
-        X, _ = weighted_rows(X, sample_weight)
-        self.data_min_, self.data_max_ = _extremes(X)
+        X = self._check(X, reset=before is None)
+        found = ColumnExtremes.of(positive_rows(X, sample_weight)[0])
+        if before is not None:
+            found = ColumnExtremes(before, self.data_max_) + found
+        self.data_min_, self.data_max_ = found.low, found.high
         self.constant_ = self.data_min_ == self.data_max_
         with np.errstate(over="ignore"):
             width = self.data_max_ - self.data_min_
@@ -198,10 +250,13 @@ class MinMaxScaler(OfColumns, OneToOneFeatureMixin, TransformerMixin, BaseEstima
         self.data_range_ = np.where(self.constant_, 1.0, width)
         return self
 
+    def _check(self, X: Matrix, reset: bool) -> Array:
+        return np.asarray(check_x(self, X, reset=reset, accept_sparse=False, allow_nan=self._keeps_missing()))
+
     def transform(self, X: Matrix) -> Array:
         """Rows on the interval, in the float type of X."""
         check_is_fitted(self)
-        X = check_x(self, X, reset=False, accept_sparse=False)
+        X = self._check(X, reset=False)
         low, high = self._interval()
 
         def scaled(block: Array, smallest: Array, width: Array) -> Array:
@@ -215,7 +270,7 @@ class MinMaxScaler(OfColumns, OneToOneFeatureMixin, TransformerMixin, BaseEstima
 
     def inverse_transform(self, X: Matrix) -> Array:
         """Rows in the original units; what `clip` moved does not come back."""
-        X = check_scaled(self, X, accept_sparse=False)
+        X = check_scaled(self, X, accept_sparse=False, allow_nan=self._keeps_missing())
         low, high = self._interval()
         width = high - low
 
@@ -237,9 +292,74 @@ class MinMaxScaler(OfColumns, OneToOneFeatureMixin, TransformerMixin, BaseEstima
             raise ValueError(f"feature_range must be two finite numbers low < high; got {(low, high)!r}.")
         return low, high
 
+
+class MaxAbsScaler(ColumnScaler):
+    """Columns between −1 and 1 whose zeros stay zero: z = x / max |x|.
+
+    A column of zeros stays as it is. New rows may fall outside the interval unless `clip=True`.
+
+    Examples
+    --------
+    >>> from certifit import MaxAbsScaler
+    >>> MaxAbsScaler().fit([[1.0], [-4.0]]).transform([[2.0], [8.0]])
+    array([[0.5],
+           [2. ]])
+    """
+
+    clip: bool = Parameter(False, Flag(), "Move values outside the interval to its nearest end.")
+    missing: str = MISSING
+
+    max_abs_: Array = Fitted(
+        "array of shape (n_features,)", "The largest absolute value of each column, over the rows of positive weight."
+    )
+    scale_: Array = Fitted("array of shape (n_features,)", "The same; 1 for columns of zeros.")
+
+    def fit(self, X: Matrix, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn the largest absolute value of each column.
+
+        Parameters
+        ----------
+        X : array, frame or sparse matrix of shape (n_samples, n_features)
+            The rows.
+        sample_weight : array of shape (n_samples,), default=None
+            Rows of weight zero are dropped; otherwise weights do not matter to extremes.
+        """
+        return self._learn(X, sample_weight, None)
+
+    def partial_fit(self, X: Matrix, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from one more block of rows; all blocks together count as one `fit` of all rows."""
+        return self._learn(X, sample_weight, self._learned("max_abs_", "max_abs_"))
+
+    def _learn(self, X: Matrix, sample_weight: Any, before: Array | None) -> Self:
+        X = check_x(self, X, reset=before is None, allow_nan=self._keeps_missing())
+        found = ColumnExtremes.of(positive_rows(X, sample_weight)[0])
+        largest = np.fmax(np.abs(found.low), np.abs(found.high))
+        self.max_abs_ = largest if before is None else np.fmax(before, largest)
+        self.scale_ = np.where(self.max_abs_ == 0.0, 1.0, self.max_abs_)
+        return self
+
+    def transform(self, X: Matrix) -> Matrix:
+        """Rows divided by the largest entries, in the float type of X."""
+        check_is_fitted(self)
+        X = check_x(self, X, reset=False, allow_nan=self._keeps_missing())
+        if is_sparse(X):
+            return scaled_columns(X, self.scale_, self._divided)
+        return blockwise(X, self._divided, self.scale_)
+
+    def inverse_transform(self, X: Matrix) -> Matrix:
+        """Rows in the original units; what `clip` moved does not come back."""
+        X = check_scaled(self, X, allow_nan=self._keeps_missing())
+        if is_sparse(X):
+            return scaled_columns(X, self.scale_, np.multiply)
+        return blockwise(X, np.multiply, self.scale_)
+
+    def _divided(self, values: Array, scale: Array) -> Array:
+        found = values / scale
+        return np.clip(found, -1.0, 1.0) if self.clip else found
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        tags.input_tags.sparse = True
         return tags
 
 
@@ -278,211 +398,6 @@ class Normalizer(OfColumns, OneToOneFeatureMixin, TransformerMixin, BaseEstimato
         tags.requires_fit = False
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-# Rows, weights and blocks
-
-
-def weighted_rows(X: Matrix, sample_weight: Any) -> tuple[Matrix, Array]:
-    """The rows of positive weight and their weights, scaled by a power of two so that sums stay in range."""
-    weight = check_sample_weight(sample_weight, X.shape[0])
-    kept = weight > 0.0
-    if not kept.all():
-        X, weight = X[kept], weight[kept]
-    # A power of two leaves the proportions exact.
-    return X, np.ldexp(weight, -int(np.frexp(weight.max())[1]) + 1)
-
-
-def unit_entries(X: Matrix, norm: str) -> Matrix:
-    """A canonical sparse matrix with rows of norm one; a row of zeros stays zero."""
-    rows, n = index_of_entries(X, axis=0), X.shape[0]
-    values = X.data.astype(np.float64)
-    peak = np.zeros(n)
-    np.maximum.at(peak, rows, np.abs(values))
-    peak[peak == 0.0] = 1.0
-    values /= peak[rows]  # by the largest entry first: no square can overflow or vanish
-    if norm != "max":
-        sizes = values * values if norm == "l2" else np.abs(values)
-        length = np.bincount(rows, weights=sizes, minlength=n)
-        length[length == 0.0] = 1.0
-        values /= (np.sqrt(length) if norm == "l2" else length)[rows]
-    return with_data(X, values.astype(X.dtype))
-
-
-def row_blocks(n: int, d: int, entries: int = BLOCK_ENTRIES) -> Iterator[slice]:
-    """Slices of consecutive rows with about `entries` entries each."""
-    step = max(16, entries // max(d, 1))
-    for start in range(0, n, step):
-        yield slice(start, min(start + step, n))
-
-
-def blockwise(X: Array, function: Callable[..., Array], *columns: Array) -> Array:
-    """Apply function(block, *columns) to blocks of rows; the result has the shape, float type and order of X.
-
-    The blocks stay in the cache between the operations of the function, and single precision is only rounded
-    at the end, since the numbers of the columns are double. The function must work entry by entry.
-    """
-    out = np.empty(X.shape, dtype=X.dtype, order=memory_order(X))
-    folds = _folds(X) if columns else 1
-    whole = X.shape[0] // folds * folds
-    if folds > 1:
-        wide = [np.tile(column, folds) for column in columns]
-        _fill(_folded(out[:whole], folds), _folded(X[:whole], folds), function, wide)
-    else:
-        whole = 0
-    _fill(out[whole:], X[whole:], function, list(columns))
-    return out
-
-
-def _fill(out: Array, X: Array, function: Callable[..., Array], columns: list[Array]) -> None:
-    for rows in row_blocks(*X.shape):
-        out[rows] = function(X[rows], *columns)
-
-
-def _folds(X: Array) -> int:
-    """How many consecutive rows to treat as one: NumPy's loop over a short row is mostly overhead."""
-    return max(1, 512 // max(1, X.shape[1])) if X.flags.c_contiguous else 1
-
-
-def _folded(X: Array, folds: int) -> Array:
-    return X.reshape(X.shape[0] // folds, folds * X.shape[1])
-
-
-def memory_order(X: Array) -> Any:
-    """Layout of a dense matrix: "F" if columns are contiguous, otherwise "C"."""
-    return "F" if X.flags.f_contiguous and not X.flags.c_contiguous else "C"
-
-
-def column_label(estimator: Any, wrong: Array) -> str:
-    """The first column of a mask, by name where there is one, and how many more."""
-    column, others = int(np.flatnonzero(wrong)[0]), int(wrong.sum()) - 1
-    names = getattr(estimator, "feature_names_in_", None)
-    return f"column {column if names is None else repr(str(names[column]))} (and {others} more)"
-
-
-def check_scaled(estimator: Any, X: Matrix, accept_sparse: bool | tuple[str, ...] = ("csr", "csc")) -> Matrix:
-    """Input of an inverse transform: the number of columns matters, their names do not."""
-    nameless = copy(estimator)
-    if hasattr(nameless, "feature_names_in_"):
-        del nameless.feature_names_in_
-    if not hasattr(nameless, "n_features_in_"):
-        return check_x(estimator, X, reset=False, accept_sparse=accept_sparse)
-    return check_x(nameless, X if is_sparse(X) else np.asarray(X), reset=False, accept_sparse=accept_sparse)
-
-
-# Sparse matrices
-
-
-def is_sparse(X: Matrix) -> bool:
-    """Whether X is a SciPy sparse matrix; a plain bool (SciPy's check narrows to a type without methods)."""
-    return bool(sp.issparse(X))
-
-
-def scaled_columns(X: Matrix, scale: Array, operation: Callable[[Array, Array], Array]) -> Matrix:
-    """Stored entries of a sparse matrix divided or multiplied by the scale of their column."""
-    return with_data(X, operation(X.data, scale[index_of_entries(X, axis=1)]).astype(X.dtype, copy=False))
-
-
-def index_of_entries(X: Matrix, axis: int) -> Array:
-    """Row (axis 0) or column (axis 1) of each stored entry."""
-    major = 0 if X.format == "csr" else 1
-    if axis != major:
-        return np.asarray(X.indices)
-    return np.repeat(np.arange(X.shape[major]), np.diff(X.indptr))
-
-
-def with_data(X: Matrix, data: Array) -> Matrix:
-    return type(X)((data, X.indices.copy(), X.indptr.copy()), shape=X.shape)
-
-
-# Moments
-
-
-def mean_and_deviation(X: Matrix, weight: Array) -> tuple[Array, Array]:
-    """Weighted mean and population standard deviation of the columns, zero exactly for constant columns."""
-    if is_sparse(X):
-        X = canonical(X)
-    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        mean, variance = _sparse_moments(X, weight) if is_sparse(X) else _dense_moments(X, weight)
-        deviation = np.sqrt(variance)
-        # Squares near the ends of the exponent range, or a spread near the rounding of the mean: such columns
-        # are done again with more care. The usual column pays nothing for it.
-        sound = (variance > 1e-250) & (variance < 1e250) & (deviation > 1e-6 * np.abs(mean))
-    if not sound.all():
-        columns = X.tocsc() if is_sparse(X) else X
-        for j in np.flatnonzero(~sound):
-            mean[j], deviation[j] = _careful_moments(*column_values(columns, weight, int(j)))
-    return mean, deviation
-
-
-def _dense_moments(X: Array, weight: Array) -> tuple[Array, Array]:
-    n, d = X.shape
-    total, mean, spread = 0.0, np.zeros(d), np.zeros(d)
-    for rows in row_blocks(n, d):
-        w = weight[rows]
-        block = X[rows].astype(np.float64, copy=False)
-        mass = w.sum()
-        center = (w @ block) / mass
-        centered = block - center
-        np.multiply(centered, centered, out=centered)
-        shift = center - mean
-        total += mass
-        mean += shift * (mass / total)
-        spread += w @ centered + shift * shift * (mass * (total - mass) / total)
-    return mean, spread / total
-
-
-def _sparse_moments(X: Matrix, weight: Array) -> tuple[Array, Array]:
-    d = X.shape[1]
-    columns, w = index_of_entries(X, axis=1), weight[index_of_entries(X, axis=0)]
-    values, total = X.data.astype(np.float64), weight.sum()
-    mean = np.bincount(columns, weights=w * values, minlength=d) / total
-    stored = np.bincount(columns, weights=w, minlength=d)
-    centered = values - mean[columns]
-    spread = np.bincount(columns, weights=w * centered * centered, minlength=d)
-    # The zeros that are not stored are all at distance |mean|.
-    return mean, (spread + np.maximum(total - stored, 0.0) * mean * mean) / total
-
-
-def _extremes(X: Array) -> tuple[Array, Array]:
-    """Minimum and maximum of each column, as float64."""
-    d, folds = X.shape[1], _folds(X)
-    whole = X.shape[0] // folds * folds
-    parts = [X]
-    if folds > 1 and whole > 0:
-        folded = _folded(X[:whole], folds)
-        parts = [folded[rows] for rows in row_blocks(*folded.shape)]
-        parts += [X[whole:]] if whole < X.shape[0] else []
-    low = np.min([part.min(axis=0).reshape(-1, d).min(axis=0) for part in parts], axis=0)
-    high = np.max([part.max(axis=0).reshape(-1, d).max(axis=0) for part in parts], axis=0)
-    return low.astype(np.float64), high.astype(np.float64)
-
-
-def column_values(X: Matrix, weight: Array, j: int) -> tuple[Array, Array]:
-    """Values and weights of one column of a dense or CSC matrix.
-
-    The zeros that are not stored count as one entry with their total weight.
-    """
-    if not is_sparse(X):
-        return X[:, j].astype(np.float64), weight
-    stored = slice(X.indptr[j], X.indptr[j + 1])
-    values, mass = X.data[stored].astype(np.float64), weight[X.indices[stored]]
-    if values.size == X.shape[0]:
-        return values, mass
-    return np.append(values, 0.0), np.append(mass, max(weight.sum() - mass.sum(), 0.0))
-
-
-def _careful_moments(values: Array, weight: Array) -> tuple[float, float]:
-    """Mean and deviation of one column, scaled to magnitude one and shifted by its first value."""
-    exponent = int(np.frexp(np.abs(values).max())[1])
-    scaled = np.ldexp(values, -exponent)
-    offset = scaled[0]
-    scaled -= offset
-    if not scaled.any():
-        return float(values[0]), 0.0
-    shift = (weight @ scaled) / weight.sum()
-    deviation = np.sqrt((weight @ (scaled - shift) ** 2) / weight.sum())
-    return float(np.ldexp(offset + shift, exponent)), float(np.ldexp(deviation, exponent))
 
 
 def _unit_rows(block: Array, norm: str) -> Array:

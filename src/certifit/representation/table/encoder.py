@@ -33,7 +33,7 @@ from certifit.parameters import (
     check_parameters,
 )
 from certifit.representation.basis.columns import input_names, weighted_quantiles
-from certifit.representation.basis.scaling import mean_and_deviation
+from certifit.representation.basis.summaries import mean_and_deviation
 from certifit.representation.table.frames import Columns
 from certifit.representation.text.presence import frequent_words, presence
 

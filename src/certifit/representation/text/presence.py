@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from certifit._types import Array, Matrix
-from certifit.representation.basis.scaling import with_data
+from certifit.representation.basis.blocks import with_data
 from certifit.representation.text.reading import SPOKEN, Reader, Texts, Vocabulary
 from certifit.representation.text.weighting import document_frequency, frequent_terms
 

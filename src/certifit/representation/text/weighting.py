@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from certifit._types import Array, Matrix
-from certifit.representation.basis.scaling import index_of_entries, unit_entries, with_data
+from certifit.representation.basis.blocks import index_of_entries, unit_entries, with_data
 
 __all__ = ["document_frequency", "frequent_terms", "inverse_frequency", "weighted_counts"]
 

@@ -1,0 +1,145 @@
+"""Columns cut into bins: the edges are scikit-learn's, the bins are ours."""
+
+from __future__ import annotations
+
+import numbers
+import warnings
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+import sklearn.preprocessing as theirs
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import resample
+from sklearn.utils.validation import check_array, validate_data
+
+from certifit._types import Array
+from certifit.data.gate import check_sample_weight
+from certifit.models.cluster.kmeans import KMeans
+from certifit.representation.basis import pieces
+from certifit.representation.basis.columns import lower_quantiles, weighted_quantiles
+from certifit.sklearn.translation import Data, DropIn, Free, Table, fresh
+
+__all__ = ["KBinsDiscretizer"]
+
+NARROW = 1e-8
+"""Scikit-learn joins bins that are not wider."""
+
+
+class KBinsDiscretizer(DropIn, theirs.KBinsDiscretizer):
+    """Columns cut into bins of equal width, of equal weight, or around the centers of k-means."""
+
+    _ours = pieces.Discretizer
+    _table: ClassVar[Table] = {
+        "n_bins": Free("the edges are found here, and handed on"),
+        "encode": Free("of the matrix that `transform` gives"),
+        "strategy": Free("the edges are found here, and handed on"),
+        "quantile_method": Free("the edges are found here, and handed on"),
+        "dtype": Free("of the matrix that `transform` gives"),
+        "subsample": Free("the edges are found here, and handed on"),
+        "random_state": Free("the edges are found here, and handed on"),
+    }
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        """As `DropIn.fit`; y is not used."""
+        return super().fit(X, None, sample_weight)
+
+    def _learn(self, data: Data) -> Any:
+        X = validate_data(self, data.X, dtype="numeric")
+        weight = None if data.sample_weight is None else check_sample_weight(data.sample_weight, X.shape[0])
+        wanted = self._wanted(X.shape[1])
+        if weight is not None and self.strategy == "quantile" and self.quantile_method not in WEIGHTED:
+            raise ValueError(
+                "When fitting with strategy='quantile' and sample weights, quantile_method should either be set to "
+                f"'averaged_inverted_cdf' or 'inverted_cdf', got quantile_method='{self.quantile_method}' instead."
+            )
+        rows = X
+        if self.subsample is not None and X.shape[0] > self.subsample:
+            rows = resample(
+                X, replace=True, n_samples=self.subsample, random_state=self.random_state, sample_weight=weight
+            )
+            weight = None
+        self._edges = [self._cut(rows[:, j], weight, int(wanted[j]), j) for j in range(X.shape[1])]
+        inner = [edges[1:-1] for edges in self._edges]
+        numeric = X if X.dtype in (np.float64, np.float32) else X.astype(np.float64)
+        return fresh(self._ours, bins=inner, encode="onehot", sparse_output=True).fit(numeric)
+
+    def _wanted(self, d: int) -> Array:
+        """How many bins each column shall have."""
+        if isinstance(self.n_bins, numbers.Integral):
+            return np.full(d, int(self.n_bins))
+        found = check_array(self.n_bins, dtype=int, copy=True, ensure_2d=False)
+        if found.ndim > 1 or found.shape[0] != d:
+            raise ValueError("n_bins must be a scalar or array of shape (n_features,).")
+        wrong = np.flatnonzero((found < 2) | (found != self.n_bins))
+        if wrong.size:
+            raise ValueError(
+                f"KBinsDiscretizer received an invalid number of bins at indices {', '.join(str(j) for j in wrong)}. Number of "
+                "bins must be at least 2, and must be an int."
+            )
+        return np.asarray(found)
+
+    def _cut(self, column: Array, weight: Array | None, count: int, j: int) -> Array:
+        """Edges of one column, outer ones included."""
+        kept = column if weight is None else column[weight > 0]
+        low, high = kept.min(), kept.max()
+        if low == high:
+            warnings.warn(f"Feature {j} is constant and will be replaced with 0.", UserWarning, stacklevel=6)
+            return np.array([-np.inf, np.inf])
+        even = np.linspace(low, high, count + 1)
+        if self.strategy == "uniform":
+            return even
+        if self.strategy == "quantile":
+            edges = self._quantiles(column, weight, count)
+        else:
+            edges = np.r_[low, _between(column, weight, (even[1:] + even[:-1]) * 0.5), high]
+        edges = edges[np.ediff1d(edges, to_begin=np.inf) > NARROW]
+        if edges.size - 1 != count:
+            warnings.warn(
+                f"Bins whose width are too small (i.e., <= 1e-8) in feature {j} are removed. Consider decreasing the number of "
+                "bins.",
+                UserWarning,
+                stacklevel=6,
+            )
+        return edges
+
+    def _quantiles(self, column: Array, weight: Array | None, count: int) -> Array:
+        if weight is None:
+            return np.asarray(
+                np.percentile(column, np.linspace(0, 100, count + 1), method=self.quantile_method), dtype=np.float64
+            )
+        kept = weight > 0
+        return WEIGHTED[self.quantile_method](column[kept], weight[kept], np.linspace(0.0, 1.0, count + 1))
+
+    def _fitted(self, model: Any, data: Data) -> Mapping[str, Any]:
+        edges = np.zeros(len(self._edges), dtype=object)
+        edges[:] = self._edges
+        del self._edges
+        found: dict[str, Any] = {"bin_edges_": edges, "n_bins_": model.n_bins_}
+        if "onehot" in self.encode:  # numbers of bins as columns, which the inherited `transform` asks for
+            kind = getattr(data.X, "dtype", np.float64)
+            known = [np.arange(count) for count in model.n_bins_]
+            columns = theirs.OneHotEncoder(
+                categories=known,
+                sparse_output=self.encode == "onehot",
+                dtype=self.dtype if self.dtype is not None else kind,
+            )
+            found["_encoder"] = columns.fit(np.zeros((1, len(known))))
+        elif hasattr(self, "_encoder"):
+            del self._encoder
+        return found
+
+
+def _between(column: Array, weight: Array | None, start: Array) -> Array:
+    """Edges between the centers of k-means from this start; centers without rows do not count."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # of fewer values than centers the bins speak
+        model = KMeans(start.size, init=start[:, None], n_init=1, min_shift=1e-4, random_state=0).fit(
+            column[:, None], None, weight
+        )
+    centers = np.sort(model.cluster_centers_[np.unique(model.labels_), 0])
+    return np.asarray((centers[1:] + centers[:-1]) * 0.5)
+
+
+WEIGHTED = {"averaged_inverted_cdf": weighted_quantiles, "inverted_cdf": lower_quantiles}
+"""Quantiles under weights, by NumPy's names."""
