@@ -11,7 +11,7 @@ What is learned of the columns is a fold over rows (`summaries`), so `partial_fi
 from __future__ import annotations
 
 import warnings
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
@@ -59,16 +59,6 @@ class ColumnScaler(OfColumns, OneToOneFeatureMixin, TransformerMixin, BaseEstima
     def _keeps_missing(self) -> bool:
         return vars(self).get("missing", "refuse") == "keep"  # a file of an earlier release has no such parameter
 
-    def _learned(self, state: str, fitted: str) -> Any:
-        """What `partial_fit` goes on from: None at first."""
-        found = vars(self).get(state)
-        if found is None and hasattr(self, fitted):
-            raise ValueError(
-                f"This {type(self).__name__} is from a file of an earlier release, which does not hold what partial_fit goes on "
-                "from: fit it anew."
-            )
-        return found
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self._keeps_missing()
@@ -76,7 +66,28 @@ class ColumnScaler(OfColumns, OneToOneFeatureMixin, TransformerMixin, BaseEstima
         return tags
 
 
-class StandardScaler(ColumnScaler):
+class _BlockScaler(ColumnScaler):
+    """A scaler that learns by a sum over rows, and can go on from it."""
+
+    _state: ClassVar[str]
+    """The attribute that `partial_fit` goes on from."""
+
+    def partial_fit(self, X: Matrix, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from one more block of rows; all blocks together count as one `fit` of all rows."""
+        before = vars(self).get(self._state)
+        if before is None and hasattr(self, "n_features_in_"):
+            raise ValueError(
+                f"This {type(self).__name__} is from a file of an earlier release, which does not hold what partial_fit goes on "
+                "from: fit it anew."
+            )
+        return self._learn(X, sample_weight, before)
+
+    def _learn(self, X: Matrix, sample_weight: Any, before: Any) -> Self:
+        """Learn from a block of rows and from what was known before it."""
+        raise NotImplementedError
+
+
+class StandardScaler(_BlockScaler):
     """Columns with mean zero and variance one: z = (x − mean) / scale.
 
         mean_j = Σ_i s_i x_ij / Σ_i s_i,      scale_j² = Σ_i s_i (x_ij − mean_j)² / Σ_i s_i
@@ -100,6 +111,7 @@ class StandardScaler(ColumnScaler):
     )
     with_std: bool = Parameter(True, Flag(), "Divide by the standard deviation.")
     missing: str = MISSING
+    _state = "moments_"
 
     mean_: Array = Fitted("array of shape (n_features,)", "Weighted mean of each column.")
     scale_: Array = Fitted(
@@ -123,10 +135,6 @@ class StandardScaler(ColumnScaler):
             The rows; sparse only if `with_mean=False`.
         """
         return self._learn(X, sample_weight, None)
-
-    def partial_fit(self, X: Matrix, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from one more block of rows; all blocks together count as one `fit` of all rows."""
-        return self._learn(X, sample_weight, self._learned("moments_", "mean_"))
 
     def _learn(self, X: Matrix, sample_weight: Any, before: ColumnMoments | None) -> Self:
         X = self._check(X, reset=before is None)
@@ -178,7 +186,7 @@ class StandardScaler(ColumnScaler):
         return tags
 
 
-class MinMaxScaler(ColumnScaler):
+class MinMaxScaler(_BlockScaler):
     """Columns on the interval (low, high) = `feature_range`: z = low + (high − low)·(x − min) / (max − min).
 
     The minimum of the training rows goes to `low` and the maximum to `high`, both exactly. A constant column
@@ -203,6 +211,7 @@ class MinMaxScaler(ColumnScaler):
     low: float | None = Parameter(None, Either(Nothing(), Real()), "Old name of the first of `feature_range`.")
     high: float | None = Parameter(None, Either(Nothing(), Real()), "Old name of the second.")
     missing: str = MISSING
+    _state = "data_min_"
 
     data_min_: Array = Fitted(
         "arrays of shape (n_features,)", "Extremes of each column, over the rows of positive weight."
@@ -224,10 +233,6 @@ class MinMaxScaler(ColumnScaler):
             Rows of weight zero are dropped; otherwise weights do not matter to extremes.
         """
         return self._learn(X, sample_weight, None)
-
-    def partial_fit(self, X: Matrix, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from one more block of rows; all blocks together count as one `fit` of all rows."""
-        return self._learn(X, sample_weight, self._learned("data_min_", "data_min_"))
 
     def _learn(self, X: Matrix, sample_weight: Any, before: Array | None) -> Self:
         check_parameters(self)
@@ -293,7 +298,7 @@ class MinMaxScaler(ColumnScaler):
         return low, high
 
 
-class MaxAbsScaler(ColumnScaler):
+class MaxAbsScaler(_BlockScaler):
     """Columns between −1 and 1 whose zeros stay zero: z = x / max |x|.
 
     A column of zeros stays as it is. New rows may fall outside the interval unless `clip=True`.
@@ -308,6 +313,7 @@ class MaxAbsScaler(ColumnScaler):
 
     clip: bool = Parameter(False, Flag(), "Move values outside the interval to its nearest end.")
     missing: str = MISSING
+    _state = "max_abs_"
 
     max_abs_: Array = Fitted(
         "array of shape (n_features,)", "The largest absolute value of each column, over the rows of positive weight."
@@ -325,10 +331,6 @@ class MaxAbsScaler(ColumnScaler):
             Rows of weight zero are dropped; otherwise weights do not matter to extremes.
         """
         return self._learn(X, sample_weight, None)
-
-    def partial_fit(self, X: Matrix, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from one more block of rows; all blocks together count as one `fit` of all rows."""
-        return self._learn(X, sample_weight, self._learned("max_abs_", "max_abs_"))
 
     def _learn(self, X: Matrix, sample_weight: Any, before: Array | None) -> Self:
         X = check_x(self, X, reset=before is None, allow_nan=self._keeps_missing())
