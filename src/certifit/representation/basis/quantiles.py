@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 from certifit._types import Array, Matrix
 from certifit.data.gate import check_x
 from certifit.parameters import Choice, Fitted, Integer, OfColumns, Parameter
+from certifit.representation.basis.blocks import check_scaled, weighted_rows
 from certifit.representation.basis.columns import weighted_quantiles
-from certifit.representation.basis.scaling import check_scaled, weighted_rows
 
 __all__ = ["QuantileScaler"]
 
