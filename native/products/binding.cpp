@@ -77,6 +77,21 @@ nb::object run_residual(const Array& X, const Vector<double>& y, const Vector<do
 }
 
 template <class Array>
+nb::tuple run_logistic(const Array& X, const Vector<double>& y, const Vector<double>& p, const Vector<double>& w, double b, int threads) {
+    const auto view = table(X);
+    expect_length(y, view.n, "y");
+    expect_length(p, view.n, "p");
+    expect_length(w, view.d, "w");
+    expect_threads(threads);
+    Owned f(view.n), theta(view.n), h(view.n), out(view.d + 1);
+    {
+        nb::gil_scoped_release release;
+        logistic(view, y.data(), p.data(), w.data(), b, f.data, theta.data, h.data, out.data, threads);
+    }
+    return nb::make_tuple(f.vector(view.n), theta.vector(view.n), h.vector(view.n), out.vector(view.d + 1));
+}
+
+template <class Array>
 nb::object run_gram(const Array& X, const Vector<double>& h, bool ones, int threads) {
     const auto view = table(X);
     expect_length(h, view.n, "h");
@@ -114,6 +129,8 @@ void define(nb::module_& m) {
     m.def("scores", &run_scores<Array>, "X"_a.noconvert(), "w"_a.noconvert(), "b"_a, "threads"_a);
     m.def("pullback", &run_pullback<Array>, "X"_a.noconvert(), "Q"_a.noconvert(), "threads"_a);
     m.def("residual", &run_residual<Array>, "X"_a.noconvert(), "y"_a.noconvert(), "p"_a.noconvert(),
+          "w"_a.noconvert(), "b"_a, "threads"_a);
+    m.def("logistic", &run_logistic<Array>, "X"_a.noconvert(), "y"_a.noconvert(), "p"_a.noconvert(),
           "w"_a.noconvert(), "b"_a, "threads"_a);
     m.def("gram", &run_gram<Array>, "X"_a.noconvert(), "h"_a.noconvert(), "ones"_a, "threads"_a);
     m.def("codes", &run_codes<Array>, "X"_a.noconvert());

@@ -3,6 +3,7 @@
 //   scores     f = X w + b
 //   pullback   G = Q X, for a few rows of Q at once
 //   residual   r = y − X w − b,  g = Xᵀ(p r),  Σ p r,  Σ p r²
+//   logistic   f = X w + b, slopes θ and curvatures h of the logistic loss at f,  Xᵀ(p θ),  Σ p θ
 //   gram       [1 X]ᵀ diag(h) [1 X]
 //   energy     Σ x², which is finite when all entries are
 //   codes      Σ_j mix(x_ij, j), a number that tells rows apart
@@ -18,6 +19,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "core/exponential.hpp"
 #include "core/team.hpp"
 #include "core/vector.hpp"
 
@@ -225,6 +227,38 @@ void residual(const Table<T>& X, const double* y, const double* p, const double*
                 energy += q[t] * r;
             }
             part[X.d] += level, part[X.d + 1] += energy;
+            X.pull(i, rows, q.data(), part);
+        });
+    });
+    add_up(parts, count, width, out);
+}
+
+// Slopes and curvatures of ln(1 + e^(−m)), m = (2y − 1) f, for targets 0 and 1, both from one exponential; q = p θ.
+CERTIFIT_CLONES [[maybe_unused]] static void logistic_slopes(const double* y, const double* p, const double* f, Index rows,
+                                                             double* theta, double* h, double* q) {
+    for (Index t = 0; t < rows; ++t) {
+        const double far = f[t] < 0 ? -f[t] : f[t], small = exponential(far > 708.0 ? -708.0 : -far);
+        const double likely = 1.0 / (1.0 + small), rare = small * likely;
+        const bool right = (f[t] > 0) == (y[t] > 0.5);
+        theta[t] = (1.0 - 2.0 * y[t]) * (right ? rare : likely);
+        h[t] = rare * likely;
+        q[t] = p[t] * theta[t];
+    }
+}
+
+// out = (Xᵀ(p θ), Σ p θ), d + 1 numbers; f, theta and h are of the rows.
+template <class T>
+void logistic(const Table<T>& X, const double* y, const double* p, const double* w, double b, double* f, double* theta,
+              double* h, double* out, int threads) {
+    const Index count = chunk_count(X.n, X.d, 1), width = X.d + 1;
+    std::vector<double> parts(count * width, 0.0);
+    over_chunks(X.n, count, X.n * X.d, threads, [&](Index c, Index from, Index to) {
+        double* part = parts.data() + c * width;
+        std::vector<double> q(std::max<Index>(64, kBlock / std::max<Index>(X.d, 1) / 8 * 8));
+        over_blocks(from, to, X.d, [&](Index i, Index rows) {
+            X.scores(i, rows, w, b, f + i);
+            logistic_slopes(y + i, p + i, f + i, rows, theta + i, h + i, q.data());
+            for (Index t = 0; t < rows; ++t) part[X.d] += q[t];
             X.pull(i, rows, q.data(), part);
         });
     });

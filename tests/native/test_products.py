@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from certifit._native import products
 from certifit.data.equal_rows import row_codes
+from certifit.evaluation.losses.margin import HardLogistic
 
 SHAPES = [(0, 3), (1, 1), (3, 0), (5, 2), (7, 33), (100, 257), (4099, 31), (20_000, 130)]
 LAYOUTS = ["rows", "columns", "single rows", "single columns"]
@@ -35,6 +36,7 @@ def test_products_are_those_of_numpy(n: int, d: int, layout: str) -> None:
     w, y, p, Q = rng.normal(size=d), rng.normal(size=n), rng.random(n), rng.normal(size=(3, n))
     residual = y - double @ w - 0.5
     wanted = np.concatenate([double.T @ (p * residual), [p @ residual, p @ residual**2]])
+    sides = (y > 0).astype(float)
     found = {}
     for threads in (1, 2, 3):
         found[threads] = [
@@ -43,6 +45,7 @@ def test_products_are_those_of_numpy(n: int, d: int, layout: str) -> None:
             products.residual(X, y, p, w, 0.5, threads),
             products.gram(X, p, False, threads),
             products.gram(X, p, True, threads),
+            *products.logistic(X, sides, p, w, 0.5, threads),
         ]
     tilde = np.column_stack([np.ones(n), double])
     assert close(found[1][0], double @ w + 0.5, 10 * d)
@@ -50,9 +53,24 @@ def test_products_are_those_of_numpy(n: int, d: int, layout: str) -> None:
     assert close(found[1][2], wanted, 100 * n)
     assert close(found[1][3], (double * p[:, None]).T @ double, 10 * n)
     assert close(found[1][4], (tilde * p[:, None]).T @ tilde, 10 * n)
+    theta, h = HardLogistic().slopes(sides, double @ w + 0.5)
+    assert close(found[1][5], double @ w + 0.5, 10 * d)
+    assert close(found[1][6], theta, 10 * d)
+    assert close(found[1][7], h, 10 * d)
+    assert close(found[1][8], np.append(double.T @ (p * theta), p @ theta), 100 * n)
     for threads in (2, 3):
         for one, more in zip(found[1], found[threads], strict=True):
             np.testing.assert_array_equal(one, more)
+
+
+def test_slopes_of_far_scores_keep_their_digits() -> None:
+    f = np.array([-800.0, -700.0, -40.0, -1e-300, 0.0, 0.3, 40.0, 700.0, 1e300])
+    for y in (np.zeros(9), np.ones(9)):
+        _, theta, h, _ = products.logistic(f[:, None], y, np.ones(9), np.ones(1), 0.0, 1)
+        known = np.abs(f) < 708  # beyond, the exponential stays at its least normal number
+        for found, wanted in zip((theta, h), HardLogistic().slopes(y, f), strict=True):
+            np.testing.assert_allclose(found[known], wanted[known], rtol=1e-15)
+            np.testing.assert_allclose(found, wanted, rtol=1e-15, atol=1e-300)
 
 
 @given(st.integers(0, 40), st.integers(0, 40), st.sampled_from(LAYOUTS), st.booleans())
@@ -104,6 +122,8 @@ def test_the_boundary_is_strict() -> None:
         products.gram(X, w, True, 1)
     with pytest.raises(ValueError, match="p has length 2, wanted 4"):
         products.residual(X, n, w, w, 0.0, 1)
+    with pytest.raises(ValueError, match="y has length 2, wanted 4"):
+        products.logistic(X, w, n, w, 0.0, 1)
     with pytest.raises(ValueError, match="threads must be at least 1"):
         products.energy(n, 0)
     with pytest.raises(TypeError):

@@ -24,8 +24,8 @@ FAR = 1e200  # a score far beyond all data; slopes are read off there
 class Fused(NamedTuple):
     """What one native pass over the rows of X tells about a point."""
 
-    risk: float
-    """Σ p ℓ."""
+    risk: float | None
+    """Σ p ℓ; None where the pass does not need it."""
     level: Any
     """Σ p ℓ', one for each score."""
     columns: Array
@@ -171,7 +171,7 @@ class Loss(ByValue, ABC):
         """Raise a ValueError that names the first target outside the domain of the loss."""
 
     def fused(self, X: Matrix, y: Array, p: Array, w: Array, b: Any, threads: int) -> Fused | None:
-        """Everything at a point in one native pass over X (rows one after the other), where the loss has one."""
+        """Everything at a point in one native pass over X (an array in one piece), where the loss has one."""
         return None
 
     def fused_dual(self, X: Matrix, y: Array, p: Array, h: Any, shift: Any, threads: int) -> FusedDual | None:

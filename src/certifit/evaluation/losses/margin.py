@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.special import entr, expit, xlogy
 
-from certifit._types import Array
-from certifit.evaluation.losses.base import Loss
+import certifit._native.products as _products
+from certifit._types import Array, Matrix
+from certifit.evaluation.losses.base import Fused, Loss
 from certifit.evaluation.losses.quantile import PiecewiseLinear, two_sided
 from certifit.evaluation.losses.terms import TwoSidedHinge
 
@@ -99,6 +102,14 @@ class HardLogistic(Logistic):
         rare = small * likely
         wrong = np.where((f > 0.0) == (y > 0.5), rare, likely)  # the probability of the other class
         return (1.0 - 2.0 * y) * wrong, rare * likely
+
+    def fused(self, X: Matrix, y: Array, p: Array, w: Array, b: Any, threads: int) -> Fused | None:
+        """Scores, slopes and their sums in one pass."""
+        if y.ndim > 1:
+            return None
+        w = np.ascontiguousarray(w, dtype=np.float64)
+        f, theta, h, sums = _products.logistic(X, y, p, w, float(b), threads)
+        return Fused(None, float(sums[-1]), sums[:-1], f, h, lambda: theta)
 
     def conjugate(self, y: Array, u: Array, start: Array | None = None) -> Array:
         """Negative entropy of the probability |u| of the other class."""

@@ -123,7 +123,7 @@ class Softmax(Loss):
             )
 
     def fused(self, X: Matrix, y: Array, p: Array, w: Array, b: Array, threads: int) -> Fused | None:
-        if y.ndim == 2:
+        if y.ndim == 2 or not X.flags.c_contiguous:
             return None
         K, n = w.shape[0], y.shape[0]
         f, probability, sums = np.empty((K, n)), np.empty((K, n)), np.empty((K, X.shape[1] + 1))

@@ -104,7 +104,7 @@ def dual_value(state: State, theta: list[Array], v: Array, scale: float = 1.0) -
 def _fused_bound(state: State) -> float | None:
     """The bound at the slopes of the loss in one pass, where the loss has one and R* is finite everywhere."""
     problem, shift = state.problem, np.zeros(state.problem.n_scores)
-    if any(part.fused is None for part in state.parts):
+    if not problem.loss.coupled or any(part.fused is None for part in state.parts):
         return None
     if problem.fit_intercept:
         bend = state.bend()

@@ -70,7 +70,7 @@ class Part:
     @staticmethod
     def of(block: Block, w: Array, b: Any, *, exact: bool = False) -> Part:
         """One pass over the rows, which tells everything at once where the loss has a native pass."""
-        if block.design.by_row and block.loss.coupled:
+        if block.design.thin if not block.loss.coupled else block.design.one_piece:
             fused = block.loss.fused(block.design.X, block.y, block.p, w, b, block.design.threads)
             if fused is not None:
                 return Part(block, fused.f, fused)
@@ -79,7 +79,8 @@ class Part:
     @cached_property
     def risk(self) -> float:
         """Σ p ℓ."""
-        return self.block.risk(self.f) if self.fused is None else self.fused.risk
+        known = None if self.fused is None else self.fused.risk
+        return self.block.risk(self.f) if known is None else known
 
     @cached_property
     def slope(self) -> Slope:
@@ -223,11 +224,11 @@ class Step:
     def reach(self, t: float) -> State:
         """The point after the share t of the step that `search` found.
 
-        A loss with a native pass is evaluated anew, its gradient with its scores; another keeps the scores that it has.
+        A loss of K scores with a native pass is evaluated anew, its gradient with its scores; another keeps its scores.
         """
         state = self.state
         w, b = state.w + t * self.dw, state.problem.centered(state.b + t * self.db)
-        if any(part.fused is not None for part in state.parts):
+        if any(part.fused is not None and part.block.loss.coupled for part in state.parts):
             return state.problem.at(w, b)
         parts = [Part(part.block, f) for part, f in zip(state.parts, self.scores(t), strict=True)]
         return State(state.problem, w, b, parts, self._risk)

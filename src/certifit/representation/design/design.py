@@ -44,8 +44,13 @@ class Design(ABC):
         return int(self.X.shape[0]), int(self.X.shape[1])
 
     @property
-    def by_row(self) -> bool:
-        """Whether the rows are a NumPy array, one after the other, as the native passes of some losses want them."""
+    def one_piece(self) -> bool:
+        """Whether X is an array that native passes can read."""
+        return False
+
+    @property
+    def thin(self) -> bool:
+        """Whether it also has many rows of few columns, so that our own passes serve it."""
         return False
 
     @abstractmethod
@@ -157,18 +162,17 @@ class Dense(Design):
     """A NumPy array."""
 
     @property
-    def by_row(self) -> bool:
-        return bool(self.X.flags.c_contiguous)
+    def one_piece(self) -> bool:
+        return in_one_piece(self.X)
 
     @property
-    def _thin(self) -> bool:
-        """Whether our own passes serve it: many rows of few columns."""
+    def thin(self) -> bool:
         n, d = self.shape
         return 0 < d <= min(NARROW, n) and in_one_piece(self.X)
 
     def scores(self, w: Array, b: Any = 0.0, *, exact: bool = False) -> Array:
         if w.ndim == 1:
-            if self._thin:
+            if self.thin:
                 return row_scores(self.X, w, b, self.threads)
             return matvec(self.X, w, exact=exact) + b
         f = np.empty((w.shape[0], self.shape[0]))
@@ -182,7 +186,7 @@ class Dense(Design):
 
     def pull(self, u: Array, *, exact: bool = False) -> Array:
         if u.ndim == 1:
-            return pullback(self.X, u, self.threads) if self._thin else rmatvec(self.X, u, exact=exact)
+            return pullback(self.X, u, self.threads) if self.thin else rmatvec(self.X, u, exact=exact)
         K = u.shape[1]
 
         def work(chunk: slice) -> Array:
@@ -220,7 +224,7 @@ class Dense(Design):
 
     def _gram(self, h: Array) -> Array:
         n, d = self.shape
-        if self._thin or n <= 8 * d:
+        if self.thin or n <= 8 * d:
             return super()._gram(h)
         return np.asarray(sum(over_rows(lambda rows: weighted_gram(self.X[rows], h[rows]), n, d, self.threads)))
 
