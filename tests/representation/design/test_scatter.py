@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from certifit.representation.design.moments import Moments
 from certifit.representation.design.scatter import centered_rows, inner, outer, product
+
+Array = Any
 
 
 @pytest.mark.parametrize("center", [True, False])
@@ -48,3 +52,23 @@ def test_means_of_every_size_lose_no_digits(shift: float, late: bool) -> None:
     np.testing.assert_allclose(found.mean[0], mean.astype(np.float64), rtol=1e-13, atol=1e-15)
     size = np.sqrt(np.outer(np.diagonal(scatter), np.diagonal(scatter))).astype(np.float64)
     assert (np.abs(found.scatter[0] - scatter.astype(np.float64)) / size).max() < 2e-13
+
+
+@pytest.mark.parametrize("weight", [np.full(3000, 0.5), np.random.default_rng(1).uniform(0.1, 2.0, size=3000)])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_first_rows_that_are_not_like_the_others_and_columns_of_one_value(weight: Array, dtype: type) -> None:
+    """The point that products are taken about comes from the first rows, and is mended where they mislead."""
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(3000, 4))
+    X[:64, 1] = 1e4 + 1e-3 * X[:64, 1]
+    X[64:, 1] = -1e7 + 1e-3 * X[64:, 1]
+    X[:, 2] = 0.1
+    X[:, 3] += 50.0
+    X = X.astype(dtype)
+    found = Moments.of(X, weight)
+    exact, total = X.astype(np.longdouble), weight.sum()
+    mean = (weight @ exact) / total
+    scatter = (((exact - mean).T * weight) @ (exact - mean)).astype(np.float64)
+    np.testing.assert_allclose(found.mean[0], mean.astype(np.float64), rtol=1e-13, atol=1e-15)
+    size = np.sqrt(np.maximum(np.diagonal(scatter), 1e-15 * total * mean.astype(np.float64) ** 2))
+    assert (np.abs(found.scatter[0] - scatter) / np.outer(size, size)).max() < 2e-13

@@ -13,17 +13,20 @@ The residuals ‖Av − λv‖ are the evidence: A has an eigenvalue within each
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import eigh, qr
 
 from certifit._types import Array
+from certifit.threads import one_blas_thread
 
 __all__ = ["Eigenpairs", "exact", "power", "subspace"]
 
 Product = Callable[[Array], Array]
 OVERSAMPLE = 10  # further vectors of a block: they make the wanted ones converge faster
+FEW = 256  # columns up to which the threads of a library wait longer for each other than they work
 DEPTH = 3  # products of a block before the best vectors are taken
 
 
@@ -48,7 +51,8 @@ def exact(A: Array, k: int) -> Eigenpairs:
     array([3., 2.])
     """
     d = A.shape[0]
-    values, vectors = eigh(A) if 4 * k > d else eigh(A, subset_by_index=(d - k, d - 1))
+    with one_blas_thread() if d <= FEW else nullcontext():
+        values, vectors = eigh(A) if 4 * k > d else eigh(A, subset_by_index=(d - k, d - 1))
     values, vectors = values[::-1][:k], vectors[:, ::-1][:, :k]
     return Eigenpairs(values, vectors, np.linalg.norm(A @ vectors - vectors * values, axis=0), 1)
 

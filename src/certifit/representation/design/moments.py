@@ -16,16 +16,16 @@ from functools import reduce
 from operator import add
 
 import numpy as np
-from scipy.linalg.blas import dsyrk
 
 from certifit._types import Array
 from certifit.names import stored
 
 __all__ = ["Moments"]
 
-FEW = 1024  # rows that are centered at a time
+FEW = 1 << 16  # entries that are centered at a time: half a megabyte
 PILOT = 64  # rows that tell whether it is worth trying
 NEAR = 9.0  # squares of means beyond the variances at which a product of rows as they are loses one digit
+EPSILON = 8 * float(np.finfo(np.float64).eps)  # of a number: what the mean of equal numbers may be off by
 BLOCK = 1 << 20  # entries of a block of rows: eight megabytes in double precision
 
 
@@ -134,29 +134,41 @@ def _of_block(X: Array, weight: Array, group: Array | None, n_groups: int, full:
 
 
 def _of_all(X: Array, weight: Array) -> Moments:
-    """Moments of rows that are one group, centered a few at a time and multiplied while the cache still has them."""
-    n, d = X.shape
+    """Moments of rows that are one group, about a point near their mean: what it is off by is taken out of the products."""
     equal = bool((weight == weight[0]).all())
     if equal and (near := _as_they_are(X, float(weight[0]))) is not None:
         return near
     total = float(weight.sum())
-    mean = np.asarray(weight @ X, dtype=np.float64) / total
     root = None if equal else np.sqrt(weight)
-    held, rest = np.empty((min(n, FEW), d)), np.zeros(d)
-    scatter = np.zeros((d, d), order="F")
-    for i in range(0, n, FEW):
-        rows = slice(i, min(i + FEW, n))
+    point = X[:PILOT].mean(axis=0, dtype=np.float64)
+    with np.errstate(all="ignore"):  # numbers whose squares are none fail the test
+        rest, scatter = _about(X, point, root)
+        energy, lost = np.diagonal(scatter), rest * rest / (X.shape[0] if equal else total)
+        rounding = X.shape[0] * (EPSILON * point) ** 2
+        fits = bool(((energy <= (1.0 + NEAR) * (energy - lost)) | (energy <= rounding)).all())
+    if not fits:  # the first rows are not like the others
+        point = np.asarray(weight @ X, dtype=np.float64) / total
+        rest, scatter = _about(X, point, root)
+    if equal:
+        rest, scatter = weight[0] * rest, weight[0] * scatter
+    rest /= total
+    return Moments(np.array([total]), (point + rest)[None], (scatter - total * np.outer(rest, rest))[None])
+
+
+def _about(X: Array, point: Array, root: Array | None) -> tuple[Array, Array]:
+    """Σ s_i (x_i − p) and Σ s_i (x_i − p)(x_i − p)ᵀ with √s_i given, or all 1; a few rows at a time, while the cache has them."""
+    n, d = X.shape
+    few = max(64, FEW // max(d, 1))
+    held, rest, scatter = np.empty((min(n, few), d)), np.zeros(d), np.zeros((d, d))
+    for i in range(0, n, few):
+        rows = slice(i, min(i + few, n))
         part = held[: rows.stop - i]
-        np.subtract(X[rows], mean, out=part)
+        np.subtract(X[rows], point, out=part)
         if root is not None:
             part *= root[rows, None]
         rest += (np.ones(part.shape[0]) if root is None else root[rows]) @ part
-        scatter = dsyrk(1.0, part.T, beta=1.0, c=scatter, overwrite_c=True)  # the upper triangle
-    if root is None:
-        scatter, rest = weight[0] * scatter, weight[0] * rest
-    rest /= total  # what rounding left of the mean
-    whole = np.triu(scatter) + np.triu(scatter, 1).T - total * np.outer(rest, rest)
-    return Moments(np.array([total]), (mean + rest)[None], whole[None])
+        scatter += part.T @ part  # NumPy's, which sees a square and lets other threads run
+    return rest, scatter
 
 
 def _as_they_are(X: Array, weight: float) -> Moments | None:
@@ -171,9 +183,9 @@ def _as_they_are(X: Array, weight: float) -> Moments | None:
         first = X[:PILOT]
         if n > PILOT and (first.mean(axis=0) ** 2 > NEAR * first.var(axis=0)).any():
             return None
-        sums, products = X.sum(axis=0), dsyrk(1.0, X.T)  # the upper triangle
+        sums, products = X.sum(axis=0), X.T @ X
         mean, energy = sums / n, np.diagonal(products)
         if not (energy <= (1.0 + NEAR) * (energy - n * mean * mean)).all():
             return None
-        scatter = weight * (np.triu(products) + np.triu(products, 1).T - n * np.outer(mean, mean))
+        scatter = weight * (products - n * np.outer(mean, mean))
     return Moments(np.array([n * weight]), mean[None], scatter[None])
