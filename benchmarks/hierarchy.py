@@ -60,10 +60,11 @@ def hierarchy(name: str, n: int, d: int, *, matrix: bool) -> None:
         np.testing.assert_allclose(found["certifit"][:, 2], found["scipy"][:, 2], rtol=1e-9)
 
 
-def spectral(n: int) -> None:
-    X, y = make_moons(n, noise=0.05, random_state=0)
+def spectral(n: int, noise: float) -> None:
+    """Little noise leaves the moons apart, and their graph in pieces; more of it connects them."""
+    X, y = make_moons(n, noise=noise, random_state=0)
     labels = timed(
-        f"spectral, two moons, n={n}",
+        f"spectral, two moons, n={n}, noise {noise}",
         {
             "certifit": lambda: certifit.SpectralClustering(2, n_jobs=2, random_state=0).fit_predict(X),
             "scikit-learn": lambda: peer.SpectralClustering(
@@ -79,7 +80,7 @@ RUNS: dict[str, Callable[[], None]] = {
     "average": lambda: hierarchy("average", 6000, 10, matrix=True),
     "single": lambda: hierarchy("single", 50_000, 3, matrix=False),
     "ward": lambda: hierarchy("ward", 6000, 10, matrix=True),
-    "spectral": lambda: [spectral(n) for n in (4000, 20_000)] and None,
+    "spectral": lambda: [spectral(n, noise) for noise in (0.05, 0.15) for n in (4000, 20_000)] and None,
 }
 
 if __name__ == "__main__":
