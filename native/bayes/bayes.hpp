@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "core/rows.hpp"
@@ -157,22 +158,68 @@ void sparse_sums(const CsrRows<T, I>& X, const Labels& rows, double* out) {
     }
 }
 
+namespace detail {
+
+// out[i][k] for the rows from … to − 1 and B blocks of L classes that begin at `first`, at most B·L of them and at least L: the last block ends with the
+// last class and may repeat some. Sums stay in registers from the first entry of a row to its last.
+template <int L, int B, class T, class I>
+[[gnu::always_inline]] inline void score_blocks(const CsrRows<T, I>& X, Index from, Index to, Index K, Index first, Index classes, const double* slope,
+                                                const double* constant, double* out) {
+    typedef double Block __attribute__((vector_size(L * sizeof(double))));
+    Index at[B];
+    for (int b = 0; b < B; ++b) at[b] = first + std::min<Index>(b * L, classes - L);
+    for (Index i = from; i < to; ++i) {
+        Block sum[B];
+        for (int b = 0; b < B; ++b) std::memcpy(&sum[b], constant + at[b], sizeof(Block));
+        for (I p = X.start[i]; p < X.start[i + 1]; ++p) {
+            const double v = static_cast<double>(X.data[p]);
+            const double* t = slope + static_cast<Index>(X.indices[p]) * K;
+            for (int b = 0; b < B; ++b) {
+                Block here;
+                std::memcpy(&here, t + at[b], sizeof(Block));
+                sum[b] += v * here;
+            }
+        }
+        for (int b = 0; b < B; ++b) std::memcpy(out + i * K + at[b], &sum[b], sizeof(Block));
+    }
+}
+
+template <class T, class I>
+[[gnu::always_inline]] inline void score_rows(const CsrRows<T, I>& X, Index from, Index to, Index K, const double* slope, const double* constant, double* out) {
+    constexpr Index kMost = 32;
+    for (Index first = 0; first < K; first += kMost) {
+        const Index classes = std::min(kMost, K - first);
+#define CERTIFIT_SCORES(L, B) score_blocks<L, B>(X, from, to, K, first, classes, slope, constant, out)
+        if (classes > 24) CERTIFIT_SCORES(8, 4);
+        else if (classes > 16) CERTIFIT_SCORES(8, 3);
+        else if (classes > 8) CERTIFIT_SCORES(8, 2);
+        else if (classes > 4) CERTIFIT_SCORES(4, 2);
+        else if (classes > 2) CERTIFIT_SCORES(2, 2);
+        else if (classes > 1) CERTIFIT_SCORES(2, 1);
+        else CERTIFIT_SCORES(1, 1);
+#undef CERTIFIT_SCORES
+    }
+}
+
+#define CERTIFIT_BAYES(T, I)                                                                                                                       \
+    CERTIFIT_CLONES [[maybe_unused]] static void scores_of(const CsrRows<T, I>& X, Index from, Index to, Index K, const double* slope,              \
+                                                           const double* constant, double* out) {                                                  \
+        score_rows(X, from, to, K, slope, constant, out);                                                                                          \
+    }
+CERTIFIT_BAYES(double, std::int32_t)
+CERTIFIT_BAYES(double, std::int64_t)
+CERTIFIT_BAYES(float, std::int32_t)
+CERTIFIT_BAYES(float, std::int64_t)
+#undef CERTIFIT_BAYES
+
+}  // namespace detail
+
 // out (n × K) = constant + X·slope, slope (d × K)
 template <class T, class I>
 void sparse_scores(const CsrRows<T, I>& X, Index K, const double* slope, const double* constant, double* out, int threads) {
     const Index stored = static_cast<Index>(X.start[X.n]);
     products::over_chunks(X.n, products::chunk_count(X.n, std::max<Index>(1, stored * K / std::max<Index>(X.n, 1)), 1), stored * K, threads,
-                          [&](Index, Index from, Index to) {
-                              for (Index i = from; i < to; ++i) {
-                                  double* o = out + i * K;
-                                  for (Index k = 0; k < K; ++k) o[k] = constant[k];
-                                  for (I p = X.start[i]; p < X.start[i + 1]; ++p) {
-                                      const double v = static_cast<double>(X.data[p]);
-                                      const double* t = slope + static_cast<Index>(X.indices[p]) * K;
-                                      for (Index k = 0; k < K; ++k) o[k] += v * t[k];
-                                  }
-                              }
-                          });
+                          [&](Index, Index from, Index to) { detail::scores_of(X, from, to, K, slope, constant, out); });
 }
 
 }  // namespace certifit::bayes

@@ -192,3 +192,19 @@ def test_columns_that_say_nothing() -> None:
     )
     one = np.r_[Y, 3]
     assert np.isfinite(GaussianNB().fit(np.vstack([NUMBERS, [[9.0] * 4]]), one).predict_proba(NUMBERS)).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("K", [2, 3, 4, 5, 8, 9, 16, 17, 25, 32, 33, 70])
+def test_scores_of_sparse_rows_are_those_of_dense_ones_for_any_number_of_classes(K: int, dtype: type) -> None:
+    """Classes are scored in blocks, the last of which may overlap the one before."""
+    rng = np.random.default_rng(K)
+    X = rng.poisson(0.7, size=(3 * K, 11)).astype(dtype)
+    y = np.arange(3 * K) % K
+    model = MultinomialNB().fit(X, y)
+    wanted = X.astype(np.float64) @ model.feature_log_prob_.T + model.class_log_prior_
+    for index in (np.int32, np.int64):
+        rows = sp.csr_array(X)
+        rows.indices, rows.indptr = rows.indices.astype(index), rows.indptr.astype(index)
+        found = model.predict_joint_log_proba(rows)
+        np.testing.assert_allclose(found, wanted, rtol=1e-12 if dtype == np.float64 else 1e-6)

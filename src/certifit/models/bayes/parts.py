@@ -70,9 +70,9 @@ def _sums(X: Any, group: Array, weight: Array, K: int) -> Array:
 
 def _split(X: Any) -> tuple[Any, Any]:
     """Sparse X with zeros where it is missing, and ones where it is missing; None if nothing is."""
-    absent = np.isnan(X.data)
-    if not absent.any():
+    if not np.isnan(X.data.min(initial=0.0)):
         return X, None
+    absent = np.isnan(X.data)
     known, missing = X.copy(), X.copy()
     known.data = np.where(absent, 0.0, X.data)
     missing.data = absent.astype(np.float64)

@@ -55,7 +55,10 @@ class _CountsNB(BaseNaive):
 
     def _check_values(self, X: Any) -> None:
         values = X.data if is_sparse(X) else X
-        if values.size and float(np.fmin.reduce(values, axis=None, initial=0.0)) < 0:
+        least = values.min(initial=0.0)
+        if np.isnan(least):
+            least = np.fmin.reduce(values, axis=None, initial=0.0)
+        if least < 0:
             raise ValueError(
                 f"Negative values in data passed to {type(self).__name__} (input X): counts must be >= 0. "
                 "GaussianNB takes any numbers."
