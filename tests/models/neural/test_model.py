@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -256,3 +257,15 @@ def test_units_learn_their_slopes_below_zero() -> None:
     assert model.fit(X, y).loss_curve_[0] < 1.5 * before  # a warm start goes on with the slopes it learned
     assert model.unit_report(X, y).dead == (0,)
     assert MLPRegressor(**{**given, "activation": "relu"}, max_iter=1).fit(X, y).leaks_ == []
+
+
+def test_targets_beyond_single_precision_warn_of_nothing() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    plain, large = (
+        MLPRegressor(hidden=(8,), max_iter=3, random_state=0).fit(X * u, X[:, 0] * u) for u in (1.0, 2.0**500)
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        np.testing.assert_allclose(large.predict(X * 2.0**500), plain.predict(X) * 2.0**500, rtol=1e-6)
+        assert large.unit_report(X * 2.0**500, X[:, 0] * 2.0**500).dead == plain.unit_report(X, X[:, 0]).dead

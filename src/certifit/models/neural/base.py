@@ -386,7 +386,9 @@ class BaseNetwork(Diagnostics, Declared, CertifiedEstimator):
         """The native network of the fitted hidden layers."""
         sizes = [self.coefs_[0].shape[0], *(coef.shape[1] for coef in self.coefs_)]
         net = native.network(sizes, self.activation, float(self.leak))
-        net.load("weights", flat(self.coefs_, self.intercepts_, self._leaks()))
+        # The output layer is applied in double precision: in the unit of y it may be beyond single precision.
+        last = np.zeros_like(self.coefs_[-1]), np.zeros_like(self.intercepts_[-1])
+        net.load("weights", flat([*self.coefs_[:-1], last[0]], [*self.intercepts_[:-1], last[1]], self._leaks()))
         return net, Columns(self.mean_, self.scale_)
 
     def _leaks(self) -> list[Array]:
