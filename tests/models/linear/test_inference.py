@@ -15,7 +15,7 @@ from numpy.testing import assert_allclose
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from certifit import GammaRegressor, LogisticRegression, PoissonRegressor
+from certifit import GammaRegressor, LinearRegression, LogisticRegression, PoissonRegressor
 from certifit.evaluation.losses import resolve_loss
 from certifit.evaluation.losses.base import Loss
 from certifit.models.linear.inference import InferenceMixin, make_inference
@@ -290,6 +290,13 @@ def test_too_few_rows_and_redundant_columns():
     doubled = Linear().fit(np.column_stack([X, X[:, 0]]), Y).summary()
     assert "identified" in doubled.note
     assert doubled.dof == 7.0
+
+
+def test_weights_that_only_compare_rows_are_told_what_they_count_as():
+    table = LinearRegression().fit(X, Y, sample_weight=np.full(len(Y), 1.0 / len(Y))).summary()
+    assert f"{len(Y)} rows count as 1: multiply weights that only compare rows by {len(Y)}." in str(table)
+    counted = LinearRegression().fit(X, Y, sample_weight=np.arange(len(Y)) % 3).summary()
+    assert "count as" not in counted.note
 
 
 def test_feature_names():

@@ -319,7 +319,7 @@ def make_inference(
         n=n,
         deviance=2.0 * float(weight @ loss.value(y, f)),
         null_deviance=null,
-        note=remark(X, parts, fit_intercept),
+        note=remark(fit, parts),
         covariance=parts.covariance,
         kind=parts.kind,
         covariance_kind=parts.covariance_kind,

@@ -226,9 +226,9 @@ def _repeated_quantile(values: Array, weight: Array, levels: Array) -> Array:
     return np.asarray(values[left] + (position - low) * (values[right] - values[left]))
 
 
-def remark(X: Matrix, parts: Parts, fit_intercept: bool) -> str:
-    """What a reader of the table should know: parameters that the data do not identify."""
-    notes, k = [parts.note] if parts.note else [], X.shape[1] + fit_intercept
+def remark(fit: Fit, parts: Parts) -> str:
+    """What a reader of the table should know: parameters that the data do not identify, weights that hardly count."""
+    notes, k = [parts.note] if parts.note else [], fit.X.shape[1] + fit.fit_intercept
     if parts.rank < k:
         notes.append(
             f"Only {parts.rank} of {k} parameters are identified: estimates and errors belong to the "
@@ -236,4 +236,10 @@ def remark(X: Matrix, parts: Parts, fit_intercept: bool) -> str:
         )
     if not parts.dof > 0:
         notes.append("No residual degrees of freedom are left: errors cannot be estimated.")
+    rows = int(np.count_nonzero(fit.weight))
+    if fit.n < (1.0 - 1e-9) * rows:
+        notes.append(
+            f"Weights count repetitions, and {rows} rows count as {fit.n:.6g}: multiply weights that only compare rows by "
+            f"{rows / fit.n:.6g}."
+        )
     return " ".join(notes)
