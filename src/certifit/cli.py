@@ -278,8 +278,10 @@ def patch(
     quiet: Quiet = False,
 ) -> None:
     """Run a script with Certifit's estimators in the place of scikit-learn's, and say which were used."""
-    from certifit.sklearn.command import run_patched, used
-
+    try:
+        from certifit.sklearn.command import run_patched, used
+    except ImportError as error:  # scikit-learn is older than the drop-ins
+        fail(str(error))
     if not script.is_file():
         fail(f"{script} is no file: give the script to run.")
     try:

@@ -118,7 +118,7 @@ def test_an_epoch_is_its_transcription(loss, batch, l1, l2, dtype):
 def test_the_scale_of_sparse_rows_is_settled_in_time():
     """Strong shrinking drives the lazy scale to zero: it must be multiplied out before it gets there."""
     rng = np.random.default_rng(2)
-    X, y = sp.random_array((50, 9), density=0.4, rng=rng, format="csr"), rng.normal(size=50)
+    X, y = sp.random_array((50, 9), density=0.4, random_state=rng, format="csr"), rng.normal(size=50)
     order = rng.integers(0, 50, size=500).astype(np.uint32)
     arguments = (order, losses.Squared(), (0.5, 0.0, 0.0, 0.0), 0.001, 20.0, True, 1, np.ones(9), 0.0, 0)
     for found, value in zip(run(X, y, *arguments), reference(X.toarray(), y, *arguments), strict=True):

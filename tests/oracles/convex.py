@@ -9,6 +9,7 @@ here are written from the definitions, not from the package.
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -39,13 +40,15 @@ LOSSES: dict[str, Callable[[Array, Any, dict[str, Any]], Any]] = {
     "perceptron": lambda y, f, p: cp.pos(-cp.multiply(2 * y - 1, f)),
 }
 
+# Powers by cones of powers; before they could be chosen, cvxpy took cones of order two, exact where q is a simple fraction.
+EXACT: dict[str, Any] = {"approx": False} if "approx" in inspect.signature(cp.power).parameters else {}
 # name -> (w, strengths, parameters) -> convex expression of the penalty of each coefficient
 PENALTIES: dict[str, Callable[[Any, Array, dict[str, Any]], Any]] = {
     "none": lambda w, c, p: cp.multiply(np.zeros(c.shape), w),
     "l2": lambda w, c, p: 0.5 * cp.multiply(c, cp.square(w)),
     "l1": lambda w, c, p: cp.multiply(c, cp.abs(w)),
     "elasticnet": lambda w, c, p: cp.multiply(c, p["l1_ratio"] * cp.abs(w) + 0.5 * (1 - p["l1_ratio"]) * cp.square(w)),
-    "lq": lambda w, c, p: cp.multiply(c / p["q"], cp.power(cp.abs(w), p["q"], approx=False)),
+    "lq": lambda w, c, p: cp.multiply(c / p["q"], cp.power(cp.abs(w), p["q"], **EXACT)),
 }
 
 # name -> (w, parameters) -> list of cvxpy constraints

@@ -181,7 +181,11 @@ def test_the_layout_of_arrays_is_kept(order: Any, shape: tuple[int, int], folder
 @pytest.mark.parametrize("make", [sp.random, sp.random_array])
 def test_sparse(kind: str, make: Any, folder: Path) -> None:
     size = (6, 8) if make is sp.random_array else None
-    matrix = make(size, density=0.3, format=kind, rng=0) if size else make(6, 8, density=0.3, format=kind, rng=0)
+    matrix = (
+        make(size, density=0.3, format=kind, random_state=0)
+        if size
+        else make(6, 8, density=0.3, format=kind, random_state=0)
+    )
     twin = round_trip(matrix, folder)
     assert type(twin) is type(matrix)
     assert twin.dtype == matrix.dtype

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -83,3 +84,15 @@ def test_a_script_runs_patched(tmp_path: Path) -> None:
 def test_importing_the_package_loads_no_learner() -> None:
     code = "import certifit.sklearn, sys; print('sklearn.linear_model' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+
+
+def test_an_earlier_scikit_learn_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(sklearn, "__version__", "1.8.2")
+    with pytest.raises(
+        ImportError, match=r"of scikit-learn 1\.9, and 1\.8\.2 is installed: install scikit-learn>=1\.9"
+    ):
+        runpy.run_path(str(certifit.sklearn.__file__))
+    monkeypatch.setitem(sys.modules, "certifit.sklearn.command", None)  # what a refused import leaves
+    script = tmp_path / "script.py"
+    script.write_text("raise SystemExit(0)")
+    assert CliRunner().invoke(app, ["patch", str(script)]).exit_code == 2

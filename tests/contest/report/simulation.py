@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from scipy import stats
+from scipy.integrate import trapezoid
 
 Array = np.ndarray
 Predict = Callable[[dict[str, Array]], Array]
@@ -63,7 +64,7 @@ def binary_diagnostics(y: Array, p: Array, labels: list[str]) -> dict[str, Any]:
     said = p >= 0.5
     counts = [[int(np.sum((y == a) & (said == b))) for b in (0, 1)] for a in (0, 1)]
     return {
-        "roc": {"fpr": fpr.tolist(), "tpr": tpr.tolist(), "auc": float(np.trapezoid(tpr, fpr))},
+        "roc": {"fpr": fpr.tolist(), "tpr": tpr.tolist(), "auc": float(trapezoid(tpr, fpr))},
         "pr": {
             "recall": recall.tolist(),
             "precision": precision.tolist(),

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.integrate import trapezoid
 from scipy.optimize import minimize_scalar
 
 from certifit import (
@@ -71,7 +72,7 @@ def test_the_action_minimizes_the_expected_loss_of_a_density(posterior: Any, los
     mass = density.pdf(y)
 
     def expected(at: float) -> float:
-        return float(np.trapezoid(loss.value(y, np.full(y.shape, at)) * mass, y))
+        return float(trapezoid(loss.value(y, np.full(y.shape, at)) * mass, y))
 
     at = expected(f)
     assert at <= min(expected(f - 1e-3), expected(f + 1e-3)) + 1e-8

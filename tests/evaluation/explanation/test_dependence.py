@@ -40,8 +40,8 @@ def test_each_value_by_hand() -> None:
 
 def test_against_the_reference() -> None:
     model = Ridge().fit(X, Y)
-    grid = np.linspace(-1, 1, 5)
-    theirs = reference(model, X, [1], custom_values={1: grid}, kind="average", method="brute")
+    theirs = reference(model, X, [1], percentiles=(0, 1), grid_resolution=5, kind="average", method="brute")
+    grid = theirs["grid_values"][0]
     found = partial_dependence(model, X, 1, grid=grid, max_rows=None)
     np.testing.assert_allclose(found.mean, theirs["average"][0])
     assert found.grid == tuple(grid)

@@ -35,7 +35,7 @@ def test_bernstein_is_the_formula() -> None:
 def test_bootstrap_agrees_with_scipy() -> None:
     v = np.random.default_rng(1).exponential(size=400)
     found = interval(v)
-    theirs = scipy_bootstrap((v,), np.mean, n_resamples=4000, method="BCa", rng=0).confidence_interval
+    theirs = scipy_bootstrap((v,), np.mean, n_resamples=4000, method="BCa", random_state=0).confidence_interval
     assert found.method == "bootstrap"
     assert found.low == pytest.approx(theirs.low, abs=0.02)
     assert found.high == pytest.approx(theirs.high, abs=0.02)

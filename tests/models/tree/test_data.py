@@ -53,7 +53,7 @@ def test_sparse_is_dense(model, kind, monkeypatch):
 
 def test_a_sparse_table_that_is_too_large_is_refused(monkeypatch):
     monkeypatch.setattr(tree_columns, "MOST_ENTRIES", 500)
-    X = sp.random_array((100, 6), density=0.1, rng=np.random.default_rng(0), format="csr")
+    X = sp.random_array((100, 6), density=0.1, random_state=np.random.default_rng(0), format="csr")
     for model in (certifit.DecisionTreeRegressor(), certifit.RandomForestRegressor(5)):
         with pytest.raises(ValueError, match=r"100 × 6 entries.*at most 500.*GradientBoosting"):
             model.fit(X, np.arange(100.0))

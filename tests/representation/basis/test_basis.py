@@ -110,7 +110,7 @@ def test_sparse_monomials_are_the_dense_ones(container, degree, interaction_only
 
 
 def test_sparse_monomials_of_many_chunks():
-    X = sp.random_array((4000, 30), density=0.3, rng=0, format="csr", dtype=np.float32)
+    X = sp.random_array((4000, 30), density=0.3, random_state=0, format="csr", dtype=np.float32)
     ours, theirs = PolynomialFeatures(3), peer.PolynomialFeatures(3, include_bias=False)
     got, expected = ours.fit_transform(X), theirs.fit_transform(X)
     assert got.dtype == np.float32
