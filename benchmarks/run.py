@@ -18,10 +18,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import worker
+
 HERE = Path(__file__).parent
 MODULES = ("linear_tasks", "logistic")
 ROUNDS = 7
 THREADS = "2"
+CLOCK = "seconds"  # or "processor": what the fit takes of the processor, for machines on which others work too
+PATIENCE = float("inf")  # times our seconds: a peer that is slower and not yet there is not asked for a tighter tolerance
 SLOW = 3.0  # seconds; slower contenders get fewer rounds
 OWN_ENVIRONMENT = {"adelie": HERE.parent / ".venv-adelie"}  # needs NumPy 1
 PACKAGES = (
@@ -34,20 +38,44 @@ class Contender:
     """A worker process and what it has shown."""
 
     name: str
-    process: subprocess.Popen[str]
+    process: subprocess.Popen[str] | None
     tolerance: float = 0.0
     seconds: float = float("inf")
     objective: float = float("inf")
     extra_mib: float = 0.0
     error: str = ""
+    slow: bool = False
+    """Whether it was given up before it reached the goal: `seconds` is then the least that it needs."""
 
     def ask(self, tolerance: float, trim: bool = False) -> dict[str, Any]:
+        assert self.process is not None
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.process.stdin.write(json.dumps({"tolerance": tolerance, "trim": trim}) + "\n")
         self.process.stdin.flush()
         line = self.process.stdout.readline()
         return json.loads(line) if line else {"error": "the process ended"}
+
+    def end(self) -> None:
+        assert self.process is not None
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.process.wait(timeout=60)
+
+
+@dataclass
+class Here(Contender):
+    """A contender in this process: enough where nobody has threads that would be in the next one's way."""
+
+    fit: Any = None
+    task: Any = None
+    data: Any = None
+
+    def ask(self, tolerance: float, trim: bool = False) -> dict[str, Any]:
+        return worker.answer_to({"tolerance": tolerance, "trim": trim}, self.task, self.fit, self.data)
+
+    def end(self) -> None:
+        self.data = None
 
 
 def python_of(contender: str) -> Path | None:
@@ -76,8 +104,8 @@ def start(module: str, task: str, contender: str) -> Contender | None:
     return Contender(contender, process)
 
 
-def calibrate(contender: Contender, tolerances: Any, goal: float) -> None:
-    """The loosest tolerance that reaches the goal; also warms up just-in-time compilers."""
+def calibrate(contender: Contender, tolerances: Any, goal: float, slowest: float = float("inf")) -> None:
+    """The loosest tolerance that reaches the goal, or takes longer than `slowest`; also warms up just-in-time compilers."""
     for tolerance in tolerances:
         contender.tolerance = tolerance
         answer = contender.ask(tolerance)
@@ -87,16 +115,24 @@ def calibrate(contender: Contender, tolerances: Any, goal: float) -> None:
         contender.objective = answer["objective"]
         if contender.objective <= goal:
             return
+        if answer[CLOCK] > slowest:
+            contender.slow = True
+            return
 
 
 def run_task(module: str, task: Any) -> list[Contender]:
     found = [start(module, task.name, name) for name in task.contenders]
-    contenders = [c for c in found if c is not None]
+    return race(task, [c for c in found if c is not None])
+
+
+def race(task: Any, contenders: list[Contender]) -> list[Contender]:
     ours = contenders[0]
     calibrate(ours, [1e-9], -1.0)  # the goal is relative to the best objective known
-    best = ours.objective
+    best, slowest = ours.objective, float("inf")
     for c in contenders:
-        calibrate(c, task.contenders[c.name][1], best + task.target * abs(best))
+        calibrate(c, task.contenders[c.name][1], best + task.target * abs(best), slowest)
+        if c is ours and PATIENCE < float("inf"):
+            slowest = PATIENCE * ours.ask(ours.tolerance).get(CLOCK, float("inf"))
     for k in range(ROUNDS):
         for c in contenders:
             if c.error or (k > 1 and c.seconds > SLOW):
@@ -105,13 +141,11 @@ def run_task(module: str, task: Any) -> list[Contender]:
             if "error" in answer:
                 c.error = answer["error"]
                 continue
-            c.seconds = min(c.seconds, answer["seconds"])
+            c.seconds = min(c.seconds, answer[CLOCK])
             c.objective = answer["objective"]
     for c in contenders:
         c.extra_mib = 0.0 if c.error else c.ask(c.tolerance, trim=True).get("extra_mib", float("nan"))
-        assert c.process.stdin is not None
-        c.process.stdin.close()
-        c.process.wait(timeout=60)
+        c.end()
     return contenders
 
 

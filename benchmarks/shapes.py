@@ -1,11 +1,13 @@
 """Certifit beside its peers at shapes that a seed draws.
 
-    python benchmarks/shapes.py [--draws 200] [--seed 0] [--only lasso,ridge] [--numbers 2e8]
+    python benchmarks/shapes.py [--draws 200] [--seed 0] [--only lasso,ridge] [--numbers 2e8] [--processor]
 
 Each draw is a family, a number of rows and of columns, a density, a correlation, a scale, a strength of the penalty, a number of
 classes: whatever the seed says. The protocol is that of run.py: each contender in a process of its own, interleaved, peers at
 their loosest tolerance that reaches our objective; ours runs with its defaults. Printed are the distribution of the ratios
-(best peer / ours), the ten worst with their names, which draw the same case again, and memory.
+(best peer / ours), the ten worst with their names, which draw the same case again, and memory. With `--processor` everybody
+has one thread and is judged by the time of the processor, which means something on a busy machine too; all then run in this
+process, and a peer that takes twenty times as long as we do is not asked to come closer: its ratio is at least what is printed.
 
 A family joins by one entry of FAMILIES: its data, its objective, and how each library is asked.
 """
@@ -14,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,6 +30,7 @@ from linear_tasks import OURS, Data, Fit, Task
 
 GRADIENT = (1e-3, *logistic.GRADIENT)
 WANTED = 1e-6  # relative distance from the best objective
+THREADS = int(os.environ.get("OMP_NUM_THREADS", run.THREADS))  # of libraries that do not read it from there themselves
 AS_IT_IS = (0.0,)  # of methods without a tolerance
 
 
@@ -324,12 +328,12 @@ FAMILIES = {
                 AS_IT_IS,
             ),
             "LightGBM": (
-                predicted("lightgbm", "LGBMClassifier", "predict_proba", n_estimators=50, verbose=-1, n_jobs=2),
+                predicted("lightgbm", "LGBMClassifier", "predict_proba", n_estimators=50, verbose=-1, n_jobs=THREADS),
                 AS_IT_IS,
             ),
             "XGBoost": (
                 predicted(
-                    "xgboost", "XGBClassifier", "predict_proba", n_estimators=50, max_leaves=31, max_depth=0, n_jobs=2,
+                    "xgboost", "XGBClassifier", "predict_proba", n_estimators=50, max_leaves=31, max_depth=0, n_jobs=THREADS,
                     learning_rate=0.1, grow_policy="lossguide",
                 ),
                 AS_IT_IS,
@@ -403,16 +407,22 @@ class Outcome:
         )
 
 
+def here(task: Task) -> list[run.Contender]:
+    """All in this process, with one thread each."""
+    data = task.make()
+    return run.race(task, [run.Here(name, None, fit=fit, task=task, data=data) for name, (fit, _) in task.contenders.items()])
+
+
 def judged(name: str) -> Outcome | None:
     """None where no peer reaches the objective, or we do not: that is said, and is no ratio."""
     task = TASKS[name]
-    ours, *peers = run.run_task("shapes", task)
+    ours, *peers = here(task) if run.THREADS == "1" else run.run_task("shapes", task)
     if ours.error:
         print(f"       {name!r}: {task.title}: certifit failed: {ours.error}", flush=True)
         return None
     goal = min(c.objective for c in (ours, *peers) if not c.error)
     goal += 2 * task.target * abs(goal) if math.isfinite(task.target) else math.inf
-    fair = [peer for peer in peers if not peer.error and peer.objective <= goal]
+    fair = [peer for peer in peers if not peer.error and (peer.slow or peer.objective <= goal)]
     if not fair or ours.objective > goal:
         who = "certifit does not reach" if fair else "no peer reaches"
         print(f"       {name!r}: {task.title}: {who} the objective", flush=True)
@@ -447,7 +457,13 @@ def main() -> None:
     parser.add_argument("--only", default=",".join(FAMILIES))
     parser.add_argument("--numbers", type=float, default=2e8, help="the largest n × d")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--processor", action="store_true", help="one thread each, judged by the time of the processor")
     options = parser.parse_args()
+    if options.processor:
+        run.CLOCK, run.THREADS, run.PATIENCE = "processor", "1", 20.0
+        for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+            if os.environ.get(name) != "1":
+                parser.error(f"--processor needs {name}=1 in the environment, set before Python starts.")
     run.ROUNDS = options.rounds
     families = options.only.split(",")
     rng = np.random.default_rng(options.seed)

@@ -1,7 +1,7 @@
 """One contender in its own process: waiting BLAS or OpenMP threads of one library would slow the next.
 
-Reads one JSON command a line, {"tolerance": …, "trim": …}; answers with the seconds that the fit took, its objective and
-the memory that it needed on top of what the process held before: data and imported libraries do not count, once the first
+Reads one JSON command a line, {"tolerance": …, "trim": …}; answers with the seconds that the fit took, on the clock and of
+the processor, its objective and the memory that it needed on top of what the process held before: data and imported libraries do not count, once the first
 fit has imported them. With `trim` the allocator first gives back what it keeps of earlier fits, which is right for
 measuring memory and wrong for measuring time. Started by run.py.
 """
@@ -15,6 +15,7 @@ import os
 import sys
 import time
 import warnings
+from typing import Any
 
 
 def memory(what: str) -> float:
@@ -28,6 +29,27 @@ def reset_peak() -> None:
         control.write("5")
 
 
+def answer_to(command: dict[str, Any], task: Any, fit: Any, data: Any) -> dict[str, Any]:
+    """One fit, and what is said of it."""
+    try:
+        if command["trim"]:
+            ctypes.CDLL(None).malloc_trim(0)
+        reset_peak()
+        before = memory("VmRSS")
+        started, worked = time.perf_counter(), time.process_time()
+        coef, intercept = fit(data, command["tolerance"])
+        processor, seconds = time.process_time() - worked, time.perf_counter() - started
+        extra = memory("VmHWM") - before
+        return {
+            "seconds": seconds,
+            "processor": processor,
+            "objective": task.objective(data, coef, intercept),
+            "extra_mib": extra,
+        }
+    except Exception as error:
+        return {"error": f"{type(error).__name__}: {error}"[:200]}
+
+
 def main() -> None:
     module, task_name, contender = sys.argv[1:4]
     warnings.simplefilter("ignore")
@@ -37,18 +59,7 @@ def main() -> None:
     data = task.make()
     for line in sys.stdin:
         command = json.loads(line)
-        try:
-            if command["trim"]:
-                ctypes.CDLL(None).malloc_trim(0)
-            reset_peak()
-            before = memory("VmRSS")
-            started = time.perf_counter()
-            coef, intercept = fit(data, command["tolerance"])
-            seconds = time.perf_counter() - started
-            extra = memory("VmHWM") - before
-            answer = {"seconds": seconds, "objective": task.objective(data, coef, intercept), "extra_mib": extra}
-        except Exception as error:
-            answer = {"error": f"{type(error).__name__}: {error}"[:200]}
+        answer = answer_to(command, task, fit, data)
         answers.write(json.dumps(answer) + "\n")
         answers.flush()
 

@@ -26,26 +26,30 @@ def gradient(state: State) -> Array:
     return np.asarray(problem.centered(problem.join(slope.columns + strengths(problem) * state.w, slope.level)))
 
 
-def descend(problem: Problem, start: Point, solve: Inverse, tol: float, max_iter: int) -> tuple[State, int]:
+def descend(
+    problem: Problem, start: Point, solve: Inverse, tol: float, max_iter: int, patience: int = 0
+) -> tuple[State, int]:
     """Quasi-Newton steps until the gradient proves the gap, or until a Newton step is the better way to prove it."""
     last = problem.at(*start)
     known = 1e-5 if (strengths(problem) > 0.0).all() else 0.01
 
-    def at(x: Array) -> Array:
+    def at(x: Array) -> tuple[float, Array]:
         nonlocal last
         last = problem.at(*problem.split(x.reshape(shape)))
-        return gradient(last).ravel()
+        return last.objective, gradient(last).ravel()
 
     def flat(g: Array) -> Array:
         return solve(g.reshape(shape)).ravel()
 
-    def enough(x: Array, g: Array) -> bool:
+    def enough(g: Array, size: float) -> bool:
         # With a penalty the gradient itself becomes the proof; without one, a Newton step proves the rest.
-        return provable(g.reshape(shape), problem) <= 0.3 * tol or float(g @ flat(g)) <= known * tol
+        return provable(g.reshape(shape), problem) <= 0.3 * tol or size <= known * tol
 
     x = problem.join(*start)
     shape = x.shape
-    end, _, iterations = quasi_newton(at, flat, x.ravel(), gradient(last).ravel(), enough, max_iter)
+    end, iterations = quasi_newton(
+        at, flat, x.ravel(), (last.objective, gradient(last).ravel()), enough, max_iter, patience
+    )
     w, b = problem.split(end.reshape(shape))
     if not (np.array_equal(w, last.w) and np.array_equal(b, last.b)):  # the last trial was refused
         last = problem.at(w, b)
@@ -53,58 +57,65 @@ def descend(problem: Problem, start: Point, solve: Inverse, tol: float, max_iter
 
 
 def quasi_newton(
-    gradient: Callable[[Array], Array],
+    evaluate: Callable[[Array], tuple[float, Array]],
     precondition: Callable[[Array], Array],
     x: Array,
-    g: Array,
-    enough: Callable[[Array, Array], bool],
+    first: tuple[float, Array],
+    enough: Callable[[Array, float], bool],
     max_iter: int,
-) -> tuple[Array, Array, int]:
-    """Preconditioned L-BFGS from x with gradient g near the minimum of a smooth convex function.
+    patience: int = 0,
+) -> tuple[Array, int]:
+    """Preconditioned L-BFGS from x, where value and gradient are `first`, for a smooth convex function.
 
-    No function values: a step is accepted when it shrinks the gradient in the norm of the preconditioner, which near
-    the minimum is the distance to it. Stops at `enough`, at `max_iter`, or when steps no longer help.
+    A step is accepted when it lowers the value enough, or shrinks the gradient in the norm of the preconditioner, which near
+    the minimum is the distance to it and has more digits than the value. Stops at `enough`, at `max_iter`, or when more than
+    `patience` steps have not shrunk the gradient by much.
 
     Returns
     -------
-    x, g, iterations
+    x, iterations
     """
     pairs: list[tuple[Array, Array, float]] = []
+    (value, g), gamma = first, 1.0
     z = precondition(g)
     size = float(g @ z)
-    iteration = 0
-    while iteration < max_iter and size > 0.0 and not enough(x, g):
-        step = -_two_loop(pairs, g, precondition)
+    iteration, slow = 0, 0
+    while iteration < max_iter and size > 0.0 and slow <= patience and not enough(g, size):
+        step = -_two_loop(pairs, g, precondition, gamma)
+        promised = float(step @ g)
         for _ in range(4):
             x_new = x + step
-            g_new = gradient(x_new)
+            value_new, g_new = evaluate(x_new)
             iteration += 1
             z_new = precondition(g_new)
             size_new = float(g_new @ z_new)
-            if size_new < size or iteration >= max_iter:
+            accepted = size_new < size or (patience > 0 and value_new <= value + 1e-4 * promised)
+            if accepted or iteration >= max_iter:
                 break
-            step = 0.25 * step
-        if not size_new < size:
+            step, promised = 0.25 * step, 0.25 * promised
+        if not accepted:
             break
         s, y = x_new - x, g_new - g
         curvature = float(s @ y)
         if curvature > 0.0:
             pairs = [*pairs[-9:], (s, y, curvature)]
-        helped = size_new < 0.7 * size
-        x, g, size = x_new, g_new, size_new
-        if not helped:
-            break
-    return x, g, iteration
+            # What the preconditioner says of the last change, beside what was seen: it may be of another point.
+            gamma = curvature / float(y @ (z_new - z)) if patience > 0 else 1.0
+        slow += size_new >= 0.7 * size
+        x, g, z, size, value = x_new, g_new, z_new, size_new, value_new
+    return x, iteration
 
 
-def _two_loop(pairs: list[tuple[Array, Array, float]], g: Array, precondition: Callable[[Array], Array]) -> Array:
+def _two_loop(
+    pairs: list[tuple[Array, Array, float]], g: Array, precondition: Callable[[Array], Array], gamma: float
+) -> Array:
     """The L-BFGS inverse Hessian times g (Nocedal & Wright, algorithm 7.4)."""
     q, used = g, []
     for s, y, curvature in reversed(pairs):
         a = float(s @ q) / curvature
         q = q - a * y
         used.append(a)
-    r = precondition(q)
+    r = gamma * precondition(q)
     for (s, y, curvature), a in zip(pairs, reversed(used), strict=True):
         r = r + (a - float(y @ r) / curvature) * s
     return r

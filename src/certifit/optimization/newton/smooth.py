@@ -24,6 +24,7 @@ from certifit._types import Array
 from certifit.evaluation.losses import Loss
 from certifit.optimization.newton.sketch import descend, gradient
 from certifit.optimization.newton.systems import (
+    BLOCK_LIMIT,
     EXACT_LIMIT,
     Direction,
     Inverse,
@@ -31,6 +32,7 @@ from certifit.optimization.newton.systems import (
     conjugate_gradients,
     diagonal,
     kronecker,
+    newton_passes,
     preconditioner,
     provable,
     small_hessian,
@@ -47,6 +49,7 @@ __all__ = ["Damping", "newton", "newton_cg", "part_of_the_rows", "threading"]
 PART = 8  # a stage has this many times the rows of the stage before
 STATIONARY = 1e-6  # of the gap that is wanted: what a step from a stationary point still promises
 EASE = 1e-3  # relative gap at which the minimum of an easier loss is a start
+QUASI = 4  # Newton steps that are still ahead where gradients make slow progress: what may be spent on gradients instead
 SKETCH_FROM = 1000  # rows of a part whose optimum and Hessian are worth having
 
 Solve = Callable[[State, list[Any], Array, float], Direction]
@@ -59,7 +62,8 @@ def newton(problem: Problem, start: Point, tol: float, max_iter: int, clock: Pro
         start = _eased(problem, start, max_iter, clock)
         point, inverse = _sketch(problem, start, tol, max_iter)
         if inverse is None:
-            found = _newton(problem.at(*start), tol, max_iter, clock, _direction(problem, None))
+            state, used = _near(problem, start, tol, max_iter)
+            found = _newton(state, tol, max_iter, clock, _direction(problem, None), used)
             return _polished(found, tol).solution("newton", tol)
         state, used = descend(problem, point, inverse, tol, max_iter)
         if not state.objective <= problem.scale:  # a part that was not like the whole (rare classes), or a poor start
@@ -120,6 +124,17 @@ def _eased(problem: Problem, start: Point, max_iter: int, clock: Progress) -> Po
         state = _newton(easier.at(*start), EASE * easier.scale, max_iter, clock, _direction(easier, None)).state
         start = state.w, state.b
     return start
+
+
+def _near(problem: Problem, start: Point, tol: float, max_iter: int) -> tuple[State, int]:
+    """A point near the optimum of K scores, by gradients: the Hessian that they share at the start is a good preconditioner, and
+    a pass for the whole Hessian costs as much as many for a gradient.
+    """
+    width = problem.shape[1] + problem.fit_intercept
+    if problem.n_scores == 1 or not (problem.in_memory and problem.loss.convex and 0 < width <= BLOCK_LIMIT):
+        return problem.at(*start), 0
+    patience = int(QUASI * newton_passes(*problem.shape, problem.n_scores))
+    return descend(problem, start, kronecker(problem), tol, max_iter // 2, patience)
 
 
 def _sketch(problem: Problem, start: Point, tol: float, max_iter: int) -> tuple[Point, Inverse | None]:

@@ -17,8 +17,8 @@ from certifit.optimization.objective.bounds import factored
 from certifit.optimization.objective.fold import State, Step, total
 from certifit.optimization.objective.problem import Problem
 
-__all__ = ["Direction", "Inverse", "cholesky", "conjugate_gradients", "diagonal", "kronecker", "preconditioner", "provable",
-           "small_hessian", "solve_semidefinite"]  # fmt: skip
+__all__ = ["Direction", "Inverse", "cholesky", "conjugate_gradients", "diagonal", "kronecker", "newton_passes", "preconditioner",
+           "provable", "small_hessian", "solve_semidefinite"]  # fmt: skip
 
 Inverse = Callable[[Array], Array]
 """An approximate inverse of H + L, on arrays of the shape of `Problem.join`."""
@@ -134,6 +134,14 @@ def preconditioner(state: State, h: list[Any]) -> Inverse:
         if solve is not None:
             return solve
     return _by_score(state, h) if width <= BLOCK_LIMIT and problem.dense else diagonal(state, h)
+
+
+def newton_passes(n: int, d: int, K: int) -> float:
+    """What a Newton step of K scores costs, in passes for a gradient (4·n·D·K operations, D = d + 1): the Hessian of n·(KD)²
+    operations, its factors of (KD)³/3, and proofs and searches of a few passes.
+    """
+    size = K * (d + 1)
+    return 8.0 + size / 4.0 + size**2 / (12.0 * n)
 
 
 def small_hessian(state: State) -> Inverse | None:

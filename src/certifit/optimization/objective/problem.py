@@ -143,7 +143,7 @@ class Problem:
 
     def centered(self, z: Any) -> Any:
         """Without what all K scores share, where that changes nothing: the optimum is there, and so are all gradients."""
-        return z - z.mean(axis=0) if self.loss.shift_invariant else z
+        return z - z.sum(axis=0) / len(z) if self.loss.shift_invariant else z
 
     def join(self, w: Array, b: Any) -> Array:
         """Intercepts first, if there are any: shape (D,) or (K, D)."""

@@ -37,6 +37,9 @@ class Regularizer:
 
     def value(self, w: Array) -> float:
         """alpha·Ω(w); w is taken to satisfy the constraint."""
+        l2 = self._smooth
+        if l2 is not None:  # most fits, and asked at every step of a line search
+            return 0.5 * float((l2 * w * w).sum())
         return self.alpha * self.penalty.value(w)
 
     def prox(self, z: Array, step: float) -> Array:
