@@ -25,7 +25,9 @@ MODULES = ("linear_tasks", "logistic")
 ROUNDS = 7
 THREADS = "2"
 CLOCK = "seconds"  # or "processor": what the fit takes of the processor, for machines on which others work too
-PATIENCE = float("inf")  # times our seconds: a peer that is slower and not yet there is not asked for a tighter tolerance
+PATIENCE = float(
+    "inf"
+)  # times our seconds: a peer that is slower and not yet there is not asked for a tighter tolerance
 SLOW = 3.0  # seconds; slower contenders get fewer rounds
 OWN_ENVIRONMENT = {"adelie": HERE.parent / ".venv-adelie"}  # needs NumPy 1
 PACKAGES = (

@@ -410,7 +410,9 @@ class Outcome:
 def here(task: Task) -> list[run.Contender]:
     """All in this process, with one thread each."""
     data = task.make()
-    return run.race(task, [run.Here(name, None, fit=fit, task=task, data=data) for name, (fit, _) in task.contenders.items()])
+    return run.race(
+        task, [run.Here(name, None, fit=fit, task=task, data=data) for name, (fit, _) in task.contenders.items()]
+    )
 
 
 def judged(name: str) -> Outcome | None:

@@ -94,8 +94,9 @@ def _with_intercept(found: NormalInverse, fit_intercept: bool) -> Array:
     if not fit_intercept:
         return found.matrix
     cross = -found.matrix @ found.mean
-    corner = np.array([[1.0 - float(found.mean @ cross)]])
-    return np.block([[corner, cross[None, :]], [cross[:, None], found.matrix]])
+    whole = np.empty((cross.shape[0] + 1, cross.shape[0] + 1))
+    whole[0, 0], whole[0, 1:], whole[1:, 0], whole[1:, 1:] = 1.0 - float(found.mean @ cross), cross, cross, found.matrix
+    return whole
 
 
 def _classical(fit: Fit) -> Parts:

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import cho_solve, qr, solve_triangular, svd
+from scipy.linalg import cho_solve, lapack, qr, solve_triangular, svd
 from scipy.sparse.linalg import LinearOperator, lsmr
 
 from certifit._types import Array
@@ -53,11 +53,12 @@ class CholeskyFactor:
         return self.solve(self.problem.moment)
 
     def solve(self, g: Array) -> Array:
-        out: Array = self.unit * cho_solve((self.R, False), self.unit * g, check_finite=False)
+        # LAPACK itself: the wrappers around it take longer than a small system does.
+        out: Array = self.unit * lapack.dpotrs(self.R, self.unit * g)[0]
         return out
 
     def half(self, B: Array) -> Array:
-        out: Array = solve_triangular(self.R, self.unit[:, None] * B, trans="T", check_finite=False)
+        out: Array = lapack.dtrtrs(self.R, self.unit[:, None] * B, trans=1)[0]
         return out
 
 

@@ -33,6 +33,7 @@ SINGLE_LIMIT = 1e4  # the same for a Gram matrix in single precision
 LARGEST_DENSE = 3000  # a sparse X with at most this many columns (or rows) has a dense Gram matrix
 LARGEST_EXACT = 20_000_000  # entries of X up to which a hard problem gets exact sums
 MOST_STEPS = 8
+SMALL = 10_000  # entries of X up to which all are looked at before anything is multiplied
 TRUSTED = 1e-9  # a larger residual of the normal equations calls for the orthogonal factorization
 OFFSET = 10.0  # mean over deviation of a column from which the Gram matrix is formed of centered blocks
 WORTH = 12  # rows for each column from which the sample of `plan` is a small part of the work
@@ -93,6 +94,7 @@ class NormalEquations:
         self.drift = np.zeros(self.d)  # what rounding of the mean leaves of the mean
         self.moments = np.zeros((top.shape[0], self.d))  # Aᵀb of each target
         self.spread = np.zeros(self.d)  # norms of the columns of A; zero for a constant column
+        self._offset = 0.0
         self.y_means = total(part.Y @ part.p for part in self.parts) if fit_intercept else np.zeros(top.shape[0])
         self.turn(0)
 
@@ -143,7 +145,7 @@ class NormalEquations:
         """
         if self.sparse:
             return all(sane(np.abs(part.X.data)) for part in self.parts)
-        if self.n * self.d <= 1_000_000:
+        if self.n * self.d <= SMALL:
             return all(sane(np.abs(part.X)) for part in self.parts)
         return sane(np.abs(self._sample(256)))
 
@@ -255,11 +257,12 @@ class NormalEquations:
             constant[j] = all(bool((column == columns[0][0]).all()) for column in columns)
         self.spread = np.where(constant, 0.0, np.sqrt(second))
         self.moments = np.where(constant, 0.0, self.moments)
+        live = self.spread > 0
+        self._offset = float((np.abs(self.mean[live]) / self.spread[live]).max(initial=0.0))
 
     def offset(self) -> float:
         """Largest ratio of mean to deviation of a column that is not constant."""
-        live = self.spread > 0
-        return float((np.abs(self.mean[live]) / self.spread[live]).max(initial=0.0))
+        return self._offset
 
     # -- Gram matrix -------------------------------------------------------------------------------------
 

@@ -49,7 +49,10 @@ __all__ = ["Damping", "newton", "newton_cg", "part_of_the_rows", "threading"]
 PART = 8  # a stage has this many times the rows of the stage before
 STATIONARY = 1e-6  # of the gap that is wanted: what a step from a stationary point still promises
 EASE = 1e-3  # relative gap at which the minimum of an easier loss is a start
-QUASI = 4  # Newton steps that are still ahead where gradients make slow progress: what may be spent on gradients instead
+FAR = 10.0  # times √(tol·scale): the gap after a step is about the square of what it promises, so that more proves nothing yet
+QUASI = (
+    4  # Newton steps that are still ahead where gradients make slow progress: what may be spent on gradients instead
+)
 SKETCH_FROM = 1000  # rows of a part whose optimum and Hessian are worth having
 
 Solve = Callable[[State, list[Any], Array, float], Direction]
@@ -131,7 +134,7 @@ def _near(problem: Problem, start: Point, tol: float, max_iter: int) -> tuple[St
     a pass for the whole Hessian costs as much as many for a gradient.
     """
     width = problem.shape[1] + problem.fit_intercept
-    if problem.n_scores == 1 or not (problem.in_memory and problem.loss.convex and 0 < width <= BLOCK_LIMIT):
+    if problem.n_scores == 1 or not (problem.loss.convex and 0 < width <= BLOCK_LIMIT):
         return problem.at(*start), 0
     patience = int(QUASI * newton_passes(*problem.shape, problem.n_scores))
     return descend(problem, start, kronecker(problem), tol, max_iter // 2, patience)
@@ -184,8 +187,9 @@ def _newton(state: State, tol: float, max_iter: int, clock: Progress, direction:
                 break
         h = damping.curvatures(state)
         step, residual = direction(state, h, g, tol)
-        bound = max(bound, _step_bound(step, h, g, residual, tol))
         promised = float((g * problem.join(step.dw, step.db)).sum())
+        if -promised <= FAR * float(np.sqrt(tol * problem.scale)):
+            bound = max(bound, _step_bound(step, h, g, residual, tol))
         if not problem.loss.convex and abs(promised) <= STATIONARY * tol:
             break  # no bound will ever close: what the step promises is all there is to gain here
         length, reached = step.search(promised)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg
+from scipy.linalg import lapack
 
 from certifit._types import Array
 from certifit.optimization.objective.bounds import factored
@@ -72,15 +73,12 @@ def solve_semidefinite(gram: Array, right: Array) -> Array:
     unit = 1.0 / np.sqrt(np.where(np.diag(gram) > 0, np.diag(gram), 1.0))
     scaled = gram * unit[:, None] * unit
     right = unit * right
-    try:
-        factor = scipy.linalg.cho_factor(scaled, check_finite=False)
-    except scipy.linalg.LinAlgError:
-        pass
-    else:
-        pivots = np.diag(factor[0])
+    factor, failed = lapack.dpotrf(scaled)  # LAPACK itself: the wrappers around it take longer than a small system does
+    if not failed:
+        pivots = np.diag(factor)
         if pivots.min() > 1e-6 * pivots.max():  # a condition above 1e12 leaves nothing to trust
-            x = scipy.linalg.cho_solve(factor, right, check_finite=False)
-            x += scipy.linalg.cho_solve(factor, right - scaled @ x, check_finite=False)  # one refinement step
+            x = lapack.dpotrs(factor, right)[0]
+            x += lapack.dpotrs(factor, right - scaled @ x)[0]  # one refinement step
             return np.asarray(unit * x)
     if not np.isfinite(scaled).all():
         return np.zeros_like(right)

@@ -281,6 +281,8 @@ OBJECTS: dict[type, str] = {
 def check_solver(solver: Any, loss: Loss, penalty: Penalty, alpha: float, constraint: Constraint | None) -> None:
     """Raise before any data is read if the solver cannot minimize this objective."""
     solver = OBJECTS.get(type(solver), solver)
+    if isinstance(solver, str) and solver == "auto" and (loss.smooth or _kinked(loss)):
+        return  # "proximal" takes every smooth loss, and "smoothing" every other one that is listed
     active = penalty if alpha > 0 else NoPenalty()
     fitting = (name for name, s in SOLVERS.items() if not s.refuses(loss, active, constraint))
     first = next(fitting, None)
@@ -330,10 +332,10 @@ def _auto(problem: Problem, start: Point, tol: float, max_iter: int, clock: Prog
 
 
 def _run(problem: Problem, solver: Any, seed: int) -> Run:
-    """The solver by its name, by itself, or as the problem wants it; with the seed where it draws."""
+    """The solver by its name or by itself; with the seed where it draws."""
     if not isinstance(solver, str):
         return solver  # type: ignore[no-any-return]
-    chosen = SOLVERS[choose(problem) if solver == "auto" else solver]
+    chosen = SOLVERS[solver]
     if chosen.in_memory and not problem.in_memory:
         listed = ", ".join(repr(name) for name, other in SOLVERS.items() if not other.in_memory)
         raise ValueError(f"solver={chosen.name!r} needs all rows in memory; on rows in parts use one of {listed}.")
@@ -383,9 +385,10 @@ def _solved(
     problem: Problem, solver: Any, seed: int, start: Point, tol: float, max_iter: int, clock: Progress
 ) -> Solution:
     """By the solver that is wanted; where the choice is free, wide data in the space of its rows."""
+    free = isinstance(solver, str) and solver == "auto"
+    solver = choose(problem) if free else solver
     run, gap = _run(problem, solver, seed), tol * problem.scale
-    free = isinstance(solver, str) and solver == "auto" and choose(problem) in ("newton", "newton_cg")
-    rows = row_space(problem) if free else None
+    rows = row_space(problem) if free and solver in ("newton", "newton_cg") else None
     if rows is None:
         return run(problem, start, gap, max_iter, clock)
     return rows.leave(_auto(rows.problem, rows.enter(start), gap, max_iter, clock))
