@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
+import math
 import os
 import platform
 import subprocess
@@ -133,7 +134,7 @@ def race(task: Any, contenders: list[Contender]) -> list[Contender]:
     best, slowest = ours.objective, float("inf")
     for c in contenders:
         calibrate(c, task.contenders[c.name][1], best + task.target * abs(best), slowest)
-        if c is ours and PATIENCE < float("inf"):
+        if c is ours and math.isfinite(PATIENCE):
             slowest = PATIENCE * ours.ask(ours.tolerance).get(CLOCK, float("inf"))
     for k in range(ROUNDS):
         for c in contenders:

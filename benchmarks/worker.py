@@ -1,9 +1,9 @@
 """One contender in its own process: waiting BLAS or OpenMP threads of one library would slow the next.
 
 Reads one JSON command a line, {"tolerance": …, "trim": …}; answers with the seconds that the fit took, on the clock and of
-the processor, its objective and the memory that it needed on top of what the process held before: data and imported libraries do not count, once the first
-fit has imported them. With `trim` the allocator first gives back what it keeps of earlier fits, which is right for
-measuring memory and wrong for measuring time. Started by run.py.
+the processor, its objective and the memory that it needed on top of what the process held before: data and imported libraries
+do not count, once the first fit has imported them. With `trim` the allocator first gives back what it keeps of earlier fits,
+which is right for measuring memory and wrong for measuring time. Started by run.py.
 """
 
 from __future__ import annotations
