@@ -267,7 +267,7 @@ def parameters_of(cls: type) -> dict[str, Any]:
 
 def check_parameters(estimator: Any) -> None:
     """Every declared parameter inside its domain, or an error that names it, what was found and what is wanted."""
-    for name, declared in parameters_of(type(estimator)).items():
+    for name, declared in getattr(type(estimator), "__parameters__", {}).items():
         value, domain = getattr(estimator, name), declared.domain
         wanted = domain.refuses(value)
         if wanted is None:

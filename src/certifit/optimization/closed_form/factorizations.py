@@ -30,6 +30,8 @@ class Factor(Protocol):
     method: str
     rank: int
     condition: float
+    contraction: float
+    """By how much a step with a true gradient surely shrinks the error; 1 where that is to be seen."""
 
     def start(self) -> Array:
         """First coefficients."""
@@ -46,6 +48,7 @@ class CholeskyFactor:
 
     def __init__(self, problem: NormalEquations, R: Array, unit: Array, condition: float, method: str) -> None:
         self.R, self.unit, self.condition, self.method = R, unit, condition, method
+        self.contraction = _sure(R.shape[0], condition**2) if method == "cholesky" else 1.0
         self.problem = problem
         self.rank = int((unit > 0).sum())
 
@@ -66,6 +69,7 @@ class SingularValues:
     """V S² Vᵀ = H in the coordinates of the equilibrated columns, D w; truncated at the numerical rank."""
 
     method = "svd"
+    contraction = 1.0
 
     def __init__(self, problem: NormalEquations, T: Array, z: Array, D: Array, tolerance: float) -> None:
         U, S, Vt = _svd(T)
@@ -137,6 +141,7 @@ class DualCholesky:
         np.einsum("ii->i", K)[:] += 1.0
         self.R, condition = cholesky_condition(K)
         self.condition = float(np.sqrt(condition))
+        self.contraction = _sure(n, condition)
 
     def _adjoint(self, a: Array) -> Array:
         q = self.root * a
@@ -144,7 +149,7 @@ class DualCholesky:
 
     def start(self) -> Array:
         b = self.root * (self.problem.y - self.problem.y_mean)
-        self.a = cho_solve((self.R, False), b, check_finite=False)
+        self.a = lapack.dpotrs(self.R, b)[0]
         return self.inverse * self._adjoint(self.a)
 
     def _rest(self, w: Array, b: float) -> Array:
@@ -153,7 +158,7 @@ class DualCholesky:
 
     def again(self, w: Array, b: float) -> Array:
         """The correction of w by way of the dual variables: H⁻¹∇ would cancel where l2 is small."""
-        step = cho_solve((self.R, False), self._rest(w, b), check_finite=False)
+        step = lapack.dpotrs(self.R, self._rest(w, b))[0]
         self.a = self.a + step
         return self.inverse * self._adjoint(step)
 
@@ -186,6 +191,7 @@ class IterativeLSMR:
     """LSMR on the equilibrated, centered and penalized design, for sparse X with many rows and columns."""
 
     method = "lsmr"
+    contraction = 1.0
 
     def __init__(self, problem: NormalEquations) -> None:
         self.problem, self.rank = problem, min(problem.n - int(problem.fit_intercept), problem.d)
@@ -293,6 +299,13 @@ def _cholesky(problem: NormalEquations, dtype: type, shift: Array | None) -> Cho
         return None
     method = "cholesky (mixed precision)" if mixed else "cholesky"
     return CholeskyFactor(problem, R, unit, float(np.sqrt(condition)), method)
+
+
+def _sure(size: int, condition: float) -> float:
+    """A generous multiple of what rounding in a matrix of this condition, and in its factor, leaves of an error (Higham 2002,
+    section 10.1).
+    """
+    return min(1.0, 10.0 * size * EPS * condition)
 
 
 def orthogonal(problem: NormalEquations) -> SingularValues:

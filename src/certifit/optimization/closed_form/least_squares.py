@@ -310,26 +310,28 @@ def _refined(problem: NormalEquations, factor: Factor) -> ClosedForm:
     if exact:
         g, level, energy = problem.gradient(w, b, exact=True)
     best, previous, contraction = (np.inf, w, b, g, energy), np.inf, 1.0
+    known = 1.0 if exact else factor.contraction
     large = not problem.sparse and problem.n * problem.d > 1_000_000
-    step_size = 0.0
+    step_size, scale = 0.0, problem.spread + np.sqrt(problem.l2)
     for _ in range(MOST_STEPS):
         size = _left(problem, g, level)
         if size < best[0]:
             best = (size, w, b, g, energy)
         step = factor.again(w, b) if isinstance(factor, (IterativeLSMR, DualCholesky)) else factor.solve(g)
-        scale = problem.spread + np.sqrt(problem.l2)
-        length = float(np.linalg.norm(scale * w))
-        step_size = float(np.linalg.norm(scale * step)) / length if length > 0 else 0.0
+        length = _norm(scale * w)
+        step_size = _norm(scale * step) / length if length > 0 else 0.0
         if np.isfinite(previous) and previous > 0:
             contraction = max(EPS, min(1.0, step_size / previous))
+        elif known < 1e-3:
+            contraction = known
         # Steps at the level of rounding, or that no longer shrink, only exchange one error for another.
         if step_size <= (EPS if exact else 4.0 * EPS) or not step_size < 0.5 * previous or size == 0.0:
             break
         previous = step_size
         w = w + step
         b = b + level - float(problem.mean @ step) if problem.fit_intercept else 0.0
-        if large and contraction < 1e-3 and step_size * contraction < EPS:
-            # This step lands on rounding. Another pass over a large X would only confirm it: the evidence
+        if (large or known < 1e-3) and contraction < 1e-3 and step_size * contraction < EPS:
+            # This step lands on rounding. Another pass over X would only confirm it: the evidence
             # of the point before the step, which is worse, is reported instead.
             best = (size, w, b, g, energy)
             step_size *= contraction
@@ -341,6 +343,11 @@ def _refined(problem: NormalEquations, factor: Factor) -> ClosedForm:
     else:
         size = last
     return _evidence(problem, factor, w, b, g, energy, size, exact, step_size, contraction)
+
+
+def _norm(x: Array) -> float:
+    """‖x‖ of coefficients in ordinary units."""
+    return float(np.sqrt((x * x).sum()))
 
 
 def _left(problem: NormalEquations, g: Array, level: float) -> float:
@@ -355,7 +362,7 @@ def _left(problem: NormalEquations, g: Array, level: float) -> float:
 
 def _sensitivity(problem: NormalEquations, factor: Factor, w: Array, energy: float) -> float:
     """Relative change of w for a relative change of X and y: κ + κ²·‖r‖/‖D w‖, times the offset of means."""
-    length = float(np.linalg.norm(np.sqrt(problem.spread**2 + problem.l2) * w))
+    length = _norm(np.sqrt(problem.spread**2 + problem.l2) * w)
     lean = float(np.sqrt(max(energy, 0.0))) / length if length > 0 else 0.0
     kappa = factor.condition
     return kappa * (1.0 + problem.offset()) * (1.0 + kappa * min(lean, 1e16))

@@ -47,6 +47,8 @@ class Rows:
     X: Matrix
     Y: Array
     p: Array
+    centered: Array
+    """p·(y − mean of y)."""
 
     @property
     def n(self) -> int:
@@ -79,10 +81,12 @@ class NormalEquations:
         made = [np.atleast_2d(np.asarray(y, dtype=np.float64).T) for _, y, _ in parts]
         top = np.max([np.abs(Y).max(axis=1, initial=0.0) for Y in made], axis=0)
         self.y_units = np.array([power_of_two(float(t)) for t in top])
-        self.parts = [
-            Rows(X, np.ascontiguousarray(Y / self.y_units[:, None]), np.asarray(p, dtype=np.float64))
+        targets = [
+            (X, np.ascontiguousarray(Y / self.y_units[:, None]), np.asarray(p, dtype=np.float64))
             for (X, _, p), Y in zip(parts, made, strict=True)
         ]
+        self.y_means = total(Y @ p for _, Y, p in targets) if fit_intercept else np.zeros(top.shape[0])
+        self.parts = [Rows(X, Y, p, p * (Y - self.y_means[:, None])) for X, Y, p in targets]
         self.fit_intercept = fit_intercept
         self.sparse = any(is_sparse(part.X) for part in self.parts)
         self.n, self.d = int(X.shape[0]), int(X.shape[1])
@@ -95,13 +99,15 @@ class NormalEquations:
         self.moments = np.zeros((top.shape[0], self.d))  # Aᵀb of each target
         self.spread = np.zeros(self.d)  # norms of the columns of A; zero for a constant column
         self._offset = 0.0
-        self.y_means = total(part.Y @ part.p for part in self.parts) if fit_intercept else np.zeros(top.shape[0])
+        self.k = -1
         self.turn(0)
 
     def turn(self, k: int) -> None:
         """Look at target k."""
+        if k == self.k:
+            return
         self.k, self.y_unit, self.y_mean = k, float(self.y_units[k]), float(self.y_means[k])
-        self.y_norm = float(np.sqrt(total(part.p @ (part.Y[k] - self.y_mean) ** 2 for part in self.parts)))
+        self.y_norm = float(np.sqrt(total(part.centered[k] @ (part.Y[k] - self.y_mean) for part in self.parts)))
 
     @property
     def moment(self) -> Array:
@@ -191,9 +197,6 @@ class NormalEquations:
             A *= root[:, None]
             A[:, inert] = 0.0
             yield A, root * (part.Y[:, rows] - self.y_means[:, None])
-
-    def _centered_targets(self, part: Rows) -> Array:
-        return part.p * (part.Y - self.y_means[:, None])
 
     def center_again(self) -> None:
         """Remove from A what rounding of the means left: it would pass for another direction of X."""
@@ -303,7 +306,7 @@ class NormalEquations:
             product -= np.outer(rest, rest)  # AᵀA = Σ p (x−c)(x−c)ᵀ − (m−c)(m−c)ᵀ
         else:
             self.mean = np.zeros(self.d)
-        left = total(self._centered_targets(part).sum(axis=1) for part in self.parts)
+        left = total(part.centered.sum(axis=1) for part in self.parts)
         self.moments = sums[1:] - np.outer(left, self.mean)
         self._set_spread(self._checked_second(product.diagonal().copy(), dtype))
         return product
@@ -311,17 +314,17 @@ class NormalEquations:
     def _sparse_gram(self, part: Rows, dtype: type, shift: Array | None) -> tuple[Array, Array]:
         weighted = sp.diags_array(part.p) @ part.X
         product = np.asarray((part.X.T @ weighted).toarray(), dtype=np.float64)
-        return product, np.asarray(part.X.T @ np.vstack([part.p, self._centered_targets(part)]).T).T
+        return product, np.asarray(part.X.T @ np.vstack([part.p, part.centered]).T).T
 
     def _dense_gram(self, part: Rows, dtype: type, shift: Array | None) -> tuple[Array, Array]:
         """Σ p (x − c)(x − c)ᵀ, and the sums of x by p and by the weighted targets."""
         X, p = part.X, part.p
+        target = np.vstack([p, part.centered])
+        if self.d <= NARROW and dtype is np.float64 and shift is None and in_one_piece(X):
+            return _products.gram(X, p, False, self.threads), _products.pullback(X, target, self.threads)
         level = bool((p == p[0]).all())
         plain = level and shift is None and X.dtype == dtype  # the product reads X itself
         root = np.sqrt(p)
-        target = np.vstack([p, self._centered_targets(part)])
-        if self.d <= NARROW and dtype is np.float64 and shift is None and in_one_piece(X):
-            return _products.gram(X, p, False, self.threads), _products.pullback(X, target, self.threads)
 
         def part_of(chunk: slice, size: int) -> tuple[Array, Array]:
             product, both = np.zeros((self.d, self.d)), np.zeros((target.shape[0], self.d))
@@ -419,7 +422,7 @@ def power_of_two(x: float) -> float:
 
 def sane(magnitudes: Array, allow_zero: bool = True, columns: Matrix | None = None) -> bool:
     """Whether squares and fourth powers of these magnitudes neither overflow nor vanish."""
-    if not np.isfinite(magnitudes).all() or float(magnitudes.max(initial=0.0)) > 1e70:
+    if not float(magnitudes.max(initial=0.0)) <= 1e70:  # neither is what is not a number
         return False
     if magnitudes.ndim == 1:
         tiny = magnitudes < 1e-70

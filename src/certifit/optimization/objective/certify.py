@@ -40,4 +40,4 @@ def certify(problem: Problem, solution: Solution, tol: float, clock: Progress) -
         seconds=clock.seconds,
         note=solution.note,
     )
-    return replace(solution, coef=coef), certificate
+    return solution if coef is solution.coef else replace(solution, coef=coef), certificate
