@@ -18,6 +18,7 @@ from certifit.optimization.closed_form.normal_equations import (
     EPS,
     GRAM_BYTES,
     LARGEST_DENSE,
+    OFFSET,
     SINGLE_LIMIT,
     NormalEquations,
     cholesky_condition,
@@ -110,29 +111,11 @@ class DualCholesky:
     method = "dual cholesky"
 
     def __init__(self, problem: NormalEquations) -> None:
-        self.problem, X = problem, problem.X
+        self.problem = problem
         self.rank = problem.d
         self.root = np.sqrt(problem.p)
-        inverse = np.where(problem.spread > 0, 1.0 / problem.l2, 0.0)
-        self.inverse = inverse
-        n, d = problem.n, problem.d
-        if problem.sparse:
-            scaled = X @ sp.diags_array(inverse)
-            K = np.asarray((scaled @ X.T).toarray(), dtype=np.float64)
-            if problem.fit_intercept:
-                cross = np.asarray(scaled @ problem.mean)
-                K += float(problem.mean @ (inverse * problem.mean)) - cross - cross[:, None]
-        else:
-            K = np.zeros((n, n))
-            step = max(16, GRAM_BYTES // (8 * max(n, 1)))
-            level = float(inverse[0]) if (inverse == inverse[0]).all() else None  # one strength scales the sum
-            for start in range(0, d, step):
-                columns = slice(start, start + step)
-                part = np.asarray(X[:, columns], dtype=np.float64) - problem.mean[columns]
-                if level is None:
-                    part *= np.sqrt(inverse[columns])
-                K += part @ part.T
-            K *= 1.0 if level is None else level
+        self.inverse = np.where(problem.spread > 0, 1.0 / problem.l2, 0.0)
+        K, lost = self._products()
         K *= self.root * self.root[:, None]
         if problem.fit_intercept:  # A has no part along √p; what rounding of the means left there goes
             u = self.root / np.linalg.norm(self.root)
@@ -141,7 +124,39 @@ class DualCholesky:
         np.einsum("ii->i", K)[:] += 1.0
         self.R, condition = cholesky_condition(K)
         self.condition = float(np.sqrt(condition))
-        self.contraction = _sure(n, condition)
+        self.contraction = _sure(problem.n, lost * condition)
+
+    def _products(self) -> tuple[Array, float]:
+        """(X − 1mᵀ)Λ(X − 1mᵀ)ᵀ with Λ = diag(1/l2), and what its rounding is multiplied by.
+
+        Means that are not far from zero are taken off the product of X itself: that makes no copy of X, and loses few digits.
+        """
+        problem, X, inverse = self.problem, self.problem.X, self.inverse
+        even = bool((inverse == inverse[0]).all())
+        if problem.sparse:
+            K = np.asarray((X @ sp.diags_array(inverse) @ X.T).toarray(), dtype=np.float64)
+        elif even and X.dtype == np.float64 and problem.offset() <= OFFSET:
+            K = X @ X.T
+            K *= inverse[0]
+        else:
+            return self._centered_products(even), 1.0
+        if not problem.fit_intercept:
+            return K, 1.0
+        cross = np.asarray(X @ (inverse * problem.mean), dtype=np.float64)
+        K += float(problem.mean @ (inverse * problem.mean)) - cross - cross[:, None]
+        return K, 1.0 + problem.offset() ** 2
+
+    def _centered_products(self, even: bool) -> Array:
+        """The same from blocks of centered columns."""
+        problem, n = self.problem, self.problem.n
+        K, step = np.zeros((n, n)), max(16, GRAM_BYTES // (8 * max(n, 1)))
+        for start in range(0, problem.d, step):
+            columns = slice(start, start + step)
+            part = np.asarray(problem.X[:, columns], dtype=np.float64) - problem.mean[columns]
+            if not even:
+                part *= np.sqrt(self.inverse[columns])
+            K += part @ part.T
+        return K * self.inverse[0] if even else K
 
     def _adjoint(self, a: Array) -> Array:
         q = self.root * a

@@ -26,6 +26,7 @@ from certifit.threads import n_threads, one_blas_thread
 EPS = float(np.finfo(np.float64).eps)
 GRAM_BYTES = 1 << 24  # a block of rows for a matrix product: large for BLAS, small for the cache
 PASS_BYTES = 1 << 22  # a block that is read twice in a row, for a residual and then for a gradient
+CACHE_BYTES = 1 << 18  # a block that several small steps read and write
 TWICE_BYTES = 1 << 22  # exact sums make a dozen temporaries of a block's size
 CHOLESKY_LIMIT = 1e11  # beyond this condition of H, steps from a Cholesky factor no longer contract surely
 HAT_LIMIT = 1e6  # the same for leverages, which no refinement repairs
@@ -33,6 +34,7 @@ SINGLE_LIMIT = 1e4  # the same for a Gram matrix in single precision
 LARGEST_DENSE = 3000  # a sparse X with at most this many columns (or rows) has a dense Gram matrix
 LARGEST_EXACT = 20_000_000  # entries of X up to which a hard problem gets exact sums
 MOST_STEPS = 8
+SAMPLE = 1 << 14  # entries of a larger X that are
 SMALL = 10_000  # entries of X up to which all are looked at before anything is multiplied
 TRUSTED = 1e-9  # a larger residual of the normal equations calls for the orthogonal factorization
 OFFSET = 10.0  # mean over deviation of a column from which the Gram matrix is formed of centered blocks
@@ -153,7 +155,7 @@ class NormalEquations:
             return all(sane(np.abs(part.X.data)) for part in self.parts)
         if self.n * self.d <= SMALL:
             return all(sane(np.abs(part.X)) for part in self.parts)
-        return sane(np.abs(self._sample(256)))
+        return sane(np.abs(self._sample(max(16, min(256, SAMPLE // self.d)))))
 
     def rescale(self) -> None:
         """Copy X with columns divided by powers of two, if any column needs it."""
@@ -220,10 +222,11 @@ class NormalEquations:
                 for part, rows in self.blocks(PASS_BYTES):
                     self.mean += part.p[rows] @ part.block(rows)
             second, self.moments = np.zeros(self.d), np.zeros_like(self.moments)
-            for part, rows in self.blocks(PASS_BYTES):
+            for part, rows in self.blocks(CACHE_BYTES):
                 A = part.block(rows) - self.mean
-                self.moments += (part.p[rows] * (part.Y[:, rows] - self.y_means[:, None])) @ A
-                second += part.p[rows] @ (A * A)
+                self.moments += part.centered[:, rows] @ A
+                A *= A
+                second += part.p[rows] @ A
         self._set_spread(second)
 
     def _rows_of_targets(self) -> Iterator[list[tuple[Rows, Array]]]:
