@@ -15,6 +15,7 @@ from certifit.optimization.closed_form.least_squares import (
     normal_inverse,
     solve_least_squares,
 )
+from certifit.optimization.closed_form.normal_equations import NormalEquations
 
 
 def data(n, d, seed=0, noise=1.0):
@@ -280,3 +281,23 @@ def test_random_problems_of_all_kinds_reach_the_minimum():
         assert fit.gap <= 1e-11 * (b @ b)
         h = leverage(X, p, l2, fit_intercept)
         assert h.sum() <= min(n, d + fit_intercept) + 1e-6
+
+
+@pytest.mark.parametrize(
+    ("shape", "strength", "mean"), [((600, 4), 0.0, 0.5), ((600, 4), 0.1, 9.0), ((40, 90), 0.1, 5.0)]
+)
+def test_an_easy_fit_is_not_confirmed_by_another_pass(shape, strength, mean, monkeypatch):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=shape) + mean
+    y = X[:, 0] + rng.normal(size=shape[0])
+    p, l2 = np.full(shape[0], 1.0 / shape[0]), np.full(shape[1], strength)
+    gradients, of = [], NormalEquations.gradient
+    monkeypatch.setattr(
+        NormalEquations, "gradient", lambda self, *at, **how: gradients.append(1) or of(self, *at, **how)
+    )
+    fit = solve_least_squares(X, y, p, l2=l2, fit_intercept=True)
+    A, b = np.longdouble(X) - np.longdouble(X).mean(axis=0), y - np.longdouble(y).mean()
+    left = A.T @ (b - A @ fit.coef) / shape[0] - l2 * fit.coef
+    assert len(gradients) == 1
+    assert float(np.abs(left).max()) < 2e-14
+    assert fit.digits > 11

@@ -14,6 +14,7 @@ from certifit.losses import Softmax
 from certifit.optimization.newton import proximal, systems
 from certifit.optimization.objective.bounds import dual_bound
 from certifit.optimization.objective.dispatch import minimize
+from certifit.optimization.objective.fold import State
 from certifit.optimization.objective.problem import Problem
 from certifit.optimization.objective.regularizer import Regularizer
 from certifit.penalties import L1, L2, ElasticNet, NoPenalty, Penalty
@@ -174,3 +175,22 @@ def test_every_solver_of_several_scores_agrees(solver: str) -> None:
     assert c.certified, str(c)
     assert c.bound <= best + 1e-9
     assert c.objective == pytest.approx(best, abs=2e-5)
+
+
+def test_an_easy_fit_forms_no_hessian_of_all_scores(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y, p = data(n=300, k=4)
+    wanted, _ = minimize(problem(X, y, p, L2()), "newton", 1e-11, 100, Progress())
+
+    def never(*_: Any, **__: Any) -> None:
+        raise AssertionError("gradients alone reach the gap")
+
+    monkeypatch.setattr(State, "hessian", never)
+    found, certificate = minimize(problem(X, y, p, L2()), "newton", 1e-6, 100, Progress())
+    assert certificate.certified
+    assert 0.0 <= certificate.objective - wanted.objective <= certificate.gap + 1e-12
+    np.testing.assert_allclose(found.coef, wanted.coef, atol=1e-2)
+
+
+def test_passes_of_a_newton_step_grow_with_what_it_solves() -> None:
+    assert systems.newton_passes(10**6, 20, 3) == pytest.approx(8 + 63 / 4, rel=1e-3)
+    assert systems.newton_passes(100, 200, 10) > systems.newton_passes(10_000, 200, 10) > 500
