@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -100,3 +101,19 @@ def test_damage_within_compressed_text_is_told(tmp_path: Path) -> None:
     (tmp_path / "torn.conll.gz").write_bytes(packed)
     with pytest.raises(ValueError, match=r"line \d+: the compressed file is broken"):
         read_conll(tmp_path / "torn.conll.gz", ("word", "tag"))
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"columns": ["w", "w"]}, "columns must be a list of names, each for one column"),
+        ({"columns": "wt"}, "columns must be a list of names"),
+        ({"columns": []}, "columns must be a list of names"),
+        ({"separator": ""}, "separator must be what lies between columns"),
+    ],
+)
+def test_columns_have_names_of_their_own(tmp_path: Path, options: dict[str, Any], match: str) -> None:
+    path = tmp_path / "two.conll"
+    path.write_text("a X\nb Y\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=match):
+        read_conll(path, **options)

@@ -170,6 +170,10 @@ def read_conll(
     >>> corpus["form"], corpus["tag"], corpus.lines
     ([['Ann', 'slept'], ['Oslo']], [['I-PER', 'O'], ['I-LOC']], [3, 6])
     """
+    if columns is not None and (isinstance(columns, str) or not columns or len(set(columns)) < len(columns)):
+        raise ValueError(f"columns must be a list of names, each for one column; got {columns!r}.")
+    if separator == "":
+        raise ValueError("separator must be what lies between columns, or None for any white space; got ''.")
     rows: list[list[str]] = []
     found: list[tuple[int, list[list[str]]]] = []
     first, width = 0, None if columns is None else len(columns)

@@ -115,6 +115,18 @@ def test_spans_are_what_counts_where_labels_mark_spans(tmp_path: Path) -> None:
     assert [len(line.split()) for line in written.splitlines() if line] == [2, 2, 2]
 
 
+def test_sentences_without_a_span(tmp_path: Path) -> None:
+    # The sentences set aside, or all of the test, may hold no span: then the labels are counted.
+    plain = tmp_path / "plain.conll"
+    plain.write_text("we O\nleft O\n\n" * 30, encoding="utf-8")
+    train = names(tmp_path / "train.conll", 2)
+    train.write_text(train.read_text(encoding="utf-8") + plain.read_text(encoding="utf-8"), encoding="utf-8")
+    assert TaggingContest(train, train, entrants=["hmm"]).run().record["task"]["metric"]["name"] == "span_f1"
+    assert TaggingContest(train, plain, entrants=["hmm"]).run().record["task"]["metric"]["name"] == "accuracy"
+    with pytest.raises(ValueError, match="'span_f1' needs labels that mark spans"):
+        TaggingContest(train, plain, metric="span_f1")
+
+
 def test_one_failing_tagger_ends_nobody_elses_contest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     train = conllu(tmp_path / "train.conllu", 30, 0)
 

@@ -124,3 +124,30 @@ def test_comparison_by_spans() -> None:
 def test_bad_input(y: Any, z: Any, match: str) -> None:
     with pytest.raises(ValueError, match=match):
         sequence_report(y, z)
+
+
+def test_a_kind_of_span_may_be_called_all() -> None:
+    y = [["B-all", "O"], ["B-PER", "O"]] * 5
+    found = sequence_report(y, [["B-all", "O"], ["O", "O"]] * 5)
+    assert found.span_f1 is not None
+    assert found.span_f1.value == pytest.approx(2 / 3)  # 5 of 5 said, 5 of 10 there
+    assert {name: score.f1.value for name, score in found.spans.items()} == {
+        "all": pytest.approx(2 / 3),
+        "kind all": 1.0,
+        "PER": 0.0,
+    }
+
+
+def test_labels_that_cannot_be_counted() -> None:
+    with pytest.raises(TypeError, match="y and prediction must hold one label"):
+        sequence_report([[["a"]]], [[["a"]]])
+
+
+def test_spans_of_weight_zero_are_none() -> None:
+    with pytest.raises(ValueError, match="needs spans, but y and 'x' have none in sequences of positive weight"):
+        compare_sequences([["O"], ["B-x"]], {"x": [["O"], ["O"]]}, metric="span_f1", sample_weight=[1, 0])
+
+
+def test_weights_of_any_size() -> None:
+    found = sequence_report([["a"], ["b"]], [["a"], ["a"]], sample_weight=[3e150, 1e150])
+    assert (found.accuracy.value, found.accuracy.low, found.accuracy.high) == pytest.approx((0.75, 0.75, 0.75))

@@ -140,7 +140,7 @@ class TaggingContest:
     entrants : sequence of str or None
         Names of the taggers; None: all.
     metric : {"accuracy", "span_f1"} or None
-        None: spans where the labels mark spans.
+        None: spans where the labels of both files mark spans.
     seed : int
     jobs : int or None
         Threads.
@@ -178,8 +178,12 @@ class TaggingContest:
         default = "upos" if "upos" in self.train.columns else list(self.train.columns)[-1]
         self.target = default if target is None else target
         self.y, self.truth = _labels(self.train, self.target), _labels(self.test, self.target)
-        every = [label for labels in self.y for label in labels]
-        self.metric = metric or ("span_f1" if has_spans(every) else "accuracy")
+        marked = all(has_spans([label for labels in part for label in labels]) for part in (self.y, self.truth))
+        if metric == "span_f1" and not marked:
+            raise ValueError(
+                "metric='span_f1' needs labels that mark spans, such as B-PER, I-PER and O, in both files: use accuracy."
+            )
+        self.metric = metric or ("span_f1" if marked else "accuracy")
         self.seed, self.jobs = seed, jobs
         self.taggers = [tagger for tagger in TAGGERS if entrants is None or tagger.name in entrants or tagger.baseline]
 
@@ -245,8 +249,9 @@ class TaggingContest:
         for setting in tagger.settings:
             model = self._fitted(tagger, setting, [X[i] for i in kept], [y[i] for i in kept])
             found = sequence_report([y[i] for i in held], model.predict([X[i] for i in held]), n_resamples=10)
-            scores.append(_value(found, self.metric).value)
-        return tagger.settings[int(np.nanargmax(scores))]
+            # Few sentences may hold no span at all: then their labels must do.
+            scores.append((_value(found, self.metric) or found.accuracy).value)
+        return tagger.settings[int(np.argmax(scores))]
 
 
 def _labels(corpus: Corpus, target: str) -> list[list[str]]:
@@ -258,7 +263,7 @@ def _labels(corpus: Corpus, target: str) -> list[list[str]]:
 
 
 def _value(report: SequenceReport, metric: str) -> Any:
-    return report.accuracy if metric == "accuracy" else report.spans["all"].f1
+    return report.accuracy if metric == "accuracy" else report.span_f1
 
 
 def _record(

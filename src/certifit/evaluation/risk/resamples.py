@@ -25,12 +25,13 @@ __all__ = [
 ]
 
 CHUNK = 2_000_000  # drawn rows held in memory at once
+MOST_DRAWS = 2**62  # counts are whole numbers of 64 bits; so many draws do not vary any more
 FEW_DISTINCT = 8  # with so many draws for each row, counts are drawn faster than rows
 
 
 def resampled_counts(weight: Array, n_resamples: int, rng: np.random.Generator) -> Iterator[Array]:
     """Blocks of shape (b, n): how often each row is drawn in b of the resamples."""
-    n, draws = weight.shape[0], max(1, round(float(weight.sum())))
+    n, draws = weight.shape[0], min(max(1, round(float(weight.sum()))), MOST_DRAWS)
     equal = bool((weight == weight[0]).all())
     total = np.cumsum(weight)
     step = max(1, CHUNK // max(draws, n))

@@ -59,7 +59,8 @@ class SequenceReport:
         Share of sequences without an error.
     labels : dict of str to LabelScore
     spans : dict of str to LabelScore
-        By kind, and ``"all"`` for all kinds together; empty for labels that mark no spans.
+        By kind, and ``"all"`` for all kinds together (a kind of that name is ``"kind all"``); empty for labels that mark no
+        spans.
     confusion : array of shape (n_labels, n_labels)
         Positions with an actual label (row) and a predicted one (column).
     names : tuple
@@ -220,6 +221,10 @@ def compare_sequences(
         weight = check_sample_weight(sample_weight, sums.n)
         a, b = sums.ratio(metric)
         total = float(weight @ b)
+        if total == 0.0:
+            raise ValueError(
+                f"metric={metric!r} needs spans, but y and {name!r} have none in sequences of positive weight."
+            )
         ratio = float(weight @ a) / total
         # Means of these are the ratios, and their spread is that of the ratios.
         moved[name] = ratio + (a - ratio * b) * (float(weight.sum()) / total)
@@ -249,7 +254,12 @@ class _Sums:
         self.lengths = np.array([len(labels) for labels in actual], dtype=np.float64)
         flat_a = [label for labels in actual for label in labels]
         flat_b = [label for labels in predicted for label in labels]
-        known = set(flat_a) | set(flat_b)
+        try:
+            known = set(flat_a) | set(flat_b)
+        except TypeError as error:
+            raise TypeError(
+                f"y and {name} must hold one label (text or a number) for each position [{error}]."
+            ) from error
         self.names = sorted(known, key=lambda label: (type(label).__name__, label))
         index = {label: k for k, label in enumerate(self.names)}
         K = len(self.names)
@@ -300,7 +310,10 @@ def _span_sums(actual: list[list[Any]], predicted: list[list[Any]]) -> dict[str,
         return np.array([sum(1 for span in some if kind in ("", span[0])) for some in sets], dtype=np.float64)
 
     both = [a & b for a, b in zip(there, said, strict=True)]
-    return {kind or "all": (counts(both, kind), counts(said, kind), counts(there, kind)) for kind in ("", *kinds)}
+    names = {"": "all", "all": "kind all"}
+    return {
+        names.get(kind, kind): (counts(both, kind), counts(said, kind), counts(there, kind)) for kind in ("", *kinds)
+    }
 
 
 def _checked(sequences: Any, name: str) -> list[list[Any]]:

@@ -35,7 +35,7 @@ from certifit.parameters import (
     Parameter,
     check_parameters,
 )
-from certifit.representation.sequences.encoder import SequenceEncoder, read_lengths
+from certifit.representation.sequences.encoder import MOST_FEATURES, SequenceEncoder, sequence_parts
 from certifit.representation.sequences.positions import Positions
 from certifit.threads import n_threads
 
@@ -118,6 +118,13 @@ class SequenceModel(Declared, CertifiedEstimator):
         shape, w = self._scores()
         sequences, shape = self._given(positions, shape, w)
         native.infer(sequences, shape.native, w, **wanted, threads=n_threads(self.n_jobs))
+        if positions.parent is not None:  # the rules leave a labelling to chains of every length, but not to every tree
+            for total in (wanted[name] for name in ("log_z", "best") if name in wanted):
+                if np.isneginf(total).any():
+                    at = int(np.flatnonzero(np.isneginf(total))[0])
+                    raise ValueError(
+                        f"parents[{at}] is a tree whose labels forbidden and required all exclude: allow more transitions."
+                    )
 
     def _read(self, X: Any, lengths: Any, parents: Any) -> tuple[Positions, bool]:
         check_is_fitted(self)
@@ -281,7 +288,9 @@ class FeatureModel(SequenceModel):
         "columns for ids and matrices. Each has a weight for every pair.",
     )
     hashing: int | None = Parameter(
-        None, Either(Nothing(), Integer(1)), "Number of buckets for features with names, instead of a vocabulary."
+        None,
+        Either(Nothing(), Integer(1, MOST_FEATURES)),
+        "Number of buckets for features with names, instead of a vocabulary.",
     )
     min_count: int = Parameter(1, Integer(1), "Features with names that occur less often are left out.")
     bias: bool = Parameter(
@@ -339,17 +348,18 @@ class FeatureModel(SequenceModel):
         """What a fit needs. The features are those of the sequences that have weight."""
         weight = None
         if sample_weight is not None:
-            if lengths is not None:
-                total = int(X.shape[0]) if is_sparse(X) else int(np.asarray(X).shape[0])
-                n = read_lengths(lengths, total).shape[0] - 1
-            else:
-                n = len(X) if hasattr(X, "__len__") else 0
-            weight = check_sample_weight(sample_weight, n)
+            sequences, offset = sequence_parts(X, lengths)
+            weight = check_sample_weight(sample_weight, offset.shape[0] - 1)
             kept = np.flatnonzero(weight > 0)
-            if kept.shape[0] < n and lengths is None:  # a dropped sequence adds no feature
-                X, weight = [X[i] for i in kept], weight[kept]
-                y = [y[i] for i in kept] if hasattr(y, "__len__") and len(y) == n else y
-                parents = None if parents is None else [parents[i] for i in kept]
+            if kept.shape[0] < weight.shape[0] and lengths is None:  # a dropped sequence adds no feature
+                labels = flatten_labels(y, offset, False)
+                y = [labels[offset[i] : offset[i + 1]] for i in kept]
+                if parents is not None:
+                    tree_of(parents := list(parents), offset)
+                    parents = [parents[i] for i in kept]
+                X, weight = [sequences[i] for i in kept], weight[kept]
+            elif lengths is None:
+                X = sequences
         positions = self._fit_positions(X, lengths, parents)
         return self._labelled(positions, y, weight, lengths is not None)
 

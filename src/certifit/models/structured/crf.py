@@ -9,6 +9,7 @@ convex in the L2 part. Sequences of length one without boundaries are softmax re
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,13 @@ import numpy as np
 from certifit._types import Array
 from certifit.certificate import Certificate
 from certifit.models.structured.base import FeatureModel, ProbabilisticMixin, SequenceData
-from certifit.models.structured.labels import allowed_transitions, check_allowed, encode_sequences, flatten_labels
+from certifit.models.structured.labels import (
+    allowed_transitions,
+    check_allowed,
+    clean_labels,
+    encode_sequences,
+    flatten_labels,
+)
 from certifit.optimization.chain.descent import descend, first_pass
 from certifit.optimization.chain.likelihood import DualBound, Likelihood, constant_loss
 from certifit.optimization.chain.quasi_newton import minimize
@@ -220,7 +227,9 @@ class LinearChainCRF(BaseCRF):
 
     def _begin(self, classes: Any) -> None:
         """Labels and rules of the first pass."""
-        self.classes_ = np.unique(np.asarray(list(classes)))
+        if not isinstance(classes, Iterable):
+            raise TypeError(f"classes must be a list of labels; got {classes!r}.")
+        self.classes_ = np.unique(clean_labels(list(classes), "classes"))
         if self.classes_.shape[0] < 2:
             raise ValueError(f"classes must list at least 2 labels; got {classes!r}.")
         self.allowed_ = allowed_transitions(self.forbidden, self.required, self.classes_)
@@ -361,11 +370,24 @@ class TreeCRF(BaseCRF):
         return self._accuracy(X, y, sample_weight, None, parents)
 
 
+MOST_VISITS = 10**9  # they are listed one by one
+
+
 def _visits(sample_weight: Any, n: int) -> Array:
     """The sequences of a pass, each as often as its weight says."""
     if sample_weight is None:
         return np.arange(n, dtype=np.uint32)
-    weight = np.asarray(sample_weight, dtype=np.float64)
-    if weight.shape != (n,) or not np.isfinite(weight).all() or (weight < 0).any() or (weight != np.rint(weight)).any():
-        raise ValueError("sample_weight of partial_fit counts visits: whole numbers ≥ 0, one for each sequence.")
+    try:
+        weight = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        weight = np.empty(0)
+    if (
+        weight.shape != (n,)
+        or not ((weight >= 0) & (weight == np.rint(weight))).all()
+        or not weight.sum() <= MOST_VISITS
+    ):
+        raise ValueError(
+            f"sample_weight of partial_fit counts visits: whole numbers ≥ 0, one for each sequence, {MOST_VISITS} in all at "
+            f"most; got {sample_weight!r:.60}."
+        )
     return np.repeat(np.arange(n), weight.astype(np.int64)).astype(np.uint32)

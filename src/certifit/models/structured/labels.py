@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from certifit._types import Array
 
-__all__ = ["allowed_transitions", "check_allowed", "encode_sequences", "flatten_labels", "tree_of"]
+__all__ = ["allowed_transitions", "check_allowed", "clean_labels", "encode_sequences", "flatten_labels", "tree_of"]
 
 
 def flatten_labels(y: Any, offset: Array, flat: bool) -> Array:
@@ -18,10 +19,10 @@ def flatten_labels(y: Any, offset: Array, flat: bool) -> Array:
         raise ValueError("y must be the labels of the sequences; got None.")
     total, n = int(offset[-1]), offset.shape[0] - 1
     if flat:
-        labels = np.asarray(y)
+        labels = y if isinstance(y, np.ndarray) else np.asarray(y, dtype=object)
         if labels.ndim != 1 or labels.shape[0] != total:
             raise ValueError(f"y must have one label for each of the {total} rows of X; its shape is {labels.shape}.")
-        return _clean(labels)
+        return clean_labels(labels.tolist() if labels.dtype.kind == "O" else labels)
     if isinstance(y, (str, bytes)) or not isinstance(y, Iterable):
         raise TypeError(f"y must be a list of sequences of labels; got {y!r:.60}.")
     sequences = list(y)
@@ -36,18 +37,25 @@ def flatten_labels(y: Any, offset: Array, flat: bool) -> Array:
                 f"X[{i}] has {length} positions, y[{i}] has {len(labels)} labels: features and labels must match."
             )
         found.extend(labels.tolist() if isinstance(labels, np.ndarray) else labels)
-    kinds = {type(label) for label in found}
-    if any(issubclass(kind, (list, tuple, dict, set)) for kind in kinds) or type(None) in kinds:
-        raise TypeError("y must hold one label (text or a number) for each position; some are None or lists.")
-    if any(issubclass(kind, str) for kind in kinds) and len(kinds) > 1:
-        odd = next(label for label in found if not isinstance(label, str))
-        raise TypeError(f"y mixes labels of text with others, such as {odd!r}: use one type.")
-    return _clean(np.array(found))
+    return clean_labels(found)
 
 
-def _clean(labels: Array) -> Array:
+def clean_labels(given: Array | list[Any], name: str = "y") -> Array:
+    """Labels that can be told apart and sorted, as an array."""
+    if isinstance(given, list):
+        odd = {type(label): label for label in given if not isinstance(label, str)}
+        for kind, label in odd.items():
+            if not issubclass(kind, (bytes, numbers.Number, np.generic)):
+                raise TypeError(
+                    f"{name} must hold labels that are text or numbers; got {label!r:.60} of type {kind.__name__}."
+                )
+        if odd and (any(isinstance(label, str) for label in given) or (bytes in odd and len(odd) > 1)):
+            raise TypeError(
+                f"{name} mixes labels of text with others, such as {next(iter(odd.values()))!r}: use one type."
+            )
+    labels = np.array(given)
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-        raise ValueError("y contains NaN or infinity: the labels of a fit must be known.")
+        raise ValueError(f"{name} contains NaN or infinity: the labels of a fit must be known.")
     return labels
 
 

@@ -31,6 +31,10 @@ from certifit.representation.sequences.templates import TAGGING, TemplateFeature
 __all__ = ["Bags", "Ids", "Rows", "SequenceEncoder", "read_lengths", "sequence_parts"]
 
 
+MOST_FEATURES = 2**31 - 2
+"""Features have numbers of 32 bits; one is the constant."""
+
+
 @stored("FeatureBags")
 class Bags:
     """Features with names and values, counted by a vocabulary or put into buckets."""
@@ -153,6 +157,11 @@ class Ids:
         """Learn the ranges."""
         table = table[:, None] if table.ndim == 1 else table
         self.sizes = (table.max(axis=0) + 1).tolist()
+        if self.width > MOST_FEATURES:
+            raise ValueError(
+                f"X: ids go up to {int(table.max())}, and with them the number of features; number them from 0 on, below "
+                f"{MOST_FEATURES}, or give them as text with features."
+            )
         return self.transform(table)
 
     def transform(self, table: Array) -> SparseRows:
@@ -348,7 +357,7 @@ def sequence_parts(X: Any, lengths: Any) -> tuple[list[Any], Array]:
             "X must be a list of sequences; "
             + ("give lengths with one matrix of all positions." if is_sparse(X) else f"got {X!r:.80}.")
         )
-    sequences = list(X)
+    sequences = [_from_frame(sequence) for sequence in X]
     if not sequences:
         raise ValueError("X is empty: at least one sequence is needed.")
     counts = []
@@ -369,6 +378,14 @@ def sequence_parts(X: Any, lengths: Any) -> tuple[list[Any], Array]:
         if counts[-1] == 0:
             raise ValueError(f"X[{i}] is an empty sequence: a label needs a position; leave the sequence out.")
     return sequences, np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+
+
+def _from_frame(sequence: Any) -> Any:
+    """A frame is a matrix, a column of one a list of tokens; their labels of rows mean nothing here."""
+    if isinstance(sequence, np.ndarray) or is_sparse(sequence) or not hasattr(sequence, "__array__"):
+        return sequence
+    array = np.asarray(sequence)
+    return array if array.dtype.kind in "iufb" else array.tolist()
 
 
 def _kind(sequences: list[Any], features: Any) -> str:
@@ -452,10 +469,11 @@ def _column_rows(rows: SparseRows | Array, columns: Any) -> SparseRows:
         if isinstance(rows, np.ndarray)
         else sp.csr_array((_ones(rows), rows.feature, rows.row), shape=rows.shape)
     )
-    try:
-        return SparseRows.of(matrix[:, np.asarray(list(columns), dtype=np.int64)])
-    except (IndexError, TypeError, ValueError) as error:
-        raise ValueError(f"markov must list columns of X, 0 to {rows.shape[1] - 1}; got {columns!r}.") from error
+    chosen = list(columns)
+    whole = all(isinstance(one, numbers.Integral) and not isinstance(one, bool) for one in chosen)
+    if not whole or not all(0 <= one < rows.shape[1] for one in chosen):
+        raise ValueError(f"markov must list columns of X, 0 to {rows.shape[1] - 1}; got {columns!r}.")
+    return SparseRows.of(matrix[:, np.array(chosen, dtype=np.int64)])
 
 
 def _with_bias(rows: SparseRows | Array) -> SparseRows | Array:

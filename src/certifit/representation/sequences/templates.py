@@ -110,6 +110,8 @@ class Term:
                 f"{argument}: {template!r} is not a template: {text.strip()!r} should look like w[0], w[-1].lower or "
                 "w[0].suffix(3); terms are joined by |."
             )
+        if len(found["offset"]) > 9:
+            raise ValueError(f"{argument}: {template!r} looks {found['offset']} tokens away; no sequence is that long.")
         self.column, self.offset = found["column"], int(found["offset"])
         self.calls: tuple[tuple[str, int | None], ...] = tuple(
             (name, None if number is None or number == "" else int(number))
