@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 from sklearn import neighbors
@@ -87,3 +88,44 @@ def test_columns_must_exist() -> None:
             model.marginal(wrong)
     with pytest.raises(ValueError, match="nothing is left"):
         model.conditional([0, 1, 2], [0, 0, 0])
+
+
+@pytest.mark.parametrize("factor", [2.0, 3.0, 7.0, 0.1, 1e-3])
+def test_a_column_that_another_determines_has_no_variance_left(factor: float) -> None:
+    rows = np.column_stack([X[:, 0], factor * X[:, 0], X[:, 1]])
+    given = GaussianDensity().fit(rows).conditional([0], [1.0])
+    assert given.mean_[0] == pytest.approx(factor)
+    assert not given.covariance_[0].any()
+    assert given.radii_[-1] == 0.0
+    alone = stats.norm(given.mean_[1], np.sqrt(given.covariance_[1, 1]))
+    assert given.score_samples([[factor, 0.3]])[0] == pytest.approx(alone.logpdf(0.3))
+
+
+def test_parts_keep_the_names_of_their_columns() -> None:
+    table = pd.DataFrame(X, columns=["a", "b", "c"])
+    model = GaussianDensity().fit(table)
+    assert model.marginal(["c", "a"]).feature_names_in_.tolist() == ["c", "a"]
+    given = model.conditional("b", 0.5)
+    assert given.feature_names_in_.tolist() == ["a", "c"]
+    np.testing.assert_array_equal(given.mean_, model.conditional([1], [0.5]).mean_)
+
+
+def test_axes_and_radii_of_any_size() -> None:
+    model = GaussianDensity.from_axes(1e200 * np.eye(2), [1e-150, 1e150])
+    np.testing.assert_array_equal(model.radii_, [1e150, 1e-150])
+    np.testing.assert_array_equal(model.axes_, [[0.0, 1.0], [1.0, 0.0]])
+    np.testing.assert_array_equal(GaussianDensity.from_axes(1e-200 * np.eye(2), [1.0, 2.0]).radii_, [2.0, 1.0])
+
+
+def test_numbers_that_are_none_are_named() -> None:
+    model = GaussianDensity().fit(X)
+    for name, call in {
+        "values": lambda: model.conditional([0], ["a"]),
+        "axes": lambda: GaussianDensity.from_axes("a", [1.0]),
+        "mean": lambda: GaussianDensity.from_axes(np.eye(2), [1.0, 1.0], mean=[np.nan, 0.0]),
+        "n_samples": lambda: model.sample(-1),
+    }.items():
+        with pytest.raises(ValueError, match=f"^{name} must be"):
+            call()
+    with pytest.raises(TypeError, match="n_samples must be an integer"):
+        KernelDensity().fit(X).sample("a")  # type: ignore[arg-type]

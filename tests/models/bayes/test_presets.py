@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
@@ -139,6 +140,44 @@ def test_a_kernel_density_sees_two_humps() -> None:
     np.testing.assert_allclose(density.sum(axis=0) * 0.01, 1.0, atol=0.01)
 
 
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        (RNG.normal(size=200), RNG.normal(size=150) + 1.0),
+        (1e-4 * RNG.normal(size=200), RNG.normal(size=150)),
+        (np.append(RNG.normal(size=200), 1e5), RNG.normal(size=150) + 1.0),
+        (1e-140 * RNG.normal(size=200), 1e-140 * RNG.normal(size=150) + 1e-140),
+    ],
+    ids=["alike", "narrow and wide", "an outlier", "tiny"],
+)
+def test_kernel_densities_are_those_of_the_values(a: np.ndarray, b: np.ndarray) -> None:
+    model = NaiveBayes(kinds="kernel").fit(np.concatenate([a, b])[:, None], np.repeat([0, 1], [len(a), len(b)]))
+    unit = np.abs(np.concatenate([a, b])).max()
+
+    def density(values: np.ndarray, x: np.ndarray) -> np.ndarray:
+        v = np.sort(values) / unit  # what is squared must not vanish
+        quartile = v[int(np.ceil(0.75 * len(v))) - 1] - v[int(np.ceil(0.25 * len(v))) - 1]
+        h = 0.9 * min(v.std(), quartile / 1.34) * len(v) ** -0.2
+        return np.array([stats.norm(one, h).pdf(v).mean() / unit for one in x / unit])
+
+    for x in (a[:30], b[:30]):
+        exact = np.column_stack([density(a, x), density(b, x)])
+        pooled = exact @ [len(a), len(b)] / (len(a) + len(b))
+        wanted = np.log(0.999 * exact + 0.001 * pooled[:, None]) + model.class_log_prior_
+        np.testing.assert_allclose(model.predict_joint_log_proba(x[:, None]), wanted, atol=1e-3)
+
+
+def test_kernel_densities_of_little() -> None:
+    X = np.column_stack([np.append(RNG.normal(size=20), 0.1), np.full(21, np.nan), np.ones(21)])
+    model = NaiveBayes(kinds="kernel").fit(X, np.append(np.zeros(20), 1.0))
+    proba = model.predict_proba(X)
+    assert np.isfinite(proba).all()
+    # One row of a class is no spike: its density is as wide as that of all rows.
+    assert proba[:, 1].max() < 0.5
+    bare = NaiveBayes(kinds="kernel").fit(X[:, :1], np.append(np.zeros(20), 1.0))
+    np.testing.assert_allclose(proba, bare.predict_proba(X[:, :1]))
+
+
 def test_an_unseen_category_is_left_out() -> None:
     table = pl.DataFrame({"a": ["x", "y", "x", "y"], "b": [0.0, 1.0, 4.0, 5.0]})
     model = NaiveBayes().fit(table, [0, 0, 1, 1])
@@ -155,6 +194,56 @@ def test_an_explanation_adds_up_to_the_log_odds() -> None:
     )
     assert told.winner == model.predict(NUMBERS[:1])[0]
     assert told.plot().get_xlabel().startswith("log odds")
+
+
+SEEN = (COUNTS > 1).astype(float)
+SEEN[Y == 0, 0], SEEN[Y == 1, 1], SEEN[:, 3] = 1.0, 0.0, 0.0
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+@pytest.mark.parametrize("kind", [BernoulliNB, MultinomialNB, ComplementNB, CategoricalNB])
+def test_an_explanation_has_the_winner_of_the_prediction(kind: Any, alpha: float) -> None:
+    model = kind(alpha=alpha).fit(SEEN, Y)
+    for row, label in zip(SEEN[:30], model.predict(SEEN[:30]), strict=True):
+        told = model.explain(row)
+        assert told.winner == label
+        assert not np.isnan(told.log_odds).any()
+    told.plot()
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_shares_of_zero_hide_nothing_else(form: Any) -> None:
+    with np.errstate(divide="ignore"):
+        shares = [SEEN[k == Y].mean(axis=0) for k in range(3)]
+        joint = np.column_stack(
+            [np.log(np.where(SEEN > 0, p, 1 - p)).sum(axis=1) + np.log(np.mean(k == Y)) for k, p in enumerate(shares)]
+        )
+    wanted = np.exp(joint - joint.max(axis=1, keepdims=True))
+    found = BernoulliNB(alpha=0.0).fit(form(SEEN), Y).predict_proba(form(SEEN))
+    np.testing.assert_allclose(found, wanted / wanted.sum(axis=1, keepdims=True), atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", [MultinomialNB, ComplementNB])
+def test_many_of_what_was_never_seen(kind: Any) -> None:
+    model = kind(alpha=0.0).fit(SEEN, Y)
+    assert np.isfinite(model.predict_proba([[0.0, 0.0, 0.0, 1e10]])).all()
+    assert np.isfinite(model.predict_proba(SEEN)).all()
+
+
+def test_rows_to_explain() -> None:
+    table = pd.DataFrame({"size": NUMBERS[:, 0], "coat": np.where(CODES[:, 0] > 1, "fur", "skin")})
+    model = NaiveBayes().fit(table, Y)
+    row = table.iloc[3]
+    wanted = model.explain(table.iloc[[3]]).terms
+    for one in (row, row.to_dict(), {"coat": row["coat"], "size": row["size"]}, pl.from_pandas(table)[3]):
+        np.testing.assert_array_equal(model.explain(one).terms, wanted)
+    for wrong, words in (
+        (table, "x must be one row; it has 90"),
+        ({"size": 1.0}, "x must have a value for each column"),
+        (3.0, "x must be one row"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            model.explain(wrong)
 
 
 @pytest.mark.parametrize(

@@ -70,6 +70,7 @@ class Conjugate(ABC):
 
     def sample(self, n: int = 1, random_state: Any = None) -> Array:
         """Draws of the parameter."""
+        check_real("n", n, low=0, integer=True)
         return np.asarray(self.distribution.rvs(size=n, random_state=check_random_state(random_state)))
 
     def plot(self, other: Any = None, ax: Any = None) -> Any:

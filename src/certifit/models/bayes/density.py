@@ -19,8 +19,8 @@ from sklearn.utils.validation import check_is_fitted
 from certifit._types import Array
 from certifit.base import CertifiedEstimator
 from certifit.certificate import Certificate
-from certifit.data.gate import check_sample_weight, check_x, like_input
-from certifit.models.bayes.gaussian import Form, shrunk
+from certifit.data.gate import check_real, check_sample_weight, check_x, like_input
+from certifit.models.bayes.gaussian import FLAT, Form, shrunk
 from certifit.parameters import Choice, Declared, Either, Fitted, Nothing, Parameter, Real
 from certifit.representation.design.moments import Moments
 from certifit.representation.kernels.basic import Rows, squared_distances, squared_lengths
@@ -149,21 +149,25 @@ class GaussianDensity(Declared, DensityMixin, CertifiedEstimator):
         array([[2.5, 1.5],
                [1.5, 2.5]])
         """
-        V, r = np.asarray(axes, dtype=np.float64), np.asarray(radii, dtype=np.float64)
+        V, r = _numeric("axes", axes), _numeric("radii", radii)
         if V.ndim != 2 or V.shape[0] != V.shape[1] or r.shape != (V.shape[0],):
             raise ValueError(
                 f"axes must be a square matrix and radii one number for each axis; got {V.shape} and {r.shape}."
             )
-        length = np.linalg.norm(V, axis=1)
-        if not (np.isfinite(V).all() and (length > 0).all() and np.isfinite(r).all() and (r > 0).all()):
+        longest = np.abs(V).max(axis=1, initial=0.0)
+        if not (np.isfinite(V).all() and (longest > 0).all() and np.isfinite(r).all() and (r > 0).all()):
             raise ValueError("axes must be finite and not zero, and radii > 0.")
-        V = V / length[:, None]
+        V = V / longest[:, None]
+        V /= np.linalg.norm(V, axis=1, keepdims=True)
         if np.abs(V @ V.T - np.eye(V.shape[0])).max() > 1e-8:
             raise ValueError("axes must be orthogonal to each other.")
-        center = np.zeros(V.shape[0]) if mean is None else np.asarray(mean, dtype=np.float64)
-        if center.shape != (V.shape[0],):
-            raise ValueError(f"mean must have {V.shape[0]} entries; got shape {center.shape}.")
-        return _known(center, (V.T * r**2) @ V)
+        center = np.zeros(V.shape[0]) if mean is None else _numeric("mean", mean)
+        if center.shape != (V.shape[0],) or not np.isfinite(center).all():
+            raise ValueError(f"mean must be {V.shape[0]} finite numbers; got {mean!r}.")
+        model = _known(center, (V.T * r**2) @ V)
+        order = np.argsort(-r, kind="stable")
+        model.axes_, model.radii_ = V[order], r[order]
+        return model
 
     def score_samples(self, X: Any) -> Array:
         """ln N(x; m, Σ) of each row."""
@@ -184,6 +188,7 @@ class GaussianDensity(Declared, DensityMixin, CertifiedEstimator):
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
         """Rows drawn from it, shape (n_samples, n_features)."""
         check_is_fitted(self, "mean_")
+        check_real("n_samples", n_samples, low=0, integer=True)
         rng = check_random_state(random_state)
         return np.asarray(self.mean_ + rng.standard_normal((n_samples, self._form.rank)) @ self._form.root.T)
 
@@ -191,7 +196,7 @@ class GaussianDensity(Declared, DensityMixin, CertifiedEstimator):
         """The Gaussian of some columns, the others being anything."""
         check_is_fitted(self, "mean_")
         kept = self._numbers(columns)
-        return _known(self.mean_[kept], self.covariance_[np.ix_(kept, kept)])
+        return self._of(kept, self.mean_[kept], self.covariance_[np.ix_(kept, kept)])
 
     def conditional(self, columns: Any, values: Any) -> GaussianDensity:
         """The Gaussian of the other columns when these columns have these values.
@@ -210,7 +215,7 @@ class GaussianDensity(Declared, DensityMixin, CertifiedEstimator):
         """
         check_is_fitted(self, "mean_")
         known = self._numbers(columns)
-        given = np.asarray(values, dtype=np.float64)
+        given = np.atleast_1d(_numeric("values", values))
         if given.shape != known.shape or not np.isfinite(given).all():
             raise ValueError(
                 f"values must be {known.shape[0]} finite numbers, one for each known column; got {values!r}."
@@ -221,7 +226,18 @@ class GaussianDensity(Declared, DensityMixin, CertifiedEstimator):
         part = Form.of(np.zeros(known.shape[0]), self.covariance_[np.ix_(known, known)])
         gain = self.covariance_[np.ix_(rest, known)] @ part.whitening.T
         mean = self.mean_[rest] + gain @ (part.whitening @ (given - self.mean_[known]))
-        return _known(mean, self.covariance_[np.ix_(rest, rest)] - gain @ gain.T)
+        left = self.covariance_[np.ix_(rest, rest)] - gain @ gain.T
+        # A column that the known ones determine has no variance left but that of rounding.
+        told = np.diagonal(left) <= FLAT * known.shape[0] * np.diagonal(self.covariance_)[rest]
+        left[told], left[:, told] = 0.0, 0.0
+        return self._of(rest, mean, left)
+
+    def _of(self, columns: Array, mean: Array, covariance: Array) -> GaussianDensity:
+        """The Gaussian of some columns, under their names."""
+        model = _known(mean, covariance)
+        if hasattr(self, "feature_names_in_"):
+            model.feature_names_in_ = self.feature_names_in_[columns]
+        return model
 
     def _numbers(self, columns: Any) -> Array:
         d = self.mean_.shape[0]
@@ -241,6 +257,13 @@ class GaussianDensity(Declared, DensityMixin, CertifiedEstimator):
             names_too = " or their names" if names is not None else ""
             raise ValueError(f"columns must be distinct columns from 0 to {d - 1}{names_too}; got {columns!r}.")
         return found.astype(np.intp)
+
+
+def _numeric(name: str, given: Any) -> Array:
+    try:
+        return np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be numbers; got {given!r:.60}.") from error
 
 
 def _known(mean: Array, covariance: Array) -> GaussianDensity:
@@ -394,6 +417,7 @@ class KernelDensity(Declared, DensityMixin, CertifiedEstimator):
         check_is_fitted(self, "bandwidth_")
         if self.kernel not in ("gaussian", "tophat"):
             raise ValueError(f"sample works for kernel='gaussian' and 'tophat'; got {self.kernel!r}.")
+        check_real("n_samples", n_samples, low=0, integer=True)
         rng = check_random_state(random_state)
         chosen = rng.choice(self._rows.shape[0], size=n_samples, p=self._weight / self._weight.sum())
         step = rng.standard_normal((n_samples, self._rows.shape[1]))

@@ -17,7 +17,7 @@ import numpy as np
 from certifit._types import Array
 from certifit.names import stored
 
-__all__ = ["Form", "ledoit_wolf", "log_posterior", "shrunk"]
+__all__ = ["FLAT", "Form", "ledoit_wolf", "log_posterior", "shrunk"]
 
 FLAT = 1e-13  # variance in units of the columns' own, below which a direction counts as flat
 

@@ -8,6 +8,7 @@ Everything is learned by counting, in closed form: the certificate is that of a 
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from functools import reduce
 from typing import Any
 
@@ -194,7 +195,7 @@ class BaseNaive(Declared, ClassifierMixin, CertifiedEstimator):
 
         Parameters
         ----------
-        x : one row, of shape (n_features,) or (1, n_features), or a data frame of one row
+        x : one row, of shape (n_features,) or (1, n_features), a data frame of one row, or a mapping of columns to values
 
         Returns
         -------
@@ -207,8 +208,10 @@ class BaseNaive(Declared, ClassifierMixin, CertifiedEstimator):
         >>> model.explain([4.5, 2.0]).sentence
         'Class 1: x0 speaks most for it, x1 next.'
         """
-        one = x if hasattr(x, "columns") or is_sparse(x) or np.ndim(x) == 2 else np.asarray(x)[None, :]
-        parts, _ = self._rows(one)
+        check_is_fitted(self, "classes_")
+        parts, _ = self._rows(_one_row(x, getattr(self, "feature_names_in_", None)))
+        if parts[0].shape[0] != 1:
+            raise ValueError(f"x must be one row; it has {parts[0].shape[0]}: explain them one by one.")
         terms = np.vstack(
             [
                 f.terms(np.asarray(p.toarray() if is_sparse(p) else p)[0])
@@ -217,7 +220,7 @@ class BaseNaive(Declared, ClassifierMixin, CertifiedEstimator):
         )
         names = getattr(self, "feature_names_in_", None)
         labels = [str(n) for n in names] if names is not None else [f"x{j}" for j in range(self.n_features_in_)]
-        return Explanation(self.classes_, self._ordered(labels), terms, self.class_log_prior_)
+        return Explanation(self.classes_, self._ordered(labels), terms, self._prior_term())
 
     def _ordered(self, names: list[str]) -> list[str]:
         """Names of the columns in the order of the factors."""
@@ -228,3 +231,23 @@ class BaseNaive(Declared, ClassifierMixin, CertifiedEstimator):
         tags.input_tags.sparse = self._takes_sparse
         tags.input_tags.allow_nan = self._takes_missing
         return tags
+
+
+def _one_row(x: Any, names: Array | None) -> Any:
+    """A row as the factors read it; one with names, such as a mapping or a row of a frame, as a frame of one row."""
+    series = hasattr(x, "index") and hasattr(x, "to_dict") and not hasattr(x, "columns")
+    named = dict(x.items()) if isinstance(x, Mapping) or series else None
+    if named is not None and names is not None and set(named) == set(names):
+        import polars as pl
+
+        return pl.DataFrame({name: [named[name]] for name in names}, strict=False)
+    if named is not None and isinstance(x, Mapping):
+        raise ValueError(
+            f"x must have a value for each column of the fit, {'which had no names' if names is None else list(names)!r}; "
+            f"its columns are {list(named)!r}."
+        )
+    if hasattr(x, "columns") or is_sparse(x) or np.ndim(x) == 2:
+        return x
+    if np.ndim(x) != 1:
+        raise ValueError(f"x must be one row of numbers or values; got {x!r:.60}.")
+    return np.asarray(x)[None, :]

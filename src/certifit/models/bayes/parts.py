@@ -25,8 +25,14 @@ from certifit.threads import n_threads
 
 __all__ = ["FACTORS", "Bernoulli", "Categorical", "Factor", "Gaussian", "KernelFactor", "Multinomial", "Poisson"]
 
-LOWEST = -1e300  # stands for ln 0 in sums: −∞ times a count of zero would be no number
-GRID = 512  # points on which a kernel density is kept
+LOWEST = (
+    -1e150
+)  # stands for ln 0 in sums: −∞ times a count of zero would be no number, and times a large one must not be −∞
+REACH = 8  # widths of a kernel beyond which it adds nothing to the knots on which a density is kept
+FINE = 16  # knots to a width: a line between them is at most 1/(8·16²) off in the logarithm
+MOST_CELLS = 20_000  # widths that are covered so finely; of more (values far apart from each other) every half
+NARROWEST = 1e-9  # a kernel's least width, as a share of the range of its column
+CONSTANT = 1e-4  # the width of a class that has one value only, likewise
 
 
 class Factor(ABC):
@@ -192,13 +198,18 @@ class Bernoulli(_Counted):
             self.log_one, self.log_zero = np.log(p), np.log1p(-p)
 
     def scores(self, X: Matrix) -> Array:
-        """Linear in x where no share is 0 or 1; the exact limit otherwise."""
-        one, zero = np.maximum(self.log_one, LOWEST), np.maximum(self.log_zero, LOWEST)
-        return self._linear(X, one - zero, zero)
+        """Linear in x; what has a share of zero is counted by itself, so that it hides nothing else."""
+        never_one, never_zero = np.isneginf(self.log_one), np.isneginf(self.log_zero)
+        one, zero = np.where(never_one, 0.0, self.log_one), np.where(never_zero, 0.0, self.log_zero)
+        total = self._linear(X, one - zero, zero)
+        if never_one.any() or never_zero.any():
+            total += LOWEST * self._linear(X, never_one * 1.0 - never_zero, never_zero * 1.0)
+        return total
 
     def terms(self, x: Array) -> Array:
         """Log share of the value that each column has."""
-        return self._known(np.where((x > 0)[:, None], self.log_one.T, self.log_zero.T), x)
+        shares = np.where((x > 0)[:, None], self.log_one.T, self.log_zero.T)
+        return self._known(np.maximum(shares, LOWEST), x)
 
 
 @stored("MultinomialFactor")
@@ -218,11 +229,11 @@ class Multinomial(_Counted):
 
     def scores(self, X: Matrix) -> Array:
         """x·ln p; a missing count adds nothing."""
-        return self._linear(X, np.maximum(self.log_share, LOWEST))
+        return self._linear(X, np.clip(self.log_share, LOWEST, -LOWEST))
 
     def terms(self, x: Array) -> Array:
         """x_j ln p_kj."""
-        return self._known(np.nan_to_num(x)[:, None] * self.log_share.T, x)
+        return self._known(np.nan_to_num(x)[:, None] * np.clip(self.log_share.T, LOWEST, -LOWEST), x)
 
 
 @stored("ComplementFactor")
@@ -318,15 +329,15 @@ class Categorical(Factor):
         out = np.zeros((len(self.log_share), self.counts[0].shape[0]))
         for j, share in enumerate(self.log_share):
             if x[j] >= 0 and x[j] < share.shape[1]:
-                out[j] = share[:, int(x[j])]
+                out[j] = np.maximum(share[:, int(x[j])], LOWEST)
         return out
 
 
 @stored("KernelFactor")
 class KernelFactor(Factor):
-    """A Gaussian kernel density for each class and column, kept on a grid and read off by interpolation.
+    """A Gaussian kernel density for each class and column, kept on knots around its values and read off by interpolation.
 
-    The bandwidth is Silverman's 0.9·min(σ, IQR/1.34)·n^(−1/5), of each class.
+    The bandwidth is Silverman's 0.9·min(σ, IQR/1.34)·n^(−1/5), of each class; of all rows for a class with one row.
     """
 
     def __init__(self, values: list[list[tuple[Array, Array]]]) -> None:
@@ -350,24 +361,25 @@ class KernelFactor(Factor):
         return KernelFactor(joined)
 
     def settle(self, smoothing: float) -> None:
-        """Grids of log densities; `smoothing` mixes in a share of the density of all classes."""
-        K, d = len(self.values), len(self.values[0])
+        """Log densities at knots; `smoothing` mixes in a share of the density of all classes."""
+        K, share = len(self.values), min(smoothing, 0.5)
         self.grid, self.log_density = [], []
-        for j in range(d):
+        for j in range(len(self.values[0])):
             held = [self.values[k][j] for k in range(K)]
-            spread = max((_bandwidth(v, w) for v, w in held if v.size), default=1.0)
-            ends = [v for v, _ in held if v.size]
-            low = min((float(v[0]) for v in ends), default=0.0) - 4 * spread
-            high = max((float(v[-1]) for v in ends), default=1.0) + 4 * spread
-            grid = np.linspace(low, high, GRID)
-            density = np.array([_density(grid, v, w) for v, w in held])
-            total = np.array([w.sum() for _, w in held])
-            pooled = total @ density / max(total.sum(), 1e-300)
-            floor = 1e-12 / max(high - low, 1e-300)
-            mixed = (1.0 - min(smoothing, 0.5)) * density + min(smoothing, 0.5) * pooled
+            total = np.array([weight.sum() for _, weight in held])
+            ends = [end for values, _ in held if values.size for end in (values[0], values[-1])]
+            low, high = (min(ends), max(ends)) if ends else (0.0, 0.0)
+            unit = high - low or abs(low) or 1.0  # densities are made at magnitude one
+            placed = [((values - low) / unit, weight) for values, weight in held]
+            rows = _merged(*(np.concatenate(part) for part in zip(*placed, strict=True)))
+            width = [_bandwidth(*(rows if weight.sum() <= 1.0 else (v, weight))) for v, weight in placed]
+            knots = np.unique(np.concatenate([[0.0], *(_knots(v, h) for (v, _), h in zip(placed, width, strict=True))]))
+            density = np.array([_density(knots, *one, h) for one, h in zip(placed, width, strict=True)])
+            pooled = total @ density / total.sum() if ends else np.ones_like(knots)
+            mixed = (1.0 - share) * density + share * pooled
             mixed[total == 0] = pooled
-            self.grid.append(grid)
-            self.log_density.append(np.log(np.maximum(mixed, floor)))
+            self.grid.append(low + unit * knots)
+            self.log_density.append(np.log(np.maximum(mixed, np.finfo(np.float64).tiny)) - np.log(unit))
 
     def scores(self, X: Array) -> Array:
         """Interpolated log densities; beyond the grid the value at its end."""
@@ -395,25 +407,37 @@ def _merged(values: Array, weight: Array) -> tuple[Array, Array]:
 
 
 def _bandwidth(values: Array, weight: Array) -> float:
+    """Silverman's rule for values of magnitude one; never so narrow that a double could not resolve it."""
+    if values.shape[0] < 2:
+        return CONSTANT
     total = float(weight.sum())
     mean = float(weight @ values) / total
     deviation = float(np.sqrt(weight @ (values - mean) ** 2 / total))
     share = np.cumsum(weight) / total
     quartile = values[np.minimum(np.searchsorted(share, [0.25, 0.75]), values.shape[0] - 1)]
     spread = min(deviation, float(quartile[1] - quartile[0]) / 1.34) or deviation
-    size = max(1.0, abs(mean)) * 1e-6
-    return 0.9 * spread * total**-0.2 if spread > 0 else size
+    return max(0.9 * spread * total**-0.2, NARROWEST)
 
 
-def _density(grid: Array, values: Array, weight: Array) -> Array:
-    if not values.size:
-        return np.zeros(grid.shape[0])
-    h = _bandwidth(values, weight)
-    total = np.zeros(grid.shape[0])
-    for i in range(0, values.shape[0], 4096):
-        z = (grid[:, None] - values[i : i + 4096]) / h
-        total += np.exp(-0.5 * z * z) @ weight[i : i + 4096]
-    return np.asarray(total / (weight.sum() * h * np.sqrt(2 * np.pi)))
+def _knots(values: Array, h: float) -> Array:
+    """Points that a line through the log density follows: a lattice finer than h, wherever a value is within reach."""
+    cells = np.unique(np.floor(values / h))
+    near = np.unique(cells[:, None] + np.arange(-REACH, REACH + 2))
+    fine = FINE if near.shape[0] < MOST_CELLS else 2
+    return np.asarray(h * (near[:, None] + np.arange(fine) / fine).ravel())
+
+
+def _density(points: Array, values: Array, weight: Array, h: float) -> Array:
+    """The kernel density at sorted points: for a few of them at a time, the values within reach."""
+    total = np.zeros(points.shape[0])
+    for i in range(0, points.shape[0], 64):
+        some = points[i : i + 64]
+        first, last = np.searchsorted(values, [some[0] - (REACH + 1) * h, some[-1] + (REACH + 1) * h])
+        for at in range(first, last, 1 << 16):
+            part = slice(at, min(at + (1 << 16), last))
+            z = (some[:, None] - values[part]) / h
+            total[i : i + 64] += np.exp(-0.5 * z * z) @ weight[part]
+    return np.asarray(total / (max(float(weight.sum()), 1e-300) * h * np.sqrt(2 * np.pi)))
 
 
 FACTORS: dict[str, Any] = {
