@@ -63,7 +63,7 @@ BAD: dict[str, tuple[Any, str]] = {
     "not a number": ({**NAMED, "cat": {"dog": "dear", "cow": 1}}, "costs 'dear', which is no number"),
     "NaN": ({**NAMED, "cat": {"dog": "nan", "cow": 1}}, "missing, or no number"),
     "shape": ([[0, 1], [1, 0]], "3 rows and 3 columns, in the order cat, cow, dog"),
-    "ragged": ([[0, 1], [1]], "must hold numbers"),
+    "ragged": ([[0, 1], [1]], "the cost matrix must be numbers"),
     "negative diagonal": ([[-1, 1, 1], [1, 0, 1], [1, 1, 0]], "negative diagonal"),
     "cheap mistake": ([[2, 1, 3], [1, 0, 1], [1, 1, 0]], "cheaper than the right decision"),
     "all the same": ([[0, 0, 0], [0, 0, 0], [0, 0, 0]], "no mistake costs more"),

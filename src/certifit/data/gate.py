@@ -21,6 +21,7 @@ from certifit.parameters import check_parameters
 
 __all__ = [
     "check_choice",
+    "check_numbers",
     "check_real",
     "check_sample_weight",
     "check_x",
@@ -228,6 +229,14 @@ def check_real(
     if not inside:  # NaN fails every comparison and lands here
         raise ValueError(f"{name} must be {wanted}; got {value!r}.")
     return value
+
+
+def check_numbers(name: str, value: Any) -> Array:
+    """Numbers of any shape in double precision, or an error that names the argument."""
+    try:
+        return np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"{name} must be numbers; got {value!r:.60}.") from error
 
 
 def like_input(X: Any, values: Array) -> Array:

@@ -54,6 +54,17 @@ def test_bayes_risk_of_densities() -> None:
     assert bayes_risk_of_densities([norm(0).pdf, norm(2).pdf], prior, cost) == pytest.approx(exact)
 
 
+def test_densities_are_found_wherever_they_are() -> None:
+    far = bayes_risk_of_densities([norm(1000).pdf, norm(1002).pdf], [0.5, 0.5])
+    assert far == pytest.approx(norm.sf(1.0), rel=1e-9)
+    narrow = bayes_risk_of_densities([norm(1000, 0.1).pdf, norm(1001, 0.1).pdf], [0.5, 0.5])
+    assert narrow == pytest.approx(norm.sf(5.0), rel=1e-6)
+    own = bayes_risk_of_densities(
+        [lambda x: norm.pdf(x - 50), lambda x: norm.pdf(x - 52)], [0.5, 0.5], points=[50.0, 52.0]
+    )
+    assert own == pytest.approx(norm.sf(1.0), rel=1e-9)
+
+
 BAD = {
     "cost shape": (lambda: bayes_action([0.5], [[0, 1, 1]]), r"shape \(2, actions\)"),
     "infinite": (lambda: bayes_action([0.5], [[0, np.inf], [1, 0]]), "finite"),
@@ -62,6 +73,18 @@ BAD = {
     "joint": (lambda: bayes_risk([[0.5, 0.6]]), "sums to 1"),
     "priors": (lambda: bayes_risk_of_densities([norm.pdf], [0.5, 0.5]), "as many; got 1 and 2"),
     "ends": (lambda: bayes_risk_of_densities([norm.pdf] * 2, [0.5, 0.5], low=1.0, high=0.0), "low"),
+    "words": (lambda: bayes_action([0.5], "no such loss"), "loss must be one of"),
+    "cost of words": (lambda: posterior_risk([0.5], "costs"), "cost_matrix must be numbers; got 'costs'"),
+    "reject words": (lambda: bayes_action([0.5], [[0, 1], [1, 0]], reject_cost="much"), "reject_cost must be numbers"),
+    "no density": (
+        lambda: bayes_risk_of_densities([norm.pdf, lambda x: 0.0], [0.5, 0.5]),
+        r"densities\[1\] adds up to 0 from -inf to inf, not to 1",
+    ),
+    "hidden": (
+        lambda: bayes_risk_of_densities([lambda x: norm.pdf(x - 1e5), norm.pdf], [0.5, 0.5]),
+        r"densities\[0\] adds up to 0 .* where it lives",
+    ),
+    "NaN": (lambda: bayes_risk_of_densities([norm.pdf, lambda x: np.nan], [0.5, 0.5]), "adds up to nan"),
     "weight": (lambda: bayes_action([0.5], [[0, 1], [1, 0]], weight=[1.0]), "weight goes with values"),
     "rejected number": (lambda: bayes_action([0.5], "squared", reject_cost=1.0), "reject_cost goes with costs"),
     "cost rows": (lambda: bayes_risk([[0.5, 0.5]], [[0, 1]]), "each of the 2 classes"),

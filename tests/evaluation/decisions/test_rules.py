@@ -47,3 +47,9 @@ def test_estimates() -> None:
 def test_rules_that_are_none(rule) -> None:
     with pytest.raises(ValueError, match="rule must name one action"):
         rule_risk(JOINT, rule, COST)
+
+
+@pytest.mark.parametrize("action", [5, -1, 0.7, None])
+def test_rules_of_densities_that_are_none(action) -> None:
+    with pytest.raises(ValueError, match="rule must name an action from 0 to 1 at every x"):
+        rule_risk_of_densities([norm(-1).pdf, norm(1).pdf], [0.5, 0.5], lambda x: action)

@@ -62,7 +62,7 @@ COSTS = {
     ),
     "cheap mistake": ([[2, 1, 3], [1, 0, 1], [1, 1, 0]], "saying 1 for class 0 costs 1, saying 0 costs 2"),
     "NaN": ([[0, np.nan, 1], [1, 0, 1], [1, 1, 0]], "finite"),
-    "text": ("dear", "must hold numbers"),
+    "text": ("dear", "the cost matrix must be numbers"),
 }
 
 

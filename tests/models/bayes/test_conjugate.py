@@ -126,3 +126,12 @@ def test_pictures_have_two_curves() -> None:
     assert len(prior.update([1, 1]).plot(prior).lines) == 2
     many = DirichletCategorical([1.0, 1.0, 2.0])
     assert many.update([2]).plot(many).get_ylabel() == "probability"
+
+
+def test_numbers_too_large_to_be_squared_are_refused() -> None:
+    with pytest.raises(ValueError, match="x holds numbers whose squares are beyond double precision"):
+        NormalInverseGamma().update([1e200, 2e200])
+    with pytest.raises(ValueError, match="alpha must be numbers"):
+        DirichletCategorical("ab")
+    with pytest.raises(ValueError, match="n must be an integer"):
+        NormalInverseGamma().sample(-1)

@@ -177,3 +177,24 @@ def test_precisions_that_do_not_settle_are_not_said_to_maximize_the_evidence() -
     assert "do not maximize the evidence" in str(short.certificate_)
     assert "2 iterations" in short.certificate_.note
     assert "these maximize the evidence" in str(BayesianLinearRegression(relevance=True).fit(X, Y).certificate_)
+
+
+def test_a_covariance_of_the_prior_is_the_inverse_of_its_precision() -> None:
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(20, 2))
+    y = X @ [2.0, -1.0] + 0.3 * rng.normal(size=20)
+    cov, center = np.array([[2.0, 0.3], [0.3, 1.0]]), np.array([0.5, -0.5])
+    model = BayesianLinearRegression(prior_mean=center, prior_cov=cov, noise=0.09, fit_intercept=False).fit(X, y)
+    posterior = np.linalg.inv(np.linalg.inv(cov) + X.T @ X / 0.09)
+    np.testing.assert_allclose(model.coef_, posterior @ (np.linalg.solve(cov, center) + X.T @ y / 0.09))
+    np.testing.assert_allclose(model.covariance_, posterior)
+    joint = stats.multivariate_normal(X @ center, 0.09 * np.eye(20) + X @ cov @ X.T)
+    assert model.log_evidence_ == pytest.approx(joint.logpdf(y))
+    for short, precision in ((4.0, 0.25), ([4.0, 0.5], [0.25, 2.0])):
+        a = BayesianLinearRegression(prior_cov=short, noise=0.09).fit(X, y)
+        b = BayesianLinearRegression(prior_precision=precision, noise=0.09).fit(X, y)
+        np.testing.assert_allclose(a.coef_, b.coef_)
+    with pytest.raises(ValueError, match="prior_precision and prior_cov say the same thing"):
+        BayesianLinearRegression(prior_cov=1.0, prior_precision=1.0).fit(X, y)
+    with pytest.raises(ValueError, match="prior_cov must be > 0"):
+        BayesianLinearRegression(prior_cov=[[1.0, 2.0], [2.0, 1.0]]).fit(X, y)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy.integrate import quad
+from scipy.integrate import IntegrationWarning, quad
 
 from certifit._types import Array
-from certifit.data.gate import check_real
+from certifit.data.gate import check_numbers, check_real
 from certifit.evaluation.decisions.estimates import bayes_estimate
 from certifit.evaluation.losses import Loss
 from certifit.evaluation.metrics.inputs import check_probabilities
@@ -24,6 +26,8 @@ __all__ = [
 ]
 
 REJECT = -1
+WHOLE = 1e-4  # how far the total of a density may be from 1
+QUANTILES = (1e-9, 1e-3, 0.1, 0.5, 0.9, 0.999, 1.0 - 1e-9)  # where a density that knows them is cut into pieces
 
 
 def posterior_risk(probabilities: Any, cost_matrix: Any) -> Array:
@@ -46,7 +50,7 @@ def posterior_risk(probabilities: Any, cost_matrix: Any) -> Array:
     array([[1.  , 0.75]])
     """
     p = check_probabilities("probabilities", probabilities).astype(np.float64)
-    cost = np.asarray(cost_matrix, dtype=np.float64)
+    cost = check_numbers("cost_matrix", cost_matrix)
     if cost.ndim not in (2, 3) or cost.shape[-2] != p.shape[1] or (cost.ndim == 3 and cost.shape[0] != p.shape[0]):
         raise ValueError(
             f"cost_matrix must have shape ({p.shape[1]}, actions), or ({p.shape[0]}, {p.shape[1]}, actions) for costs of "
@@ -99,7 +103,7 @@ def bayes_action(posterior: Any, loss: Any, reject_cost: Any = None, *, weight: 
     action = expected.argmin(axis=1)
     if reject_cost is None:
         return action
-    declined = np.asarray(reject_cost, dtype=np.float64)
+    declined = check_numbers("reject_cost", reject_cost)
     if declined.shape not in ((), (expected.shape[0],)) or not np.isfinite(declined).all():
         raise ValueError(f"reject_cost must be a finite number, or one for each row; got {reject_cost!r}.")
     return np.where(expected.min(axis=1) > declined, REJECT, action)
@@ -178,7 +182,7 @@ def bayes_risk_of_densities(
     low, high : float
         Where the densities live.
     points : sequence of floats, optional
-        Where they jump or are narrow, for finite `low` and `high`.
+        Where they jump or are narrow; for ``pdf`` of SciPy's distributions their quantiles are taken too.
 
     Examples
     --------
@@ -209,7 +213,7 @@ def rule_risk_of_densities(
     rule : callable
         The number of the action taken at x.
     points : sequence of floats, optional
-        Where the rule or a density jumps, for finite `low` and `high`.
+        Where the rule or a density jumps.
 
     Examples
     --------
@@ -220,7 +224,16 @@ def rule_risk_of_densities(
     >>> round(always, 4), round(halfway, 4)
     (0.25, 0.1587)
     """
-    return _integrated(densities, priors, cost_matrix, low, high, points, lambda x, costs: float(costs[int(rule(x))]))
+
+    def paid(x: float, costs: Array) -> float:
+        action = rule(x)
+        if action not in range(costs.shape[0]):
+            raise ValueError(
+                f"rule must name an action from 0 to {costs.shape[0] - 1} at every x; at {x:g} it says {action!r}."
+            )
+        return float(costs[int(action)])
+
+    return _integrated(densities, priors, cost_matrix, low, high, points, paid)
 
 
 def _integrated(
@@ -233,30 +246,51 @@ def _integrated(
     paid: Callable[[float, Array], float],
 ) -> float:
     """∫ of what is paid at x, out of the costs Σ_k π_k f_k(x)·C[k, a] of the actions."""
-    share = check_probabilities("priors", np.atleast_2d(np.asarray(priors, dtype=np.float64)))[0]
+    share = check_probabilities("priors", np.atleast_2d(check_numbers("priors", priors)))[0]
     if len(densities) != share.shape[0]:
         raise ValueError(f"densities and priors must be as many; got {len(densities)} and {share.shape[0]}.")
     cost = _cost(cost_matrix, share.shape[0])
     check_real("low", low, high=high, open_high=True)
-    value, _ = quad(
-        lambda x: paid(x, share * np.array([float(density(x)) for density in densities]) @ cost),
-        low,
-        high,
-        limit=500,
-        points=points,
-    )
-    return float(value)
+    ends = _pieces(densities, low, high, points)
+    for k, density in enumerate(densities):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", IntegrationWarning)  # the total tells
+            mass = _over(lambda x, of=density: float(of(x)), ends)  # type: ignore[misc]
+        if not abs(mass - 1.0) <= WHOLE:
+            raise ValueError(
+                f"densities[{k}] adds up to {mass:.3g} from {low:g} to {high:g}, not to 1: say by low, high and points where it "
+                "lives and where it is narrow."
+            )
+    return _over(lambda x: paid(x, share * np.array([float(density(x)) for density in densities]) @ cost), ends)
+
+
+def _pieces(
+    densities: Sequence[Callable[[float], float]], low: float, high: float, points: Sequence[float] | None
+) -> list[float]:
+    """Ends of the pieces that are integrated one by one: at the points given, and at quantiles of densities that know them."""
+    found = {float(point) for point in (() if points is None else points)}
+    for density in densities:
+        if not callable(density):
+            raise TypeError(f"densities must be functions of x; got {density!r:.60}.")
+        quantiles = getattr(getattr(density, "__self__", None), "ppf", None)
+        if quantiles is not None:
+            found |= {float(q) for q in np.ravel(quantiles(QUANTILES))}
+    return [low, *sorted(point for point in found if low < point < high), high]
+
+
+def _over(f: Callable[[float], float], ends: list[float]) -> float:
+    return float(sum(quad(f, a, b, limit=200)[0] for a, b in pairwise(ends)))
 
 
 def _joint(joint: Any) -> Array:
-    table = np.asarray(joint, dtype=np.float64)
+    table = check_numbers("joint", joint)
     if table.ndim != 2 or not np.isfinite(table).all() or (table < 0).any() or abs(table.sum() - 1.0) > 1e-6:
         raise ValueError("joint must be a table of probabilities P(x, class) that sums to 1.")
     return table
 
 
 def _cost(cost_matrix: Any, k: int) -> Array:
-    cost = 1.0 - np.eye(k) if cost_matrix is None else np.asarray(cost_matrix, dtype=np.float64)
+    cost = 1.0 - np.eye(k) if cost_matrix is None else check_numbers("cost_matrix", cost_matrix)
     if cost.ndim != 2 or cost.shape[0] != k or not np.isfinite(cost).all():
         raise ValueError(f"cost_matrix must be finite, with one row for each of the {k} classes; got {cost.shape}.")
     return cost

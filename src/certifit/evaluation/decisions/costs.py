@@ -5,14 +5,14 @@ action(x) = argmin_a Σ_k P(k | x)·C[k, a]          declined where the least of
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from certifit._types import Array
-from certifit.data.gate import check_real, check_sample_weight
+from certifit.data.gate import check_numbers, check_real, check_sample_weight
 from certifit.evaluation.decisions.bayes import REJECT, bayes_action, posterior_risk
 from certifit.evaluation.metrics.inputs import check_labels, check_probabilities, class_codes
 from certifit.evaluation.risk.risk import interval
@@ -46,10 +46,7 @@ class CostMatrix:
     actions: tuple[Any, ...]
 
     def __init__(self, matrix: Any, classes: Any = None, actions: Sequence[Any] | None = None) -> None:
-        try:
-            cost = np.asarray(matrix, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"the cost matrix must hold numbers; got {matrix!r}.") from error
+        cost = check_numbers("the cost matrix", matrix)
         if cost.ndim != 2 or min(cost.shape) < 1 or cost.shape[0] < 2:
             raise ValueError(
                 f"the cost matrix must have one row for each of at least two classes and one column for each action; "
@@ -58,17 +55,21 @@ class CostMatrix:
         if not np.isfinite(cost).all():
             raise ValueError("the cost matrix must be finite.")
         labels = np.arange(cost.shape[0]) if classes is None else np.asarray(classes)
+        if labels.ndim != 1:
+            raise ValueError(f"classes must be a list of labels, one for each row of the cost matrix; got {classes!r}.")
         if labels.shape != (cost.shape[0],):
             raise ValueError(
                 f"the cost matrix has {cost.shape[0]} rows, but there are {labels.shape[0]} classes: "
                 f"{labels.tolist()!r}. Give one row for each class."
             )
+        if len(set(labels.tolist())) < labels.shape[0]:
+            raise ValueError(f"classes must differ from each other; got {labels.tolist()!r}.")
         if actions is None:
             square = cost.shape[0] == cost.shape[1]
             actions = labels.tolist() if square else list(range(cost.shape[1]))
             if square:
                 _check_diagonal(cost, labels.tolist())
-        if len(actions) != cost.shape[1]:
+        if not isinstance(actions, Iterable) or len(actions := list(actions)) != cost.shape[1]:
             raise ValueError(f"actions must name the {cost.shape[1]} columns of the cost matrix; got {actions!r}.")
         object.__setattr__(self, "matrix", cost)
         object.__setattr__(self, "classes", labels)
@@ -80,7 +81,15 @@ class CostMatrix:
 
     def decide(self, probabilities: Any) -> Array:
         """The least costly action of each row, by name."""
-        return np.asarray(self.actions, dtype=object)[bayes_action(probabilities, self.matrix)]
+        return _named(self.actions, bayes_action(probabilities, self.matrix))
+
+
+def _named(names: Sequence[Any], chosen: Array) -> Array:
+    """The names of chosen numbers, whatever names are: lists and tuples too stay whole."""
+    listed = np.empty(len(names), dtype=object)
+    for a, name in enumerate(names):
+        listed[a] = name
+    return np.asarray(listed[chosen])
 
 
 def least_costly(probabilities: Array, costs: Array) -> Array:
@@ -159,12 +168,16 @@ class BayesRule:
         if isinstance(self.costs, CostMatrix):
             matrix, names = self.costs.matrix, self.costs.actions
         else:
-            matrix = np.asarray(self.costs, dtype=np.float64)
+            matrix = check_numbers("costs", self.costs)
+            if matrix.ndim not in (2, 3):
+                raise ValueError(
+                    f"costs must have shape (K, actions), or (n, K, actions) for costs of each row's own; got {self.costs!r:.60}."
+                )
             if matrix.ndim == 2:
                 known = CostMatrix(matrix, classes)
                 names = known.actions
             else:
-                square = matrix.ndim == 3 and matrix.shape[1] == matrix.shape[2]
+                square = matrix.shape[1] == matrix.shape[2]
                 names = (
                     tuple(np.asarray(classes).tolist())
                     if classes is not None and square
@@ -178,10 +191,7 @@ class BayesRule:
             least = np.where(
                 declined, np.broadcast_to(np.asarray(self.reject_cost, dtype=np.float64), least.shape), least
             )
-        action = np.empty(chosen.shape[0], dtype=object)
-        action[:] = self.declined
-        action[~declined] = np.asarray(names, dtype=object)[chosen[~declined]]
-        return Decisions(action, least, declined)
+        return Decisions(_named((*names, self.declined), chosen), least, declined)  # REJECT is the last
 
 
 def decide(model: Any, X: Any, costs: Any, *, reject_cost: Any = None, declined: Any = None) -> Decisions:

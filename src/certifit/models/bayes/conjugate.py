@@ -21,7 +21,7 @@ from scipy import stats
 from sklearn.utils import check_random_state
 
 from certifit._types import Array
-from certifit.data.gate import check_real, check_sample_weight
+from certifit.data.gate import check_numbers, check_real, check_sample_weight
 
 __all__ = ["BetaBernoulli", "DirichletCategorical", "GammaPoisson", "NormalInverseGamma", "NormalNormal"]
 
@@ -92,10 +92,7 @@ class Conjugate(ABC):
 
 
 def _observations(x: Any, sample_weight: Any) -> tuple[Array, Array]:
-    try:
-        values = np.atleast_1d(np.asarray(x, dtype=np.float64))
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"x must be numbers; got {x!r}.") from error
+    values = np.atleast_1d(check_numbers("x", x))
     if values.ndim != 1:
         raise ValueError(f"x must be one observation or a list of them; got shape {values.shape}.")
     if not values.size:
@@ -176,7 +173,7 @@ class DirichletCategorical(Conjugate):
     alpha: Any
 
     def __post_init__(self) -> None:
-        alpha = np.array(self.alpha, dtype=np.float64)
+        alpha = check_numbers("alpha", self.alpha).copy()
         if alpha.ndim != 1 or alpha.shape[0] < 2 or not (np.isfinite(alpha).all() and (alpha > 0).all()):
             raise ValueError(f"alpha must be at least two numbers > 0, one for each category; got {self.alpha!r}.")
         alpha.flags.writeable = False
@@ -385,9 +382,12 @@ class NormalInverseGamma(Conjugate):
             return self
         n = float(weight.sum())
         mean = float(weight @ values) / n
-        spread = float(weight @ (values - mean) ** 2)
         kappa = self.kappa + n
-        scale = self.scale + 0.5 * spread + 0.5 * self.kappa * n / kappa * (mean - self.location) ** 2
+        with np.errstate(over="ignore"):
+            spread = float(weight @ (values - mean) ** 2)
+            scale = self.scale + 0.5 * spread + 0.5 * self.kappa * n / kappa * float(np.square(mean - self.location))
+        if not np.isfinite(scale):
+            raise ValueError("x holds numbers whose squares are beyond double precision: give them in another unit.")
         return NormalInverseGamma((self.kappa * self.location + n * mean) / kappa, kappa, self.shape + 0.5 * n, scale)
 
     @property

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from certifit._types import Array
 from certifit.base import CertifiedEstimator
 from certifit.certificate import Certificate
-from certifit.data.gate import check_real, check_sample_weight, check_x, like_input
+from certifit.data.gate import check_numbers, check_real, check_sample_weight, check_x, like_input
 from certifit.models.bayes.gaussian import FLAT, Form, shrunk
 from certifit.parameters import Choice, Declared, Either, Fitted, Nothing, Parameter, Real
 from certifit.representation.design.moments import Moments
@@ -149,7 +149,7 @@ class GaussianDensity(Declared, DensityMixin, CertifiedEstimator):
         array([[2.5, 1.5],
                [1.5, 2.5]])
         """
-        V, r = _numeric("axes", axes), _numeric("radii", radii)
+        V, r = check_numbers("axes", axes), check_numbers("radii", radii)
         if V.ndim != 2 or V.shape[0] != V.shape[1] or r.shape != (V.shape[0],):
             raise ValueError(
                 f"axes must be a square matrix and radii one number for each axis; got {V.shape} and {r.shape}."
@@ -161,7 +161,7 @@ class GaussianDensity(Declared, DensityMixin, CertifiedEstimator):
         V /= np.linalg.norm(V, axis=1, keepdims=True)
         if np.abs(V @ V.T - np.eye(V.shape[0])).max() > 1e-8:
             raise ValueError("axes must be orthogonal to each other.")
-        center = np.zeros(V.shape[0]) if mean is None else _numeric("mean", mean)
+        center = np.zeros(V.shape[0]) if mean is None else check_numbers("mean", mean)
         if center.shape != (V.shape[0],) or not np.isfinite(center).all():
             raise ValueError(f"mean must be {V.shape[0]} finite numbers; got {mean!r}.")
         model = _known(center, (V.T * r**2) @ V)
@@ -215,7 +215,7 @@ class GaussianDensity(Declared, DensityMixin, CertifiedEstimator):
         """
         check_is_fitted(self, "mean_")
         known = self._numbers(columns)
-        given = np.atleast_1d(_numeric("values", values))
+        given = np.atleast_1d(check_numbers("values", values))
         if given.shape != known.shape or not np.isfinite(given).all():
             raise ValueError(
                 f"values must be {known.shape[0]} finite numbers, one for each known column; got {values!r}."
@@ -257,13 +257,6 @@ class GaussianDensity(Declared, DensityMixin, CertifiedEstimator):
             names_too = " or their names" if names is not None else ""
             raise ValueError(f"columns must be distinct columns from 0 to {d - 1}{names_too}; got {columns!r}.")
         return found.astype(np.intp)
-
-
-def _numeric(name: str, given: Any) -> Array:
-    try:
-        return np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must be numbers; got {given!r:.60}.") from error
 
 
 def _known(mean: Array, covariance: Array) -> GaussianDensity:

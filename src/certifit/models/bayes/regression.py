@@ -25,7 +25,7 @@ from sklearn.utils.validation import check_is_fitted
 from certifit._types import Array
 from certifit.base import CertifiedEstimator
 from certifit.certificate import Certificate
-from certifit.data.gate import check_real, check_x, check_xy, like_input
+from certifit.data.gate import check_numbers, check_real, check_x, check_xy, like_input
 from certifit.models.bayes.evidence import Data, Prior
 from certifit.parameters import FIT_INTERCEPT, Any_, Declared, Flag, Integer, Parameter, Real
 from certifit.representation.design.moments import Moments
@@ -92,6 +92,14 @@ class BayesianLinearRegression(Declared, RegressorMixin, CertifiedEstimator):
         1e-6, Real(0), "Relative change of the precisions at which the maximization of the evidence stops."
     )
     max_iter: int = Parameter(1000, Integer(1), "Most steps of it.")
+    prior_cov: Any = Parameter(
+        None,
+        Any_(
+            "float > 0, array of shape (n_features,) or (n_features, n_features), or None",
+            wrong=("a", 0.0, -1.0, np.nan),
+        ),
+        "Covariance of the prior, instead of its inverse `prior_precision`: a variance for all columns or each, or a matrix.",
+    )
 
     weights_are_counts = True  # the more rows, the surer the posterior
 
@@ -163,7 +171,7 @@ class BayesianLinearRegression(Declared, RegressorMixin, CertifiedEstimator):
         self.log_evidence_ = solution.log_evidence - (total - float(self.fit_intercept)) * float(np.log(unit[d]))
         if self.fit_intercept:
             self.log_evidence_ -= 0.5 * float(np.log(total))
-        given = self.prior_precision is not None and self.noise is not None
+        given = self.noise is not None and (self.prior_precision is not None or self.prior_cov is not None)
         if given:
             note = "The posterior, in closed form."
         elif solution.change <= self.tol:
@@ -202,23 +210,16 @@ class BayesianLinearRegression(Declared, RegressorMixin, CertifiedEstimator):
         noise = self.noise
         if noise is not None:
             noise = float(check_real("noise", noise, low=0, open_low=True, open_high=True)) / data.target**2
+        if self.prior_precision is not None and self.prior_cov is not None:
+            raise ValueError("prior_precision and prior_cov say the same thing: give one of them.")
         given = None
         if self.prior_precision is not None:
-            try:
-                given = np.asarray(self.prior_precision, dtype=np.float64)
-            except (TypeError, ValueError) as error:
-                raise ValueError(f"prior_precision must be numbers; got {self.prior_precision!r}.") from error
-            if given.shape not in ((), (d,), (d, d)) or not np.isfinite(given).all():
-                raise ValueError(
-                    f"prior_precision must be a finite number, {d} numbers, or a {d} × {d} matrix; got "
-                    f"{self.prior_precision!r} of shape {given.shape}."
-                )
-            matrix = given if given.ndim == 2 else np.diag(np.broadcast_to(given, (d,)))
-            values = np.linalg.eigvalsh(0.5 * (matrix + matrix.T))
-            if not (values > 0).all() or not np.allclose(matrix, matrix.T):
-                raise ValueError(
-                    f"prior_precision must be > 0 (a matrix symmetric and positive definite); got {self.prior_precision!r}."
-                )
+            given = _positive("prior_precision", self.prior_precision, d)
+        elif self.prior_cov is not None:
+            cov = _positive("prior_cov", self.prior_cov, d)
+            given = np.linalg.inv(cov) if cov.ndim == 2 else 1.0 / cov
+            if given.ndim == 2:
+                given = 0.5 * (given + given.T)  # as symmetric as it was before rounding
         return Prior(np.broadcast_to(mean, (d,)) * data.unit / data.target, given, noise, bool(self.relevance))
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
@@ -287,6 +288,7 @@ class BayesianLinearRegression(Declared, RegressorMixin, CertifiedEstimator):
         intercept : array of shape (n,)
         """
         check_is_fitted(self, "coef_")
+        check_real("n", n, low=0, integer=True)
         rng = check_random_state(random_state)
         values, vectors = np.linalg.eigh(self.covariance_)
         z = rng.standard_normal((n, values.shape[0]))
@@ -294,6 +296,20 @@ class BayesianLinearRegression(Declared, RegressorMixin, CertifiedEstimator):
         level = self.intercept_ + float(self._center @ self.coef_.astype(np.float64))
         wobble = np.sqrt(self.noise_ / self._total) * rng.standard_normal(n) if self.fit_intercept else 0.0
         return coef, level + wobble - coef @ self._center
+
+
+def _positive(name: str, value: Any, d: int) -> Array:
+    """A number, one for each column, or a symmetric matrix, > 0."""
+    given = check_numbers(name, value)
+    if given.shape not in ((), (d,), (d, d)) or not np.isfinite(given).all():
+        raise ValueError(
+            f"{name} must be a finite number, {d} numbers, or a {d} × {d} matrix; got {value!r} of shape {given.shape}."
+        )
+    matrix = given if given.ndim == 2 else np.diag(np.broadcast_to(given, (d,)))
+    values = np.linalg.eigvalsh(0.5 * (matrix + matrix.T))
+    if not (values > 0).all() or not np.allclose(matrix, matrix.T):
+        raise ValueError(f"{name} must be > 0 (a matrix symmetric and positive definite); got {value!r}.")
+    return given
 
 
 def _moments(X: Array, y: Array, weight: Array) -> Moments:
