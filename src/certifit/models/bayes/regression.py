@@ -32,6 +32,10 @@ from certifit.representation.design.moments import Moments
 
 __all__ = ["BayesianLinearRegression"]
 
+POSITIVE = Any_(
+    "float > 0, array of shape (n_features,) or (n_features, n_features), or None", wrong=("a", 0.0, -1.0, np.nan)
+)
+
 
 class BayesianLinearRegression(Declared, RegressorMixin, CertifiedEstimator):
     """Linear regression with a normal prior: posterior, predictive distribution, credible intervals, evidence.
@@ -73,10 +77,7 @@ class BayesianLinearRegression(Declared, RegressorMixin, CertifiedEstimator):
     )
     prior_precision: Any = Parameter(
         None,
-        Any_(
-            "float > 0, array of shape (n_features,) or (n_features, n_features), or None",
-            wrong=("a", 0.0, -1.0, np.nan),
-        ),
+        POSITIVE,
         "Inverse variance of the prior (α), for all columns or each, or a precision matrix; None maximizes the evidence.",
     )
     noise: Any = Parameter(
@@ -94,10 +95,7 @@ class BayesianLinearRegression(Declared, RegressorMixin, CertifiedEstimator):
     max_iter: int = Parameter(1000, Integer(1), "Most steps of it.")
     prior_cov: Any = Parameter(
         None,
-        Any_(
-            "float > 0, array of shape (n_features,) or (n_features, n_features), or None",
-            wrong=("a", 0.0, -1.0, np.nan),
-        ),
+        POSITIVE,
         "Covariance of the prior, instead of its inverse `prior_precision`: a variance for all columns or each, or a matrix.",
     )
 
