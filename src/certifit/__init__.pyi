@@ -145,6 +145,7 @@ from certifit.models.reductions.multiclass import OneVsRest as OneVsRest
 from certifit.models.reductions.multiclass import OutputCode as OutputCode
 from certifit.models.reductions.search import Search as Search
 from certifit.models.selection.by_model import SelectFromModel as SelectFromModel
+from certifit.models.selection.elimination import RecursiveElimination as RecursiveElimination
 from certifit.models.selection.filters import SelectBest as SelectBest
 from certifit.models.selection.knockoffs import Knockoffs as Knockoffs
 from certifit.models.selection.stability import StabilitySelection as StabilitySelection

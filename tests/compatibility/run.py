@@ -60,6 +60,10 @@ FILES = (
     "preprocessing/tests/test_discretization.py",
     "preprocessing/tests/test_polynomial.py",
     "feature_extraction/tests/test_text.py",
+    "feature_selection/tests/test_feature_select.py",
+    "feature_selection/tests/test_chi2.py",
+    "feature_selection/tests/test_rfe.py",
+    "feature_selection/tests/test_sequential.py",
 )
 HUGE = "test_csr_polynomial_expansion_index_overflow"
 """Monomials of three billion columns: ours lays out a table of them, of 24 GB."""

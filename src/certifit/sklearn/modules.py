@@ -11,6 +11,7 @@ MODULES = (
     "discriminant_analysis",
     "ensemble",
     "feature_extraction.text",
+    "feature_selection",
     "kernel_approximation",
     "kernel_ridge",
     "linear_model",

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.sparse import csc_array, csr_array
 from scipy.stats import pearsonr
 from sklearn.feature_selection import chi2, f_classif, f_regression
 from sklearn.metrics import mutual_info_score
@@ -77,3 +78,17 @@ def test_two_rows_test_nothing() -> None:
     model = SelectBest("f", k=1).fit([[0.0, 1.0], [1.0, 1.0]], [0.0, 1.0])
     assert model.scores_.tolist() == [0.0, 0.0]
     assert np.isnan(model.pvalues_).all()
+
+
+@pytest.mark.parametrize("by", ["correlation", "f", "anova", "chi2"])
+def test_sparse_rows_have_the_scores_of_dense_ones(by: str) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.poisson(0.5, size=(70, 6)) * rng.uniform(0.5, 2.0, size=6)
+    X[:, 5] = 0.0
+    y, weight = X[:, 1] + rng.normal(size=70), rng.integers(1, 4, size=70)
+    target = y if by in ("correlation", "f") else y > 0
+    dense = SelectBest(by, k=2).fit(X, target, sample_weight=weight)
+    for form in (csr_array, csc_array):
+        sparse = SelectBest(by, k=2).fit(form(X), target, sample_weight=weight)
+        np.testing.assert_allclose(sparse.scores_, dense.scores_, rtol=1e-9, atol=1e-12)
+        np.testing.assert_array_equal(sparse.transform(form(X)).toarray(), dense.transform(X))

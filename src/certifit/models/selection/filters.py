@@ -18,23 +18,26 @@ from scipy.stats import f as f_distribution
 from scipy.stats import t as t_distribution
 from sklearn.base import BaseEstimator
 
-from certifit._types import Array
+from certifit._types import Array, Matrix, is_sparse
 from certifit.data.gate import check_xy
 from certifit.data.targets import encode_labels
 from certifit.models.selection.selector import Selector
 from certifit.models.selection.units import InUnits
 from certifit.parameters import Choice, Fitted, Integer, Parameter
+from certifit.representation.basis.summaries import mean_and_deviation
 from certifit.representation.table.binning import equal_weight_bins
 
 __all__ = ["SelectBest"]
 
 BINS = 10
+ROUNDING = 1e-14
+"""Share of a variance that is the rounding of a difference."""
 Scores = tuple[Array, Array]
 
 
-def correlation(X: Array, y: Array, weight: Array) -> Scores:
+def correlation(X: Matrix, y: Array, weight: Array) -> Scores:
     """|r| of each column, and the probability of as large a one without correlation."""
-    r = np.minimum(np.abs(InUnits.of(X, y, weight).gram()[0, 1:]), 1.0)
+    r = np.minimum(np.abs(_correlations(X, y, weight)), 1.0)
     free = weight.sum() - 2
     if free <= 0:
         return r, np.full_like(r, np.nan)
@@ -42,7 +45,16 @@ def correlation(X: Array, y: Array, weight: Array) -> Scores:
         return r, 2 * t_distribution.sf(r * np.sqrt(free / (1 - r * r)), free)
 
 
-def straight_line(X: Array, y: Array, weight: Array) -> Scores:
+def _correlations(X: Matrix, y: Array, weight: Array) -> Array:
+    if not is_sparse(X):
+        return InUnits.of(X, y, weight).gram()[0, 1:]
+    unit = InUnits.of(np.empty((y.shape[0], 0)), y, weight)
+    _, scale = mean_and_deviation(X, weight)
+    left = np.sqrt(weight / weight.sum()) * unit.rows[:, 0]
+    return np.asarray(X.T @ left) / np.where(scale > 0, scale, np.inf)
+
+
+def straight_line(X: Matrix, y: Array, weight: Array) -> Scores:
     """F of the regression on each column."""
     r, p = correlation(X, y, weight)
     free = float(weight.sum()) - 2
@@ -52,16 +64,23 @@ def straight_line(X: Array, y: Array, weight: Array) -> Scores:
         return r * r / (1 - r * r) * free, p
 
 
-def anova(X: Array, y: Array, weight: Array) -> Scores:
+def anova(X: Matrix, y: Array, weight: Array) -> Scores:
     """F of the means of the classes."""
     _, codes = encode_labels(y)
-    rows = InUnits.of(X, codes.astype(np.float64), weight).rows[:, 1:]
     share = weight / weight.sum()
     mass = np.bincount(codes, weights=share)
-    indicator = np.sqrt(share)[:, None] * (codes[:, None] == np.arange(mass.shape[0]))
-    means = indicator.T @ rows / mass[:, None]
-    between = mass @ means**2
-    within = np.maximum((rows**2).sum(axis=0) - between, 0.0)
+    indicator = codes[:, None] == np.arange(mass.shape[0])
+    if is_sparse(X):
+        mean, scale = mean_and_deviation(X, weight)
+        means = (X.T @ (share[:, None] * indicator)).T / mass[:, None] - mean
+        between = mass @ means**2
+        within = np.maximum(scale**2 - between, 0.0)
+        within[within <= ROUNDING * scale**2] = 0.0
+    else:
+        rows = InUnits.of(X, codes.astype(np.float64), weight).rows[:, 1:]
+        means = (np.sqrt(share)[:, None] * indicator).T @ rows / mass[:, None]
+        between = mass @ means**2
+        within = np.maximum((rows**2).sum(axis=0) - between, 0.0)
     groups, rest = mass.shape[0] - 1, float(weight.sum()) - mass.shape[0]
     if groups == 0 or rest <= 0:
         return np.zeros(X.shape[1]), np.full(X.shape[1], np.nan)
@@ -70,13 +89,16 @@ def anova(X: Array, y: Array, weight: Array) -> Scores:
     return ratio, f_distribution.sf(ratio, groups, rest)
 
 
-def chi_squared(X: Array, y: Array, weight: Array) -> Scores:
+def chi_squared(X: Matrix, y: Array, weight: Array) -> Scores:
     """χ² of the sums of each column in the classes."""
-    if (X < 0).any():
-        raise ValueError(f'by="chi2" counts: X must not be negative; its least entry is {X.min():g}. Use by="anova".')
+    entries = X.data if is_sparse(X) else X
+    if (entries < 0).any():
+        raise ValueError(
+            f'by="chi2" counts: X must not be negative; its least entry is {entries.min():g}. Use by="anova".'
+        )
     classes, codes = encode_labels(y)
     indicator = codes[:, None] == np.arange(classes.shape[0])
-    observed = (indicator * weight[:, None]).T @ X.astype(np.float64)
+    observed = np.asarray(X.T.astype(np.float64) @ (indicator * weight[:, None])).T
     expected = np.outer(weight @ indicator / weight.sum(), observed.sum(axis=0))
     parts = np.divide((observed - expected) ** 2, expected, out=np.zeros_like(expected), where=expected > 0)
     score = parts.sum(axis=0)
@@ -99,7 +121,7 @@ def mutual_information(X: Array, y: Array, weight: Array) -> Scores:
     return score, np.full(X.shape[1], np.nan)
 
 
-SCORES: dict[str, Callable[[Array, Array, Array], Scores]] = {
+SCORES: dict[str, Callable[[Any, Array, Array], Scores]] = {
     "correlation": correlation,
     "f": straight_line,
     "anova": anova,
@@ -142,7 +164,8 @@ class SelectBest(Selector, BaseEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Score the columns."""
         numeric = self.by in ("correlation", "f")
-        X, y, weight = check_xy(self, X, y, sample_weight=sample_weight, accept_sparse=False, numeric_target=numeric)
+        sparse: Any = ("csr", "csc") if self.by != "mutual_information" else False
+        X, y, weight = check_xy(self, X, y, sample_weight=sample_weight, accept_sparse=sparse, numeric_target=numeric)
         self.scores_, self.pvalues_ = SCORES[self.by](X, y, weight)
         # Of equal scores, the first column.
         best = np.argsort(-self.scores_, kind="stable")[: self.k]
@@ -154,4 +177,5 @@ class SelectBest(Selector, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.input_tags.positive_only = self.by == "chi2"
+        tags.input_tags.sparse = self.by != "mutual_information"
         return tags

@@ -26,7 +26,7 @@ from certifit.evaluation.splits.choice import Fold
 from certifit.models.selection.by_model import weighs
 from certifit.models.selection.units import LEAST_PIVOT, InUnits
 
-__all__ = ["LeastSquaresMoves", "Moves", "RefitMoves"]
+__all__ = ["LeastSquaresMoves", "MaskMoves", "Moves", "RefitMoves", "best_move"]
 
 
 class Moves(Protocol):
@@ -43,6 +43,15 @@ class Moves(Protocol):
 
     def change(self, column: int) -> None:
         """Move a column in or out."""
+
+
+def best_move(moves: Moves, outward: bool) -> tuple[int, float] | None:
+    """The member that is missed least (outward), or the column that helps most, and the error then; None if there is none."""
+    candidates = np.flatnonzero(moves.members == outward)
+    errors = moves.errors(candidates)
+    if not np.isfinite(errors).any():
+        return None
+    return int(candidates[np.argmin(errors)]), float(errors.min())
 
 
 class LeastSquaresMoves:
@@ -107,7 +116,35 @@ class LeastSquaresMoves:
         self.members[column] = not self.members[column]
 
 
-class RefitMoves:
+class MaskMoves:
+    """Subsets that are judged one by one; a subclass says how."""
+
+    def __init__(self, d: int) -> None:
+        self.members = np.zeros(d, dtype=bool)
+
+    def of(self, members: Array) -> float:
+        """Error of a subset, lower is better."""
+        raise NotImplementedError
+
+    def error(self) -> float:
+        """Of the subset as it is."""
+        return self.of(self.members)
+
+    def errors(self, columns: Array) -> Array:
+        """Each by its fits."""
+        found = np.empty(len(columns))
+        for i, column in enumerate(columns):
+            trial = self.members.copy()
+            trial[column] = not trial[column]
+            found[i] = self.of(trial)
+        return found
+
+    def change(self, column: int) -> None:
+        """Nothing is kept but the mask."""
+        self.members[column] = not self.members[column]
+
+
+class RefitMoves(MaskMoves):
     """Any estimator, fitted anew for every change on every fold."""
 
     def __init__(
@@ -117,26 +154,10 @@ class RefitMoves:
         self._metric = metric
         self._weighs = weighs(estimator, weight)
         self._classes = np.unique(y) if is_classifier(estimator) else None
-        self.members = np.zeros(X.shape[1], dtype=bool)
+        super().__init__(X.shape[1])
 
-    def error(self) -> float:
-        """The metric on rows left out, lower is better; of no columns, that of a column without content."""
-        return self._of(self.members)
-
-    def errors(self, columns: Array) -> Array:
-        """Each by its fits."""
-        found = np.empty(len(columns))
-        for i, column in enumerate(columns):
-            trial = self.members.copy()
-            trial[column] = not trial[column]
-            found[i] = self._of(trial)
-        return found
-
-    def change(self, column: int) -> None:
-        """Nothing is kept but the mask."""
-        self.members[column] = not self.members[column]
-
-    def _of(self, members: Array) -> float:
+    def of(self, members: Array) -> float:
+        """The metric on rows left out; of no columns, that of a column without content."""
         X = self._X[:, np.flatnonzero(members)] if members.any() else np.zeros((self._X.shape[0], 1))
         total, mass = 0.0, 0.0
         for train, test in self._folds:

@@ -17,7 +17,7 @@ from certifit.data.gate import check_xy
 from certifit.data.targets import encode_labels
 from certifit.evaluation.metrics.registry import METRICS, Metric, resolve_metric
 from certifit.evaluation.splits.choice import folds_of
-from certifit.models.selection.moves import LeastSquaresMoves, Moves, RefitMoves
+from certifit.models.selection.moves import LeastSquaresMoves, Moves, RefitMoves, best_move
 from certifit.models.selection.selector import SelectorOfSizes
 from certifit.names import stored
 from certifit.parameters import (
@@ -164,18 +164,15 @@ class StepwiseSelection(SelectorOfSizes, BaseEstimator):
         best[int(moves.members.sum())] = (moves.error(), moves.members.copy())
         end = (0 if backward else d) if self.n_features == "auto" else min(self.n_features, d)
         while (moves.members.sum() > end) if backward else (moves.members.sum() < end):
-            candidates = np.flatnonzero(moves.members == backward)
-            errors = moves.errors(candidates)
-            if not np.isfinite(errors).any():
+            move = best_move(moves, backward)
+            if move is None:
                 break
-            column = int(candidates[np.argmin(errors)])
-            take(column, float(errors.min()))
+            take(*move)
             while self.direction == "floating" and moves.members.sum() > 2:
-                members = np.flatnonzero(moves.members)
-                errors = moves.errors(members)
-                if not errors.min() < best[len(members) - 1][0] * (1 - 1e-9):
+                back = best_move(moves, outward=True)
+                if back is None or not back[1] < best[int(moves.members.sum()) - 1][0] * (1 - 1e-9):
                     break
-                take(int(members[np.argmin(errors)]), float(errors.min()))
+                take(*back)
             if self.n_features == "auto" and self.patience is not None and len(steps) > self.patience:
                 least = min(error for error, _ in best.values())
                 if all(error > least for _, _, error in steps[-self.patience :]):

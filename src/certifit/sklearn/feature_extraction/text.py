@@ -12,13 +12,14 @@ import sklearn.feature_extraction.text as theirs
 from sklearn import get_config
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from certifit._types import Array, Matrix
 from certifit.representation.text.bag import BagOfWords
-from certifit.representation.text.weighting import inverse_frequency, weighted_counts
+from certifit.representation.text.weighting import document_frequency, inverse_frequency, weighted_counts
 from certifit.sklearn.translation import By, Data, DropIn, Same, Table, fresh
 
-__all__ = ["CountVectorizer", "HashingVectorizer", "TfidfVectorizer"]
+__all__ = ["CountVectorizer", "HashingVectorizer", "TfidfTransformer", "TfidfVectorizer"]
 
 
 def _reading(value: Any, data: Data) -> dict[str, Any]:
@@ -149,9 +150,12 @@ class _Texts(DropIn):
 
     def _given(self, counts: Matrix) -> Matrix:
         """In the type and the interface of sparse matrices that scikit-learn would answer with."""
-        counts = counts.astype(self._type(), copy=False)
-        arrays = get_config().get("sparse_interface") == "sparray"  # older releases know matrices only
-        return counts if arrays else sp.csr_matrix(counts)
+        return _in_interface(counts.astype(self._type(), copy=False))
+
+
+def _in_interface(counts: Matrix) -> Matrix:
+    """As the kind of sparse matrix that scikit-learn is set to answer with; older releases know one kind only."""
+    return counts if get_config().get("sparse_interface") == "sparray" else sp.csr_matrix(counts)
 
 
 class CountVectorizer(_Texts, theirs.CountVectorizer):
@@ -267,3 +271,28 @@ class HashingVectorizer(_Texts, theirs.HashingVectorizer):
     def fit_transform(self, X: Any, y: Any = None) -> Matrix:
         """`fit` and `transform`."""
         return self.fit(X, y).transform(X)
+
+
+class TfidfTransformer(DropIn, theirs.TfidfTransformer):
+    """Counts of terms, as a matrix, times rarity, in rows of norm one."""
+
+    _ours = BagOfWords
+    _table: ClassVar[Table] = {"norm": AFTER, "use_idf": AFTER, "smooth_idf": AFTER, "sublinear_tf": AFTER}
+
+    def fit(self, X: Any, y: Any = None) -> Any:  # type: ignore[override]  # the signature is scikit-learn's
+        """Learn how rare each term is."""
+        self._checked(self)
+        counts = sp.csr_array(validate_data(self, X, accept_sparse=("csr", "csc")))
+        if self.use_idf:
+            n = counts.shape[0]
+            found = inverse_frequency(document_frequency(counts, np.ones(n)), float(n), smooth=self.smooth_idf)
+            self.idf_ = found.astype(counts.dtype if counts.dtype in (np.float64, np.float32) else np.float64)
+        return self
+
+    def transform(self, X: Any, copy: bool = True) -> Matrix:
+        """Weighted rows; X is never written to, whatever `copy` says."""
+        check_is_fitted(self)
+        counts = sp.csr_array(validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False))
+        inverse = getattr(self, "idf_", None)
+        found = weighted_counts(counts, sublinear=self.sublinear_tf, inverse=inverse, norm=self.norm)
+        return _in_interface(found.astype(counts.dtype, copy=False))
