@@ -42,7 +42,7 @@ class Grower : private FeatureSearch<Code, Statistics> {
            std::vector<Row> rows, const Crew& crew)
         : Search(table, statistics, growth, std::move(rows)), target_(target), mass_(mass), outputs_(statistics.outputs()), crew_(crew) {
         const bool all = growth_.max_features >= table_.d;
-        presorted_ = all && std::any_of(table_.sorted.begin(), table_.sorted.end(), [](const auto& e) { return !e.empty(); });
+        presorted_ = all && !growth_.drawn && std::any_of(table_.sorted.begin(), table_.sorted.end(), [](const auto& e) { return !e.empty(); });
         if (presorted_) order_ = table_.sorted;
         if (presorted_ && rows_.size() < table_.n) {
             std::vector<bool> used(table_.n, false);
@@ -393,7 +393,7 @@ class Grower : private FeatureSearch<Code, Statistics> {
         Node& node = tree.nodes[job.node];
         node.feature = split.feature;
         node.left = left;
-        const bool larger_left = split.left_weight >= split.right_weight;
+        const bool larger_left = split.left_weight > split.right_weight;  // of equal ones the right one counts as the larger
         node.missing_left = split.any_missing && !column.categorical ? split.missing_left : larger_left;
         const Code* code = table_.column(split.feature);
         std::uint8_t* goes = goes_left_.data();
@@ -411,8 +411,11 @@ class Grower : private FeatureSearch<Code, Statistics> {
                 goes[rows[k]] = (bits[c / 64] >> (c % 64)) & 1;
             }
         } else {
-            node.threshold =
-                split.first_right < column.codes() ? binning::between(column.high[split.last_left], column.low[split.first_right]) : kInf;
+            if (!std::isnan(split.threshold))
+                node.threshold = split.threshold;
+            else
+                node.threshold =
+                    split.first_right < column.codes() ? binning::between(column.high[split.last_left], column.low[split.first_right]) : kInf;
             const std::uint32_t last = split.last_left;
             // Without missing values in the node no code equals `absent`.
             const std::uint32_t absent = split.any_missing && split.missing_left ? column.missing_code() : ~std::uint32_t{0};

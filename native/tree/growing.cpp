@@ -101,8 +101,8 @@ void define_growing(nb::module_& m) {
              "criterion"_a, "label"_a.noconvert(), "counts"_a.noconvert(), "y"_a.noconvert(), "fixed"_a.noconvert(),
              "weight"_a.noconvert(), "size_of"_a.noconvert(), "scale"_a.noconvert(), "integral"_a, "worth_unit"_a);
     nb::class_<Options>(m, "Options")
-        .def(nb::init<int, double, double, double, std::int64_t, double, int, Vector<std::int8_t>, int>(), "max_depth"_a, "min_split"_a,
-             "min_leaf"_a, "min_fraction"_a, "max_leaves"_a, "min_decrease"_a, "max_features"_a, "monotone"_a.noconvert(), "threads"_a);
+        .def(nb::init<int, double, double, double, std::int64_t, double, int, bool, Vector<std::int8_t>, int>(), "max_depth"_a, "min_split"_a,
+             "min_leaf"_a, "min_fraction"_a, "max_leaves"_a, "min_decrease"_a, "max_features"_a, "drawn"_a, "monotone"_a.noconvert(), "threads"_a);
     m.def("grow", &grow, "table"_a, "target"_a, "options"_a, "seeds"_a.noconvert(), "draws"_a, "chances"_a.noconvert(),
           "order"_a.noconvert());
 }

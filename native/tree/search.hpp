@@ -6,11 +6,15 @@
 //                  features are tried at each node, sorted anew in the node
 //   categories     ordered by their mean response, then as above: optimal for two classes and for real targets with the squared or
 //                  Poisson criterion (Breiman et al. 1984, 4.2.2; Fisher 1958); for more classes, or more targets, each orders them once.
+//   drawn          one threshold between the least and the greatest value of the node, uniformly at random (Geurts, Ernst, Wehenkel
+//                  2006); nothing is put in order, O(rows). It depends on the path to the node and on the feature alone
 // Missing values are sent to both sides in turn, and stay on the better one. Near ties go to the lowest threshold.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <limits>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -46,6 +50,7 @@ class FeatureSearch {
         int feature = -1;
         std::uint32_t last_left = 0, first_right = 0;  // codes; first_right = codes() when only missing values go right
         bool missing_left = false, any_missing = false;
+        double threshold = std::numeric_limits<double>::quiet_NaN();  // if it was drawn; otherwise midway between the codes
         double left_weight = 0, right_weight = 0, left_response = 0, right_response = 0;
         std::vector<std::uint32_t> left_categories, right_categories;
         bool found() const { return feature >= 0; }
@@ -79,6 +84,7 @@ class FeatureSearch {
     Split search(const Context& context, int f, Scratch& scratch) {
         const Column& column = table_.columns[f];
         if (column.categorical) return search_categories(context, f, scratch);
+        if (growth_.drawn) return search_drawn(context, f, scratch);
         const Row m = context.job.size();
         if constexpr (!Statistics::kByRow)
             if (column.codes() < kFewCodes) return search_histogram(context, f, scratch);
@@ -333,6 +339,80 @@ class FeatureSearch {
             }
         }
         return best;
+    }
+
+    // Codes up to `last` go left; the threshold lies between their greatest value and the least one of the next code.
+    struct Cut {
+        std::uint32_t last;
+        double threshold;
+    };
+
+    Cut draw(const Job& job, int f, std::uint32_t least, std::uint32_t most) const {
+        const Column& column = table_.columns[f];
+        const double low = column.high[least], high = column.low[most];
+        const double share = Random(job.path ^ mixed(static_cast<std::uint64_t>(f) + 1)).uniform();
+        double t = (1 - share) * low + share * high;
+        if (!(t >= low && t < high)) t = low;
+        const auto first = column.high.begin();
+        const auto last = static_cast<std::uint32_t>(std::upper_bound(first + least, first + most, t) - first - 1);
+        // Of groups of values all go the same way, so a threshold inside of one is moved before it.
+        return {last, t < column.low[last + 1] ? t : binning::between(column.high[last], column.low[last + 1])};
+    }
+
+    [[gnu::noinline]] Split search_drawn(const Context& context, int f, Scratch& scratch) {
+        const Column& column = table_.columns[f];
+        const Code* code = table_.column(f);
+        const std::span<const Row> rows(rows_.data() + context.job.begin, context.job.size());
+        const std::uint32_t absent = column.missing_code();
+        std::uint32_t least = absent, most = 0;
+        Split best;
+        for (Row i : rows) {
+            const std::uint32_t c = code[i];
+            if (c == absent) {
+                best.any_missing = true;
+                continue;
+            }
+            least = std::min(least, c), most = std::max(most, c);
+        }
+        if (least == absent || (least == most && !best.any_missing)) return best;
+        // Where all known values are equal, they can only be told from the missing ones.
+        const bool alike = least == most;
+        const Cut cut = alike ? Cut{most, kInf} : draw(context.job, f, least, most);
+        const std::uint32_t next = alike ? column.codes() : cut.last + 1;
+        double bar = -kInf;
+        for (const bool missing_left : {false, true}) {
+            if (missing_left && (alike || !best.any_missing)) break;
+            auto left = [&](Row i) { return code[i] == absent ? missing_left : code[i] <= cut.last; };
+            if constexpr (Statistics::kByRow) {
+                Sides sides = divided_by_median(context, rows, left, scratch);
+                consider(context, f, sides, cut.last, next, missing_left, best, bar);
+            } else {
+                typename Statistics::Scan scan(stat_, context.total, scratch.buffer.data());
+                for (Row i : rows)
+                    if (left(i)) scan.move(i);
+                consider(context, f, scan, cut.last, next, missing_left, best, bar);
+            }
+        }
+        best.threshold = cut.threshold;
+        return best;
+    }
+
+    template <class Left>
+    Sides divided_by_median(const Context& context, std::span<const Row> rows, const Left& left, Scratch& scratch) requires(Statistics::kByRow) {
+        Sides sides{0, 0, stat_.size_unit, 0, 0, 0};
+        for (Row i : rows) (left(i) ? sides.wl : sides.wr) += stat_.weight[i];
+        for (int t = 0; t < stat_.targets; ++t) {
+            const Row* rank = rank_.data() + static_cast<std::size_t>(t) * table_.n;
+            for (const bool side : {true, false}) {
+                scratch.median.reset(context.sorted_targets[t]);
+                for (Row i : rows)
+                    if (left(i) == side) scratch.median.add(rank[i], stat_.weight[i]);
+                if (!(scratch.median.weight() > 0)) continue;
+                sides.value -= stat_.scale[t] * scratch.median.cost();
+                (side ? sides.l : sides.r) = scratch.median.median();
+            }
+        }
+        return sides;
     }
 
     // Categories in the order of their mean response become codes 0, 1, …; the rest is as for numbers.

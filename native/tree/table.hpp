@@ -58,6 +58,7 @@ struct Growth {
     double min_decrease = 0;             // least decrease of the mean impurity of the whole tree
     double worth_unit = 1;               // worth in the units of the target = worth here · worth_unit
     int max_features = 0;
+    bool drawn = false;                  // whether each feature tried is given one threshold at random, not the best one
     std::uint64_t seed = 0;
     const std::int8_t* monotone = nullptr;
 };

@@ -85,7 +85,7 @@ struct Options {
     int threads;
 
     Options(int max_depth, double min_split, double min_leaf, double min_fraction, std::int64_t max_leaves, double min_decrease, int max_features,
-            Vector<std::int8_t> monotone_, int threads_)
+            bool drawn, Vector<std::int8_t> monotone_, int threads_)
         : monotone(monotone_), threads(threads_) {
         if (max_depth < 0 || max_leaves < 0 || max_features < 1 || threads < 1) refuse("an option is out of range");
         growth.max_depth = max_depth;
@@ -95,6 +95,7 @@ struct Options {
         growth.max_leaves = max_leaves;
         growth.min_decrease = min_decrease;
         growth.max_features = max_features;
+        growth.drawn = drawn;
         growth.monotone = monotone.size() ? monotone.data() : nullptr;
     }
 };

@@ -49,6 +49,7 @@ def options(d: int, **given: Any) -> Any:
         "max_leaves": 0,
         "min_decrease": 0.0,
         "max_features": d,
+        "drawn": False,
         "monotone": np.empty(0, dtype=np.int8),
         "threads": 1,
     }

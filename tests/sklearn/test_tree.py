@@ -56,6 +56,25 @@ def test_classes_text_and_pruning() -> None:
     assert ours.certificate_.kind == "none"
 
 
+@pytest.mark.parametrize("name", ["ExtraTreesClassifier", "ExtraTreesRegressor"])
+def test_extremely_randomized_trees_are_as_good_as_scikit_learns(name: str) -> None:
+    X, y = CLASSES if name.endswith("Classifier") else NUMBERS
+    settings: dict[str, Any] = {"n_estimators": 40, "min_samples_leaf": 3, "random_state": 0}
+    theirs, ours = (getattr(home, name)(**settings) for home in (sklearn.ensemble, ensemble))
+    assert cross_val_score(ours, X, y).mean() == pytest.approx(cross_val_score(theirs, X, y).mean(), abs=0.03)
+    assert ours.fit(X, y).estimators_[0].splitter == "random"
+    assert tree.ExtraTreeRegressor(random_state=0).fit(*NUMBERS).score(*NUMBERS) == 1.0
+
+
+def test_the_least_share_is_compared_without_tolerance() -> None:
+    X, y = np.arange(30.0)[:, None], (np.arange(30) >= 9).astype(float)
+    for share, least in ((0.3, 9), (0.1 + 0.2, 10), (0.5, 15)):
+        model = tree.DecisionTreeRegressor(min_weight_fraction_leaf=share, max_depth=1).fit(X, y)
+        assert model.tree_.n_node_samples[1:].min() == least
+    with pytest.raises(ValueError, match="y is not positive"):
+        tree.DecisionTreeRegressor(criterion="poisson").fit(X, np.zeros(30))
+
+
 @pytest.mark.parametrize("weighted", [True, False])
 def test_rows_of_a_node_are_counted_whatever_they_weigh(weighted: bool) -> None:
     X, y = CLASSES

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from certifit._types import Array, Matrix
 from certifit.base import CertifiedEstimator
@@ -24,7 +24,7 @@ from certifit.parameters import WARM_START, Choice, Either, Fitted, Integer, Not
 from certifit.progress import Progress
 from certifit.threads import n_threads
 
-__all__ = ["BaseForest", "amount", "drawing_order", "r_squared"]
+__all__ = ["BaseForest", "amount", "drawing_order", "drawn_counts", "fit_drawn", "r_squared"]
 
 HISTOGRAM_ROWS = 2_000
 """From this many rows on, splitter="auto" groups the values of a feature into bins."""
@@ -107,7 +107,7 @@ class BaseForest(Grows, CertifiedEstimator):
                 X,
                 self._categories,
                 int(self.max_bins) if binned else 0,
-                growth.max_features == d,
+                growth.presorts(d),
                 threads,
                 rows.weight,
             )
@@ -297,3 +297,19 @@ def drawing_order(X: Matrix, y: Array) -> Array:
     Draws from it depend neither on the order in which the rows are given, nor on whether a row is written twice or has weight 2.
     """
     return np.argsort(row_codes(X, y), kind="stable").astype(np.uint32)
+
+
+def drawn_counts(rng: Any, order: Array, weight: Array, draws: int) -> Array:
+    """How often each row is drawn, with replacement and chances by weight, from rows in the order of their content."""
+    n, ends = order.shape[0], np.cumsum(weight[order])
+    drawn = np.searchsorted(ends, rng.uniform(size=draws) * ends[-1], side="right")
+    return np.bincount(order[np.minimum(drawn, n - 1)], minlength=n)
+
+
+def fit_drawn(estimator: Any, X: Any, y: Array, counts: Array) -> Any:
+    """Fit on the drawn rows: as weights where the estimator takes them, as repetitions where it does not."""
+    kept = np.flatnonzero(counts)
+    if has_fit_parameter(estimator, "sample_weight"):
+        return estimator.fit(X[kept], y[kept], sample_weight=counts[kept].astype(np.float64))
+    rows = np.repeat(kept, counts[kept])
+    return estimator.fit(X[rows], y[rows])

@@ -79,10 +79,9 @@ class BaseTree(Grows, CertifiedEstimator):
             raise ValueError(
                 "monotone_constraints apply to numbers: a categorical feature has no order to be monotone in."
             )
-        table = encode(rows.X, self._categories, 0, growth.max_features == rows.X.shape[1], threads)
-        seed = (
-            check_random_state(self.random_state).randint(0, 2**31 - 1) if growth.max_features < rows.X.shape[1] else 0
-        )
+        sure = growth.presorts(rows.X.shape[1])
+        table = encode(rows.X, self._categories, 0, sure, threads)
+        seed = 0 if sure else check_random_state(self.random_state).randint(0, 2**31 - 1)
         seeds = np.array([seed], dtype=np.uint64)
         self._tree, _ = grow(table, target, growth, self._categories, rows.X.shape[1], seeds, threads)
         self._collapse: Array | None = None

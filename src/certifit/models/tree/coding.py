@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -21,11 +21,13 @@ class TakesCategories:
     _inner: Any
     _coding: Categories | None
     feature_names_in_: Array
+    _formats: ClassVar[tuple[str, ...]] = ("csr",)
+    """Formats in which sparse rows are handed to the learners; others become the first."""
 
     def _read_rows_and_target(
         self, X: Any, y: Any, sample_weight: Any, *, numeric: bool
     ) -> tuple[Matrix, Array, Array]:
-        """The rows of a fit; sparse ones by rows."""
+        """The rows of a fit."""
         check_parameters(self)
         given = self._categories_of_learner()
         self._coding, table = (None, X) if given is None else Categories.fit(self, X, given)
@@ -33,14 +35,17 @@ class TakesCategories:
         table, y, weight = check_xy(self, table, y, sample_weight=sample_weight, allow_nan=True, numeric_target=numeric)
         if self._coding is not None and names is not None:
             self.feature_names_in_ = names  # codes have none
-        return table.tocsr() if is_sparse(table) else table, y, weight
+        return self._formatted(table), y, weight
+
+    def _formatted(self, table: Matrix) -> Matrix:
+        return table.asformat(self._formats[0]) if is_sparse(table) and table.format not in self._formats else table
 
     def _read_new(self, X: Any) -> Matrix:
         """New rows, in the same codes; what is missing stays missing."""
         check_is_fitted(self)
         coding = getattr(self, "_coding", None)  # models of older files have none
         table = check_x(self, X, reset=False, allow_nan=True) if coding is None else coding.coded(self, X)
-        return table.tocsr() if is_sparse(table) else table
+        return self._formatted(table)
 
     def _categories_of_learner(self) -> Any:
         learner = self._inner()

@@ -62,6 +62,12 @@ MAX_FEATURES = Parameter(
     Either(Integer(1), Real(0, 1, open_low=True), Choice("sqrt", "log2"), Nothing()),
     "How many features, drawn at random, each node tries: a number, a share, or all (None).",
 )
+THRESHOLDS = Parameter(
+    "best",
+    Choice("best", "random"),
+    "Whether a feature is split at its best threshold or at one drawn uniformly between its least and greatest value in the "
+    'node ("random": extremely randomized trees); sets of categories are the best ones either way.',
+)
 CATEGORICAL_FEATURES = Parameter(
     None,
     Any_('list of columns, mask, "auto" or None', wrong=("no such column", 3.5, [99], ["no such column"])),
@@ -87,7 +93,8 @@ class Grows(Declared):
     max_leaf_nodes: int | None = MAX_LEAVES
     min_impurity_decrease: float = MIN_IMPURITY_DECREASE
     max_features: Any = MAX_FEATURES
+    thresholds: str = THRESHOLDS
     categorical_features: Any = CATEGORICAL_FEATURES
     monotone_constraints: Any = MONOTONE_CONSTRAINTS
-    random_state: Any = RANDOM_STATE.but(text="Only used if `max_features` leaves some out.")
+    random_state: Any = RANDOM_STATE.but(text="Only used if `max_features` leaves some out or `thresholds` are drawn.")
     n_jobs: int | None = N_JOBS

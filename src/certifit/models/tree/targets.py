@@ -49,6 +49,8 @@ class Growth:
     max_leaves: int | None = None
     min_impurity_decrease: float = 0.0
     max_features: Any = None
+    drawn: bool = False
+    """Whether each feature tried is given one threshold at random."""
     monotone: Array = field(default_factory=lambda: np.empty(0, dtype=np.int8))
 
     @classmethod
@@ -62,8 +64,13 @@ class Growth:
             max_leaves=estimator.max_leaf_nodes,
             min_impurity_decrease=float(estimator.min_impurity_decrease),
             max_features=_feature_count(estimator.max_features, n_features),
+            drawn=estimator.thresholds == "random",
             monotone=_signs(estimator.monotone_constraints, names, n_features),
         )
+
+    def presorts(self, n_features: int) -> bool:
+        """Whether every node looks for the best threshold of all features: their rows are then sorted once."""
+        return bool(self.max_features == n_features) and not self.drawn
 
     def options(self, exponent: int, threads: int) -> Any:
         """The native options; impurities are measured in 2^exponent."""
@@ -76,6 +83,7 @@ class Growth:
             int(self.max_leaves or 0),
             float(np.ldexp(self.min_impurity_decrease, -exponent)),
             int(self.max_features),
+            self.drawn,
             self.monotone,
             threads,
         )

@@ -1,4 +1,7 @@
-"""Random forests under scikit-learn's names. The draws are of another stream: single trees differ, forests agree."""
+"""Random forests and extremely randomized trees under scikit-learn's names.
+
+The draws are of another stream: single trees differ, forests agree.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +21,10 @@ from certifit.models.forest import model as ours
 from certifit.models.tree.outputs import by_target, labels_of
 from certifit.sklearn.asking import AsksForClasses, AsksForValues
 from certifit.sklearn.translation import By, Data, DropIn, Free, Only, Same, Table, fresh
-from certifit.sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
-from certifit.sklearn.tree.model import class_weight, classes_of, one_column, poisson_words, tree_rows
+from certifit.sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier, ExtraTreeRegressor
+from certifit.sklearn.tree.model import check_poisson, class_weight, classes_of, one_column, tree_rows
 
-__all__ = ["RandomForestClassifier", "RandomForestRegressor"]
+__all__ = ["ExtraTreesClassifier", "ExtraTreesRegressor", "RandomForestClassifier", "RandomForestRegressor"]
 
 
 def _class_weight(value: Any, data: Data) -> Any:
@@ -44,6 +47,7 @@ ROWS: Table = {
     "ccp_alpha": Only((0.0,), "our forests are not pruned"),
     "max_samples": By(_draws, "the same"),
 }
+CLASSES: Table = {**ROWS, "class_weight": By(_class_weight, 'the same; "balanced_subsample" is "balanced"')}
 
 
 class _Forest(DropIn):
@@ -56,16 +60,14 @@ class _Forest(DropIn):
     estimator_params: tuple[str, ...]
     oob_score: Any
     warm_start: bool
+    _grew: bool
+    """Whether the last fit grew trees."""
     _member: ClassVar[Any]
 
     def _learn(self, data: Data) -> Any:
         if is_sparse(data.y):
             raise ValueError("sparse multilabel-indicator for y is not supported.")
-        if self.criterion == "poisson" and np.size(data.y):
-            if np.min(data.y) < 0:
-                raise ValueError("Some value(s) of y are negative which is not allowed for Poisson regression.")
-            if np.sum(data.y) <= 0:
-                raise ValueError("Sum of y is not strictly positive which is necessary for Poisson regression.")
+        check_poisson(self.criterion, data.y, "strictly positive")
         if not self.bootstrap and self.oob_score:
             raise ValueError("Out of bag estimation only available if bootstrap=True")
         if not self.bootstrap and self.max_samples is not None:
@@ -75,12 +77,16 @@ class _Forest(DropIn):
         more = self.warm_start and "model_" in vars(self)
         if more and self.model_._trees.n_trees == self.n_estimators:
             warnings.warn("Warm-start fitting without increasing n_estimators does not fit new trees.", stacklevel=4)
+            self._grew = False
+            return self.model_
+        self._grew = True
         settings = self._settings(data)
         model = self.model_.set_params(**settings) if more else fresh(self._ours, **settings)
-        with poisson_words():
-            return model.fit(data.X, one_column(data.y), data.sample_weight)
+        return model.fit(data.X, one_column(data.y), data.sample_weight)
 
     def _fitted(self, model: Any, data: Data) -> Mapping[str, Any]:
+        if not self._grew:
+            return {}
         self.__dict__.pop("_members", None)
         found: dict[str, Any] = {"n_outputs_": model.n_outputs_, **classes_of(model)}
         if self.oob_score:
@@ -146,15 +152,10 @@ class _Forest(DropIn):
         return hstack(paths).tocsr(), np.concatenate([[0], np.cumsum([path.shape[1] for path in paths])])
 
 
-class RandomForestClassifier(_Forest, AsksForClasses, theirs.RandomForestClassifier):
-    """The mean of trees that are grown on drawn rows and try drawn features."""
+class _OfClasses(_Forest, AsksForClasses):
+    """Forests for classes."""
 
     _ours = ours.RandomForestClassifier
-    _member = DecisionTreeClassifier
-    _table: ClassVar[Table] = {
-        **ROWS,
-        "class_weight": By(_class_weight, 'the same; "balanced_subsample" is "balanced"'),
-    }
 
     def _out_of_bag(self, model: Any, y: Array) -> dict[str, Any]:
         kind = type_of_target(y)
@@ -172,15 +173,43 @@ class RandomForestClassifier(_Forest, AsksForClasses, theirs.RandomForestClassif
         return {"oob_score_": score, "oob_decision_function_": told}
 
 
-class RandomForestRegressor(_Forest, AsksForValues, theirs.RandomForestRegressor):
-    """The mean of trees that are grown on drawn rows."""
+class _OfNumbers(_Forest, AsksForValues):
+    """Forests for numbers."""
 
     _ours = ours.RandomForestRegressor
-    _member = DecisionTreeRegressor
-    _table: ClassVar[Table] = ROWS
 
     def _out_of_bag(self, model: Any, y: Array) -> dict[str, Any]:
         told = model.oob_prediction_
         judge = self.oob_score if callable(self.oob_score) else r2_score
         seen = np.isfinite(told.reshape(told.shape[0], -1)).all(axis=1)
         return {"oob_score_": judge(y[seen], told[seen]), "oob_prediction_": told}
+
+
+class RandomForestClassifier(_OfClasses, theirs.RandomForestClassifier):
+    """The mean of trees that are grown on drawn rows and try drawn features."""
+
+    _member = DecisionTreeClassifier
+    _table: ClassVar[Table] = CLASSES
+
+
+class RandomForestRegressor(_OfNumbers, theirs.RandomForestRegressor):
+    """The mean of trees that are grown on drawn rows."""
+
+    _member = DecisionTreeRegressor
+    _table: ClassVar[Table] = ROWS
+
+
+class ExtraTreesClassifier(_OfClasses, theirs.ExtraTreesClassifier):
+    """The mean of trees that try drawn features, each at one drawn threshold."""
+
+    _member = ExtraTreeClassifier
+    _table: ClassVar[Table] = CLASSES
+    _always: ClassVar[Mapping[str, Any]] = {"thresholds": "random"}
+
+
+class ExtraTreesRegressor(_OfNumbers, theirs.ExtraTreesRegressor):
+    """The mean of trees that split each feature at one drawn threshold."""
+
+    _member = ExtraTreeRegressor
+    _table: ClassVar[Table] = ROWS
+    _always: ClassVar[Mapping[str, Any]] = {"thresholds": "random"}

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
-from certifit.sklearn.tree.model import DecisionTreeClassifier, DecisionTreeRegressor
+from certifit.sklearn.tree.model import (
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    ExtraTreeClassifier,
+    ExtraTreeRegressor,
+)
 
-__all__ = ["DecisionTreeClassifier", "DecisionTreeRegressor"]
+__all__ = ["DecisionTreeClassifier", "DecisionTreeRegressor", "ExtraTreeClassifier", "ExtraTreeRegressor"]

@@ -6,8 +6,7 @@ threshold, scikit-learn's one at random.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from math import ceil
 from typing import Any, ClassVar
 
@@ -19,17 +18,19 @@ from sklearn.utils.validation import check_is_fitted
 from certifit._types import Array, is_sparse
 from certifit.models.tree import model as ours
 from certifit.sklearn.asking import AsksForClasses, AsksForValues
-from certifit.sklearn.translation import By, Data, DropIn, Only, Row, Same, Table, fresh
+from certifit.sklearn.translation import By, Data, DropIn, Row, Same, Table, fresh
 from certifit.sklearn.tree.view import TreeView
 
 __all__ = [
     "CRITERIA",
     "DecisionTreeClassifier",
     "DecisionTreeRegressor",
+    "ExtraTreeClassifier",
+    "ExtraTreeRegressor",
+    "check_poisson",
     "classes_of",
     "features_tried",
     "one_column",
-    "poisson_words",
     "tree_rows",
 ]
 
@@ -50,6 +51,14 @@ def _least(never: int) -> Any:
         return NEVER_BINDS if value <= never and data.sample_weight is not None else float(value)
 
     return rule
+
+
+def _least_share(value: Any, data: Data) -> float:
+    """Of rows that all count one, the share of the fewest rows that make it up: scikit-learn compares without tolerance."""
+    share = float(value)
+    if data.sample_weight is not None or getattr(data.estimator, "class_weight", None) is not None or not data.rows:
+        return share
+    return min(ceil(share * data.rows) / data.rows, 0.5)  # half of the rows and more leave nothing to split
 
 
 def class_weight(value: Any, data: Data) -> Any:
@@ -84,7 +93,7 @@ def tree_rows(*, classes: bool, splitter: bool = True) -> dict[str, Row]:
         "max_depth": Same(),
         "min_samples_split": By(_least(2), "the same; with sample_weight, rows are counted by weight"),
         "min_samples_leaf": By(_least(1), "the same; with sample_weight, rows are counted by weight"),
-        "min_weight_fraction_leaf": Same(),
+        "min_weight_fraction_leaf": By(_least_share, "the same"),
         "max_features": Same(),
         "random_state": Same(),
         "max_leaf_nodes": Same(),
@@ -93,23 +102,20 @@ def tree_rows(*, classes: bool, splitter: bool = True) -> dict[str, Row]:
         "monotonic_cst": Same("monotone_constraints"),
     }
     if splitter:
-        rows["splitter"] = Only(("best",), "our trees take the best split of a node")
+        rows["splitter"] = Same("thresholds")
     if classes:
         rows["class_weight"] = By(class_weight, "the same")
     return rows
 
 
-@contextmanager
-def poisson_words() -> Iterator[None]:
-    """What scikit-learn says of targets that are no counts."""
-    try:
-        yield
-    except ValueError as error:
-        if not str(error).startswith("criterion='poisson'"):
-            raise
-        raise ValueError(
-            f"Some value(s) of y are negative which is not allowed for Poisson regression, or their sum is zero: {error}"
-        ) from error
+def check_poisson(criterion: Any, y: Any, sign: str = "positive") -> None:
+    """Refuse targets that are no counts, in scikit-learn's words, which differ in `sign`, and before X is looked at."""
+    if criterion != "poisson" or not np.size(y):
+        return
+    if np.min(y) < 0:
+        raise ValueError("Some value(s) of y are negative which is not allowed for Poisson regression.")
+    if np.sum(y) <= 0:
+        raise ValueError(f"Sum of y is not {sign} which is necessary for Poisson regression.")
 
 
 def features_tried(value: Any, columns: int) -> int:
@@ -132,6 +138,7 @@ def classes_of(model: Any) -> dict[str, Any]:
 class _Tree(DropIn):
     """What trees of classes and of numbers share."""
 
+    criterion: str
     max_features: Any
     model_: Any
 
@@ -142,8 +149,8 @@ class _Tree(DropIn):
     def _learn(self, data: Data) -> Any:
         if is_sparse(data.y):
             raise TypeError("A sparse y is not supported: pass y.toarray().")
-        with poisson_words():
-            return super()._learn(Data(self, data.X, one_column(data.y), data.sample_weight))
+        check_poisson(self.criterion, data.y)
+        return super()._learn(Data(self, data.X, one_column(data.y), data.sample_weight))
 
     def _fitted(self, model: Any, data: Data) -> Mapping[str, Any]:
         self.__dict__.pop("_view", None)
@@ -206,6 +213,20 @@ class DecisionTreeClassifier(_Tree, AsksForClasses, theirs.DecisionTreeClassifie
 
 class DecisionTreeRegressor(_Tree, AsksForValues, theirs.DecisionTreeRegressor):
     """A tree of questions about single features, for numbers."""
+
+    _ours = ours.DecisionTreeRegressor
+    _table: ClassVar[Table] = tree_rows(classes=False)
+
+
+class ExtraTreeClassifier(_Tree, AsksForClasses, theirs.ExtraTreeClassifier):
+    """A tree for classes whose thresholds are drawn, and the features of its nodes too."""
+
+    _ours = ours.DecisionTreeClassifier
+    _table: ClassVar[Table] = tree_rows(classes=True)
+
+
+class ExtraTreeRegressor(_Tree, AsksForValues, theirs.ExtraTreeRegressor):
+    """A tree for numbers whose thresholds are drawn."""
 
     _ours = ours.DecisionTreeRegressor
     _table: ClassVar[Table] = tree_rows(classes=False)
