@@ -64,6 +64,7 @@ from certifit.models.bayes.qda import QDA as QDA
 from certifit.models.bayes.regression import BayesianLinearRegression as BayesianLinearRegression
 from certifit.models.boosting.adaboost import AdaBoostClassifier as AdaBoostClassifier
 from certifit.models.boosting.adaboost import ForwardStagewise as ForwardStagewise
+from certifit.models.boosting.adaboost_regressor import AdaBoostRegressor as AdaBoostRegressor
 from certifit.models.boosting.any_loss import AdditiveModel as AdditiveModel
 from certifit.models.boosting.model import BoostedTrees as BoostedTrees
 from certifit.models.boosting.model import GradientBoostingClassifier as GradientBoostingClassifier

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import sklearn.ensemble
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
@@ -85,6 +86,41 @@ def test_adaboost_refuses_what_cannot_be_weighted_or_is_no_better_than_chance() 
         ensemble.AdaBoostClassifier().fit(X, y, sample_weight=np.full(len(y), -1.0))
     with pytest.raises(ValueError, match="worse than random"):
         ensemble.AdaBoostClassifier(n_estimators=2).fit(np.zeros((40, 1)), np.arange(40) % 2)
+
+
+@pytest.mark.parametrize("loss", ["linear", "square", "exponential"])
+def test_adaboost_on_numbers_is_as_good_as_scikit_learns(loss: str) -> None:
+    rows, target = NUMBERS
+    settings: dict[str, Any] = {"loss": loss, "n_estimators": 15, "learning_rate": 0.5, "random_state": 0}
+    theirs = sklearn.ensemble.AdaBoostRegressor(**settings).fit(rows, target)
+    ours = ensemble.AdaBoostRegressor(**settings).fit(rows, target)
+    assert ours.score(rows, target) == pytest.approx(theirs.score(rows, target), abs=0.03)
+    assert ours.estimator_errors_[0] == pytest.approx(theirs.estimator_errors_[0], abs=0.03)
+    assert_allclose(ours.predict(rows), ours.model_.predict(rows))
+    assert_allclose(list(ours.staged_predict(rows))[4], list(ours.model_.staged_predict(rows))[4])
+    assert np.corrcoef(ours.feature_importances_, theirs.feature_importances_)[0, 1] > 0.9
+
+
+def test_boosted_learners_see_rows_in_the_shape_and_format_they_came_in() -> None:
+    cubes = np.random.default_rng(0).normal(size=(30, 2, 3))
+    labels = (cubes[:, 0, 0] > 0).astype(int)
+    for model in (
+        ensemble.AdaBoostClassifier(Corner(), n_estimators=2),
+        ensemble.AdaBoostRegressor(Corner(), n_estimators=2),
+    ):
+        assert_array_equal(model.fit(cubes, labels).predict(cubes), labels)
+    assert model.estimators_[0].seen_ == (2, 3)
+
+
+class Corner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """Learns nothing: the sign of a corner of each row."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Corner:
+        self.seen_, self.classes_ = X.shape[1:], np.unique(y)
+        return self
+
+    def predict(self, X: Any) -> Any:
+        return (X[:, 0, 0] > 0).astype(int)
 
 
 @pytest.mark.parametrize("scoring", ["loss", "neg_mean_absolute_error", None])

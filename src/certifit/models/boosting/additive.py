@@ -25,9 +25,14 @@ LEAST_ERROR = 1e-10
 class Additive(TakesCategories, CopiesMixin, MetaEstimatorMixin, CertifiedEstimator):
     """A sum of learners, fitted one after the other under weights: reading rows and making fresh learners."""
 
-    def _read_rows(self, X: Any, y: Any, sample_weight: Any, numeric: bool) -> tuple[Any, Array, Array]:
+    _formats = ("csr", "csc")
+
+    def _read_rows(
+        self, X: Any, y: Any, sample_weight: Any, numeric: bool, weighted: bool = True
+    ) -> tuple[Any, Array, Array]:
+        """The rows of a fit; `weighted` learners must take weights."""
         check_parameters(self)
-        if not has_fit_parameter(self._inner(), "sample_weight"):
+        if weighted and not has_fit_parameter(self._inner(), "sample_weight"):
             raise ValueError(
                 f"estimator must take sample_weight in fit, because boosting reweights the rows; "
                 f"{type(self._inner()).__name__} does not. Wrap it, or use bagging."

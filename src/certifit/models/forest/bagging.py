@@ -14,7 +14,6 @@ from sklearn.base import ClassifierMixin, MetaEstimatorMixin, RegressorMixin, cl
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import has_fit_parameter
 
 from certifit._types import Array, is_sparse
 from certifit.base import CertifiedEstimator, CopiesMixin
@@ -22,7 +21,7 @@ from certifit.certificate import Certificate
 from certifit.data.equal_rows import repetitions
 from certifit.data.gate import check_sample_weight, like_input
 from certifit.evaluation.risk.risk import clopper_pearson
-from certifit.models.forest.base import amount, drawing_order, r_squared
+from certifit.models.forest.base import amount, drawing_order, drawn_counts, fit_drawn, r_squared
 from certifit.models.forest.parameters import BOOTSTRAP, DRAWS, OOB_SCORE, SHARE
 from certifit.models.tree.coding import TakesCategories
 from certifit.models.tree.growing import importances
@@ -34,13 +33,8 @@ __all__ = ["BaggingClassifier", "BaggingRegressor"]
 
 
 def _fit_one(estimator: Any, X: Any, y: Array, counts: Array, columns: Array) -> Any:
-    """Fit on the drawn rows: as weights where the estimator takes them, as repetitions where it does not."""
-    kept = np.flatnonzero(counts)
-    X = X[:, columns] if columns.shape[0] < X.shape[1] else X
-    if has_fit_parameter(estimator, "sample_weight"):
-        return estimator.fit(X[kept], y[kept], sample_weight=counts[kept].astype(np.float64))
-    rows = np.repeat(kept, counts[kept])
-    return estimator.fit(X[rows], y[rows])
+    """Fit on the drawn rows and columns."""
+    return fit_drawn(estimator, X[:, columns] if columns.shape[0] < X.shape[1] else X, y, counts)
 
 
 class BaseBagging(Declared, TakesCategories, CopiesMixin, MetaEstimatorMixin, CertifiedEstimator):
@@ -76,13 +70,11 @@ class BaseBagging(Declared, TakesCategories, CopiesMixin, MetaEstimatorMixin, Ce
         # Rows in the order of their content: draws depend neither on the order they are given in nor on how
         # copies are written.
         order = drawing_order(X, y)
-        ends = np.cumsum(weight[order])
         self._counts, self.estimators_features_, fresh = [], [], []
         for _ in range(self.n_estimators):
             # All draws are made here, in order, so that threads cannot change them.
             if self.bootstrap:
-                drawn = np.searchsorted(ends, rng.uniform(size=draws) * ends[-1], side="right")
-                counts = np.bincount(order[np.minimum(drawn, n - 1)], minlength=n)
+                counts = drawn_counts(rng, order, weight, draws)
             else:
                 counts = np.zeros(n, dtype=np.int64)
                 counts[rng.choice(n, size=min(draws, n), replace=False, p=weight / weight.sum())] = 1

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from certifit.sklearn.ensemble.adaboost import AdaBoostClassifier
+from certifit.sklearn.ensemble.adaboost import AdaBoostClassifier, AdaBoostRegressor
 from certifit.sklearn.ensemble.bagging import BaggingClassifier, BaggingRegressor
 from certifit.sklearn.ensemble.boosting import HistGradientBoostingClassifier, HistGradientBoostingRegressor
-from certifit.sklearn.ensemble.forest import RandomForestClassifier, RandomForestRegressor
+from certifit.sklearn.ensemble.forest import (
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 
 __all__ = [
     "AdaBoostClassifier",
+    "AdaBoostRegressor",
     "BaggingClassifier",
     "BaggingRegressor",
+    "ExtraTreesClassifier",
+    "ExtraTreesRegressor",
     "HistGradientBoostingClassifier",
     "HistGradientBoostingRegressor",
     "RandomForestClassifier",

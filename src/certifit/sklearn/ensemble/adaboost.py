@@ -1,4 +1,4 @@
-"""AdaBoost under scikit-learn's name: SAMME, whose two-class case is AdaBoost itself."""
+"""AdaBoost under scikit-learn's names: SAMME, whose two-class case is AdaBoost itself, and AdaBoost.R2 for numbers."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 import sklearn.ensemble as theirs
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import has_fit_parameter
 
+from certifit._types import Array
 from certifit.models.boosting import adaboost as ours
-from certifit.sklearn.translation import By, Data, DropIn, Same, Table
-from certifit.sklearn.tree import DecisionTreeClassifier
+from certifit.models.boosting.adaboost_regressor import AdaBoostRegressor as OurRegressor
+from certifit.sklearn.translation import By, Data, DropIn, Same, Table, fresh
+from certifit.sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-__all__ = ["AdaBoostClassifier"]
+__all__ = ["AdaBoostClassifier", "AdaBoostRegressor"]
 
 
 def _learner(value: Any, data: Data) -> Any:
@@ -24,7 +27,58 @@ def _learner(value: Any, data: Data) -> Any:
     return value
 
 
-class AdaBoostClassifier(DropIn, theirs.AdaBoostClassifier):
+class _Unfolded(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """A learner of rows that are arrays themselves: our models see their entries as columns, it sees their shape again."""
+
+    def __init__(self, learner: Any, shape: tuple[int, ...]) -> None:
+        self.learner, self.shape = learner, shape
+
+    def fit(self, X: Array, y: Array, sample_weight: Array | None = None) -> _Unfolded:
+        """Fit a copy of the learner."""
+        weighted = {"sample_weight": sample_weight} if has_fit_parameter(self.learner, "sample_weight") else {}
+        self.fitted_ = clone(self.learner).fit(X.reshape(-1, *self.shape), y, **weighted)
+        return self
+
+    def predict(self, X: Array) -> Array:
+        """What it says."""
+        return np.asarray(self.fitted_.predict(X.reshape(-1, *self.shape)))
+
+
+class _AdaBoost(DropIn):
+    """What both tell of their learners."""
+
+    n_estimators: int
+
+    def _learn(self, data: Data) -> Any:
+        weight = np.asarray(0.0 if data.sample_weight is None else data.sample_weight)
+        if weight.shape in ((), (data.rows,)) and (weight < 0).any():
+            raise ValueError("Negative values in data passed to `sample_weight`.")
+        shape: tuple[int, ...] = tuple(getattr(data.X, "shape", ()))[1:]
+        if len(shape) < 2:
+            return super()._learn(data)
+        settings = self._settings(data)
+        settings["estimator"] = _Unfolded(settings["estimator"], shape)
+        model = fresh(self._ours, **settings).fit(data.X.reshape(data.rows, -1), data.y, data.sample_weight)
+        model.estimators_ = [learner.fitted_ for learner in model.estimators_]
+        model.n_features_in_ = shape[0]
+        return model
+
+    def _members(self, model: Any, data: Data) -> dict[str, Any]:
+        """The learners, their votes and their errors, as many as were asked for."""
+        errors = np.asarray(model.estimator_errors_)
+        weights = np.where(errors > 0, model.estimator_weights_, 1.0)  # a perfect learner has the vote 1 there
+        rest = self.n_estimators - errors.shape[0]
+        return {
+            "estimators_": model.estimators_,
+            "estimator_": self._table["estimator"].settings("estimator", self.estimator, data)["estimator"],
+            "estimator_weights_": np.concatenate([weights, np.zeros(rest)]),
+            "estimator_errors_": np.concatenate([errors, np.ones(rest)]),
+        }
+
+    estimator: Any
+
+
+class AdaBoostClassifier(_AdaBoost, theirs.AdaBoostClassifier):
     """Learners under weights that grow where the ones before erred; each votes by the logarithm of its odds."""
 
     _ours = ours.AdaBoostClassifier
@@ -36,26 +90,30 @@ class AdaBoostClassifier(DropIn, theirs.AdaBoostClassifier):
     }
     _always: ClassVar[Mapping[str, Any]] = {"algorithm": "samme"}
 
-    def _learn(self, data: Data) -> Any:
-        weight = np.asarray(0.0 if data.sample_weight is None else data.sample_weight)
-        if weight.shape in ((), (data.rows,)) and (weight < 0).any():
-            raise ValueError("Negative values in data passed to `sample_weight`.")
-        return super()._learn(data)
-
     def _fitted(self, model: Any, data: Data) -> Mapping[str, Any]:
-        errors = np.asarray(model.estimator_errors_)
         K = model.classes_.shape[0]
-        if K > 1 and errors[0] >= 1 - 1 / K:
+        if K > 1 and model.estimator_errors_[0] >= 1 - 1 / K:
             raise ValueError(
                 "BaseClassifier in AdaBoostClassifier ensemble is worse than random, ensemble can not be fit."
             )
-        weights = np.where(errors > 0, model.estimator_weights_, 1.0)  # a perfect learner has the vote 1 there
-        rest = self.n_estimators - errors.shape[0]
-        return {
-            "classes_": model.classes_,
-            "n_classes_": K,
-            "estimators_": model.estimators_,
-            "estimator_": _learner(self.estimator, data),
-            "estimator_weights_": np.concatenate([weights, np.zeros(rest)]),
-            "estimator_errors_": np.concatenate([errors, np.ones(rest)]),
-        }
+        return {"classes_": model.classes_, "n_classes_": K, **self._members(model, data)}
+
+
+class AdaBoostRegressor(_AdaBoost, theirs.AdaBoostRegressor):
+    """The weighted median of learners on rows that are drawn more often where the ones before erred."""
+
+    _ours = OurRegressor
+    _table: ClassVar[Table] = {
+        "estimator": By(
+            lambda value, data: DecisionTreeRegressor(max_depth=3) if value is None else value,
+            "the same; a tree of three levels by default",
+        ),
+        "n_estimators": Same(),
+        "learning_rate": Same(),
+        "loss": Same(),
+        "random_state": Same(),
+    }
+    _always: ClassVar[Mapping[str, Any]] = {"bootstrap": True}
+
+    def _fitted(self, model: Any, data: Data) -> Mapping[str, Any]:
+        return self._members(model, data)
