@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import sklearn.svm
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
 from sklearn.exceptions import NotFittedError
 
 from certifit.sklearn import svm
@@ -81,3 +82,33 @@ def test_probabilities_where_they_are_asked_for(cls: Any) -> None:
         later.predict_proba(X)
     with pytest.warns(FutureWarning, match="probability"):
         assert not hasattr(model.set_params(probability=False).fit(X, TWO), "calibrated_")
+
+
+def test_a_function_compares_rows_of_any_kind() -> None:
+    words = ["a a", "a", "b", "b b", "a b"]
+    counts = np.array([[word.count("a"), word.count("b")] for word in words], dtype=np.float64)
+
+    def common(left: Any, right: Any) -> Any:
+        return [[sum(x.count(c) * z.count(c) for c in "ab") for z in right] for x in left]
+
+    for cls, target in ((svm.SVC, [1, 1, 2, 2, 1]), (svm.SVR, [0.0, 1.0, 2.0, 3.0, 1.0])):
+        of_words, of_counts = cls(kernel=common).fit(words, target), cls(kernel="linear").fit(counts, target)
+        assert_allclose(of_words.predict(words), of_counts.predict(counts), atol=1e-6)
+    with pytest.raises(NotImplementedError, match="CalibratedClassifierCV"), pytest.warns(FutureWarning):
+        svm.SVC(kernel=common, probability=True).fit(words, [1, 1, 2, 2, 1])
+
+
+def test_what_scikit_learn_refuses() -> None:
+    with pytest.raises(ValueError, match="trained on dense data"):
+        svm.SVC().fit(X, TWO).predict(csr_array(X))
+    with pytest.raises(ValueError, match=r"not finite.*variance of X"):
+        svm.SVC().fit(X * 1e300, TWO)
+    with pytest.raises(ValueError, match="read-only"):
+        svm.SVC(kernel="linear").fit(X, TWO).coef_[0, 0] = 1.0
+    for settings in (
+        {"penalty": "l1", "dual": True},
+        {"penalty": "l1", "loss": "hinge"},
+        {"loss": "hinge", "dual": False},
+    ):
+        with pytest.raises(ValueError, match="Unsupported set of arguments"):
+            svm.LinearSVC(**settings).fit(X, TWO)

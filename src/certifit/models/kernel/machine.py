@@ -361,12 +361,17 @@ def _scale(X: Matrix, weight: Array) -> float:
     """1/(d·variance of all entries), each row counted as often as its weight says."""
     share = weight / weight.sum()
     d = X.shape[1]
-    if is_sparse(X):
-        double = X.astype(np.float64)
-        mean = float((share @ double).sum()) / d
-        variance = float((share @ double.multiply(double).tocsr()).sum()) / d - mean**2
-    else:
-        double = np.asarray(X, dtype=np.float64)
-        mean = float((share @ double).sum()) / d
-        variance = float((share @ (double - mean) ** 2).sum()) / d
+    with np.errstate(over="ignore", invalid="ignore"):
+        if is_sparse(X):
+            double = X.astype(np.float64)
+            mean = float((share @ double).sum()) / d
+            variance = float((share @ double.multiply(double).tocsr()).sum()) / d - mean**2
+        else:
+            double = np.asarray(X, dtype=np.float64)
+            mean = float((share @ double).sum()) / d
+            variance = float((share @ (double - mean) ** 2).sum()) / d
+    if not np.isfinite(variance):
+        raise ValueError(
+            "gamma='scale' needs the variance of X, which is more than a double can hold: divide X by its largest value."
+        )
     return 1.0 / (d * variance) if variance > 0 and np.isfinite(1.0 / (d * variance)) else 1.0

@@ -36,6 +36,11 @@ def _gamma(value: Any, data: Data) -> Any:
     return 1.0 / (entries.shape[1] * spread) if spread > 0 else 1.0
 
 
+def _kernel(value: Any, data: Data) -> Any:
+    """The same; a function of rows that hold no numbers has been called already."""
+    return "precomputed" if data.estimator._judges_things else value
+
+
 def _probability(value: Any, data: Data) -> dict[str, Any]:
     if isinstance(value, str):
         return {}
@@ -54,7 +59,7 @@ def _finite(C: Any, data: Data) -> float:
 
 PRICE = By(_finite, "the same; infinity is 1e10")
 KERNEL: dict[str, Row] = {
-    "kernel": Same(),
+    "kernel": By(_kernel, "the same; a function may take rows of any kind"),
     "degree": Same(),
     "gamma": By(_gamma, 'the same; "scale" is by the variance of the rows as they are, without weights'),
     "coef0": Same(),
@@ -86,29 +91,62 @@ def _weights(value: Any, data: Data) -> dict[Any, float] | None:
     return dict(zip(np.unique(y).tolist(), found.tolist(), strict=True))
 
 
+def _are_numbers(X: Any) -> bool:
+    """Whether rows are vectors; strings, graphs and the like are for a function of the user's alone."""
+    return is_sparse(X) or (np.ndim(X) == 2 and np.asarray(X).dtype.kind in "biuf")
+
+
 class _KernelMachine(AsksForValues):
     """What all of them tell: the rows that matter, and how much."""
 
     kernel: Any
     class_weight: Any
+    _sparse: bool
+    _things: Any
+    """Rows of the fit that hold no numbers, which the user's function compares with new ones."""
     _one_side: ClassVar[str] = "Invalid input - all samples with positive weights belong to the same class."
 
     def _learn(self, data: Data) -> Any:
         """Rows of negative weight are absent, as for LIBSVM."""
         if is_sparse(data.X) and self.kernel == "precomputed":
             raise TypeError("Sparse precomputed kernels are not supported.")
+        self.__dict__.pop("_things", None)
+        if callable(self.kernel) and not _are_numbers(data.X):
+            self._things = data.X
+            data = Data(self, self._asked(data.X), data.y, data.sample_weight)
         if data.sample_weight is None or np.ndim(data.sample_weight) != 1:
-            return super()._learn(data)
+            return self._learned(data)
         weight = np.maximum(np.asarray(data.sample_weight, dtype=np.float64), 0.0)
         if weight.size and not weight.any():
             raise ValueError("Invalid input - all samples have zero or negative weights.")
         labels = np.ravel(data.y) if is_classifier(self) else np.empty(0)
         if labels.shape == weight.shape and np.unique(labels[weight > 0]).size < min(2, np.unique(labels).size):
             raise ValueError(self._one_side)
-        return super()._learn(Data(self, data.X, data.y, weight))
+        return self._learned(Data(self, data.X, data.y, weight))
+
+    def _learned(self, data: Data) -> Any:
+        """The model; where X overflows, scikit-learn's words come first."""
+        try:
+            return super()._learn(data)
+        except ValueError as error:
+            if not str(error).startswith("gamma='scale'"):
+                raise
+            raise ValueError(f"The dual coefficients or intercepts are not finite. {error}") from error
+
+    @property
+    def _judges_things(self) -> bool:
+        return "_things" in vars(self)
+
+    def _asked(self, X: Any) -> Any:
+        """Rows for our model: as they are, or what the user's function says of them and of those of the fit."""
+        if self._judges_things:
+            return np.asarray(self.kernel(X, self._things), dtype=np.float64)
+        if is_sparse(X) and not self._sparse:
+            raise ValueError(f"cannot use sparse input in {type(self).__name__!r} trained on dense data")
+        return super()._asked(X)
 
     def _fitted(self, model: Any, data: Data) -> Mapping[str, Any]:
-        found = {name: getattr(model, name) for name in TOLD}
+        found = {name: getattr(model, name) for name in TOLD} | {"_sparse": is_sparse(data.X)}
         if is_sparse(data.X):
             found |= {name: csr_array(found[name]) for name in ("support_vectors_", "dual_coef_")}
         if not hasattr(model, "classes_"):
@@ -129,7 +167,9 @@ class _KernelMachine(AsksForValues):
         if self.kernel != "linear":
             raise AttributeError("coef_ is only available when using a linear kernel")
         check_is_fitted(self)
-        return np.asarray(self.model_.coef_)
+        coef = np.array(self.model_.coef_)
+        coef.flags.writeable = False  # it is computed from the dual: a change would be lost
+        return coef
 
 
 class _Scores(_KernelMachine):
@@ -138,7 +178,7 @@ class _Scores(_KernelMachine):
     def decision_function(self, X: Any) -> Array:
         """How far each row is on the side of a class, or of each of two."""
         check_is_fitted(self)
-        return self.model_.decision_function(X)
+        return self.model_.decision_function(self._asked(X))
 
 
 def _asks_for_probabilities(self: Any) -> bool:
@@ -156,7 +196,13 @@ class _Classes(_Scores):
     def _learn(self, data: Data) -> Any:
         model = super()._learn(data)
         self.__dict__.pop("calibrated_", None)
-        if self.probability is True:
+        if self.probability is not True:
+            self._probA = self._probB = np.empty(0)  # of Platt's map, as scikit-learn's without one
+        else:
+            if self._judges_things:
+                raise NotImplementedError(
+                    "probability=True needs rows of numbers, which can be dealt into folds: use CalibratedClassifierCV."
+                )
             inner = clone(model).set_params(decision_function_shape="ovr", verbose=0)
             self.calibrated_ = fresh(ours.CalibratedClassifier, estimator=inner).fit(data.X, data.y, data.sample_weight)
         return model

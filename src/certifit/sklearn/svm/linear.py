@@ -68,6 +68,7 @@ class LinearSVC(_Liblinear, theirs.LinearSVC):
     }
 
     def _learn(self, data: Data) -> Any:
+        self._check_set()
         several = len(set(np.ravel(data.y).tolist())) > 2
         if self.multi_class == "ovr" and (self.penalty == "l1" or (several and self.class_weight is not None)):
             return self._one_by_one(data)
@@ -78,16 +79,29 @@ class LinearSVC(_Liblinear, theirs.LinearSVC):
         options = {name: value for name, value in settings.items() if name not in ("loss", "max_iter")}
         return self._fit_one(fresh(MulticlassSVC, **options), data)
 
+    def _check_set(self) -> None:
+        """Refuse what scikit-learn refuses, so that a search over settings leaves out the same ones."""
+        if self.multi_class == "crammer_singer" or (
+            self.dual == "auto" and (self.penalty, self.loss) != ("l1", "hinge")
+        ):
+            return
+        if self.penalty == "l1" and self.loss == "hinge":
+            why = "no L1 penalty beside the hinge loss"
+        elif self.penalty == "l1" and self.dual:
+            why = "no dual of the L1 penalty"
+        elif self.loss == "hinge" and not self.dual:
+            why = "the hinge loss has no curvature for a primal solver"
+        else:
+            return
+        raise ValueError(
+            f"Unsupported set of arguments: {why}; got penalty={self.penalty!r}, loss={self.loss!r}, dual={self.dual!r}."
+        )
+
     def _one_by_one(self, data: Data) -> Any:
         """One hyperplane for each class, where classes have penalties ‖w‖₁ or weights.
 
         The weight of a class is that of its rows in its own problem; among the rest, LIBLINEAR counts every row alike.
         """
-        if self.penalty == "l1" and self.loss != "squared_hinge":
-            raise ValueError(
-                "Unsupported set of arguments: no L1 penalty beside the hinge loss; got "
-                f"penalty={self.penalty!r}, loss={self.loss!r}, dual={self.dual!r}."
-            )
         y = np.ravel(data.y)
         classes = np.unique(y)
         if classes.shape[0] < 2:
