@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose
 
 from certifit.sklearn import linear_model
 from certifit.sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from certifit.sklearn.svm import LinearSVR
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(150, 4))
@@ -69,16 +70,47 @@ def test_the_squared_hinge_is_scikit_learns() -> None:
         assert best < objective(model.coef_[0] + step, model.intercept_[0])
 
 
+def test_tubes_are_scikit_learns() -> None:
+    model = linear_model.SGDRegressor(
+        loss="squared_epsilon_insensitive", epsilon=0.3, alpha=0.05, tol=1e-6, random_state=0
+    ).fit(X, y)
+    best = LinearSVR(loss="squared_epsilon_insensitive", epsilon=0.3, C=1 / (0.05 * 150), intercept_scaling=1e4).fit(
+        X, y
+    )
+    assert_allclose(model.coef_, best.coef_, atol=0.01)
+
+
+@pytest.mark.parametrize(
+    ("settings", "start", "words"),
+    [
+        ({"learning_rate": "pa1", "loss": "log_loss"}, {}, "pa1"),
+        ({"penalty": "elasticnet", "l1_ratio": None}, {}, "l1_ratio must be set"),
+        ({"early_stopping": True, "validation_fraction": 0.999}, {}, "left to learn from"),
+        ({}, {"coef_init": np.zeros(3)}, "coef_init does not match"),
+        ({}, {"intercept_init": np.zeros(3)}, "intercept_init does not match"),
+        ({"class_weight": {7: 2.0}}, {}, "not in class_weight"),
+    ],
+)
+def test_descent_refuses_what_scikit_learns_does(settings: Any, start: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        linear_model.SGDClassifier(**settings).fit(X, y > 0, **start)
+    model = linear_model.SGDClassifier(random_state=0).fit(X, y > 0, coef_init=np.ones((1, 4)), intercept_init=1.0)
+    assert_allclose(model.coef_, linear_model.SGDClassifier(random_state=0).fit(X, y > 0).coef_)
+
+
 def test_passes_and_what_is_not_offered() -> None:
     model = linear_model.SGDClassifier(random_state=0).partial_fit(X, y > 0, classes=[False, True])
     model.partial_fit(X, y > 0)
     assert model.n_iter_ == 2
     assert model.score(X, y > 0) > 0.85
     assert linear_model.SGDRegressor(random_state=0).partial_fit(X, y).score(X, y) > 0.5
-    for loss in ("modified_huber", "squared_epsilon_insensitive"):
-        with pytest.raises(NotImplementedError, match=loss):
-            linear_model.SGDClassifier(loss=loss).fit(X, y > 0)
+    with pytest.raises(NotImplementedError, match="modified_huber"):
+        linear_model.SGDClassifier(loss="modified_huber").fit(X, y > 0)
     with pytest.raises(ValueError, match="balanced"):
         linear_model.SGDClassifier(class_weight="balanced").partial_fit(X, y > 0, classes=[False, True])
+    with pytest.raises(ValueError, match="early_stopping should be False"):
+        linear_model.SGDRegressor(early_stopping=True).partial_fit(X, y)
+    with pytest.warns(FutureWarning, match="power_t"):
+        linear_model.SGDRegressor(power_t=-1.0).fit(X, y)
     with pytest.warns(UserWarning, match="Maximum number of iteration reached"):
         linear_model.SGDClassifier(max_iter=1, tol=1e-9).fit(X, y > 0)

@@ -74,8 +74,6 @@ def weighted_by_class(data: Data, class_weight: Any) -> Data:
     y = np.asarray(data.y).ravel()
     weight = np.ones(y.shape[0]) if data.sample_weight is None else np.asarray(data.sample_weight, dtype=np.float64)
     classes, codes = np.unique(y, return_inverse=True)
-    if isinstance(class_weight, dict):
-        class_weight = {label: value for label, value in class_weight.items() if label in set(classes.tolist())}
     factor = compute_class_weight(class_weight, classes=classes, y=y, sample_weight=data.sample_weight)
     return Data(data.estimator, data.X, data.y, weight * factor[codes])
 

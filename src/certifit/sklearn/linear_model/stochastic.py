@@ -16,13 +16,18 @@ import sklearn.linear_model as theirs
 from certifit.base import ConvergenceWarning
 from certifit.certificate import Certificate
 from certifit.evaluation.losses import EpsilonInsensitive, Huber
+from certifit.evaluation.losses.squared_epsilon import SquaredEpsilonInsensitive
 from certifit.models.sgd import model as ours
 from certifit.sklearn.linear_model.rows import N_JOBS, VERBOSE, WARM_START, linear, weighted_by_class
 from certifit.sklearn.translation import By, Data, DropIn, Free, Row, Same, Table, fresh
 
 __all__ = ["SGDClassifier", "SGDRegressor"]
 
-LOSSES = {"hinge": "hinge", "squared_hinge": "squared_hinge", "log_loss": "logistic", "squared_error": "squared"}
+LOSSES = {name: name for name in ("hinge", "squared_hinge", "perceptron")}
+LOSSES |= {"log_loss": "logistic", "squared_error": "squared"}
+TUBES = {"epsilon_insensitive": EpsilonInsensitive, "squared_epsilon_insensitive": SquaredEpsilonInsensitive}
+HALVED = ("squared_hinge", "squared_epsilon_insensitive")
+"""Losses of which ours is half of theirs."""
 NO_LOSS = "Use another loss, or scikit-learn's own class"
 CLOSEST = 1e-6
 
@@ -31,8 +36,8 @@ def _loss(value: Any, data: Data) -> Any:
     epsilon = float(data.estimator.epsilon)
     if value == "huber":
         return Huber(epsilon)
-    if value == "epsilon_insensitive":
-        return EpsilonInsensitive(epsilon)
+    if value in TUBES:
+        return TUBES[value](epsilon)
     if value not in LOSSES:
         raise NotImplementedError(
             f"{type(data.estimator).__name__}(loss={value!r}) is not offered by certifit.sklearn: {NO_LOSS}."
@@ -41,15 +46,17 @@ def _loss(value: Any, data: Data) -> Any:
 
 
 def _strength(alpha: Any, data: Data) -> float:
-    """The mean is by rows there and by weights here; their squared hinge is twice ours."""
-    half = 0.5 if data.estimator.loss == "squared_hinge" else 1.0
+    """The mean is by rows there and by weights here; their squared losses of margins and tubes are twice ours."""
+    half = 0.5 if data.estimator.loss in HALVED else 1.0
     return half * float(alpha) * data.rows / data.total
 
 
 ROWS: dict[str, Row] = {
-    "loss": By(_loss, 'the same; "modified_huber", "perceptron" and "squared_epsilon_insensitive" are not offered'),
+    "loss": By(_loss, 'the same; "modified_huber" is not offered'),
     "penalty": By(lambda value, data: "none" if value is None else value, "the same"),
-    "alpha": By(_strength, "times rows over the sum of the weights; half of it for the squared hinge"),
+    "alpha": By(
+        _strength, "times rows over the sum of the weights; half of it for squared losses of margins and tubes"
+    ),
     "l1_ratio": By(lambda value, data: 0.0 if value is None else float(value), "the same"),
     "fit_intercept": Same(),
     "max_iter": Same(),
@@ -86,7 +93,7 @@ class _Descent(DropIn):
         X, y : arrays
             Rows and target.
         coef_init, intercept_init : arrays, optional
-            Not used: the optimum does not depend on where the search starts.
+            Checked and not used: the optimum does not depend on where the search starts.
         sample_weight : array of shape (n_samples,), optional
             A weight of 2 counts a row twice.
 
@@ -94,10 +101,57 @@ class _Descent(DropIn):
         -------
         self
         """
+        self._check_start(coef_init, intercept_init, X, y)
         return super().fit(X, y, sample_weight)
+
+    def _check_start(self, coef: Any, intercept: Any, X: Any, y: Any) -> None:
+        """Refuse a start that does not fit the data, although none is needed."""
+        if coef is None and intercept is None:
+            return
+        functions, columns = self._functions(y), np.shape(X)[-1:]
+        wanted = (functions, *columns) if functions > 1 else columns
+        if coef is not None and np.shape(coef if functions > 1 else np.ravel(coef)) != wanted:
+            raise ValueError(f"Provided coef_init does not match dataset: it must have shape {wanted}.")
+        if intercept is not None and np.shape(intercept) not in ([(functions,)] if functions > 1 else [(), (1,)]):
+            raise ValueError(f"Provided intercept_init does not match dataset: it must have shape ({functions},).")
+
+    def _functions(self, y: Any) -> int:
+        """How many linear functions are learned."""
+        return 1
+
+    def _settings(self, data: Data) -> dict[str, Any]:
+        """What scikit-learn refuses beyond its checks of single parameters is refused."""
+        if self.learning_rate in ("pa1", "pa2") and self.loss not in self._passive:
+            raise ValueError(
+                f"learning_rate={self.learning_rate!r} is for loss={' or '.join(map(repr, self._passive))}; got {self.loss!r}."
+            )
+        if self.penalty == "elasticnet" and self.l1_ratio is None:
+            raise ValueError("l1_ratio must be set when penalty is 'elasticnet'.")
+        if self.early_stopping and data.rows and data.rows * (1.0 - float(self.validation_fraction)) < 1.0:
+            raise ValueError(
+                f"With validation_fraction={self.validation_fraction!r} none of the {data.rows} rows is left to learn from."
+            )
+        if self.power_t < 0:
+            warnings.warn(
+                "Negative values for `power_t` are deprecated in scikit-learn 1.8; here it has no effect.",
+                FutureWarning,
+                stacklevel=5,
+            )
+        return super()._settings(data)
+
+    _passive: ClassVar[tuple[str, ...]]
+    """Losses for which there are passive-aggressive steps."""
+    learning_rate: str
+    loss: str
+    penalty: str | None
+    l1_ratio: float | None
+    power_t: float
+    validation_fraction: float
 
     def _one_pass(self, X: Any, y: Any, sample_weight: Any, **classes: Any) -> Any:
         """One pass over these rows, from where the last one ended."""
+        if self.early_stopping:
+            raise ValueError("early_stopping should be False with partial_fit: no rows are set aside there.")
         self._checked(self)
         data = Data(self, X, y, sample_weight)
         model = self.model_ if "model_" in vars(self) else fresh(self._ours, **self._settings(data))
@@ -127,11 +181,16 @@ class SGDClassifier(_Descent, theirs.SGDClassifier):
     """A linear classifier; more than two classes each against the rest."""
 
     _ours = ours.SGDClassifier
+    _passive = ("hinge",)
     _table: ClassVar[Table] = {
         **ROWS,
         "n_jobs": N_JOBS,
         "class_weight": Free("multiplied into the weights of the rows"),
     }
+
+    def _functions(self, y: Any) -> int:
+        classes = len(set(np.ravel(y).tolist()))
+        return classes if classes > 2 else 1
 
     def _learn(self, data: Data) -> Any:
         return super()._learn(weighted_by_class(data, self.class_weight))
@@ -140,7 +199,10 @@ class SGDClassifier(_Descent, theirs.SGDClassifier):
         """One pass over these rows, from where the last call ended; `classes` are needed in the first call."""
         if self.class_weight == "balanced":
             raise ValueError(
-                "class_weight 'balanced' is not supported for partial_fit: give the weights of the classes as a dict."
+                "class_weight 'balanced' is not supported for partial_fit. In order to use 'balanced' weights, use "
+                "compute_class_weight('balanced', classes=classes, y=y). In place of y you can use a large enough sample of the "
+                "full training set target to properly estimate the class frequency distributions. Pass the resulting weights as "
+                "the class_weight parameter."
             )
         data = Data(self, X, y, sample_weight)
         weight = weighted_by_class(data, self.class_weight).sample_weight
@@ -154,6 +216,7 @@ class SGDRegressor(_Descent, theirs.SGDRegressor):
     """A linear regression."""
 
     _ours = ours.SGDRegressor
+    _passive = ("epsilon_insensitive",)
     _table: ClassVar[Table] = ROWS
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
