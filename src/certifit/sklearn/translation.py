@@ -189,9 +189,10 @@ class _Checked:
     def __call__(self, estimator: Any) -> None:
         """Let scikit-learn judge the parameters, unless it has judged the same ones before; count the fit."""
         fitted[type(estimator)] += 1
-        values = [getattr(estimator, name, None) for name in estimator._table]
+        held = vars(estimator)
+        values = [held.get(name) for name in estimator._table]
         try:
-            key = tuple((type(value), value) for value in values)
+            key = (*values, *map(type, values))
             if key in self.known:
                 return
         except TypeError:  # an array, say
@@ -226,9 +227,12 @@ class DropIn:
         super().__init_subclass__(**kwargs)
         if "_table" in vars(cls):
             cls._checked = _Checked()
+            cls._effective = tuple((name, row) for name, row in cls._table.items() if not isinstance(row, Free))
             cls.__doc__ = _documented(cls)
 
     _checked: ClassVar[_Checked]
+    _effective: ClassVar[tuple[tuple[str, Row], ...]]
+    """The rows of the table that set something: small fits take little longer than this loop."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Fit by the model of Certifit that `model_` then holds.
@@ -253,10 +257,10 @@ class DropIn:
 
     def _settings(self, data: Data) -> dict[str, Any]:
         """The parameters of our model."""
-        found = dict(self._always)
-        for name, row in self._table.items():
-            if hasattr(self, name):  # an older release may lack it
-                found |= row.settings(name, getattr(self, name), data)
+        found, held = dict(self._always), vars(self)
+        for name, row in self._effective:
+            if name in held:  # an older release may lack it
+                found.update(row.settings(name, held[name], data))
         return found
 
     def _learn(self, data: Data) -> Any:
