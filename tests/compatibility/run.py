@@ -33,6 +33,7 @@ FILES = (
     "linear_model/_glm/tests/test_glm.py",
     "linear_model/tests/test_logistic.py",
     "linear_model/tests/test_perceptron.py",
+    "linear_model/tests/test_sgd.py",
     "svm/tests/test_svm.py",
     "tree/tests/test_tree.py",
     "tree/tests/test_export.py",
