@@ -259,6 +259,7 @@ DIFFERENCES: dict[str, tuple[str, ...]] = {
         f"{FOREST}test_importances*",
         f"{SVM}test_svc_ovr_tie_breaking*",
         f"{FOREST}test_forest_oob_warning*",
+        f"{FOREST}test_forest_classifier_oob(True-X3*ExtraTreesClassifier*",
         f"{ADABOOST}test_regression_toy*",
         f"{SGD}test_validation_set_not_used_for_training*",
     ),

@@ -14,7 +14,7 @@ from sklearn.datasets import load_diabetes, load_iris
 from sklearn.inspection import permutation_importance
 from sklearn.model_selection import cross_val_score
 
-from certifit.sklearn import ensemble, tree
+from certifit.sklearn import ensemble, patched, tree
 
 NUMBERS, CLASSES = load_diabetes(return_X_y=True), load_iris(return_X_y=True)
 SETTINGS: list[dict[str, Any]] = [
@@ -64,6 +64,27 @@ def test_extremely_randomized_trees_are_as_good_as_scikit_learns(name: str) -> N
     assert cross_val_score(ours, X, y).mean() == pytest.approx(cross_val_score(theirs, X, y).mean(), abs=0.03)
     assert ours.fit(X, y).estimators_[0].splitter == "random"
     assert tree.ExtraTreeRegressor(random_state=0).fit(*NUMBERS).score(*NUMBERS) == 1.0
+
+
+def test_ensembles_of_scikit_learn_stand_on_a_tree_that_is_replaced() -> None:
+    with patched("tree"):
+        model = sklearn.ensemble.RandomTreesEmbedding(5, max_depth=2, random_state=0)
+        told = model.fit_transform(CLASSES[0])
+        assert told.shape[0] == 150
+        assert_array_equal(np.asarray(told.sum(axis=1)).ravel(), 5.0)
+        assert (model.transform(CLASSES[0]) != told).nnz == 0
+        assert all(isinstance(one, tree.ExtraTreeRegressor) for one in model.estimators_)
+
+
+def test_a_forest_that_is_told_later_to_look_out_of_bag() -> None:
+    model = ensemble.RandomForestClassifier(15, warm_start=True, random_state=0).fit(*CLASSES)
+    with pytest.warns(UserWarning, match="does not fit new trees"):
+        model.set_params(oob_score=True).fit(*CLASSES)
+    fresh = ensemble.RandomForestClassifier(15, oob_score=True, random_state=0).fit(*CLASSES)
+    assert model.oob_score_ == fresh.oob_score_
+    with pytest.warns(UserWarning, match="does not fit new trees"):
+        model.fit(CLASSES[0], CLASSES[1] + 1)
+    assert_array_equal(model.classes_, [0, 1, 2])
 
 
 def test_the_least_share_is_compared_without_tolerance() -> None:

@@ -77,15 +77,15 @@ class _Forest(DropIn):
         more = self.warm_start and "model_" in vars(self)
         if more and self.model_._trees.n_trees == self.n_estimators:
             warnings.warn("Warm-start fitting without increasing n_estimators does not fit new trees.", stacklevel=4)
-            self._grew = False
+        self._grew = not more or self.model_._trees.n_trees != self.n_estimators
+        if not self._grew and (not self.oob_score or "oob_score_" in vars(self)):
             return self.model_
-        self._grew = True
         settings = self._settings(data)
         model = self.model_.set_params(**settings) if more else fresh(self._ours, **settings)
         return model.fit(data.X, one_column(data.y), data.sample_weight)
 
     def _fitted(self, model: Any, data: Data) -> Mapping[str, Any]:
-        if not self._grew:
+        if not self._grew and (not self.oob_score or "oob_score_" in vars(self)):
             return {}
         self.__dict__.pop("_members", None)
         found: dict[str, Any] = {"n_outputs_": model.n_outputs_, **classes_of(model)}

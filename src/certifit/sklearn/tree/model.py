@@ -146,6 +146,10 @@ class _Tree(DropIn):
         """As `DropIn.fit`; `check_input` is scikit-learn's, and the input is checked in any case."""
         return super().fit(X, y, sample_weight)
 
+    def _fit(self, X: Any, y: Any, sample_weight: Any = None, **_: Any) -> Any:
+        """What scikit-learn's own ensembles call, where they stand on a tree that is replaced."""
+        return super().fit(X, y, sample_weight)
+
     def _learn(self, data: Data) -> Any:
         if is_sparse(data.y):
             raise TypeError("A sparse y is not supported: pass y.toarray().")
