@@ -8,7 +8,7 @@ pair of values, and on the rest of it in `make test-all`.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import pytest
@@ -42,3 +42,24 @@ def grid(label: Callable[[Any], str] = repr, **axes: Sequence[Any]) -> pytest.Ma
         values, names = zip(*(axis[k] for axis, k in zip(named, point, strict=True)), strict=True)
         params.append(pytest.param(*values, marks=() if point in chosen else exhaustive, id="-".join(names)))
     return pytest.mark.parametrize(tuple(axes), params)
+
+
+def each(points: Iterable[tuple[str, Callable[[], None]]]) -> None:
+    """Ask at all points, by their names, and tell every one that failed: many questions in one item."""
+    failures: dict[str, BaseException] = {}
+    for name, ask in points:
+        try:
+            ask()
+        except (Exception, pytest.fail.Exception) as failure:
+            failures[name] = failure
+    tell(failures)
+
+
+def tell(failures: dict[str, BaseException]) -> None:
+    """Raise all failures, each with the name of its point; nothing if there are none."""
+    for name, failure in failures.items():
+        failure.add_note(f"At {name}.")
+    if len(failures) == 1:
+        raise failures.popitem()[1]
+    if failures:
+        raise BaseExceptionGroup(f"{len(failures)} points failed", list(failures.values()))

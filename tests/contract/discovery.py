@@ -2,24 +2,27 @@
 
 The full contract is a product: every test, with every value of its grid, on every setting of every class. The default run is
 pairwise: every class with every value of the grid, and at least two settings of the class, which differ from test to test.
-The rest of the product is marked `exhaustive`, and `make test-all` runs it.
+The rest of the product is marked `exhaustive`, and `make test-all` runs it. What a test asks of one class is one item, which
+tells all the points that failed: an item for each would cost more than most fits.
 """
 
 from __future__ import annotations
 
 import copy
+import functools
 import inspect
 import itertools
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import get_tags
-from tests.grids import exhaustive
+from tests.grids import each, exhaustive
 
 import certifit
 from certifit import losses, penalties
@@ -119,13 +122,18 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
 SMALL = {"n_estimators": 8, "max_nodes": 20_000, "n_alphas": 6, "cv": 3, "max_epochs": 400}
 
 
+@functools.cache
+def arguments_of(cls: type) -> frozenset[str]:
+    """What the constructor takes."""
+    return frozenset(inspect.signature(cls).parameters)
+
+
 def settings_of(cls: type, wanted: dict[str, Any]) -> dict[str, Any]:
     """Those of the settings that a class has; `max_epochs` is the `max_iter` of methods that count passes over the rows."""
     known = parameters_of(cls)
     if "max_epochs" in wanted and "max_iter" in known and known["max_iter"].was == "max_epochs":
         wanted = {**wanted, "max_iter": wanted["max_epochs"]}
-    names = inspect.signature(cls).parameters
-    return {name: value for name, value in wanted.items() if name in names}
+    return {name: value for name, value in wanted.items() if name in arguments_of(cls)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,55 +158,55 @@ class Case:
 
     def has(self, *names: str) -> bool:
         """Whether the constructor takes all these parameters."""
-        return all(name in inspect.signature(self.cls).parameters for name in names)
+        return arguments_of(self.cls).issuperset(names)
 
-    @property
+    @cached_property
     def takes_weights(self) -> bool:
         """Whether `fit` has a sample_weight."""
         return "sample_weight" in inspect.signature(self.cls.fit).parameters
 
-    @property
+    @cached_property
     def predicts(self) -> bool:
         """Whether the fitted model predicts."""
         return hasattr(self.cls, "predict")
 
-    @property
+    @cached_property
     def transforms(self) -> bool:
         """Whether the fitted model transforms."""
         return hasattr(self.cls, "transform")
 
-    @property
+    @cached_property
     def supervised(self) -> bool:
         """Whether `fit` needs a target."""
         return bool(get_tags(self.build()).target_tags.required)
 
-    @property
+    @cached_property
     def takes_sparse(self) -> bool:
         """Whether the tags allow sparse X."""
         return bool(get_tags(self.build()).input_tags.sparse)
 
-    @property
+    @cached_property
     def allows_missing(self) -> bool:
         """Whether the tags allow NaN in X."""
         return bool(get_tags(self.build()).input_tags.allow_nan)
 
-    @property
+    @cached_property
     def takes_text(self) -> bool:
         """Whether X may hold text: by the tags, or where columns of text in a frame are categories by default."""
         estimator = self.build()
         return bool(get_tags(estimator).input_tags.string) or getattr(estimator, "categorical_features", None) == "auto"
 
-    @property
+    @cached_property
     def draws(self) -> bool:
         """Whether the method draws at random."""
         return self.has("random_state")
 
-    @property
+    @cached_property
     def counts_rows(self) -> bool:
         """Whether the estimator says that the number of repetitions matters, not only their share."""
         return bool(getattr(self.build(), "weights_are_counts", False))
 
-    @property
+    @cached_property
     def target(self) -> str:
         """Which targets the estimator takes: "real", "positive" or "labels", by its tags or its loss."""
         estimator = self.build()
@@ -217,12 +225,12 @@ class Case:
             return kind
         return "labels"
 
-    @property
+    @cached_property
     def positive_features(self) -> bool:
         """Whether features must be positive, by the tags."""
         return bool(get_tags(self.build()).input_tags.positive_only)
 
-    @property
+    @cached_property
     def takes_codes(self) -> bool:
         """Whether X must hold numbers of categories: other numbers are refused."""
         tags = get_tags(self.build()).input_tags
@@ -291,23 +299,42 @@ def pairwise(settings: Sequence[Case], values: int, salt: int) -> set[tuple[int,
 def parametrize(
     condition: Callable[[Case], bool] = lambda case: True, *, one_each: bool = False, **grid: Sequence[Any]
 ) -> Callable[[Any], Any]:
-    """Run a test on every case for which it is applicable, with every value of a grid."""
+    """Run a test on every case for which it is applicable, with every value of a grid: one item a class."""
     points = list(itertools.product(*grid.values()))
+    names = ("case", *grid)
 
     def decorate(test: Any) -> Any:
         salt = zlib.crc32(test.__name__.encode())
         params = []
-        for settings in SETTINGS.values():
+        for cls, settings in SETTINGS.items():
             chosen = [case for case in (settings[:1] if one_each else settings) if condition(case)]
             default = pairwise(chosen, len(points), salt) if chosen else set()
+            asked: dict[bool, list[tuple[Any, ...]]] = {True: [], False: []}
             for (i, case), (k, point) in itertools.product(enumerate(chosen), enumerate(points)):
-                marks = () if (i, k) in default else (exhaustive,)
-                params.append(pytest.param(case, *point, marks=marks, id="-".join(map(named, (case, *point)))))
-        return pytest.mark.parametrize(("case", *grid), params)(test)
+                asked[(i, k) in default].append((case, *point))
+            if asked[True]:
+                params.append(pytest.param(asked[True], id=cls.__name__))
+            if asked[False]:
+                params.append(pytest.param(asked[False], marks=exhaustive, id=f"{cls.__name__}, the rest"))
+
+        @functools.wraps(test)
+        def at_all(points: list[tuple[Any, ...]], **fixtures: Any) -> None:
+            each(
+                (
+                    "-".join(map(named, point)),
+                    functools.partial(test, **dict(zip(names, point, strict=True)), **fixtures),
+                )
+                for point in points
+            )
+
+        fixtures = [taken for name, taken in inspect.signature(test).parameters.items() if name not in names]
+        first = inspect.Parameter("points", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        at_all.__signature__ = inspect.Signature([first, *fixtures])  # type: ignore[attr-defined]
+        return pytest.mark.parametrize("points", params)(at_all)
 
     return decorate
 
 
 def named(value: Any) -> str:
-    """How a value is called in the name of a test."""
+    """How a value is called in the name of a point."""
     return value.__name__ if isinstance(value, type) else str(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import time
 from typing import Any
@@ -65,8 +66,9 @@ def documented_names(case: Case, name: str) -> set[str]:
     return set(re.findall(r'"([^"]+)"', line[1])) if line else set()
 
 
-def refusal(case: Case, name: str, value: Any) -> str:
-    """What fit says about a value, or nothing."""
+@functools.cache
+def refusal(case: Case, name: str, value: str) -> str:
+    """What fit says about a name, or nothing."""
     X, y = make(case)
     try:
         with unbothered():

@@ -69,7 +69,8 @@ def assert_threads_agree(case: Case, n: int, d: int, **options: Any) -> None:
 
 @parametrize(lambda case: case.has("n_jobs"))
 def test_n_jobs_does_not_change_the_result(case: Case) -> None:
-    assert_threads_agree(case, 400, 30)
+    # Whether two threads agree shows itself in every step: few will do.
+    assert_threads_agree(case, 300, 20, n_estimators=3, max_epochs=10, max_iter=100, n_alphas=3, cv=2)
 
 
 @parametrize(lambda case: case.has("n_jobs"), one_each=True)

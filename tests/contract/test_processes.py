@@ -20,7 +20,8 @@ import numpy as np
 import pytest
 from joblib import Parallel, delayed
 from tests.contract.data import fit, make, output, unbothered
-from tests.contract.discovery import ONE_EACH, Case, parametrize
+from tests.contract.discovery import ONE_EACH
+from tests.grids import each
 from threadpoolctl import threadpool_limits
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -83,8 +84,8 @@ os.waitpid(child, 0)
 """
 
 
-@functools.cache
-def in_forks() -> tuple[dict[tuple[str, int], bool], str]:
+@pytest.mark.timeout(5 * PATIENCE)
+def test_fits_in_forked_children() -> None:
     """For each child and estimator whether the fit came out the same; those that never came back are missing."""
     code = FORK.format(root=str(ROOT), patience=PATIENCE)
     done = subprocess.run(
@@ -97,17 +98,18 @@ def in_forks() -> tuple[dict[tuple[str, int], bool], str]:
         check=False,
     )
     lines = (json.loads(line) for line in done.stdout.splitlines() if line.startswith("["))
-    return {(title, number): same for title, number, same in lines}, done.stderr[-2000:]
+    found = {(title, number): same for title, number, same in lines}
 
+    def ask(title: str, number: int) -> None:
+        assert (title, number) in found, f"this fit or one before it never came back. {done.stderr[-2000:]}"
+        assert found[title, number], "the fit came out different in the child"
 
-@pytest.mark.timeout(5 * PATIENCE)
-@parametrize(one_each=True)
-def test_fit_in_a_forked_child(case: Case) -> None:
-    found, complaints = in_forks()
-    for title in ["idle", "busy"] if case in WITH_THREADS else ["idle"]:
-        key = (title, ONE_EACH.index(case))
-        assert key in found, f"this fit or one before it never came back ({title}). {complaints}"
-        assert found[key], f"the fit came out different in the child ({title})"
+    wanted = {"idle": ONE_EACH, "busy": WITH_THREADS}
+    each(
+        (f"{case} ({title})", functools.partial(ask, title, ONE_EACH.index(case)))
+        for title, cases in wanted.items()
+        for case in cases
+    )
 
 
 WAYS = ["fork", "spawn", "loky", "threads"]

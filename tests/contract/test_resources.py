@@ -6,13 +6,13 @@ the next one, smaller, is as good as ever.
 
 from __future__ import annotations
 
-import functools
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -32,11 +32,15 @@ def family(case: Case) -> str:
 
 
 FAMILIES = {family(case): number for number, case in reversed(list(enumerate(ONE_EACH)))}
+OTHERS = [number for number in range(len(ONE_EACH)) if number not in FAMILIES.values()]
 EVERY = pytest.mark.parametrize(
-    "number",
+    "numbers",
     [
-        pytest.param(number, id=case.cls.__name__, marks=() if number in FAMILIES.values() else exhaustive)
-        for number, case in enumerate(ONE_EACH)
+        pytest.param(list(FAMILIES.values()), id="one of each family"),
+        *(
+            pytest.param(OTHERS[at : at + GROUP], id=f"others from {at}", marks=exhaustive)
+            for at in range(0, len(OTHERS), GROUP)
+        ),
     ],
 )
 START = """
@@ -55,11 +59,11 @@ SMALL = dict(random_state=0, n_jobs=1, n_estimators=2, max_epochs=2, max_iter=20
 DISK = (
     START
     + """
-folder = Path(sys.argv[1])
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 for number in {numbers}:
     model = fit(ONE_EACH[number].build(**SMALL), *make(ONE_EACH[number]))
-    path = folder / f"{{number}}.cfit"
+    path = Path(sys.argv[1]) / str(number) / "model.cfit"
+    path.parent.mkdir()
     path.write_bytes(b"the old file")
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, resource.RLIM_INFINITY))
     try:
@@ -68,7 +72,7 @@ for number in {numbers}:
     except Exception as error:
         said = type(error).__name__
     resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-    kept = path.read_bytes() == b"the old file" and len(list(folder.glob(f"*{{number}}.cfit*"))) == 1
+    kept = path.read_bytes() == b"the old file" and list(path.parent.iterdir()) == [path]
     print(json.dumps([number, said, kept]), flush=True)
 """
 )
@@ -97,11 +101,10 @@ for number in {numbers}:
 )
 
 
-@functools.cache
-def found(script: str, numbers: tuple[int, ...], folder: str) -> tuple[dict[int, tuple[str, bool]], str]:
-    """What a process found out about its estimators, and its complaints."""
+def told(script: str, numbers: list[int], folder: Path) -> Iterator[tuple[str, str, bool]]:
+    """What a process found out about its estimators: by name, what was said and whether all was well afterwards."""
     done = subprocess.run(
-        [sys.executable, "-c", script.format(root=str(ROOT), numbers=numbers), folder],
+        [sys.executable, "-c", script.format(root=str(ROOT), numbers=numbers), str(folder)],
         capture_output=True,
         text=True,
         timeout=250,
@@ -110,41 +113,27 @@ def found(script: str, numbers: tuple[int, ...], folder: str) -> tuple[dict[int,
         check=False,
     )
     lines = (json.loads(line) for line in done.stdout.splitlines() if line.startswith("["))
-    return {number: (said, fine) for number, said, fine in lines}, done.stderr[-2000:]
-
-
-def answer(script: str, number: int, folder: str) -> tuple[str, bool]:
-    """What became of one estimator; those that are tested by default share processes, and so do the others."""
-    default = number in FAMILIES.values()
-    alike = [k for k in range(len(ONE_EACH)) if (k in FAMILIES.values()) == default]
-    at = alike.index(number) // GROUP * GROUP
-    results, complaints = found(script, tuple(alike[at : at + GROUP]), folder)
-    assert number in results, f"the process ended here or before: {complaints}"
-    return results[number]
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return str(tmp_path_factory.mktemp("full"))
+    found = {number: (said, fine) for number, said, fine in lines}
+    for number in numbers:
+        assert number in found, f"the process ended at {ONE_EACH[number]} or before: {done.stderr[-2000:]}"
+        yield (ONE_EACH[number].cls.__name__, *found[number])
 
 
 @EVERY
-def test_a_full_disk_leaves_the_old_file(number: int, folder: str) -> None:
-    said, kept = answer(DISK, number, folder)
-    assert said == "OSError"
-    assert kept
+def test_a_full_disk_leaves_the_old_file(numbers: list[int], tmp_path: Path) -> None:
+    for name, said, kept in told(DISK, numbers, tmp_path):
+        assert said == "OSError", name
+        assert kept, name
 
 
 @EVERY
-def test_a_fit_without_memory_says_so_and_the_next_is_as_good(number: int) -> None:
-    said, same = answer(MEMORY, number, "")
-    assert said in ("nothing", "MemoryError")
-    assert same
-
-
-def test_there_are_fits_that_do_not_find_their_memory() -> None:
-    """Otherwise the limit would test nothing."""
-    assert any(answer(MEMORY, number, "")[0] == "MemoryError" for number in FAMILIES.values())
+def test_a_fit_without_memory_says_so_and_the_next_is_as_good(numbers: list[int], tmp_path: Path) -> None:
+    answers = list(told(MEMORY, numbers, tmp_path))
+    for name, said, same in answers:
+        assert said in ("nothing", "MemoryError"), name
+        assert same, name
+    if len(numbers) == len(FAMILIES):
+        assert "MemoryError" in {said for _, said, _ in answers}, "the limit tests nothing"
 
 
 KILLED = """
