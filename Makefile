@@ -39,11 +39,16 @@ browser:        ## Chromium and its driver (Debian packages), for the tests that
 	  DEBIAN_FRONTEND=noninteractive $$as apt-get install -y -qq chromium chromium-driver >/dev/null; } || \
 	  echo "Chromium cannot be installed here: the tests that open the report in a browser will be skipped."
 
+# As many processes as cores already: further threads of BLAS, and waiting ones that keep a core busy, would only be in the way.
+# Tests that ask about threads set their number themselves.
+PYTEST := -m pytest -n $(JOBS) --dist worksteal
+ALONE  := OPENBLAS_NUM_THREADS=1 OMP_WAIT_POLICY=passive
+
 test: $(VENV)/.test browser  ## build everything and run the tests
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+	$(ALONE) $(BIN)/python $(PYTEST)
 
 test-all: $(VENV)/.test browser  ## the same, with the full products of grids that the default run meets pairwise
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m ""
+	$(ALONE) $(BIN)/python $(PYTEST) -m ""
 
 test-gpu: $(VENV)/.test  ## training on a GPU beside training on the processor; skips without PyTorch and CUDA
 	$(BIN)/python -m pytest -rs tests/models/neural/test_cuda.py
@@ -61,7 +66,7 @@ test-sklearn: $(VENV)/.test  ## scikit-learn's own tests with our estimators in 
 	touch $@
 
 test-lowest: .venv-lowest/.test browser  ## the tests with the lowest versions of all packages that pyproject.toml allows
-	.venv-lowest/bin/python -m pytest -n $(JOBS) --dist worksteal
+	$(ALONE) .venv-lowest/bin/python $(PYTEST)
 
 lint: $(VENV)/.lint  ## ruff and mypy
 	$(BIN)/ruff check .
