@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
-__all__ = ["axes_of", "picture"]
+__all__ = ["axes_of", "drawn", "picture"]
+
+Draws = TypeVar("Draws", bound=Callable[..., Any])
+AX = "ax : matplotlib axes, optional\n    Where to draw."
+RETURNS = "Returns\n-------\nmatplotlib axes"
 
 
 def axes_of(ax: Any = None) -> Any:
@@ -16,6 +21,15 @@ def axes_of(ax: Any = None) -> Any:
     from matplotlib.figure import Figure
 
     return Figure(layout="constrained").subplots()
+
+
+def drawn(draw: Draws) -> Draws:
+    """Complete what a picture says of itself: `ax`, unless it was told among others, and the axes that come back."""
+    text, examples, rest = inspect.cleandoc(draw.__doc__ or "").partition("\n\nExamples\n")
+    if "\nax : " not in text:
+        text += f"\n{AX}" if "\nParameters\n" in text else f"\n\nParameters\n----------\n{AX}"
+    draw.__doc__ = f"{text}\n\n{RETURNS}{examples}{rest}"
+    return draw
 
 
 def picture(name: str) -> Callable[..., Any]:

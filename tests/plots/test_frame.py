@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
+import re
+
 import numpy as np
 
-from certifit.axes import axes_of
+from certifit import plots
+from certifit.axes import axes_of, drawn
 from certifit.plots.frame import COLORS, color, column_label, framed, panels, spanned
 
 
@@ -34,3 +38,22 @@ def test_panels_and_names_of_columns() -> None:
     assert len(panels(3)) == 3
     assert column_label("age") == "age"
     assert column_label(np.int64(4)) == "column 4"
+
+
+def test_every_picture_says_where_it_is_drawn_and_what_comes_back() -> None:
+    for name in plots.__all__:
+        draw = getattr(plots, name)
+        text = inspect.getdoc(draw) or ""
+        sections = [text.count(f"\n\n{title}\n{'-' * len(title)}\n") for title in ("Parameters", "Returns")]
+        assert sections == [1, 1], name
+        named = len(re.findall(r"^(?:\w+, )*ax\b", text, re.MULTILINE))
+        assert named == ("ax" in inspect.signature(draw).parameters), name
+
+
+def test_a_picture_of_one_sentence_is_completed() -> None:
+    @drawn
+    def draw(ax: object = None) -> None:
+        """A line."""
+
+    text = "A line.\n\nParameters\n----------\nax : matplotlib axes, optional\n    Where to draw.\n\n"
+    assert draw.__doc__ == text + "Returns\n-------\nmatplotlib axes"

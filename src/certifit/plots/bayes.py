@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array
-from certifit.axes import axes_of
+from certifit.axes import axes_of, drawn
 from certifit.data.gate import check_real
 from certifit.plots.frame import COLORS, GRID, color, framed, panels, spanned
 
@@ -18,6 +18,7 @@ __all__ = ["plot_band", "plot_classes", "plot_updates"]
 RADII = (1.0, 2.0)  # standard deviations of the ellipses
 
 
+@drawn
 def plot_classes(model: Any, X: Any, y: Any, ax: Any = None, *, columns: Sequence[int] = (0, 1)) -> Any:
     """Rows of each class in two columns, the regions where the model says it, and the ellipses of its Gaussians.
 
@@ -33,10 +34,6 @@ def plot_classes(model: Any, X: Any, y: Any, ax: Any = None, *, columns: Sequenc
         Where to draw.
     columns : two ints, default=(0, 1)
         The columns drawn.
-
-    Returns
-    -------
-    matplotlib axes
 
     Examples
     --------
@@ -123,6 +120,7 @@ def plot_updates(
     return drawn
 
 
+@drawn
 def plot_band(
     model: Any, X: Any = None, y: Any = None, ax: Any = None, *, level: float = 0.95, lines: int = 5, grid: Any = None
 ) -> Any:
@@ -142,10 +140,6 @@ def plot_band(
         Lines drawn from the posterior.
     grid : array, optional
         Where to evaluate; a little more than the range of X by default, or −1 to 1 without.
-
-    Returns
-    -------
-    matplotlib axes
 
     Examples
     --------

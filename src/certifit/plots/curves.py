@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from certifit.axes import axes_of
+from certifit.axes import axes_of, drawn
 from certifit.plots.frame import BLUE, GRAY, RED, framed
 
 __all__ = ["plot_learning_curve", "plot_validation_curve"]
 
 
+@drawn
 def plot_learning_curve(curve: Any, ax: Any = None, *, until: float | None = None) -> Any:
     """Scores of training rows and of rows not seen as the training rows grow, with the interval of the latter.
 
@@ -24,10 +25,6 @@ def plot_learning_curve(curve: Any, ax: Any = None, *, until: float | None = Non
         Where to draw.
     until : float, optional
         How many rows to expect scores for: the fitted law is drawn so far, with its band.
-
-    Returns
-    -------
-    matplotlib axes
 
     Examples
     --------
@@ -51,6 +48,7 @@ def plot_learning_curve(curve: Any, ax: Any = None, *, until: float | None = Non
     return framed(ax, xlabel="training rows", ylabel=curve.label)
 
 
+@drawn
 def plot_validation_curve(curve: Any, ax: Any = None) -> Any:
     """Scores of training rows and of rows not seen over a parameter; the best value is marked.
 
@@ -58,12 +56,6 @@ def plot_validation_curve(curve: Any, ax: Any = None) -> Any:
     ----------
     curve : ValidationCurve
         What `validation_curve` found. Positive numbers that span more than a factor of twenty are drawn on a logarithmic axis.
-    ax : matplotlib axes, optional
-        Where to draw.
-
-    Returns
-    -------
-    matplotlib axes
 
     Examples
     --------

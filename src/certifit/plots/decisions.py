@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from certifit.axes import axes_of
+from certifit.axes import axes_of, drawn
 from certifit.evaluation.decisions.calibration import CalibrationCurve, calibration_curve
 from certifit.evaluation.decisions.thresholds import Costs, parse_costs, threshold_table
 from certifit.plots.frame import COLORS, color, framed
@@ -15,6 +15,7 @@ from certifit.plots.frame import COLORS, color, framed
 __all__ = ["plot_calibration", "plot_cost_curve"]
 
 
+@drawn
 def plot_cost_curve(
     y: Any, p: Any, cost: Any, ax: Any = None, *, sample_weight: Any = None, classes: Any = None
 ) -> Any:
@@ -32,10 +33,6 @@ def plot_cost_curve(
         Where to draw.
     sample_weight : array of shape (n,), optional
     classes : sequence of two labels, optional
-
-    Returns
-    -------
-    matplotlib axes
         The curve; the threshold that the costs call for; the costs of always saying the one or the other class.
 
     Examples
@@ -56,6 +53,7 @@ def plot_cost_curve(
     return framed(ax, xlabel="threshold", ylabel="mean cost of a row", xlim=(0, 1), ylim=(0, None))
 
 
+@drawn
 def plot_calibration(y: Any, p: Any = None, ax: Any = None, **options: Any) -> Any:
     """Reliability diagram: of the rows with a probability near p, how many come true, with intervals.
 
@@ -69,10 +67,6 @@ def plot_calibration(y: Any, p: Any = None, ax: Any = None, **options: Any) -> A
         Where to draw.
     **options
         Of `calibration_curve`.
-
-    Returns
-    -------
-    matplotlib axes
 
     Examples
     --------

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from certifit.axes import axes_of
+from certifit.axes import axes_of, drawn
 from certifit.plots.frame import BLUE, GRAY, column_label, framed
 
 __all__ = ["plot_dependence", "plot_importance"]
 
 
+@drawn
 def plot_importance(found: Sequence[Any], ax: Any = None, *, most: int = 20) -> Any:
     """What shuffling each column costs, with intervals, the costliest first.
 
@@ -24,10 +25,6 @@ def plot_importance(found: Sequence[Any], ax: Any = None, *, most: int = 20) -> 
         Where to draw.
     most : int, default=20
         How many columns are drawn.
-
-    Returns
-    -------
-    matplotlib axes
 
     Examples
     --------
@@ -52,6 +49,7 @@ def plot_importance(found: Sequence[Any], ax: Any = None, *, most: int = 20) -> 
     return framed(ax, xlabel="loss by shuffling the column")
 
 
+@drawn
 def plot_dependence(found: Any, ax: Any = None) -> Any:
     """The mean prediction over one column, the band of most rows, and the curves of single rows where they were kept.
 
@@ -59,12 +57,6 @@ def plot_dependence(found: Any, ax: Any = None) -> Any:
     ----------
     found : Dependence
         What `partial_dependence` found; with ``lines=50``, say, it keeps the curves of 50 rows.
-    ax : matplotlib axes, optional
-        Where to draw.
-
-    Returns
-    -------
-    matplotlib axes
 
     Examples
     --------

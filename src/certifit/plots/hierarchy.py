@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from certifit.axes import axes_of
+from certifit.axes import axes_of, drawn
 from certifit.data.gate import check_real
 
 __all__ = ["plot_dendrogram"]
 
 
+@drawn
 def plot_dendrogram(model: Any, ax: Any = None, names: Sequence[str] | None = None, max_leaves: int = 40) -> Any:
     """Draw the tree of merges: how high each one stands is how far apart its two clusters were.
 
@@ -26,10 +27,6 @@ def plot_dendrogram(model: Any, ax: Any = None, names: Sequence[str] | None = No
         What rows are called; their numbers, if it is not given.
     max_leaves : int, default=40
         A larger tree shows its last merges only, with the number of rows below them in brackets.
-
-    Returns
-    -------
-    matplotlib axes
 
     Examples
     --------

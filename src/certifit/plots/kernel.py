@@ -8,7 +8,7 @@ import numpy as np
 import scipy.linalg
 
 from certifit._types import Array
-from certifit.axes import axes_of
+from certifit.axes import axes_of, drawn
 from certifit.plots.bayes import plot_classes
 from certifit.plots.frame import GRID
 from certifit.representation.kernels import Kernel, resolve_kernel
@@ -16,6 +16,7 @@ from certifit.representation.kernels import Kernel, resolve_kernel
 __all__ = ["plot_gram", "plot_margin"]
 
 
+@drawn
 def plot_margin(model: Any, X: Any, y: Any, ax: Any = None) -> Any:
     """`plot_classes` of two classes on two columns, with the margins of the boundary and rings around support vectors.
 
@@ -25,12 +26,6 @@ def plot_margin(model: Any, X: Any, y: Any, ax: Any = None) -> Any:
         Fitted on these rows, with one score a row by `decision_function` and the numbers of rows in `support_`.
     X, y : arrays of shape (n_samples, 2) and (n_samples,)
         The rows of the fit and their labels.
-    ax : matplotlib axes, optional
-        Where to draw.
-
-    Returns
-    -------
-    matplotlib axes
 
     Examples
     --------
@@ -60,6 +55,7 @@ def plot_margin(model: Any, X: Any, y: Any, ax: Any = None) -> Any:
     return ax
 
 
+@drawn
 def plot_gram(kernel: Any, X: Any, y: Any = None, ax: Any = None) -> Any:
     """The Gram matrix as an image, its rows ordered so that similar ones are neighbors.
 
@@ -74,12 +70,6 @@ def plot_gram(kernel: Any, X: Any, y: Any = None, ax: Any = None) -> Any:
         The rows; the matrix itself for ``"precomputed"``.
     y : array of shape (n,), optional
         Labels.
-    ax : matplotlib axes, optional
-        Where to draw.
-
-    Returns
-    -------
-    matplotlib axes
 
     Examples
     --------

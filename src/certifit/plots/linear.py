@@ -8,7 +8,7 @@ import numpy as np
 from scipy.stats import norm
 
 from certifit._types import Array
-from certifit.axes import axes_of
+from certifit.axes import axes_of, drawn
 from certifit.plots.frame import BLUE, GRAY, RED, color, framed, panels
 
 __all__ = ["plot_coefficients", "plot_influence", "plot_path", "plot_residuals"]
@@ -16,6 +16,7 @@ __all__ = ["plot_coefficients", "plot_influence", "plot_path", "plot_residuals"]
 NAMED = 8  # lines that the legend of a path names
 
 
+@drawn
 def plot_path(path: Any, ax: Any = None, *, names: Any = None, chosen: float | None = None) -> Any:
     """Coefficients over alpha, from strong penalties on the left to weak ones on the right.
 
@@ -29,10 +30,6 @@ def plot_path(path: Any, ax: Any = None, *, names: Any = None, chosen: float | N
         Of the columns; those of the largest coefficients are in the legend.
     chosen : float, optional
         An alpha to mark.
-
-    Returns
-    -------
-    matplotlib axes
 
     Examples
     --------
@@ -62,6 +59,7 @@ def plot_path(path: Any, ax: Any = None, *, names: Any = None, chosen: float | N
     return framed(ax, xlabel="alpha", ylabel="coefficient", xlim=(alphas.max(), alphas.min()))
 
 
+@drawn
 def plot_coefficients(model: Any, ax: Any = None, *, level: float = 0.95, most: int = 25, names: Any = None) -> Any:
     """Coefficients with their intervals, the largest first.
 
@@ -77,10 +75,6 @@ def plot_coefficients(model: Any, ax: Any = None, *, level: float = 0.95, most: 
         How many are drawn.
     names : sequence of str, optional
         Of the columns.
-
-    Returns
-    -------
-    matplotlib axes
 
     Examples
     --------
@@ -173,6 +167,7 @@ def _running_mean(at: Array, values: Array, parts: int = 12) -> tuple[Array, Arr
     return np.array([at[g].mean() for g in groups]), np.array([values[g].mean() for g in groups])
 
 
+@drawn
 def plot_influence(model: Any, X: Any, y: Any, ax: Any = None, *, most: int = 5) -> Any:
     """Studentized residuals over leverage, with disks as large as Cook's distance; the rows that pull most have their numbers.
 
@@ -186,10 +181,6 @@ def plot_influence(model: Any, X: Any, y: Any, ax: Any = None, *, most: int = 5)
         Where to draw.
     most : int, default=5
         How many rows have their number.
-
-    Returns
-    -------
-    matplotlib axes
 
     Examples
     --------

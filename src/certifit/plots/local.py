@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from certifit.axes import axes_of
+from certifit.axes import axes_of, drawn
 from certifit.data.gate import check_real
 from certifit.plots.frame import framed
 
 __all__ = ["plot_local_fit"]
 
 
+@drawn
 def plot_local_fit(model: Any, ax: Any = None, level: float = 0.95, points: int = 300) -> Any:
     """Draw a local regression of one column: the rows, the curve, and a band around the curve.
 
@@ -27,10 +28,6 @@ def plot_local_fit(model: Any, ax: Any = None, level: float = 0.95, points: int 
         Of the band, at each place by itself, from the standard errors; it knows nothing of the bias of a wide bandwidth.
     points : int, default=300
         Places at which the curve is computed.
-
-    Returns
-    -------
-    matplotlib axes
 
     Examples
     --------

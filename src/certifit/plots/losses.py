@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from certifit.axes import axes_of
+from certifit.axes import axes_of, drawn
 from certifit.evaluation.losses import LOSSES, resolve_loss
 from certifit.plots.frame import color, framed
 
 __all__ = ["plot_losses"]
 
 
+@drawn
 def plot_losses(losses: Sequence[Any] | None = None, ax: Any = None, *, reach: float = 3.0) -> Any:
     """Losses of classes over the margin y·f, or losses of values over the residual f − y.
 
@@ -25,10 +26,6 @@ def plot_losses(losses: Sequence[Any] | None = None, ax: Any = None, *, reach: f
         Where to draw.
     reach : float, default=3.0
         From minus this to this.
-
-    Returns
-    -------
-    matplotlib axes
 
     Examples
     --------

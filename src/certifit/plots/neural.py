@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from certifit.axes import axes_of
+from certifit.axes import axes_of, drawn
 from certifit.plots.frame import COLORS, framed
 
 __all__ = ["plot_first_layer", "plot_history"]
 
 
+@drawn
 def plot_history(model: Any, ax: Any = None) -> Any:
     """Loss of each epoch, of the rows learned from and of those set aside; a dot marks the weights that were kept.
 
@@ -20,12 +21,6 @@ def plot_history(model: Any, ax: Any = None) -> Any:
     ----------
     model : MLPClassifier, MLPRegressor or NeuralNetwork
         A fitted network.
-    ax : matplotlib axes, optional
-        Where to draw.
-
-    Returns
-    -------
-    matplotlib axes
 
     Examples
     --------
@@ -49,6 +44,7 @@ def plot_history(model: Any, ax: Any = None) -> Any:
     return framed(ax, xlabel="epoch", ylabel="mean loss")
 
 
+@drawn
 def plot_first_layer(model: Any, shape: tuple[int, int], ax: Any = None, n_units: int = 25) -> Any:
     """What the units of the first layer look for, as images: the units with the longest weights, in rows.
 
@@ -62,10 +58,6 @@ def plot_first_layer(model: Any, shape: tuple[int, int], ax: Any = None, n_units
         Where to draw.
     n_units : int, default=25
         Most units shown.
-
-    Returns
-    -------
-    matplotlib axes
     """
     check_is_fitted(model)
     height, width = shape

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from certifit._types import Array
-from certifit.axes import axes_of
+from certifit.axes import axes_of, drawn
 from certifit.evaluation.metrics.inputs import check_labels, check_level
 from certifit.evaluation.metrics.predictions import predict_for
 from certifit.evaluation.metrics.ranking import average_precision, pr_curve, roc_auc, roc_curve
@@ -48,6 +48,7 @@ def _steps(fpr: Array, tpr: Array, at: Array) -> Array:
     return np.where(at < 0.0, 0.0, tpr[np.maximum(place, 0)])
 
 
+@drawn
 def plot_roc(model: Any, X: Any, y: Any, ax: Any = None, *, level: float | None = 0.95, classes: Any = None) -> Any:
     """True against false positive rate over all thresholds, with a band that holds the whole curve.
 
@@ -63,10 +64,6 @@ def plot_roc(model: Any, X: Any, y: Any, ax: Any = None, *, level: float | None 
         Confidence of the band; None draws none.
     classes : sequence of two labels, optional
         First the negative, then the positive class.
-
-    Returns
-    -------
-    matplotlib axes
 
     Examples
     --------
@@ -144,6 +141,7 @@ def _precision_band(grid: Array, low: Array, high: Array, share: float) -> tuple
     return recall, hits / (hits + (1.0 - share) * most), hits / (hits + (1.0 - share) * fewest)
 
 
+@drawn
 def plot_confusion(model: Any, X: Any, y: Any, ax: Any = None, *, normalize: bool = True) -> Any:
     """How rows of each class were called: counts, and colors by their share of the class.
 
@@ -155,10 +153,6 @@ def plot_confusion(model: Any, X: Any, y: Any, ax: Any = None, *, normalize: boo
         Where to draw.
     normalize : bool, default=True
         Whether shares stand beside the counts.
-
-    Returns
-    -------
-    matplotlib axes
 
     Examples
     --------

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from certifit.axes import axes_of
+from certifit.axes import axes_of, drawn
 from certifit.plots.frame import framed
 
 __all__ = ["plot_bias_variance"]
@@ -15,6 +15,7 @@ __all__ = ["plot_bias_variance"]
 COLORS = {"noise": "#bab0ac", "bias": "#4c78a8", "variance": "#f58518"}
 
 
+@drawn
 def plot_bias_variance(found: Mapping[Any, Any], ax: Any = None) -> Any:
     """Draw the parts of the error side by side, a group of bars for each model, with their intervals.
 
@@ -24,10 +25,6 @@ def plot_bias_variance(found: Mapping[Any, Any], ax: Any = None) -> Any:
         What `bias_variance` returned for each model, or for each value of a parameter.
     ax : matplotlib axes, optional
         Where to draw; new ones are made if it is not given.
-
-    Returns
-    -------
-    matplotlib axes
 
     Examples
     --------

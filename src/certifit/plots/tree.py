@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from certifit.axes import axes_of
+from certifit.axes import axes_of, drawn
 from certifit.plots.frame import framed
 
 __all__ = ["plot_oob_curve", "plot_tree"]
 
 
+@drawn
 def plot_tree(model: Any, ax: Any = None, max_depth: int | None = None, precision: int = 3) -> Any:
     """Draw a fitted decision tree: questions in the boxes, yes to the left, colored by the prediction.
 
@@ -27,10 +28,6 @@ def plot_tree(model: Any, ax: Any = None, max_depth: int | None = None, precisio
     precision : int, default=3
         Significant digits.
 
-    Returns
-    -------
-    matplotlib axes
-
     Examples
     --------
     >>> from certifit import DecisionTreeClassifier
@@ -42,6 +39,7 @@ def plot_tree(model: Any, ax: Any = None, max_depth: int | None = None, precisio
     return model.plot(ax=ax, max_depth=max_depth, precision=precision)
 
 
+@drawn
 def plot_oob_curve(forest: Any, ax: Any = None) -> Any:
     """Out-of-bag error of a forest after each tree.
 
@@ -49,12 +47,6 @@ def plot_oob_curve(forest: Any, ax: Any = None) -> Any:
     ----------
     forest : RandomForestClassifier or RandomForestRegressor
         Fitted with ``oob_score=True``.
-    ax : matplotlib axes, optional
-        Where to draw.
-
-    Returns
-    -------
-    matplotlib axes
     """
     check_is_fitted(forest)
     if not hasattr(forest, "oob_curve_"):

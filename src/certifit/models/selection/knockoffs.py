@@ -26,7 +26,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from certifit._types import Array
-from certifit.axes import axes_of
+from certifit.axes import drawn
 from certifit.data.gate import check_xy
 from certifit.models.linear.regression import Lasso
 from certifit.models.selection.selector import Selector
@@ -121,28 +121,12 @@ class Knockoffs(Selector, BaseEstimator):
         warnings.warn(f"Knockoffs: nothing can be selected, since {why}.", UserWarning, stacklevel=4)
         return np.zeros(d)
 
+    @drawn
     def plot(self, ax: Any = None) -> Any:
-        """The statistics in falling order, and the threshold.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-            Where to draw.
-
-        Returns
-        -------
-        matplotlib axes
-        """
-        ax = axes_of(ax)
-        order = np.argsort(-self.statistics_, kind="stable")
-        colors = np.where(self.support_[order], "tab:blue", "0.7")
-        ax.bar(np.arange(order.shape[0]), self.statistics_[order], color=colors)
-        if np.isfinite(self.threshold_):
-            ax.axhline(self.threshold_, color="gray", linestyle=":", label="threshold")
-            ax.legend()
-        ax.set_xlabel("columns, best first")
-        ax.set_ylabel("column less copy, |coefficient|")
-        return ax
+        """The statistics in falling order, and the threshold."""
+        return self._bars(
+            ax, self.statistics_, self.threshold_, "columns, best first", "column less copy, |coefficient|"
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

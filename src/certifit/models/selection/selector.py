@@ -11,7 +11,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, Matrix, is_sparse
-from certifit.axes import axes_of
+from certifit.axes import axes_of, drawn
 from certifit.data.gate import check_x
 from certifit.parameters import Declared, Fitted
 
@@ -65,6 +65,16 @@ class Selector(Declared, TransformerMixin):
                 raise ValueError("input_features should have length equal to number of features (n_features_in_)")
         return np.asarray(given, dtype=object)[self.support_]
 
+    def _bars(self, ax: Any, values: Array, threshold: float, xlabel: str, ylabel: str) -> Any:
+        """What speaks for each column, in falling order, and how much is enough."""
+        ax, order = axes_of(ax), np.argsort(-values, kind="stable")
+        ax.bar(np.arange(order.shape[0]), values[order], color=np.where(self.support_[order], "tab:blue", "0.7"))
+        if np.isfinite(threshold):
+            ax.axhline(threshold, color="gray", linestyle=":", label="threshold")
+            ax.legend()
+        ax.set(xlabel=xlabel, ylabel=ylabel)
+        return ax
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
@@ -78,18 +88,9 @@ class SelectorOfSizes(Selector):
         """Draw the subsets over their sizes, and say what is drawn."""
         raise TypeError(f"{type(self).__name__} must say what it draws.")
 
+    @drawn
     def plot(self, ax: Any = None) -> Any:
-        """How good the subsets of each size are, and the size that was chosen.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-            Where to draw.
-
-        Returns
-        -------
-        matplotlib axes
-        """
+        """How good the subsets of each size are, and the size that was chosen."""
         check_is_fitted(self)
         ax = axes_of(ax)
         ax.set_ylabel(self._draw(ax))

@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils import check_random_state
 
 from certifit._types import Array
-from certifit.axes import axes_of
+from certifit.axes import drawn
 from certifit.data.equal_rows import MOST_REPETITIONS, merge_rows
 from certifit.data.gate import check_xy
 from certifit.data.targets import encode_labels
@@ -106,30 +106,12 @@ class StabilitySelection(Selector, BaseEstimator):
         best = np.argsort(-score, kind="stable")[: self.n_features]
         return np.asarray(best[score[best] > 0])
 
+    @drawn
     def plot(self, ax: Any = None) -> Any:
-        """How often each column is named, in falling order, and the threshold.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-            Where to draw.
-
-        Returns
-        -------
-        matplotlib axes
-        """
-        ax = axes_of(ax)
-        order = np.argsort(-self.frequencies_, kind="stable")
-        ax.bar(
-            np.arange(order.shape[0]),
-            self.frequencies_[order],
-            color=np.where(self.support_[order], "tab:blue", "0.7"),
+        """How often each column is named, in falling order, and the threshold."""
+        return self._bars(
+            ax, self.frequencies_, self.threshold, "columns, most stable first", "share of halves that name it"
         )
-        ax.axhline(self.threshold, color="gray", linestyle=":", label="threshold")
-        ax.set_xlabel("columns, most stable first")
-        ax.set_ylabel("share of halves that name it")
-        ax.legend()
-        return ax
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, Matrix
+from certifit.axes import drawn
 from certifit.base import CertifiedEstimator
 from certifit.certificate import Certificate
 from certifit.data.gate import check_real, check_sample_weight, target_array
@@ -349,6 +350,7 @@ class BaseTree(Grows, CertifiedEstimator):
             raise ValueError("leaf_intervals are of one target, and this tree has several: grow a tree for each.")
         return leaf_intervals(self, level)
 
+    @drawn
     def plot(self, ax: Any = None, max_depth: int | None = None, precision: int = 3) -> Any:
         """Draw the tree.
 
@@ -360,10 +362,6 @@ class BaseTree(Grows, CertifiedEstimator):
             Deepest level drawn; what lies below is hinted at.
         precision : int, default=3
             Significant digits.
-
-        Returns
-        -------
-        matplotlib axes
         """
         check_is_fitted(self)
         return draw_tree(self, ax, max_depth, precision)
