@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.contract.discovery import ONE_EACH
 from tests.grids import each, exhaustive
 
 ROOT = Path(__file__).resolve().parents[2]
-GROUP = 29  # estimators that share a process, whose start costs as much as a dozen of them
+GROUP = 40  # estimators at most that share a process, whose start costs as much as a dozen of them
 PATIENCE = 400  # seconds for a process on a busy machine
 # Rows, columns, and the time after which the alarm rings: between tall and wide, and tall.
 SHAPES = {"2000 x 400": (2000, 400, 0.25), "200000 x 8": (200_000, 8, 0.2)}
@@ -77,8 +78,8 @@ def groups() -> Iterator[Any]:
         default = [k for k in range(len(ONE_EACH)) if shape_of(k) == shape]
         others = [k for k in range(len(ONE_EACH)) if shape_of(k) != shape]
         for numbers, marks in ((default, ()), (others, exhaustive)):
-            for start in range(0, len(numbers), GROUP):
-                group = numbers[start : start + GROUP]
+            for part in np.array_split(numbers, -(-len(numbers) // GROUP)):
+                group = part.tolist()
                 title = f"{shape}, {ONE_EACH[group[0]].cls.__name__} to {ONE_EACH[group[-1]].cls.__name__}"
                 yield pytest.param(group, shape, id=title, marks=marks)
 
