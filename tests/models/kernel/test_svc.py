@@ -341,3 +341,35 @@ def test_weights_are_copies_also_where_a_kernel_object_looks_at_the_spread(kerne
     other = SVC(kernel=kernel, tol=1e-8).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
     assert str(one.kernel_) == str(other.kernel_)
     np.testing.assert_allclose(one.decision_function(X), other.decision_function(X), atol=1e-5)
+
+
+@pytest.mark.parametrize("K", [2, 3])
+def test_a_warm_walk_along_c_saves_steps_and_reaches_the_same_optima(K, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(900, 6))
+    y = np.digitize(X[:, 0] * X[:, 1] + 0.5 * X[:, 2] + 0.5 * rng.normal(size=900), [0.0, 0.7][: K - 1])
+    warm, saved, spent = SVC(warm_start=True), 0, 0
+    for C in (0.1, 0.3, 1.0, 3.0):
+        cold = SVC(C=C).fit(X, y)
+        warm.set_params(C=C).fit(X, y)
+        assert warm.certificate_.certified
+        for one, other in zip(warm.certificates_, cold.certificates_, strict=True):
+            assert one.bound <= other.objective
+            assert other.bound <= one.objective
+            assert abs(one.objective - other.objective) <= max(one.gap, other.gap)
+        if C != 0.1:
+            saved, spent = saved + int((cold.n_iter_ - warm.n_iter_).sum()), spent + int(cold.n_iter_.sum())
+    assert saved > 0.1 * spent
+    save(warm, tmp_path / "warm.cfit")
+    np.testing.assert_array_equal(load(tmp_path / "warm.cfit").predict(X), warm.predict(X))
+
+
+def test_a_warm_start_takes_other_rows_labels_and_weights_as_they_come():
+    X, y, weight = classes(120)
+    warm = SVC(warm_start=True, C=3.0).fit(X, y)
+    turned = np.where(np.arange(120) < 40, 1 - y, y)
+    for rows, labels, weights in ((X, turned, None), (X[:70], y[:70], None), (X, y, weight), (X[::-1], y, None)):
+        found = warm.fit(rows, labels, sample_weight=weights)
+        cold = SVC(C=3.0).fit(rows, labels, sample_weight=weights)
+        assert found.certificate_.certified
+        np.testing.assert_allclose(found.certificate_.objective, cold.certificate_.objective, rtol=1e-4)

@@ -9,9 +9,9 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
 
-from certifit import ElasticNet, Lasso, Ridge, Search
+from certifit import SVC, ElasticNet, Lasso, Ridge, Search
 from certifit.models.reductions import trial
-from certifit.models.reductions.warm import along_the_path, has_path, path_groups
+from certifit.models.reductions.warm import along_the_path, has_path, path_groups, walk_groups
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(90, 6))
@@ -71,3 +71,18 @@ def test_a_path_that_fails_leaves_the_word_to_the_fits(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(trial, "along_the_path", fails)
     assert Search(Ridge(), {"alpha": ALPHAS}).fit(X, Y).failures_ == []
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_support_vectors_walk_along_c(n_jobs: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    y = (X[:, 0] * X[:, 1] + 0.3 * RNG.normal(size=90) > 0).astype(int)
+    grid = {"C": [3.0, 0.1, 30.0, 1.0], "gamma": [0.1, 0.5]}
+    search = Search(SVC(tol=1e-9), grid, metric="roc_auc" if n_jobs is None else "accuracy", cv=3, n_jobs=n_jobs)
+    assert walk_groups(SVC(), [{"C": 3.0}, {"C": 1.0}, {"C": 2.0, "gamma": 1.0}]) == [[1, 0]]
+    assert walk_groups(Ridge(), [{"alpha": 3.0}, {"alpha": 1.0}]) == []
+    walked = search.fit(X, y)
+    found = np.asarray(walked.cv_results_["mean_test_score"])
+    monkeypatch.setattr(trial, "walk_groups", lambda *given: [])
+    single = search.fit(X, y)
+    assert_allclose(found, single.cv_results_["mean_test_score"], atol=1e-6)
+    assert walked.best_params_ == single.best_params_

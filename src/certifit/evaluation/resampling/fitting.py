@@ -35,10 +35,10 @@ class Data:
     given: bool
     classes: Array | None
 
-    def fit(self, estimator: Any, rows: Array) -> Any:
-        """A clone, fitted on these rows."""
+    def fit(self, estimator: Any, rows: Array, *, anew: bool = True) -> Any:
+        """A clone, fitted on these rows; the estimator itself, which may go on from its last fit, where not `anew`."""
         more = {"sample_weight": self.weight[rows]} if self.given else {}
-        return clone(estimator).fit(self.table.take(rows), self.y[rows], **more)
+        return (clone(estimator) if anew else estimator).fit(self.table.take(rows), self.y[rows], **more)
 
 
 @dataclass(frozen=True)
@@ -67,12 +67,19 @@ def each(work: Callable[[T], R], tasks: Sequence[T], n_jobs: int | None) -> list
 
 
 def fitted_on(
-    part: Fold, estimator: Any, data: Data, needs: Collection[str], *, keep: bool = False, contain: bool = True
+    part: Fold,
+    estimator: Any,
+    data: Data,
+    needs: Collection[str],
+    *,
+    keep: bool = False,
+    contain: bool = True,
+    anew: bool = True,
 ) -> Fitted:
-    """Fit on a part and predict its judged rows; with `contain` an error is a result."""
+    """Fit on a part and predict its judged rows; with `contain` an error is a result, without `anew` there is no clone."""
     started = time.perf_counter()
     try:
-        model = data.fit(estimator, part.train)
+        model = data.fit(estimator, part.train, anew=anew)
         seconds = time.perf_counter() - started
         held = data.table.take(part.test)
         predictions = {need: aligned(model, predict_for(model, held, need), need, data.classes) for need in needs}

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from certifit._types import Array
 from certifit.evaluation.resampling.fitting import Data, Fitted, each, fitted_on
 from certifit.evaluation.splits.choice import Curve, Fold
-from certifit.models.reductions.warm import along_the_path, path_groups
+from certifit.models.reductions.warm import along_the_path, path_groups, walk_groups
 
 if TYPE_CHECKING:
     from certifit.models.reductions.search import Search
@@ -54,7 +54,8 @@ class Trial:
                     self.complete = False
                     return
                 if int(number) in together:
-                    self._walk(together.pop(int(number)), settings, parts, rung)
+                    walk, group = together.pop(int(number))
+                    walk(group, settings, parts, rung)
                 elif self.rung[number] < rung:
                     self._try(int(number), settings[number], parts, rung)
                 done += 1
@@ -90,13 +91,26 @@ class Trial:
             taken.append(rows[mass - self.data.weight[rows] < share * mass[-1]] if rows.size else rows)
         return Fold(np.sort(np.concatenate(taken)), part.test)
 
-    def _together(self, settings: list[dict[str, Any]], alive: Array) -> dict[int, list[int]]:
-        """By the number of its first setting, each group that one walk along a path serves."""
-        if self.metric.needs != "value" or self.numbers is None or self.search.time_limit is not None:
+    def _together(self, settings: list[dict[str, Any]], alive: Array) -> dict[int, tuple[Any, list[int]]]:
+        """By the number of its first setting, each group that one walk serves, and how it is walked."""
+        if self.search.time_limit is not None:
             return {}  # a limit is looked at between settings, and a walk has no between
-        chosen = [settings[k] for k in alive]
-        groups = path_groups(self.search._inner(), chosen)
-        return {int(alive[group[0]]): [int(alive[k]) for k in group] for group in groups}
+        inner, chosen = self.search._inner(), [settings[k] for k in alive]
+        numbers = self.metric.needs == "value" and self.numbers is not None
+        walks = [(self._walk, group) for group in (path_groups(inner, chosen) if numbers else [])]
+        walks += [(self._climb, group) for group in walk_groups(inner, chosen)]
+        return {int(alive[min(group)]): (walk, [int(alive[k]) for k in group]) for walk, group in walks}
+
+    def _climb(self, group: list[int], settings: list[dict[str, Any]], parts: list[Fold], rung: int) -> None:
+        """All settings of a group on each part, every fit from where the one before it ended."""
+        data, needs = self.data, [self.metric.needs]
+
+        def climbed(part: Fold) -> list[Fitted]:
+            model = clone(self.search._inner()).set_params(warm_start=True)
+            return [fitted_on(part, model.set_params(**settings[k]), data, needs, anew=False) for k in group]
+
+        for number, *fits in zip(group, *each(climbed, parts, self.search.n_jobs), strict=True):
+            self._note(number, settings[number], fits, rung)
 
     def _walk(self, group: list[int], settings: list[dict[str, Any]], parts: list[Fold], rung: int) -> None:
         """All settings of a group from one path a part; where a path fails, each is fitted by itself and tells why."""

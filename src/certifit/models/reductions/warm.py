@@ -1,4 +1,8 @@
-"""Settings that differ in alpha alone, from one walk along the path of a linear model instead of a fit for each."""
+"""Settings that differ in one parameter alone, from one walk instead of a fit for each.
+
+The path of a linear model gives all alphas at once; a model that says what it `walks_along` is fitted at one value after
+the other, each time from where it was.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ from sklearn.base import clone
 from certifit._types import Array
 from certifit.models.linear.regression import ElasticNet, Lasso, Ridge
 
-__all__ = ["along_the_path", "has_path", "path_groups"]
+__all__ = ["along_the_path", "has_path", "path_groups", "walk_groups"]
 
 SOLVED = ("fit_intercept", "positive", "tol", "max_iter", "n_jobs")
 # Parameters that the path of a class takes; with any other parameter away from its default, each setting is fitted by itself.
@@ -36,17 +40,30 @@ def has_path(estimator: Any) -> bool:
 
 def path_groups(estimator: Any, settings: Sequence[Mapping[str, Any]]) -> list[list[int]]:
     """Numbers of the settings that one path serves: two or more, positive alphas, everything else equal."""
-    groups: dict[str, list[int]] = {}
-    for number, setting in enumerate(settings):
-        alpha = setting.get("alpha")
-        if isinstance(alpha, (int, float, np.number)) and not isinstance(alpha, bool) and 0 < alpha < np.inf:
-            others = sorted((name, repr(value)) for name, value in setting.items() if name != "alpha")
-            groups.setdefault(repr(others), []).append(number)
     return [
         group
-        for group in groups.values()
-        if len(group) > 1 and has_path(clone(estimator).set_params(**settings[group[0]]))
+        for group in _alike_but_for("alpha", settings)
+        if has_path(clone(estimator).set_params(**settings[group[0]]))
     ]
+
+
+def walk_groups(estimator: Any, settings: Sequence[Mapping[str, Any]]) -> list[list[int]]:
+    """Numbers of the settings that are fitted one from the other, from the least value of what the model walks along."""
+    name = getattr(type(estimator), "walks_along", None)
+    if name is None:
+        return []
+    return [sorted(group, key=lambda k: float(settings[k][name])) for group in _alike_but_for(name, settings)]
+
+
+def _alike_but_for(name: str, settings: Sequence[Mapping[str, Any]]) -> list[list[int]]:
+    """Numbers of two or more settings with positive values of one parameter, and everything else equal."""
+    groups: dict[str, list[int]] = {}
+    for number, setting in enumerate(settings):
+        value = setting.get(name)
+        if isinstance(value, (int, float, np.number)) and not isinstance(value, bool) and 0 < value < np.inf:
+            others = sorted((other, repr(given)) for other, given in setting.items() if other != name)
+            groups.setdefault(repr(others), []).append(number)
+    return [group for group in groups.values() if len(group) > 1]
 
 
 def along_the_path(estimator: Any, alphas: Array, X: Any, y: Array, sample_weight: Any, held: Any) -> list[Array]:
