@@ -17,7 +17,6 @@ CONVERGED = "Ours converges where theirs warns that it does not"
 INTERNAL = "The test replaces or reads scikit-learn's internal functions"
 INTERNAL_TREES = "The test reads or replaces private attributes of scikit-learn's trees"
 LOOSE = "The test compares with a model that scikit-learn has solved to its default tolerance only"
-GRID = "A constant target has a grid of alphas that fall, not of equal ones"
 THREADS = "n_jobs is the number of threads, and has an effect"
 RUNNING = "Callbacks of scikit-learn 1.9 are not called"
 LEAST_NORM = "Of several optima of an unpenalized fit, theirs is the one of least norm; ours is another"
@@ -70,7 +69,6 @@ DIFFERENCES: dict[str, tuple[str, ...]] = {
         f"{MEANS}test_minibatch_kmeans_warning_init_size",
         f"{MEANS}test_warning_elkan_1_cluster",
         f"{LINEAR}test_base.py::test_raises_value_error_if_positive_and_sparse",
-        f"{DESCENT}test_enet_l1_ratio",
         f"{DESCENT}test_enet_nonfinite_params",
         f"{DESCENT}test_lasso_alpha_warning",
         f"{RIDGE}test_ridge_fit_intercept_sparse_error*",
@@ -130,7 +128,6 @@ DIFFERENCES: dict[str, tuple[str, ...]] = {
     ),
     CONVERGED: (
         f"{DESCENT}test_enet_coordinate_descent_raises_convergence*",
-        f"{DESCENT}test_sparse_input_convergence_warning*",
         f"{LINEAR}test_sparse_coordinate_descent.py::test_sparse_enet_coordinate_descent*",
         f"{RIDGE}test_lbfgs_solver_error",
         f"{LOGISTIC}test_max_iter*",
@@ -160,7 +157,6 @@ DIFFERENCES: dict[str, tuple[str, ...]] = {
         f"{DESCENT}test_1d_multioutput_*",
         f"{LOGISTIC}test_logistic_cv_multinomial_score*",
     ),
-    GRID: (f"{DESCENT}test_uniform_targets",),
     SHARE: (f"{COMPONENTS}test_pca_n_components_mostly_explained_variance_ratio",),
     THREADS: (f"{LOGISTIC}test_logisticregression_warns_with_n_jobs*",),
     RUNNING: (

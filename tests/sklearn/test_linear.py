@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 import sklearn.linear_model
 from numpy.testing import assert_allclose
+from scipy.sparse import csr_array
+from sklearn.exceptions import ConvergenceWarning
 
 from certifit.sklearn import linear_model
 from certifit.sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
@@ -68,6 +70,31 @@ def test_the_squared_hinge_is_scikit_learns() -> None:
     best = objective(model.coef_[0], model.intercept_[0])
     for step in 1e-2 * np.vstack([np.eye(4), -np.eye(4)]):
         assert best < objective(model.coef_[0] + step, model.intercept_[0])
+
+
+def test_paths_refuse_what_they_do_not_know() -> None:
+    for path in (linear_model.lasso_path, linear_model.enet_path):
+        for unknown in ({"sample_weight": WEIGHT}, {"normalize": True}):
+            with pytest.raises(ValueError, match="Unexpected parameters"):
+                path(X, y, **unknown)
+        with pytest.warns(FutureWarning, match="n_alphas"):
+            assert path(X, y, n_alphas=4)[0].shape == (4,)
+        with pytest.warns(FutureWarning, match="alphas=None"):
+            path(X, y, alphas=None)
+
+
+def test_grids_of_alphas_without_a_largest_one() -> None:
+    with pytest.raises(ValueError, match="l1_ratio=0"):
+        linear_model.ElasticNetCV(l1_ratio=[0.5, 0.0]).fit(X, y)
+    assert linear_model.ElasticNetCV(l1_ratio=0.0, alphas=[0.1]).fit(X, y).score(X, y) > 0.9
+    model = linear_model.LassoCV(alphas=3).fit(X, np.full(150, 5.0))
+    assert_allclose(model.alphas_, 1e-15, rtol=1e-12)
+    assert_allclose(model.predict(X), 5.0)
+
+
+def test_no_tolerance_at_all_is_not_reached() -> None:
+    with pytest.warns(ConvergenceWarning, match="did not converge"):
+        linear_model.LassoCV(max_iter=1, tol=0).fit(csr_array(X.astype(np.float32)), y)
 
 
 def test_tubes_are_scikit_learns() -> None:

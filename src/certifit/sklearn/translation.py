@@ -289,7 +289,8 @@ class DropIn:
             if certificate is not None:
                 self.certificate_ = certificate
             return
-        self.certificate_ = certificate.judged(float(getattr(self, "tol", None) or LOOSEST))
+        tol = getattr(self, "tol", None)
+        self.certificate_ = certificate.judged(LOOSEST if tol is None else float(tol))
         if not self.certificate_.certified:
             warnings.warn(self._complaint(self.certificate_), ConvergenceWarning, stacklevel=4)
 

@@ -38,6 +38,8 @@ from certifit.sklearn.translation import By, Data, DropIn, Free, Same, Table, fr
 
 __all__ = ["ElasticNetCV", "LassoCV", "RidgeCV"]
 
+DEFAULT_ALPHAS = 100
+
 
 def _grid(alphas: Any, data: Data) -> dict[str, Any]:
     """The number of alphas, or the alphas themselves."""
@@ -79,6 +81,14 @@ class _PathCV(DropIn):
             check_alphas(self.alphas)
         splits = list(check_cv(self.cv).split(X, y, **shared_out(self, params).get("splitter", {})))
         settings = self._settings(data)
+        if not np.ndim(self.alphas):
+            if 0 in np.atleast_1d(settings.get("l1_ratio", 1.0)):
+                raise ValueError(
+                    "Automatic alpha grid generation is not supported for l1_ratio=0. Please supply a grid by providing your "
+                    "estimator with the appropriate `alphas=` argument."
+                )
+            if np.size(y) and np.all(np.asarray(y) == np.ravel(y)[0]):  # no alpha is too large for a constant
+                settings["alphas"] = np.full(settings.pop("n_alphas", DEFAULT_ALPHAS), np.finfo(np.float64).resolution)
         path = fresh(self._ours, **settings, cv=splits).fit(X, y, sample_weight)
         # Scikit-learn takes the plain mean over the folds, ours that over the rows left out.
         mean = path.mse_path_.mean(axis=-1)

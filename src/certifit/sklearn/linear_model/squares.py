@@ -6,6 +6,7 @@ have the same scale here and there: both divide by Σs_i.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -31,6 +32,19 @@ from certifit.sklearn.linear_model.rows import (
 from certifit.sklearn.translation import By, Data, DropIn, Free, Same, Several, Table
 
 __all__ = ["ElasticNet", "Lasso", "LinearRegression", "Ridge", "enet_path", "lasso_path"]
+
+FREE = {
+    "precompute",
+    "Xy",
+    "copy_X",
+    "coef_init",
+    "verbose",
+    "check_input",
+    "selection",
+    "random_state",
+    "do_screening",
+}
+"""Options of a path that cannot change its answer."""
 
 
 class LinearRegression(DropIn, theirs.LinearRegression):
@@ -177,7 +191,19 @@ def enet_path(
     array([[0.89, 0.98],
            [0.  , 0.  ]])
     """
+    unknown = sorted(set(free) - FREE)
+    if unknown:
+        raise ValueError(f"Unexpected parameters in params: {unknown}")
+    if alphas is None:
+        warnings.warn(
+            "'alphas=None' is deprecated and will be removed in 1.11 of scikit-learn.", FutureWarning, stacklevel=2
+        )
     if not isinstance(n_alphas, str):
+        warnings.warn(
+            "'n_alphas' was deprecated in 1.9 and will be removed in 1.11 of scikit-learn: use 'alphas'.",
+            FutureWarning,
+            stacklevel=2,
+        )
         alphas = n_alphas if isinstance(alphas, (str, int)) or alphas is None else alphas
     count = alphas if isinstance(alphas, (int, np.integer)) else 100
     grid = None if isinstance(alphas, (str, int, np.integer)) else alphas
