@@ -97,6 +97,20 @@ def test_no_tolerance_at_all_is_not_reached() -> None:
         linear_model.LassoCV(max_iter=1, tol=0).fit(csr_array(X.astype(np.float32)), y)
 
 
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"l1_ratio": 1.0}, "supports only 'l2'"),
+        ({"l1_ratio": 0.5, "solver": "liblinear"}, "Only 'saga'"),
+        ({"dual": True}, "supports only dual=False"),
+        ({"C": np.inf, "solver": "liblinear"}, "not supported for the liblinear"),
+    ],
+)
+def test_solvers_refuse_the_penalties_of_others(settings: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        LogisticRegression(**settings).fit(X, y > 0)
+
+
 def test_tubes_are_scikit_learns() -> None:
     model = linear_model.SGDRegressor(
         loss="squared_epsilon_insensitive", epsilon=0.3, alpha=0.05, tol=1e-6, random_state=0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from tests.oracles import convex
 
-from certifit import LinearModel, SGDClassifier, SGDRegressor
+from certifit import LinearModel, Perceptron, SGDClassifier, SGDRegressor
 from certifit.data.equal_rows import content_order
 from certifit.losses import LOSSES, Absolute, Hinge, Huber, Logistic, Squared
 from certifit.optimization.objective.regularizer import Regularizer
@@ -295,6 +296,17 @@ def test_labels_frames_precision_threads():
     np.testing.assert_array_equal(one.coef_, two.coef_)
     np.testing.assert_allclose(one.predict_proba(X).sum(axis=1), 1.0)
     assert not hasattr(SGDClassifier(loss="hinge"), "predict_proba")
+
+
+@pytest.mark.parametrize("backend", ["loky", "multiprocessing"])
+@pytest.mark.parametrize("kind", [SGDClassifier, Perceptron])
+def test_classes_are_fitted_by_threads_whatever_backend_is_asked_for(kind, backend):
+    X, _ = data()
+    three = np.random.default_rng(0).integers(3, size=150)
+    alone = quiet_fit(kind(random_state=0, max_iter=5), X, three)
+    with joblib.parallel_backend(backend):
+        beside = quiet_fit(kind(random_state=0, max_iter=5, n_jobs=2), X, three)
+    np.testing.assert_array_equal(beside.coef_, alone.coef_)
 
 
 def test_a_loss_of_regression_classifies_signs():

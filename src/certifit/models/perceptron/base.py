@@ -131,7 +131,7 @@ class BasePerceptron(LinearClassifier):
         threads = 1 if self.n_jobs is None else min(n_threads(self.n_jobs), len(jobs))
         if threads == 1:
             return [one(rows, *job) for job in jobs]
-        return list(Parallel(n_jobs=threads, prefer="threads")(delayed(one)(rows, *job) for job in jobs))
+        return list(Parallel(n_jobs=threads, require="sharedmem")(delayed(one)(rows, *job) for job in jobs))
 
     def _begins(self, rows: Rows, signs: list[Array]) -> list[tuple[Array, float]]:
         """Where each fit starts, in the units of `rows` and of the step: w₀/η moves by s·x as w₀ does by η·s·x."""

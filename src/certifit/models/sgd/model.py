@@ -232,7 +232,7 @@ class SGDClassifier(BaseSGD, LinearClassifier):
         if threads == 1:
             return [one(k, int(seed)) for k, seed in zip(positive, seeds, strict=True)]
         jobs = (delayed(one)(k, int(seed)) for k, seed in zip(positive, seeds, strict=True))
-        return list(Parallel(n_jobs=threads, prefer="threads")(jobs))
+        return list(Parallel(n_jobs=threads, require="sharedmem")(jobs))  # the fits count their steps here
 
     def _perceptron(self, X: Matrix, target: Array, weight: Array, seed: int) -> tuple[Descent, Certificate]:
         """The perceptron's algorithm, which is what its loss is asked for: the loss itself is minimized by zero."""

@@ -99,7 +99,22 @@ class LogisticRegression(DropIn, theirs.LogisticRegression):
         "n_jobs": N_JOBS,
     }
 
+    def _check_set(self) -> None:
+        """Refuse what scikit-learn's solvers refuse, so that a search over settings leaves out the same ones."""
+        given = getattr(self, "penalty", "deprecated")
+        ratio = PENALTIES.get(given, self.l1_ratio) or 0.0
+        penalty = None if given is None or np.inf == self.C else {0.0: "l2", 1.0: "l1"}.get(ratio, "elasticnet")
+        if self.solver not in ("liblinear", "saga") and penalty not in ("l2", None):
+            raise ValueError(f"Solver {self.solver} supports only 'l2' or None penalties, got {penalty} penalty.")
+        if self.solver != "liblinear" and self.dual:
+            raise ValueError(f"Solver {self.solver} supports only dual=False, got dual={self.dual}")
+        if penalty == "elasticnet" and self.solver != "saga":
+            raise ValueError(f"Only 'saga' solver supports elasticnet penalty, got solver={self.solver}.")
+        if self.solver == "liblinear" and penalty is None:
+            raise ValueError("penalty=None is not supported for the liblinear solver")
+
     def _learn(self, data: Data) -> Any:
+        self._check_set()
         data = weighted_by_class(data, self.class_weight)
         if self.solver != "liblinear":
             return super()._learn(data)
