@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
 import inspect
 import pickle
@@ -445,3 +446,18 @@ def test_a_type_checker_sees_the_constructors(tmp_path: Path) -> None:
     told = subprocess.run(command, capture_output=True, text=True, timeout=600).stdout
     found = {int(line.split(":")[1]) for line in told.splitlines() if "typed.py" in line and "error" in line}
     assert found == {i for i, line in enumerate(TYPED.splitlines(), 1) if line.endswith("# wrong")}, told
+
+
+def test_the_package_itself_uses_the_new_names() -> None:
+    public = {name: getattr(certifit, name) for name in certifit.__all__}
+    old = {name: vars(one)["__old_names__"] for name, one in public.items() if vars(one).get("__old_names__")}
+    assert "max_epochs" in old["Perceptron"]
+    found = [
+        (path.name, node.lineno, keyword.arg)
+        for path in Path(certifit.__file__).parent.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call)
+        for keyword in node.keywords
+        if keyword.arg in old.get(ast.unparse(node.func).rpartition(".")[2], ())
+    ]
+    assert found == []

@@ -46,3 +46,8 @@ def test_shapes_that_do_not_fit() -> None:
         DigitFeatures(shape=(4, 4)).fit(np.ones((3, 15)))
     with pytest.raises(ValueError, match="pair of positive integers"):
         DigitFeatures(shape=(0, 15)).fit(np.ones((3, 15)))
+
+
+def test_truth_values_are_no_sides() -> None:
+    with pytest.raises(ValueError, match="shape must be a pair of positive integers"):
+        DigitFeatures(shape=(True, 4)).fit([[0.0, 1.0, 2.0, 3.0]])

@@ -77,7 +77,11 @@ class DigitFeatures(OfColumns, TransformerMixin, BaseEstimator):
             height = next(h for h in range(isqrt(pixels), 0, -1) if pixels % h == 0)
             return height, pixels // height
         pair = self.shape
-        whole = isinstance(pair, (tuple, list)) and len(pair) == 2 and all(isinstance(side, Integral) for side in pair)
+        whole = (
+            isinstance(pair, (tuple, list))
+            and len(pair) == 2
+            and all(isinstance(side, Integral) and not isinstance(side, bool) for side in pair)
+        )
         if not whole or min(pair) < 1:
             raise ValueError(f"shape must be a pair of positive integers (rows, columns) or None; got {pair!r}.")
         if pair[0] * pair[1] != pixels:

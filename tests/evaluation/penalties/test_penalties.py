@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 from tests.evaluation.cases import WEIGHTS, D, label, penalties
 
-from certifit.penalties import PENALTIES, Penalty, resolve_penalty
+from certifit.penalties import PENALTIES, Penalty, resolve_penalty, soft_threshold
 
 EVERY = pytest.mark.parametrize("penalty", penalties(), ids=label)
 STEP = pytest.mark.parametrize("step", [1e-3, 0.3, 2.0, 1e3])
@@ -203,3 +205,9 @@ def test_names_resolve_and_unknown_names_list_the_choices() -> None:
     for bad in ("L3", 3, PENALTIES["l1"]):
         with pytest.raises(ValueError, match=r"penalty must be None, one of 'none', 'l2'"):
             resolve_penalty(bad)
+
+
+@pytest.mark.parametrize("t", [-1.0, np.array([1.0, -1e-9]), np.nan])
+def test_a_threshold_below_zero_is_none(t: Any) -> None:
+    with pytest.raises(ValueError, match="t must be ≥ 0"):
+        soft_threshold(np.array([1.0, 2.0]), t)

@@ -180,3 +180,13 @@ def test_weights_are_repetitions(loss: str) -> None:
     kept = weight[:200] > 0
     points = ledger(model, X[:200][kept], y[:200][kept], X[200:], y[200:], loss=loss)
     assert found["noise"] == points["noise"]
+
+
+def test_parts_that_are_none_are_named() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    y = X[:, 0] + rng.normal(size=40)
+    found = ledger(Ridge().fit(X, y), X, y, X, y)
+    for part in ("", "luck"):
+        with pytest.raises(KeyError, match="No part"):
+            found[part]

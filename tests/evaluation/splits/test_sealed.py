@@ -192,3 +192,8 @@ def test_bad_input_is_named(options: dict[str, Any], word: str) -> None:
     if "test_size" not in options:
         with pytest.raises((ValueError, TypeError), match=word):
             folds(**{"y": np.arange(10) % 2, "task": "binary", "k": 3, **options})
+
+
+def test_words_are_no_target_of_a_regression() -> None:
+    with pytest.raises(ValueError, match="y must be numbers; got array"):
+        folds(["a", "b"] * 10, 2, task="regression")

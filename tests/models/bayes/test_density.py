@@ -129,3 +129,8 @@ def test_numbers_that_are_none_are_named() -> None:
             call()
     with pytest.raises(TypeError, match="n_samples must be an integer"):
         KernelDensity().fit(X).sample("a")  # type: ignore[arg-type]
+
+
+def test_the_logarithm_of_the_density_by_its_name() -> None:
+    for model in (GaussianDensity().fit(X), KernelDensity().fit(X)):
+        np.testing.assert_array_equal(model.log_density(X), model.score_samples(X))

@@ -15,7 +15,7 @@ import numpy as np
 
 from certifit._types import Array
 from certifit.data.gate import check_real
-from certifit.evaluation.penalties.base import Penalty, soft_threshold
+from certifit.evaluation.penalties.base import Penalty, shrink
 
 __all__ = ["Box", "Constraint", "L1Ball", "L2Ball", "NonNegative"]
 
@@ -255,12 +255,12 @@ class L1Ball(Ball):
 
     def shrunk(self, penalty: Penalty, z: Array, step: float | Array, multiplier: float) -> Array:
         # For an even convex Ω the prox of Ω + λ|·| is the prox of Ω after soft thresholding.
-        return penalty.prox(soft_threshold(z, multiplier), step)
+        return penalty.prox(shrink(z, multiplier), step)
 
     def conjugate(self, penalty: Penalty, alpha: float, v: Array) -> float:
         # inf over λ ≥ 0 of radius·λ + (αΩ)*(soft(v, λ)); convex in λ, every λ is a valid bound.
         def bound(multiplier: float) -> float:
-            rest = soft_threshold(v, multiplier)
+            rest = shrink(v, multiplier)
             if not rest.any():
                 return self.radius * multiplier
             if alpha == 0.0:

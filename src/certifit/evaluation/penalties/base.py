@@ -107,4 +107,11 @@ def soft_threshold(z: Array, t: float | Array) -> Array:
     >>> soft_threshold(np.array([-3.0, 0.5, 2.0]), 1.0)
     array([-2.,  0.,  1.])
     """
+    if not np.greater_equal(t, 0.0).all():
+        raise ValueError(f"t must be ≥ 0: values are drawn towards zero by it; got {t!r}.")
+    return shrink(z, t)
+
+
+def shrink(z: Array, t: float | Array) -> Array:
+    """`soft_threshold` for solvers: t is theirs and not checked, and what is no number stays none."""
     return np.sign(z) * np.maximum(np.abs(z) - t, 0.0)

@@ -8,7 +8,7 @@ import numpy as np
 
 from certifit._types import Array
 from certifit.data.gate import check_real
-from certifit.evaluation.penalties.base import Penalty, soft_threshold
+from certifit.evaluation.penalties.base import Penalty, shrink
 
 
 class ElasticFamily(Penalty):
@@ -23,11 +23,11 @@ class ElasticFamily(Penalty):
 
     def prox(self, z: Array, step: float | Array) -> Array:
         l1, l2 = self.elastic(z.shape[-1])
-        return soft_threshold(z, step * l1) / (1.0 + step * l2)
+        return shrink(z, step * l1) / (1.0 + step * l2)
 
     def argmax(self, v: Array) -> Array:
         l1, l2 = self.elastic(v.shape[-1])
-        excess = soft_threshold(v, l1)
+        excess = shrink(v, l1)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(excess == 0.0, 0.0, excess / l2)
 

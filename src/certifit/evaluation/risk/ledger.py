@@ -72,7 +72,7 @@ class Ledger:
 
     def __getitem__(self, part: str) -> LedgerRow:
         for row in self.rows:
-            if row.part.split()[0] == part.split()[0]:
+            if row.part.split()[:1] == str(part).split()[:1]:
                 return row
         raise KeyError(f"No part {part!r}; the parts are {', '.join(row.part for row in self.rows)}.")
 

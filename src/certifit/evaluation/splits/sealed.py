@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from certifit._types import Array
-from certifit.data.gate import check_choice, check_real
+from certifit.data.gate import check_choice, check_numbers, check_real
 from certifit.names import stored
 
 __all__ = ["SealedSplit", "folds", "sealed_split"]
@@ -187,7 +187,7 @@ def _checked(y: Any, task: str, groups: Any, time: Any, codes: Any) -> tuple[Arr
         raise ValueError("groups and time were both given: choose one of them to split by.")
     if task != "regression":
         return y, _ranks(y)
-    y = y.astype(np.float64)
+    y = check_numbers("y", y)
     if np.isnan(y).any():
         raise ValueError("y contains NaN: drop the rows whose target is missing.")
     cuts = np.quantile(y, np.linspace(0, 1, min(STRATA, max(1, y.shape[0] // 10)) + 1)[1:-1]) if y.size else []

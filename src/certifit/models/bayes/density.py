@@ -30,7 +30,24 @@ __all__ = ["GaussianDensity", "KernelDensity"]
 BLOCK = 1 << 22  # distances held at a time
 
 
-class GaussianDensity(Declared, DensityMixin, CertifiedEstimator):
+class Density(Declared, DensityMixin, CertifiedEstimator):
+    """A density of rows; scikit-learn calls its logarithm `score_samples`."""
+
+    def log_density(self, X: Any) -> Array:
+        """Logarithm of the density at each row.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
+        return np.asarray(self.score_samples(X))
+
+
+class GaussianDensity(Density):
     """The Gaussian of greatest likelihood: minimizes −mean ln N(x; m, Σ) in closed form.
 
     Its level sets are ellipsoids; the one of Mahalanobis distance 1 has the axes `axes_` and the radii `radii_`.
@@ -296,7 +313,7 @@ def _log_shape(kernel: str) -> Callable[[Array], Array]:
     return shapes[kernel]
 
 
-class KernelDensity(Declared, DensityMixin, CertifiedEstimator):
+class KernelDensity(Density):
     """A smooth histogram: (1/Σs) Σ s_i K((x − x_i)/h)/h^d, with h given, by a rule, or of greatest leave-one-out likelihood.
 
     Examples

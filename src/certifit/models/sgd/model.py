@@ -245,7 +245,7 @@ class SGDClassifier(BaseSGD, LinearClassifier):
         machine = Perceptron(
             averaged=bool(self.average),
             fit_intercept=self.fit_intercept,
-            max_epochs=int(self.max_iter),
+            max_iter=int(self.max_iter),
             shuffle=self.shuffle,
             random_state=seed % 2**32,
         ).fit(X, target, weight)
