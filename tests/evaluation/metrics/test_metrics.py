@@ -317,3 +317,15 @@ BAD = {
 def test_bad_input_is_named(call, message: str) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_scores_and_costs_that_are_no_numbers() -> None:
+    y, table = np.arange(9) % 3, np.full((9, 3), 0.2)
+    table[4, 1] = np.nan
+    for call, match in (
+        (lambda: m.roc_auc(y, table), r"score must be finite; got \[0.2, nan, 0.2\] at row 4"),
+        (lambda: m.roc_auc(y[y < 2], np.ones((6, 3)), classes=[0, 1, 2]), r"there is none of \[2\]"),
+        (lambda: m.expected_cost([0, 1], [0, 1], "dear"), "cost must be numbers; got 'dear'"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            call()

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from certifit._types import Array
-from certifit.data.gate import check_sample_weight
+from certifit.data.gate import check_numbers, check_sample_weight
 from certifit.evaluation.metrics.inputs import label_rows
 
 __all__ = [
@@ -230,7 +230,7 @@ def expected_cost(y: Any, prediction: Any, cost: Any, *, sample_weight: Any = No
 
 
 def _costs_of_rows(cost: Any, n: int, k: int) -> Array:
-    table = np.asarray(cost, dtype=np.float64)
+    table = check_numbers("cost", cost)
     if table.shape != (n, k, k) or not np.isfinite(table).all():
         raise ValueError(f"costs of each row's own must be finite, of shape ({n}, {k}, {k}); got shape {table.shape}.")
     return table
@@ -238,7 +238,7 @@ def _costs_of_rows(cost: Any, n: int, k: int) -> Array:
 
 def check_cost_matrix(cost: Any, k: int) -> Array:
     """A finite cost matrix of K rows (actual) and K columns (predicted)."""
-    matrix = np.asarray(cost, dtype=np.float64)
+    matrix = check_numbers("cost", cost)
     if matrix.shape != (k, k):
         raise ValueError(f"cost must have shape ({k}, {k}), actual by predicted class; got {matrix.shape}.")
     if not np.isfinite(matrix).all():

@@ -38,5 +38,5 @@ def predictor(model: Any, needs: str) -> Callable[[Any], Array]:
         return lambda X: np.asarray(model.predict_proba(X))
     raise TypeError(
         f"{type(model).__name__} has no predict_proba: it gives no {needs}. Choose a metric of labels, such as "
-        "'accuracy', or wrap the model in sklearn.calibration.CalibratedClassifierCV."
+        "'accuracy', or wrap the model in certifit.CalibratedClassifier."
     )

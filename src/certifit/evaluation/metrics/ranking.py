@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from certifit._types import Array
-from certifit.data.gate import check_choice, check_real, check_sample_weight
+from certifit.data.gate import check_choice, check_numbers, check_real, check_sample_weight
 from certifit.evaluation.metrics.inputs import binary_rows, check_vector, class_codes
 from certifit.evaluation.metrics.inputs import check_labels as check_label_vector
 from certifit.names import stored
@@ -103,11 +103,14 @@ def _auc_of_classes(y: Any, score: Any, sample_weight: Any, classes: Any, multi_
     """The mean of areas between two sides."""
     labels = check_label_vector("y", y)
     order, (codes,) = class_codes(classes, ("y", labels))
-    table, K = np.asarray(score, dtype=np.float64), len(order)
+    table, K = check_numbers("score", score), len(order)
     weight = check_sample_weight(sample_weight, labels.shape[0])
     if table.shape != (labels.shape[0], K):
         raise ValueError(f"score must have shape ({labels.shape[0]}, {K}), a column for each class; got {table.shape}.")
-    absent = [order[k] for k in range(K) if not weight[codes == k].sum() > 0]
+    if not np.isfinite(table).all():
+        at = int(np.flatnonzero(~np.isfinite(table).all(axis=1))[0])
+        raise ValueError(f"score must be finite; got {table[at].tolist()} at row {at}. Drop or repair these rows.")
+    absent = [order.tolist()[k] for k in range(K) if not weight[codes == k].sum() > 0]
     if absent:
         raise ValueError(f"The area needs rows of every class; there is none of {absent!r}.")
 
