@@ -1,4 +1,4 @@
-"""k-means: the same iteration from the same centers, with a lower bound besides."""
+"""Clusterings: k-means from the same centers, the same hierarchies, cuts of the same graphs, with bounds besides."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import sklearn.metrics
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 
-from certifit.sklearn.cluster import AgglomerativeClustering, KMeans, MiniBatchKMeans
+from certifit.sklearn.cluster import AgglomerativeClustering, KMeans, MiniBatchKMeans, SpectralClustering
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 6)) + 5.0 * np.eye(6)[RNG.integers(0, 4, size=120)]
@@ -88,3 +88,36 @@ def test_hierarchies_are_theirs(linkage: str) -> None:
         AgglomerativeClustering(connectivity=np.ones((120, 120))).fit(X)
     with pytest.raises(ValueError, match="Ward can only work with euclidean distances"):
         AgglomerativeClustering(linkage="ward", metric="cosine").fit(X)
+
+
+@pytest.mark.parametrize("affinity", ["rbf", "nearest_neighbors", "laplacian", "precomputed", "sparse"])
+def test_graphs_are_cut_as_theirs(affinity: str) -> None:
+    rng = np.random.default_rng(0)
+    angle = rng.uniform(0, 2 * np.pi, 80)
+    radius = np.repeat([1.0, 5.0], 40) + 0.05 * rng.normal(size=80)
+    rows = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])
+    given = rows
+    if affinity in ("precomputed", "sparse"):
+        given = sklearn.metrics.pairwise.rbf_kernel(rows, gamma=2.0)
+        given[given < 1e-6] = 0.0
+        given = csr_array(given) if affinity == "sparse" else given
+    kind = "precomputed" if affinity == "sparse" else affinity
+    settings = {"n_clusters": 2, "affinity": kind, "gamma": 2.0, "n_neighbors": 6, "random_state": 0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        theirs, ours = (cls(**settings).fit(given) for cls in (sklearn.cluster.SpectralClustering, SpectralClustering))
+    difference = ours.affinity_matrix_ - theirs.affinity_matrix_
+    assert abs(difference).max() < 1e-12
+    assert sklearn.metrics.adjusted_rand_score(theirs.labels_, ours.labels_) == 1.0
+    assert ours.certificate_.kind in ("eigen-residual", "none")
+    assert ours.n_features_in_ == given.shape[1]
+
+
+def test_graphs_that_are_given_by_their_nearest_rows() -> None:
+    rows = np.concatenate([RNG.normal(size=(30, 2)), RNG.normal(size=(30, 2)) + 20.0])
+    far = csr_array(sklearn.metrics.pairwise_distances(rows) + 1e-9)
+    with pytest.warns(UserWarning, match="not fully connected"):
+        model = SpectralClustering(2, affinity="precomputed_nearest_neighbors", n_neighbors=8, n_components=3).fit(far)
+    assert sorted(np.bincount(model.labels_)) == [30, 30]
+    with pytest.raises(ValueError, match="8 neighbors are required per samples"):
+        SpectralClustering(2, affinity="precomputed_nearest_neighbors", n_neighbors=8).fit(csr_array(np.eye(9)))

@@ -1,4 +1,4 @@
-"""``sklearn.cluster``: k-means, with a lower bound on the cost of every clustering."""
+"""``sklearn.cluster``: k-means, hierarchies and cuts of graphs, with bounds on the cost of every clustering."""
 
 from __future__ import annotations
 
@@ -8,17 +8,20 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 import sklearn.cluster as theirs
-from sklearn.utils.validation import check_is_fitted
+from sklearn.metrics.pairwise import pairwise_kernels
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from certifit._types import Array
+from certifit._types import Array, Matrix, is_sparse
 from certifit.certificate import Certificate
 from certifit.models.cluster import kmeans, minibatch
-from certifit.models.hierarchy import agglomerative, linkage
+from certifit.models.hierarchy import agglomerative, linkage, spectral
+from certifit.models.neighbors.model import NearestNeighbors
 from certifit.sklearn.asking import Alone
 from certifit.sklearn.translation import By, Data, DropIn, Free, Only, Row, Same, Table, fresh
 
-__all__ = ["AgglomerativeClustering", "KMeans", "MiniBatchKMeans"]
+__all__ = ["AgglomerativeClustering", "KMeans", "MiniBatchKMeans", "SpectralClustering"]
 
 
 def _start(value: Any, data: Data) -> Any:
@@ -229,3 +232,92 @@ class AgglomerativeClustering(Alone, theirs.AgglomerativeClustering):
     def fit_predict(self, X: Any, y: Any = None) -> Array:
         """Fit, and give the labels."""
         return np.asarray(self.fit(X).labels_)
+
+
+SIMILAR = ("n_neighbors", "gamma", "degree", "coef0", "kernel_params")
+
+
+class SpectralClustering(Alone, theirs.SpectralClustering):
+    """Clusters of a graph by the eigenvectors of its Laplacian; the certificate bounds the cut of every clustering of it."""
+
+    _ours = spectral.SpectralClustering
+    _always: ClassVar[Mapping[str, Any]] = {"affinity": "precomputed"}
+    _table: ClassVar[Table] = {
+        "n_clusters": Same(),
+        "eigen_solver": Free("exact, by the solver that suits the graph"),
+        "n_components": Same("n_vectors"),
+        "random_state": Same(),
+        "n_init": Free("five starts of k-means"),
+        "affinity": Free("the graph is built here, and handed on"),
+        **{name: Free("a part of the graph, which is built here") for name in SIMILAR},
+        "eigen_tol": Free("eigenvectors are exact, or as near as the certificate says"),
+        "assign_labels": Free("connected components where they are as many, or else k-means"),
+        "n_jobs": Same(),
+        "verbose": By(lambda value, data: int(bool(value)), "a progress bar"),
+    }
+
+    def _learn(self, data: Data) -> Any:
+        kinds = ["csr", "csc", "coo"]
+        X = validate_data(self, data.X, accept_sparse=kinds, dtype=np.float64, ensure_min_samples=2)
+        if X.shape[0] == X.shape[1] and not str(self.affinity).startswith("precomputed"):
+            warnings.warn(
+                "The spectral clustering API has changed. ``fit`` now constructs an affinity matrix from data. To use a custom "
+                "affinity matrix, set ``affinity=precomputed``.",
+                UserWarning,
+                stacklevel=5,
+            )
+        self.affinity_matrix_ = self._similarity(X)
+        if self.verbose:
+            print(f"Computing label assignment using {self.assign_labels}")
+        graph = self.affinity_matrix_.tocsr() if is_sparse(self.affinity_matrix_) else self.affinity_matrix_
+        model = fresh(self._ours, **self._settings(data)).fit(0.5 * (graph + graph.T))
+        if model.n_components_ > 1:
+            warnings.warn(
+                "Graph is not fully connected, spectral embedding may not work as expected.", UserWarning, stacklevel=5
+            )
+        return model
+
+    def _similarity(self, X: Matrix) -> Matrix:
+        """The graph that scikit-learn would cut."""
+        if self.affinity == "precomputed":
+            return X
+        if self.affinity == "nearest_neighbors":
+            others = NearestNeighbors(n_neighbors=max(self.n_neighbors - 1, 1), n_jobs=self.n_jobs).fit(X)
+            nearest = others.kneighbors(return_distance=False)[:, : self.n_neighbors - 1]
+            return _either_way(np.column_stack([np.arange(X.shape[0]), nearest]))
+        if self.affinity == "precomputed_nearest_neighbors":
+            rows = sp.csr_array(X)
+            ends = zip(rows.indptr[:-1], rows.indptr[1:], strict=True)
+            nearest = [
+                rows.indices[a:b][np.argsort(rows.data[a:b], kind="stable")[: self.n_neighbors]] for a, b in ends
+            ]
+            if min(one.size for one in nearest) < self.n_neighbors:
+                raise ValueError(
+                    f"{self.n_neighbors} neighbors are required per samples, but some samples have only "
+                    f"{min(one.size for one in nearest)} neighbors in precomputed graph matrix."
+                )
+            return _either_way(np.array(nearest))
+        params = dict(self.kernel_params or {})
+        if not callable(self.affinity):
+            params |= {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
+        return pairwise_kernels(X, metric=self.affinity, filter_params=True, **params)
+
+    def _fitted(self, model: Any, data: Data) -> Mapping[str, Any]:
+        # What is known of the columns is that of the rows given, not of the graph.
+        return {"labels_": model.labels_, "n_features_in_": np.shape(data.X)[1]}
+
+    def _judge(self, certificate: Certificate | None) -> None:
+        """No tolerance is asked for."""
+        if certificate is not None:
+            self.certificate_ = certificate
+
+    def fit_predict(self, X: Any, y: Any = None) -> Array:
+        """Fit, and give the labels."""
+        return np.asarray(self.fit(X).labels_)
+
+
+def _either_way(nearest: Array) -> Matrix:
+    """Half an edge for each row that has the other among its nearest."""
+    n, k = nearest.shape
+    graph = sp.csr_array((np.ones(n * k), nearest.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
+    return 0.5 * (graph + graph.T)

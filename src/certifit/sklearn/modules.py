@@ -16,6 +16,7 @@ MODULES = (
     "kernel_ridge",
     "linear_model",
     "manifold",
+    "mixture",
     "multiclass",
     "naive_bayes",
     "neighbors",

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
@@ -61,6 +61,21 @@ class _Parts:
         with np.errstate(divide="ignore"):
             constant = np.maximum(np.log(self.weight), -1e300) + logs - 0.5 * d * LOG_2PI
         return np.ascontiguousarray(self.mean), np.ascontiguousarray(A.reshape(K, -1)), constant
+
+
+class _Climb(NamedTuple):
+    """The end of the steps from one start."""
+
+    value: float
+    """The mean log-likelihood of the parts."""
+    parts: _Parts
+    steps: int
+    raised: float
+    """What the last step raised it by."""
+    values: list[float]
+    """After each step."""
+    then: _Parts
+    """The parts that one more step would give."""
 
 
 class GaussianMixture(Declared, DensityMixin, CertifiedEstimator):
@@ -128,11 +143,11 @@ class GaussianMixture(Declared, DensityMixin, CertifiedEstimator):
             unit = self._units(moments.covariance()[0])
             Z = np.ascontiguousarray((rows - moments.mean[0]) / unit)
             rng = check_random_state(self.random_state)
-            best: tuple[float, _Parts, int, float] | None = None
+            best: _Climb | None = None
             for start in range(self.n_init):
                 found = self._climb(Z, mass / mass.sum(), self._start(Z, mass, rng))
-                best = found if best is None or found[0] > best[0] else best
-                clock.update(start + 1, self.n_init, best[3])
+                best = found if best is None or found.value > best.value else best
+                clock.update(start + 1, self.n_init, best.raised)
             assert best is not None
             self._keep(best, moments.mean[0], unit, X.dtype, clock.seconds)
         return self
@@ -158,20 +173,30 @@ class GaussianMixture(Declared, DensityMixin, CertifiedEstimator):
         sums = np.concatenate([groups.weight[:, None], np.zeros((K, Z.shape[1])), _packed(groups.scatter)], axis=1)
         return self._maximized(sums, groups.mean)
 
+    _least: ClassVar[float] = 1e-15
+    """A variance that is no more counts as none."""
+
     @property
     def _full(self) -> bool:
         return self.covariance_type in ("full", "tied")
 
-    def _climb(self, Z: Array, share: Array, parts: _Parts) -> tuple[float, _Parts, int, float]:
-        """Steps until they no longer raise the likelihood: that, the parts, the steps, and what the last one raised."""
-        before, threads = -np.inf, n_threads(self.n_jobs)
+    def _climb(self, Z: Array, share: Array, parts: _Parts) -> _Climb:
+        """Steps until they no longer raise the likelihood."""
+        raised, threads = np.inf, n_threads(self.n_jobs)
+        values: list[float] = []
         for step in range(1, self.max_iter + 1):
             value, sums = _native.step(Z, share, *parts.form(), threads)
-            raised = value - before
-            if raised < self.tol:
-                return value, parts, step, max(raised, 0.0)
-            before, parts = value, self._maximized(sums, parts.mean)
-        return value, parts, self.max_iter, np.inf if self.max_iter == 1 else raised
+            raised = value - self._before(values)
+            values.append(float(value))
+            then = self._maximized(sums, parts.mean)
+            if raised < self.tol or step == self.max_iter:
+                break
+            parts = then
+        return _Climb(values[-1], parts, step, max(raised, 0.0), values, then)
+
+    def _before(self, values: list[float]) -> float:
+        """The likelihood that a step starts from."""
+        return values[-1] if values else -np.inf
 
     def _maximized(self, sums: Array, mean: Array) -> _Parts:
         """Weights, means and covariances of the parts, from their sums about the last means."""
@@ -196,17 +221,15 @@ class GaussianMixture(Declared, DensityMixin, CertifiedEstimator):
     def _positive(self, covariance: Array) -> Array:
         """Covariances that rounding, or ``reg_covar=0`` on too few rows, left without an inverse are told."""
         least = covariance.min() if covariance.ndim == 2 else np.linalg.eigvalsh(covariance).min()
-        if least <= 1e-15:
+        if least <= self._least:
             raise ValueError(
                 "A Gaussian has shrunk onto a plane or a point of X: its likelihood has no bound. Ask for fewer n_components, "
                 f"another covariance_type, or reg_covar above {self.reg_covar:g}."
             )
         return covariance
 
-    def _keep(
-        self, best: tuple[float, _Parts, int, float], mean: Array, unit: Array, dtype: Any, seconds: float
-    ) -> None:
-        value, parts, self.n_iter_, raised = best
+    def _keep(self, best: _Climb, mean: Array, unit: Array, dtype: Any, seconds: float) -> None:
+        value, parts, self.n_iter_, raised, *_ = best
         self._parts, self._center, self._scale = (parts.weight, parts.mean, parts.covariance), mean, unit
         self.weights_ = parts.weight.astype(dtype)
         self.means_ = (mean + parts.mean * unit).astype(dtype)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from certifit._types import Array
+from certifit._types import Array, Matrix, is_sparse
 from certifit.certificate import Certificate
 from certifit.data.gate import check_x
 from certifit.models.cluster.centers import check_enough
@@ -27,7 +27,7 @@ from certifit.models.hierarchy.linkage import in_unit, linkage_of_rows
 from certifit.models.hierarchy.nearest_row import OfNearestRow
 from certifit.models.neighbors.model import NearestNeighbors
 from certifit.optimization.eigen.laplacian import Spectrum, laplacian, smallest_eigenvalues
-from certifit.parameters import Choice, Either, Fitted, Flag, Integer, Parameter, Real
+from certifit.parameters import Choice, Either, Fitted, Flag, Integer, Nothing, Parameter, Real
 from certifit.parameters.common import N_JOBS, RANDOM_STATE, VERBOSE
 from certifit.progress import progress
 from certifit.threads import one_blas_thread
@@ -74,6 +74,9 @@ class SpectralClustering(OfNearestRow):
         'σ of the weights: "local" takes σ² = σ_i σ_j with the distance of each row to its last neighbor, so that rows far from '
         'all others are not cut off one by one; "median" of the distances in the graph.',
     )
+    n_vectors: int | None = Parameter(
+        None, Either(Nothing(), Integer(1)), "How many eigenvectors k-means sees; None is one for each cluster."
+    )
     normalized: bool = Parameter(True, Flag(), "Whether cuts are weighed by degrees or by numbers of rows.")
     max_clusters: int = Parameter(10, Integer(2), 'Most clusters for ``n_clusters="eigengap"``.')
     random_state: Any = RANDOM_STATE
@@ -84,7 +87,8 @@ class SpectralClustering(OfNearestRow):
         "array", "The smallest eigenvalues of the Laplacian: one more than clusters, if there are as many."
     )
     eigenvectors_: Array = Fitted(
-        "array of shape (n_samples, n_clusters_)", "Coordinates of the rows, in which k-means finds clusters."
+        "array of shape (n_samples, n_vectors or n_clusters_)",
+        "Coordinates of the rows, in which k-means finds clusters.",
     )
     n_components_: int = Fitted("int", "Connected components of the graph.")
     residual_: float = Fitted("float", "Largest ‖Lv − λv‖ of the eigenvectors.")
@@ -92,17 +96,19 @@ class SpectralClustering(OfNearestRow):
     def fit(self, X: Any, y: Any = None) -> SpectralClustering:
         """Build the graph, and cut it."""
         with progress(self.verbose, "spectral clustering") as clock, one_blas_thread():
-            X = check_x(self, X, reset=True, accept_sparse=False, min_samples=2)
+            sparse: Any = ("csr", "csc") if self.affinity == "precomputed" else False
+            X = check_x(self, X, reset=True, accept_sparse=sparse, min_samples=2)
             if isinstance(self.n_clusters, numbers.Integral):
                 check_enough(X.shape[0], int(self.n_clusters))
             W = self._graph(X)
             L, root = laplacian(W, self.normalized)
             most = self.max_clusters if self.n_clusters == "eigengap" else int(self.n_clusters)
             flat = self.affinity != "precomputed" and X.shape[1] <= FEW_COLUMNS
-            spectrum = smallest_eigenvalues(L, 1.0 / root, most, beyond=self.n_clusters == "eigengap", flat=flat)
+            wanted = min(max(most, self.n_vectors or 0), X.shape[0])
+            spectrum = smallest_eigenvalues(L, 1.0 / root, wanted, beyond=self.n_clusters == "eigengap", flat=flat)
             k = _by_gap(spectrum.values) if self.n_clusters == "eigengap" else most
             self.eigenvalues_, self.residual_ = spectrum.values[: k + 1], float(spectrum.residuals[:k].max())
-            self.eigenvectors_ = root[:, None] * spectrum.vectors[:, :k]
+            self.eigenvectors_ = root[:, None] * spectrum.vectors[:, : self.n_vectors or k]
             self.n_components_ = int(spectrum.components.max()) + 1
             self.labels_ = self._labels(X, spectrum, k)
             self.n_clusters_ = int(self.labels_.max()) + 1
@@ -110,13 +116,18 @@ class SpectralClustering(OfNearestRow):
             self._certify(self._evidence(W, spectrum, clock.seconds))
         return self
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.affinity == "precomputed"
+        return tags
+
     def _row_metric(self) -> str:
         return "precomputed" if self.affinity == "precomputed" else "euclidean"
 
     def _nearest_given(self, X: Array) -> Array:
         return np.asarray(X.argmax(axis=1))  # weights: the nearest is the heaviest
 
-    def _graph(self, X: Array) -> Any:
+    def _graph(self, X: Matrix) -> Any:
         """The symmetric matrix of weights."""
         if self.affinity == "precomputed":
             return _checked_weights(X)
@@ -135,7 +146,7 @@ class SpectralClustering(OfNearestRow):
         graph.eliminate_zeros()  # so far beyond sigma that the weight is no number
         return graph.maximum(graph.T).tocsr()
 
-    def _labels(self, X: Array, spectrum: Spectrum, k: int) -> Array:
+    def _labels(self, X: Matrix, spectrum: Spectrum, k: int) -> Array:
         """k clusters of the vertices: the components themselves where these are as many."""
         parts = self.n_components_
         if parts == k:
@@ -145,9 +156,10 @@ class SpectralClustering(OfNearestRow):
             found.judged_elsewhere = True
             return by_size(found.fit_predict(self.eigenvectors_))
         # More components than clusters: every union of them is cut at no cost. Those whose means are nearest are joined.
-        count = np.bincount(spectrum.components)
-        means = np.zeros((parts, X.shape[1]))
-        np.add.at(means, spectrum.components, X / count[spectrum.components][:, None])
+        count, n = np.bincount(spectrum.components), X.shape[0]
+        share = sp.csr_array((1.0 / count[spectrum.components], (spectrum.components, np.arange(n))), shape=(parts, n))
+        means = share @ X
+        means = means.toarray() if is_sparse(means) else means
         joined = cut_after(linkage_of_rows(means, "average", "euclidean", 1), parts - k)
         return by_size(joined[spectrum.components])
 
@@ -190,16 +202,18 @@ def _by_gap(values: Array) -> int:
     return int(np.argmax(jump)) + 2 if jump.max() > CLEAR else 1
 
 
-def _checked_weights(X: Array) -> Any:
+def _checked_weights(X: Matrix) -> Any:
     """Weights as a sparse matrix without loops: square, symmetric, not negative."""
-    X = np.asarray(X, dtype=np.float64)
+    X = X.astype(np.float64)
     if X.shape[0] != X.shape[1]:
         raise ValueError(f'affinity="precomputed" needs the square matrix of weights; got shape {X.shape}.')
-    if (X < 0).any():
+    W = sp.csr_array(X)
+    if (W.data < 0).any():
         raise ValueError("weights of a graph must not be negative.")
-    if not np.allclose(X, X.T, rtol=1e-8, atol=1e-8 * float(X.max(initial=0.0))):
+    largest = float(W.data.max(initial=0.0)) or 1.0
+    if abs(W - W.T).max() > 1e-8 * largest:
         raise ValueError("weights of a graph must be symmetric: take (W + W.T) / 2 if either direction will do.")
-    W = sp.csr_array(X / (float(X.max(initial=0.0)) or 1.0))
+    W = sp.csr_array(W / largest)
     W.setdiag(0.0)
     W.eliminate_zeros()
     return W

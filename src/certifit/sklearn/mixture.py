@@ -1,0 +1,172 @@
+"""``sklearn.mixture``: Gaussians by expectation and maximization, with scikit-learn's scales and starts."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+import sklearn.mixture as theirs
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import validate_data
+
+from certifit._types import Array
+from certifit.certificate import Certificate
+from certifit.models.cluster import mixture as ours
+from certifit.sklearn.asking import Alone
+from certifit.sklearn.translation import By, Data, Free, Same, Table, fresh
+
+__all__ = ["GaussianMixture"]
+
+Given = tuple[Any, Any, Any]
+NOTHING: Given = (None, None, None)
+
+
+class _InUnitsOfX(ours.GaussianMixture):
+    """Variances are in the units of X, so that `reg_covar` is scikit-learn's; weights, means and covariances may be given."""
+
+    given: Given = NOTHING
+    from_value: float = -np.inf
+    stays: bool = False
+    """Whether the start is the answer: no steps at all."""
+    best: Any
+    center: Array
+    _least: ClassVar[float] = 0.0
+
+    def _units(self, variance: Array) -> Array:
+        return np.ones_like(variance)
+
+    def _start(self, Z: Array, weight: Array, rng: np.random.RandomState) -> Any:
+        if any(one is None for one in self.given):
+            start = super()._start(Z, weight, rng)
+        else:
+            start = ours._Parts(np.empty(0), np.empty((0, 0)), np.empty(0))
+        weights, means, covariances = self.given
+        return ours._Parts(
+            start.weight if weights is None else np.asarray(weights, dtype=np.float64),
+            start.mean if means is None else np.asarray(means, dtype=np.float64) - self.center,
+            start.covariance if covariances is None else covariances,
+        )
+
+    def _climb(self, Z: Array, share: Array, parts: Any) -> Any:
+        if not self.stays:
+            return super()._climb(Z, share, parts)
+        return ours._Climb(-np.inf, parts, 0, np.inf, [], parts)
+
+    def _before(self, values: list[float]) -> float:
+        return values[-1] if values else self.from_value
+
+    def _keep(self, best: Any, mean: Array, unit: Array, dtype: Any, seconds: float) -> None:
+        self.best, self.n_iter_ = best, best.steps
+        self.converged_ = bool(best.steps and best.raised < self.tol)
+        note = f"The last step raised the mean log-likelihood by {best.raised:.1e}; other starts may end higher."
+        self.certificate_ = Certificate.absent(best.raised, note, iterations=best.steps, seconds=seconds)
+
+
+def _covariances(precisions: Any, kind: str, K: int, d: int) -> Array | None:
+    """Given precisions as covariances of each Gaussian: matrices, or variances of the columns."""
+    if precisions is None:
+        return None
+    given = np.asarray(precisions, dtype=np.float64)
+    if kind == "tied":
+        return np.repeat(np.linalg.inv(given)[None], K, axis=0)
+    if kind == "full":
+        return np.linalg.inv(given)
+    return np.array(np.broadcast_to(1.0 / (given if kind == "diag" else given[:, None]), (K, d)))
+
+
+def _start(value: str, data: Data) -> str:
+    return {"random_from_data": "random"}.get(value, value)
+
+
+class GaussianMixture(Alone, theirs.GaussianMixture):
+    """A mixture of Gaussians. Likelihoods, criteria and draws are scikit-learn's methods on what ours has learned."""
+
+    _ours = _InUnitsOfX
+    _table: ClassVar[Table] = {
+        "n_components": Same(),
+        "covariance_type": Same(),
+        "tol": Same(),
+        "reg_covar": Same(),
+        "max_iter": By(lambda value, data: max(value, 1), "the same; zero steps leave the start as it is"),
+        "n_init": By(lambda value, data: 1 if data.estimator._goes_on() else value, "the same"),
+        "init_params": By(_start, 'the same; "random" deals rows to the nearest of some drawn ones'),
+        "weights_init": Free("the start, where given"),
+        "means_init": Free("the start, where given"),
+        "precisions_init": Free("the start, where given"),
+        "random_state": Same(),
+        "warm_start": Free("the last fit is the start"),
+        "verbose": By(lambda value, data: int(bool(value)), "a progress bar"),
+        "verbose_interval": Free("nothing is printed"),
+    }
+
+    def _goes_on(self) -> bool:
+        return bool(self.warm_start) and hasattr(self, "converged_")
+
+    def _learn(self, data: Data) -> Any:
+        X = validate_data(self, data.X, dtype=[np.float64, np.float32], ensure_min_samples=2)
+        if X.shape[0] < self.n_components:
+            raise ValueError(
+                f"Expected n_samples >= n_components but got n_components = {self.n_components}, n_samples = {X.shape[0]}"
+            )
+        self._check_parameters(X, xp=np)  # scikit-learn's words for starts that do not fit
+        model = fresh(self._ours, **self._settings(data))
+        model.stays = self.max_iter == 0
+        model.center = X.astype(np.float64).mean(axis=0)
+        K, d = self.n_components, X.shape[1]
+        if self._goes_on():
+            covariances = _covariances(self.precisions_, self.covariance_type, K, d)
+            model.given, model.from_value = (self.weights_, self.means_, covariances), self.lower_bound_
+        else:
+            covariances = _covariances(self.precisions_init, self.covariance_type, K, d)
+            model.given = (self.weights_init, self.means_init, covariances)
+        try:
+            return model.fit(X)
+        except ValueError as error:
+            if "has shrunk onto" not in str(error):
+                raise
+            raise ValueError(
+                "Fitting the mixture model failed because some components have ill-defined empirical covariance (for instance "
+                "caused by singleton or collapsed samples). Try to decrease the number of components, increase reg_covar, or "
+                "scale the input data."
+            ) from error
+
+    def _fitted(self, model: Any, data: Data) -> Mapping[str, Any]:
+        best, kind = model.best, self.covariance_type
+        dtype = np.float32 if getattr(data.X, "dtype", None) == np.float32 else np.float64
+        parts = best.then
+        root = parts.form()[1].reshape(parts.covariance.shape)
+        covariances: Array = parts.covariance
+        if kind in ("full", "tied"):
+            root = root.transpose(0, 2, 1)
+            covariances, root = (covariances[0], root[0]) if kind == "tied" else (covariances, root)
+            precisions = root @ np.swapaxes(root, -1, -2)
+        else:
+            covariances, root = (covariances[:, 0], root[:, 0]) if kind == "spherical" else (covariances, root)
+            precisions = root**2
+        if not model.converged_ and self.max_iter > 0:
+            warnings.warn(
+                "Best performing initialization did not converge. Try different init parameters, or increase max_iter, tol, or "
+                "check for degenerate data.",
+                ConvergenceWarning,
+                stacklevel=6,
+            )
+        arrays = {
+            "weights_": parts.weight,
+            "means_": model.center + parts.mean,
+            "covariances_": covariances,
+            "precisions_cholesky_": root,
+            "precisions_": precisions,
+        }
+        return {
+            **{name: np.ascontiguousarray(value, dtype=dtype) for name, value in arrays.items()},
+            "converged_": model.converged_,
+            "n_iter_": model.n_iter_,
+            "lower_bound_": best.value,
+            "lower_bounds_": best.values,
+        }
+
+    def fit_predict(self, X: Any, y: Any = None) -> Array:
+        """Fit, and give the most likely Gaussian of each row."""
+        return np.asarray(self.fit(X).predict(X))
