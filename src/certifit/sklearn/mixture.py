@@ -30,8 +30,8 @@ class _InUnitsOfX(ours.GaussianMixture):
     from_value: float = -np.inf
     stays: bool = False
     """Whether the start is the answer: no steps at all."""
-    best: Any
-    center: Array
+    best: Any = None
+    center: Any = None
     _least: ClassVar[float] = 0.0
 
     def _units(self, variance: Array) -> Array:
