@@ -52,14 +52,17 @@ class _InUnitsOfX(ours.GaussianMixture):
     def _climb(self, Z: Array, share: Array, parts: Any) -> Any:
         if not self.stays:
             return super()._climb(Z, share, parts)
-        return ours._Climb(-np.inf, parts, 0, np.inf, [], parts)
+        return ours._Climb(-np.inf, parts, 0, np.inf, [], parts, False)
+
+    def _stands(self, raised: float) -> bool:
+        return bool(abs(raised) < self.tol)  # a large `reg_covar` may lower the likelihood, and steps go on
 
     def _before(self, values: list[float]) -> float:
         return values[-1] if values else self.from_value
 
     def _keep(self, best: Any, mean: Array, unit: Array, dtype: Any, seconds: float) -> None:
         self.best, self.n_iter_ = best, best.steps
-        self.converged_ = bool(best.steps and best.raised < self.tol)
+        self.converged_ = best.still
         note = f"The last step raised the mean log-likelihood by {best.raised:.1e}; other starts may end higher."
         self.certificate_ = Certificate.absent(best.raised, note, iterations=best.steps, seconds=seconds)
 

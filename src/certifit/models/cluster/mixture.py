@@ -76,6 +76,8 @@ class _Climb(NamedTuple):
     """After each step."""
     then: _Parts
     """The parts that one more step would give."""
+    still: bool
+    """Whether the steps ended by themselves."""
 
 
 class GaussianMixture(Declared, DensityMixin, CertifiedEstimator):
@@ -189,10 +191,14 @@ class GaussianMixture(Declared, DensityMixin, CertifiedEstimator):
             raised = value - self._before(values)
             values.append(float(value))
             then = self._maximized(sums, parts.mean)
-            if raised < self.tol or step == self.max_iter:
+            if self._stands(raised) or step == self.max_iter:
                 break
             parts = then
-        return _Climb(values[-1], parts, step, max(raised, 0.0), values, then)
+        return _Climb(values[-1], parts, step, max(raised, 0.0), values, then, self._stands(raised))
+
+    def _stands(self, raised: float) -> bool:
+        """Whether a step that raises the likelihood by so little is the last."""
+        return bool(raised < self.tol)
 
     def _before(self, values: list[float]) -> float:
         """The likelihood that a step starts from."""
@@ -241,7 +247,7 @@ class GaussianMixture(Declared, DensityMixin, CertifiedEstimator):
         else:
             self.covariances_ = (parts.covariance[:, 0] * unit[0] ** 2).astype(dtype)
         self.lower_bound_ = float(value - np.log(unit).sum())
-        self.converged_ = bool(raised < self.tol)
+        self.converged_ = best.still
         note = f"The mean log-likelihood is {self.lower_bound_:.6g}, and the last step raised it by {raised:.1e}. "
         note += "Near there no small change raises it; other starts may end higher."
         if not self.converged_:
