@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from tests.contract.discovery import Case
 
+from certifit.models.neighbors.local import BaseLocal
+
 Array = NDArray[Any]
 N, D = 61, 5
 # Enough work to see what a fit does to its data, where what it learns does not matter.
@@ -99,6 +101,18 @@ def output(estimator: Any, X: Any) -> Array:
     if hasattr(estimator, "kneighbors"):
         return np.asarray(estimator.kneighbors(X)[0])
     return transformed(estimator, X)
+
+
+def asked(model: Any, X: Array) -> Array:
+    """The rows that a model of many is asked about: few of one that learns each anew or compares it with all it has seen."""
+    if isinstance(model, BaseLocal):
+        return X[:300]
+    return X[:2000] if on_kernel(type(model)) else X
+
+
+def on_kernel(cls: type) -> bool:
+    """Whether a class compares rows by a kernel."""
+    return cls.__module__.startswith("certifit.models.kernel.")
 
 
 def transformed(estimator: Any, X: Any) -> Array:

@@ -35,6 +35,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "BestSubset": [{"max_size": 2}, {"max_size": 2, "choose": "size"}],
     "GaussianMixture": [{}, {"n_components": 2, "covariance_type": "diag"}],
     "KCenter": [{"n_clusters": 3}],
+    "KernelPerceptron": [{"max_iter": 30}],
     "KMedoids": [{"n_clusters": 3}, {"n_clusters": 2, "metric": "manhattan", "n_init": 2}],
     "AgglomerativeClustering": [{}, {"n_clusters": "gap", "linkage": "average"}, {"linkage": "single"}],
     "ClassicalMDS": [{}, {"metric": "manhattan", "n_components": 1}],
@@ -77,6 +78,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "MinimaxModel": [{"alpha": 0.05}, {"loss": "gamma", "penalty": "l1", "alpha": 0.02}],
     "MLPClassifier": [{"hidden": (16, 8), "learning_rate": 0.01, "max_iter": 40}],
     "MLPRegressor": [{"hidden": (16, 8), "learning_rate": 0.01, "max_iter": 40}],
+    "MulticlassPerceptron": [{"max_iter": 50}],
     "NearestNeighbors": [{"n_neighbors": 3}],
     "NeuralNetwork": [
         {
@@ -99,7 +101,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "OptimalTreeClassifier": [{"max_depth": 2}, {"max_depth": 3, "alpha": 0.02, "max_thresholds": 8}],
     "OptimalTreeRegressor": [{"max_depth": 2}, {"max_depth": 3, "alpha": 0.02, "max_thresholds": 8}],
     "PCA": [{}, {"n_components": 1, "whiten": True}],
-    "Perceptron": [{}, {"averaged": True}, {"mode": "batch"}],
+    "Perceptron": [{"max_iter": 50}, {"max_iter": 50, "averaged": True}, {"max_iter": 50, "mode": "batch"}],
     "QuantileRegressor": [{"quantile": 0.3, "alpha": 0.02}],
     "Ridge": [{"alpha": 0.05}, {"alpha": 0.05, "positive": True}],
     "RidgeCV": [{}, {"cv": 5}],

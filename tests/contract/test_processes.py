@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pytest
 from joblib import Parallel, delayed
-from tests.contract.data import fit, make, output, unbothered
+from tests.contract.data import asked, fit, make, output, unbothered
 from tests.contract.discovery import ONE_EACH
 from tests.grids import each
 from threadpoolctl import threadpool_limits
@@ -38,7 +38,8 @@ def fitted(number: int) -> Any:
     small = case.build(random_state=0, n_jobs=2, n_estimators=2, max_epochs=2, max_iter=100)
     # joblib grants its workers fewer threads of BLAS than there are here, and the last digits of a product depend on them.
     with unbothered(), threadpool_limits(1, user_api="blas"):
-        return output(fit(small, X, y), X)
+        model = fit(small, X, y)
+        return output(model, asked(model, X))
 
 
 # Every fit in the parent, then again in a child; those with threads once more in a child that was forked while another thread

@@ -30,7 +30,11 @@ def options(cls: Any, **wanted: Any) -> dict[str, Any]:
 
 def make(cls: Any, n: int = 24, seed: int = 0) -> tuple[list[Any], list[Any], dict[str, Any]]:
     """Sequences, labels, and what else `fit` needs."""
-    X, y, parents = trees(n, seed)
+    return shaped(cls, *trees(n, seed))
+
+
+def shaped(cls: Any, X: list[Any], y: list[Any], parents: list[Any]) -> tuple[list[Any], list[Any], dict[str, Any]]:
+    """Trees as a class takes them: with the parents, or as sequences."""
     return X, y, {"parents": parents} if cls.__name__.startswith("Tree") else {}
 
 
@@ -239,9 +243,10 @@ def ring(number, frame):
     rang.append(time.process_time())
     raise KeyboardInterrupt
 signal.signal(signal.SIGALRM, ring)
+many = contract.trees(1500, 0)
 for name in {names!r}:
     cls = getattr(certifit, name)
-    X, y, extra = contract.make(cls, 1500)
+    X, y, extra = contract.shaped(cls, *many)
     wall = None
     signal.setitimer(signal.ITIMER_REAL, 0.3)
     started = time.perf_counter()
