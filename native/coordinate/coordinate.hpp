@@ -78,12 +78,17 @@ class LeastSquares {
         }
         if (clipped) residual();
         if (clipped || previous_l1) refresh(penalty);
+        // Without curvature of the penalty the factor of the last support carries over to the next alpha, where a few Newton
+        // steps are as exact as wanted: if each alpha is solved, though the solution of the last might do for it.
+        const double* curvature_end = penalty.l2 + columns_.X.d;
+        const bool follows =
+            previous_l1 && std::all_of(penalty.l2, curvature_end, [](double v) { return v == 0.0; });
         Index stalled = 0;
         double before = kInfinity, objective = kInfinity, earlier = kInfinity;
         for (Index it = 0;; ++it) {
             const double gap = certify(penalty, best);
             best.iterations = it;
-            if (best.gap <= tolerance || it >= max_iter) break;
+            if (best.gap <= (follows && it == 0 ? 0.01 : 1.0) * tolerance || it >= max_iter) break;
             // Neither the gap nor the objective moves: rounding is the limit.
             const bool still = best.gap > 0.9 * before && !(best.objective < objective * (1 - 1e-13));
             stalled = still ? stalled + 1 : 0;
@@ -93,9 +98,11 @@ class LeastSquares {
                 if (best.gap > 0.95 * earlier) break;
                 earlier = best.gap;
             }
-            select(penalty, it == 0, it == 0 ? previous_l1 : nullptr);
+            select(penalty, it == 0, follows || it == 0 ? previous_l1 : nullptr);
             before = best.gap, objective = best.objective;
-            const Target target{std::max(0.3 * tolerance, 0.1 * std::min(gap, best.gap)), energy_, rounding()};
+            const bool along = follows && it < 2;
+            const double coarse = along ? 0.0 : 0.1 * std::min(gap, best.gap);
+            const Target target{std::max(0.3 * tolerance, coarse), energy_, rounding(), along};
             descent_.solve(working_, penalty, target, 1000, c_.data());
             residual();
             polish(penalty);
@@ -284,7 +291,7 @@ class LeastSquares {
                              : penalty.lower[j] >= 0.0 ? c_[j]
                                                        : std::abs(c_[j]);
             score_[j] = (c - penalty.l1[j]) / norm;
-            if (previous_l1 && c >= 2 * penalty.l1[j] - previous_l1[j]) {
+            if (previous_l1 && c >= (first ? 2 * penalty.l1[j] - previous_l1[j] : penalty.l1[j])) {
                 working_.push_back(j);
                 continue;
             }
@@ -294,7 +301,7 @@ class LeastSquares {
         // The Gram matrix of the first columns costs as much as a few passes over all of them.
         const Index few = static_cast<Index>(8.0 * std::sqrt(static_cast<double>(d)));
         Index room = std::max<Index>(support, first ? std::clamp<Index>(std::min<Index>(n / 2, few), 64, 1024) : 64);
-        if (previous_l1 && first) room = 0;
+        if (previous_l1) room = first ? 0 : 64;
         if (d <= 256 || support + room >= d) room = d;
         room = std::min(room, static_cast<Index>(candidates_.size()));
         const auto better = [&](Index a, Index b) {

@@ -24,14 +24,14 @@ class Descent {
     Gram gram;
     Factor factor;
 
-    // Sweeps over W until the target is reached; returns the number of sweeps. `c` holds, when given, X̃'u for W.
+    // Sweeps over W until the target is reached; returns the number of sweeps. `c` holds, when given, X̃'u for W. A trusted
+    // target reached without sweeps leaves u as it was.
     Index solve(std::span<const Index> W, const Penalty& penalty, const Target& target, Index max_sweeps,
                 const double* c = nullptr) {
         const double cost = columns_.X.size() / std::max<Index>(columns_.X.d, 1);
         bool all = true, newton_failed = false;
-        if (c && prefers_gram(W) && !penalty.power()) {
-            newton(W, penalty, target, c);
-        }
+        if (c && prefers_gram(W, target.trusted) && !penalty.power() && newton(W, penalty, target, c) && target.trusted)
+            return 0;
         for (Index sweep = 0; sweep < max_sweeps; ++sweep) {
             Progress progress(penalty, target);
             std::span<const Index> list = all ? W : std::span<const Index>(support_);
@@ -95,13 +95,17 @@ class Descent {
 
   private:
     static Index gram_limit(const M& X) {
-        return static_cast<Index>(std::clamp(std::sqrt(X.size() / 4), 512.0, 4096.0));
+        return static_cast<Index>(std::clamp(std::sqrt(2 * X.size()), 512.0, 4096.0));
     }
 
-    // Few columns against many rows: the Gram matrix costs less than the sweeps it replaces.
-    bool prefers_gram(std::span<const Index> W) const {
-        const Index k = static_cast<Index>(W.size());
-        return !M::sparse && k <= gram.limit() && (k <= columns_.X.n / 8 || k <= 64);
+    // Few columns against many rows: the Gram matrix costs less than the sweeps it replaces. Along a path it is there
+    // already but for a few columns.
+    bool prefers_gram(std::span<const Index> W, bool along) const {
+        const Index n = columns_.X.n, k = static_cast<Index>(W.size());
+        if (M::sparse || k > gram.limit()) return false;
+        if (k <= n / 8 || k <= 64) return true;
+        const Index fresh = gram.missing(W);
+        return along && gram.size() + fresh <= 4 * n && fresh * (gram.size() + fresh / 2) <= 256 * k;
     }
 
     void collect_support(std::span<const Index> W) {
@@ -151,7 +155,7 @@ class Descent {
             moved_.push_back(j), change_.push_back(local_[s] - w_[j]);
             w_[j] = local_[s];
         }
-        columns_.steps(moved_, change_.data(), true, u_, shift);
+        if (!c || !target.trusted) columns_.steps(moved_, change_.data(), true, u_, shift);
         return true;
     }
 

@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "coordinate/factor.hpp"
 #include "coordinate/matrix.hpp"
 #include "coordinate/penalty.hpp"
 #include "core/interrupt.hpp"
@@ -146,108 +147,14 @@ class Gram {
     std::unique_ptr<double[]> values_;
 };
 
-// Cholesky factor of G + diag(l2) on an ordered list of slots. Rows before the first change are kept.
-class Factor {
-  public:
-    explicit Factor(Team* team = nullptr) : team_(team) {}  // null: the caller does all
-    void forget() { order_.clear(); }
-
-    // Reorders `wanted` so that what is factored already comes first.
-    void update(const double* G, Index stride, const double* l2, std::vector<Index>& wanted, Index k) {
-        std::vector<char> mark(k, 0);
-        for (Index s : wanted) mark[s] = 1;
-        Index kept = 0;
-        while (kept < size() && mark[order_[kept]]) mark[order_[kept++]] = 0;
-        std::vector<Index> order(order_.begin(), order_.begin() + kept);
-        for (std::size_t i = kept; i < order_.size(); ++i)
-            if (mark[order_[i]]) mark[order_[i]] = 0, order.push_back(order_[i]);
-        for (Index s : wanted)
-            if (mark[s]) mark[s] = 0, order.push_back(s);
-        wanted = order;
-        order_.swap(order);
-        const Index m = size();
-        if (m > capacity_) {
-            const Index capacity = (m * 5 / 4 + 39) / 8 * 8;
-            auto grown = std::make_unique_for_overwrite<double[]>(capacity * capacity);
-            for (Index i = 0; i < kept; ++i) std::copy_n(row(i), i + 1, grown.get() + i * capacity);
-            values_.swap(grown);
-            capacity_ = capacity;
-        }
-        // By blocks of columns: the rows below a finished diagonal block are independent of each other.
-        constexpr Index block = 64;
-        const bool large = static_cast<double>(m - kept) * m * m > 1.5e8;
-        for (Index from = 0; from < m; from += block) {
-            const Index to = std::min(m, from + block);
-            for (Index i = std::max(kept, from); i < to; i += 4)
-                factor_rows(G, stride, l2, i, std::min<Index>(4, to - i), from, to);
-            const Index below = std::max(kept, to), groups = (m - below + 3) / 4;
-            const auto four = [&](Index group) {
-                const Index i = below + 4 * group;
-                factor_rows(G, stride, l2, i, std::min<Index>(4, m - i), from, to);
-            };
-            if (team_ && large && static_cast<double>(m - below) * from * block > 2e6)
-                team_->run(groups, true, [&](Index group, int) { four(group); });
-            else
-                for (Index group = 0; group < groups; ++group) four(group);
-        }
-    }
-
-    void solve(double* x) const {
-        const Index m = size();
-        for (Index i = 0; i < m; ++i) x[i] = (x[i] - vec::dot(row(i), x, i)) / row(i)[i];
-        for (Index i = m - 1; i >= 0; --i) {
-            x[i] /= row(i)[i];
-            vec::subtract(x[i], row(i), 0.0, x, i);
-        }
-    }
-
-    Index size() const { return static_cast<Index>(order_.size()); }
-
-  private:
-    const double* row(Index i) const { return values_.get() + i * capacity_; }
-    double* row(Index i) { return values_.get() + i * capacity_; }
-
-    // Rows i … i+count−1, columns from ≤ j < to, all earlier columns being done: left-looking, in tiles of 4 × 4.
-    void factor_rows(const double* G, Index stride, const double* l2, Index i, Index count, Index from, Index to) {
-        const double *a[4], *b[4];
-        double sums[16];
-        for (Index r = 0; r < 4; ++r) a[r] = row(i + std::min(r, count - 1));
-        for (Index j = from; j < std::min(to, i + count); j += 4) {
-            const Index width = std::min<Index>(4, std::min(to, i + count) - j);
-            for (Index c = 0; c < 4; ++c) b[c] = row(j + std::min(c, width - 1));
-            vec::dot16(a, b, j, sums);
-            for (Index r = 0; r < count; ++r) {
-                double* L = row(i + r);
-                const double* source = G + order_[i + r] * stride;
-                for (Index c = 0; c < width && j + c <= i + r; ++c) {
-                    const double* other = row(j + c);
-                    double value = source[order_[j + c]] - sums[4 * r + c];
-                    for (Index t = j; t < j + c; ++t) value -= L[t] * other[t];
-                    if (j + c < i + r) {
-                        L[j + c] = value / other[j + c];
-                    } else {
-                        const double diagonal = source[order_[i + r]] + l2[order_[i + r]];
-                        value += l2[order_[i + r]];
-                        // A column that depends on earlier ones gets an infinite pivot: it stays where it is.
-                        L[i + r] = value > 1e-11 * diagonal ? std::sqrt(value) : 1e200;
-                    }
-                }
-            }
-        }
-    }
-
-    Team* team_;
-    std::vector<Index> order_;
-    Index capacity_ = 0;
-    std::unique_ptr<double[]> values_;
-};
-
 // When a problem counts as solved. With `energy` (Σ p residual²) the tolerance is an estimate of the duality gap,
 // without it the largest violation of the optimality conditions.
 struct Target {
     double tolerance;
     double energy = -1.0;
     double rounding = 0.0;  // of a correlation, per unit of the column's norm
+    // The caller takes new residuals from the coefficients: a solution on the Gram matrix needs no sweep over X after it.
+    bool trusted = false;
 };
 
 // Changes below this, relative to the coefficient, are rounding.
@@ -297,13 +204,20 @@ class GramSolver {
     Index solve(std::span<const Index> active, double* w, double* c, const Target& target, Index max_sweeps,
                 SignalPoll& signals) {
         double spent = 0;
+        settled_.assign(k_, 0);
+        bool partial = false;  // whether the next sweep may pass over what a Newton step has just settled
         for (Index sweep = 0; sweep < max_sweeps; ++sweep) {
             signals.poll();
-            Progress before(penalty_, target);
-            for (Index s : active) before.visit(s, w[s], c[s], G_[s * stride_ + s]);
-            if (before.reached()) return sweep;
+            if (reached(active, w, c, target)) return sweep;
+            // Along a path the support hardly changes: the factor of the last problem nearly solves the next one.
+            if (sweep == 0 && factor_.size() > 0 && !penalty_.power() && collect(active, w) &&
+                factor_.cost(free_, k_) < kCheap * static_cast<double>(free_.size()) * k_) {
+                partial = newton(w, c);
+                if (partial && reached(active, w, c, target)) return sweep + 1;
+            }
             bool moved = false;
             for (Index s : active) {
+                if (partial && settled_[s]) continue;
                 const double H = G_[s * stride_ + s];
                 if (!(H < kInfinity)) continue;
                 const double next = penalty_.minimizer(s, c[s] + H * w[s], H, w[s]);
@@ -314,66 +228,113 @@ class GramSolver {
                 w[s] = next;
                 spent += static_cast<double>(k_);
             }
-            if (!moved) return sweep + 1;
-            if (sweep >= 1 && !penalty_.power()) {
-                const double m = static_cast<double>(active.size());
-                if (spent * 4 >= m * m * m / 6 || sweep % 3 == 1) newton(active, w, c), spent = 0;
-            }
+            if (!moved && !partial) return sweep + 1;
+            const bool again = partial && moved;
+            partial = false;
+            if (penalty_.power() || !collect(active, w)) continue;
+            if (again || sweep % 3 == 1 || spent >= factor_.cost(free_, k_)) partial = newton(w, c), spent = 0;
         }
         return max_sweeps;
     }
 
-    // Exact minimization over the coefficients that are neither zero nor at a bound, clipped where one would cross zero
-    // or a bound, and shortened until the objective decreases.
-    bool newton(std::span<const Index> active, double* w, double* c) {
-        free_.clear();
-        for (Index s : active) {
-            const bool inside = w[s] > penalty_.lower[s] && w[s] < penalty_.upper[s];
-            if (inside && (w[s] != 0.0 || penalty_.l1[s] == 0.0) && G_[s * stride_ + s] > 0) free_.push_back(s);
-        }
-        if (free_.empty()) return false;
+  private:
+    // Sweeps that a Newton step may cost before any were made.
+    static constexpr double kCheap = 4;
+
+    // Exact minimization over the collected coefficients, clipped where one would cross zero or a bound, and shortened
+    // until the objective decreases. True if the whole step was taken, by every column: it settles what was not clipped.
+    bool newton(double* w, double* c) {
+        std::fill(settled_.begin(), settled_.end(), 0);
         factor_.update(G_, stride_, penalty_.l2, free_, k_);
         const Index m = static_cast<Index>(free_.size());
-        direction_.resize(m), moved_.resize(m), image_.resize(k_);
+        slope_.resize(m), clipped_.resize(m), moved_.resize(m), image_.resize(k_);
         for (Index i = 0; i < m; ++i) {
             const Index s = free_[i];
             const double sign = w[s] > 0 ? 1.0 : w[s] < 0 ? -1.0 : 0.0;
-            direction_[i] = c[s] - penalty_.l1[s] * sign - penalty_.l2[s] * w[s];
+            slope_[i] = c[s] - penalty_.l1[s] * sign - penalty_.l2[s] * w[s];
         }
+        direction_ = slope_;
         factor_.solve(direction_.data());
         for (double t = 1.0; t > 1e-3; t *= 0.5) {
-            double change = 0;  // of the objective
-            std::fill(image_.begin(), image_.end(), 0.0);
+            Index clipped = 0;
             for (Index i = 0; i < m; ++i) {
                 const Index s = free_[i];
-                double next = w[s] + t * direction_[i];
-                if (penalty_.l1[s] > 0 && next * w[s] < 0) next = 0.0;
-                next = penalty_.clip(s, next);
+                const double wanted = w[s] + t * direction_[i];
+                const double next = penalty_.clip(s, penalty_.l1[s] > 0 && wanted * w[s] < 0 ? 0.0 : wanted);
                 moved_[i] = next - w[s];
+                clipped += clipped_[i] = next != wanted;
                 if (!std::isfinite(moved_[i])) return false;
-                vec::subtract(-moved_[i], G_ + s * stride_, 0.0, image_.data(), k_);
-                change += penalty_.value(s, next) - penalty_.value(s, w[s]) - c[s] * moved_[i];
             }
-            for (Index i = 0; i < m; ++i) change += 0.5 * moved_[i] * image_[free_[i]];
+            if (t == 1.0 && 2 * m > k_ && 4 * clipped < m && factor_.regular()) {
+                image_of_solution();
+            } else {
+                image_of_step();
+            }
+            double change = 0;  // of the objective
+            for (Index i = 0; i < m; ++i) {
+                const Index s = free_[i];
+                const double step = penalty_.value(s, w[s] + moved_[i]) - penalty_.value(s, w[s]);
+                change += step + (0.5 * image_[s] - c[s]) * moved_[i];
+            }
             if (!(change <= 0)) continue;
             for (Index i = 0; i < m; ++i) {
                 const Index s = free_[i];
                 // Exactly zero where the step was clipped there, whatever w + (0 − w) rounds to.
                 w[s] = moved_[i] == -w[s] ? 0.0 : penalty_.clip(s, w[s] + moved_[i]);
+                settled_[s] = w[s] != 0.0 && w[s] > penalty_.lower[s] && w[s] < penalty_.upper[s];
             }
             for (Index s = 0; s < k_; ++s) c[s] -= image_[s];
-            return true;
+            return t == 1.0 && factor_.regular();
         }
         return false;
     }
 
-  private:
+    // G times the step.
+    void image_of_step() {
+        std::fill(image_.begin(), image_.end(), 0.0);
+        for (std::size_t i = 0; i < free_.size(); ++i)
+            vec::subtract(-moved_[i], G_ + free_[i] * stride_, 0.0, image_.data(), k_);
+    }
+
+    // The same after a whole step on most slots: on the free ones (G + diag(l2)) direction = slope was just solved, and few
+    // of them were clipped. Only the rows of the others are read.
+    void image_of_solution() {
+        std::fill(image_.begin(), image_.end(), 0.0);
+        step_.assign(k_, 0.0), taken_.assign(k_, 0);
+        for (std::size_t i = 0; i < free_.size(); ++i) {
+            const Index s = free_[i];
+            step_[s] = moved_[i], taken_[s] = 1;
+            if (clipped_[i]) vec::subtract(direction_[i] - moved_[i], G_ + s * stride_, 0.0, image_.data(), k_);
+        }
+        for (Index s = 0; s < k_; ++s)
+            if (!taken_[s]) image_[s] = vec::dot(G_ + s * stride_, step_.data(), k_);
+        for (std::size_t i = 0; i < free_.size(); ++i)
+            image_[free_[i]] += slope_[i] - penalty_.l2[free_[i]] * direction_[i];
+    }
+
+    // The coefficients that are neither zero nor at a bound.
+    bool collect(std::span<const Index> active, const double* w) {
+        free_.clear();
+        for (Index s : active) {
+            const bool inside = w[s] > penalty_.lower[s] && w[s] < penalty_.upper[s];
+            if (inside && (w[s] != 0.0 || penalty_.l1[s] == 0.0) && G_[s * stride_ + s] > 0) free_.push_back(s);
+        }
+        return !free_.empty();
+    }
+
+    bool reached(std::span<const Index> active, const double* w, const double* c, const Target& target) const {
+        Progress progress(penalty_, target);
+        for (Index s : active) progress.visit(s, w[s], c[s], G_[s * stride_ + s]);
+        return progress.reached();
+    }
+
     const double* G_;
     Index stride_, k_;
     const Penalty& penalty_;
     Factor& factor_;
     std::vector<Index> free_;
-    std::vector<double> direction_, moved_, image_;
+    std::vector<char> settled_, clipped_, taken_;
+    std::vector<double> slope_, step_, direction_, moved_, image_;
 };
 
 }  // namespace certifit

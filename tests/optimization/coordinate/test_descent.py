@@ -198,6 +198,53 @@ def test_path_equals_separate_fits(storage, l1_ratio):
         assert fits.objectives[k] == pytest.approx(value, rel=1e-11)
 
 
+def crowded(n=150, d=160):
+    """Correlated columns, two of them twice: down the path the support fills the rows, and columns come and go."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((n, d)) + 0.7 * rng.standard_normal((n, 1))
+    X[:, 5], X[:, 40] = X[:, 4], -X[:, 3]
+    y = X[:, :8].sum(axis=1) + rng.standard_normal(n)
+    p = rng.uniform(0.5, 1.5, n)
+    return np.asfortranarray(X), y, p / p.sum()
+
+
+@pytest.mark.parametrize(("lower", "leave", "stay"), [(None, 20, 100), (0.0, 5, 15)])
+def test_path_down_to_a_full_support(lower, leave, stay):
+    X, y, p = crowded()
+    alphas = np.abs((X - p @ X).T @ (p * (y - p @ y))).max() * np.geomspace(1, 1e-3, 40)
+    fits = path(X, y, p, alphas=alphas, lower=lower, tol=1e-11)
+    here = fits.coefs != 0
+    assert (here[:-1] & ~here[1:]).sum() > leave  # the factor has lost columns, not only gained them
+    assert here[-1].sum() > stay
+    assert np.all(fits.gaps <= 1e-11)
+    for k in (5, 20, 30, 39):
+        one = least_squares(X, y, p, l1=alphas[k], l2=0.0, lower=lower, tol=1e-11)
+        assert fits.objectives[k] == pytest.approx(one.objective, abs=2e-11)
+        value = objective(X, y, p, fits.coefs[k], fits.intercepts[k], alphas[k], 0.0)
+        assert fits.objectives[k] == pytest.approx(value, rel=1e-12)
+
+
+@pytest.mark.parametrize("tol", [1e-2, 1e-5])
+def test_gaps_of_a_path_are_true(tol):
+    X, y, p = crowded()
+    alphas = np.abs((X - p @ X).T @ (p * (y - p @ y))).max() * np.geomspace(1, 1e-3, 30)
+    exact = path(X, y, p, alphas=alphas, tol=1e-12)
+    rough = path(X, y, p, alphas=alphas, tol=tol)
+    assert np.all(rough.gaps <= tol)
+    assert np.all(rough.objectives - exact.objectives <= rough.gaps + 1e-12)
+    stopped = path(X, y, p, alphas=alphas, tol=1e-12, max_iter=1)
+    assert np.all(stopped.iterations <= 1)
+    assert np.all(stopped.objectives - exact.objectives <= stopped.gaps + 1e-12)
+
+
+def test_threads_do_not_change_a_bit_of_a_path():
+    X, y, p = crowded(900, 500)
+    alphas = np.abs((X - p @ X).T @ (p * (y - p @ y))).max() * np.geomspace(1, 1e-3, 20)
+    one, two = (path(X, y, p, alphas=alphas, tol=1e-7, n_threads=k) for k in (1, 2))
+    np.testing.assert_array_equal(one.coefs, two.coefs)
+    np.testing.assert_array_equal(one.gaps, two.gaps)
+
+
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("storage", ["dense", "csc"])
 @pytest.mark.parametrize("name", ["lasso", "elastic net", "nonnegative lasso", "box lasso", "own l1, one free"])
