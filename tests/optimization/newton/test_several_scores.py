@@ -13,6 +13,7 @@ from tests.oracles import convex
 from certifit.losses import Softmax
 from certifit.optimization.newton import proximal, systems
 from certifit.optimization.objective.bounds import dual_bound
+from certifit.optimization.objective.costs import newton_passes
 from certifit.optimization.objective.dispatch import minimize
 from certifit.optimization.objective.fold import State
 from certifit.optimization.objective.problem import Problem
@@ -192,5 +193,5 @@ def test_an_easy_fit_forms_no_hessian_of_all_scores(monkeypatch: pytest.MonkeyPa
 
 
 def test_passes_of_a_newton_step_grow_with_what_it_solves() -> None:
-    assert systems.newton_passes(10**6, 20, 3) == pytest.approx(8 + 63 / 4, rel=1e-3)
-    assert systems.newton_passes(100, 200, 10) > systems.newton_passes(10_000, 200, 10) > 500
+    assert newton_passes(10**6, 20, 3) == pytest.approx(8 + 63 / 4, rel=1e-3)
+    assert newton_passes(100, 200, 10) > newton_passes(10_000, 200, 10) > 500

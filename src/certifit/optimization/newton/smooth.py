@@ -32,23 +32,24 @@ from certifit.optimization.newton.systems import (
     conjugate_gradients,
     diagonal,
     kronecker,
-    newton_passes,
     preconditioner,
     provable,
     small_hessian,
     strengths,
 )
 from certifit.optimization.objective.bounds import dual_bound, dual_value
+from certifit.optimization.objective.costs import direct_products, newton_passes
 from certifit.optimization.objective.fold import State
 from certifit.optimization.objective.problem import Point, Problem, Solution
 from certifit.progress import Progress
 from certifit.threads import one_blas_thread
 
-__all__ = ["Damping", "newton", "newton_cg", "part_of_the_rows", "threading"]
+__all__ = ["Damping", "has_part", "newton", "newton_cg", "part_of_the_rows", "threading"]
 
 PART = 8  # a stage has this many times the rows of the stage before
 STATIONARY = 1e-6  # of the gap that is wanted: what a step from a stationary point still promises
 EASE = 1e-3  # relative gap at which the minimum of an easier loss is a start
+DENSE_LIMIT = 5000  # columns up to which a d × d matrix may be formed where only products were wanted
 FAR = 10.0  # times √(tol·scale): the gap after a step is about the square of what it promises, so that more proves nothing yet
 QUASI = (
     4  # Newton steps that are still ahead where gradients make slow progress: what may be spent on gradients instead
@@ -78,14 +79,20 @@ def newton(problem: Problem, start: Point, tol: float, max_iter: int, clock: Pro
 
 
 def newton_cg(problem: Problem, start: Point, tol: float, max_iter: int, clock: Progress) -> Solution:
-    """Newton with conjugate gradients: no d × d matrix is formed."""
+    """Newton with conjugate gradients: no d × d matrix is formed, unless they turn out to cost more than it."""
     with threading(problem):
-        return _newton(problem.at(*start), tol, max_iter, clock, _matrix_free).solution("newton_cg", tol)
+        direction = _Thrifty(problem) if problem.n_scores == 1 and problem.in_memory else _matrix_free
+        return _newton(problem.at(*start), tol, max_iter, clock, direction).solution("newton_cg", tol)
+
+
+def has_part(problem: Problem) -> bool:
+    """Whether X is so tall that Newton's method begins on a part of its rows."""
+    return _part(problem) is not None
 
 
 def threading(problem: Problem) -> AbstractContextManager[None]:
     """One BLAS thread where every pass over X is threaded as a whole."""
-    return one_blas_thread() if problem.n_scores > 1 or _part(problem) is not None else nullcontext()
+    return one_blas_thread() if problem.n_scores > 1 or has_part(problem) else nullcontext()
 
 
 def _direction(problem: Problem, inverse: Inverse | None) -> Solve:
@@ -100,6 +107,22 @@ def _preconditioned(state: State, h: list[Any], g: Array, tol: float) -> Directi
 
 def _matrix_free(state: State, h: list[Any], g: Array, tol: float) -> Direction:
     return conjugate_gradients(state, h, g, tol, diagonal(state, h))
+
+
+class _Thrifty:
+    """Conjugate gradients, until a step takes more products than the Hessian is worth; from then on Cholesky."""
+
+    def __init__(self, problem: Problem) -> None:
+        affordable = problem.shape[1] <= DENSE_LIMIT
+        self.most = max(20.0, direct_products(problem)) if affordable else np.inf
+        self.direct = False
+
+    def __call__(self, state: State, h: list[Any], g: Array, tol: float) -> Direction:
+        if self.direct:
+            return cholesky(state, h, g, tol)
+        found = conjugate_gradients(state, h, g, tol, diagonal(state, h), self.most)
+        self.direct = found.products >= self.most
+        return found
 
 
 def _part(problem: Problem) -> int | None:
@@ -186,7 +209,7 @@ def _newton(state: State, tol: float, max_iter: int, clock: Progress, direction:
             if state.objective - bound <= tol:
                 break
         h = damping.curvatures(state)
-        step, residual = direction(state, h, g, tol)
+        step, residual, _products = direction(state, h, g, tol)
         promised = float((g * problem.join(step.dw, step.db)).sum())
         if -promised <= FAR * float(np.sqrt(tol * problem.scale)):
             bound = max(bound, _step_bound(step, h, g, residual, tol))
@@ -225,7 +248,7 @@ def _polished(found: _Result, tol: float) -> _Result:
         return found
     for _ in range(2):
         g = gradient(state)
-        step, _residual = cholesky(state, state.h, g, tol)
+        step = cholesky(state, state.h, g, tol).step
         promised = float((g * problem.join(step.dw, step.db)).sum())
         if not -4.0 * tol <= promised < 0.0:
             break

@@ -18,8 +18,8 @@ from certifit.optimization.objective.bounds import factored
 from certifit.optimization.objective.fold import State, Step, total
 from certifit.optimization.objective.problem import Problem
 
-__all__ = ["Direction", "Inverse", "cholesky", "conjugate_gradients", "diagonal", "kronecker", "newton_passes", "preconditioner",
-           "provable", "small_hessian", "solve_semidefinite"]  # fmt: skip
+__all__ = ["Direction", "Inverse", "cholesky", "conjugate_gradients", "diagonal", "kronecker", "preconditioner", "provable",
+           "small_hessian", "solve_semidefinite"]  # fmt: skip
 
 Inverse = Callable[[Array], Array]
 """An approximate inverse of H + L, on arrays of the shape of `Problem.join`."""
@@ -33,6 +33,8 @@ class Direction(NamedTuple):
 
     step: Step
     residual: Array | None
+    products: int = 0
+    """With the Hessian, where it was not formed."""
 
 
 def strengths(problem: Problem) -> Array:
@@ -88,8 +90,10 @@ def solve_semidefinite(gram: Array, right: Array) -> Array:
     return np.asarray(unit * (vectors[:, kept] @ ((vectors[:, kept].T @ right) / values[kept])))
 
 
-def conjugate_gradients(state: State, h: list[Any], g: Array, tol: float, solve: Inverse) -> Direction:
-    """δ by products with H; the residual is ∇ + (H + L)δ."""
+def conjugate_gradients(
+    state: State, h: list[Any], g: Array, tol: float, solve: Inverse, most: float = np.inf
+) -> Direction:
+    """δ by products with H, `most` of them; the residual is ∇ + (H + L)δ."""
     problem, l2 = state.problem, strengths(state.problem)
     delta, residual = np.zeros_like(g), g.copy()
     moved = [np.zeros_like(part.f, order="K") for part in state.parts]
@@ -98,7 +102,9 @@ def conjugate_gradients(state: State, h: list[Any], g: Array, tol: float, solve:
     first, smallest, rising = rho, np.inf, 0
     # Far from the optimum a rough step is enough; near it, the residual must be small enough for the proof.
     wanted = min(0.01, first / max(problem.scale, 1e-300)) ** 2 * first if first > 100.0 * tol else 0.0
-    for _ in range(20 + 2 * g.size if rho > 0.0 else 0):
+    products = 0
+    while products < min(20 + 2 * g.size, most) and rho > 0.0:
+        products += 1
         dw, db = problem.split(direction)
         z, product = state.curved(h, dw, db)
         image = problem.centered(problem.join(product.columns + l2 * dw, product.level))
@@ -120,7 +126,7 @@ def conjugate_gradients(state: State, h: list[Any], g: Array, tol: float, solve:
         if rising > 20 or not rho > 0.0:  # rounding: no further progress
             break
         direction = -q + (rho / previous) * direction
-    return Direction(Step(state, *problem.split(delta), moved), residual)
+    return Direction(Step(state, *problem.split(delta), moved), residual, products)
 
 
 def preconditioner(state: State, h: list[Any]) -> Inverse:
@@ -132,14 +138,6 @@ def preconditioner(state: State, h: list[Any]) -> Inverse:
         if solve is not None:
             return solve
     return _by_score(state, h) if width <= BLOCK_LIMIT and problem.dense else diagonal(state, h)
-
-
-def newton_passes(n: int, d: int, K: int) -> float:
-    """What a Newton step of K scores costs, in passes for a gradient (4·n·D·K operations, D = d + 1): the Hessian of n·(KD)²
-    operations, its factors of (KD)³/3, and proofs and searches of a few passes.
-    """
-    size = K * (d + 1)
-    return 8.0 + size / 4.0 + size**2 / (12.0 * n)
 
 
 def small_hessian(state: State) -> Inverse | None:

@@ -36,9 +36,10 @@ from certifit.optimization.first_order.descent import GradientDescent
 from certifit.optimization.first_order.proximal import proximal_gradient
 from certifit.optimization.first_order.subgradient import SubgradientDescent
 from certifit.optimization.newton.proximal import prox_newton
-from certifit.optimization.newton.smooth import newton, newton_cg
+from certifit.optimization.newton.smooth import has_part, newton, newton_cg
 from certifit.optimization.newton.smoothing import solve_smoothed
 from certifit.optimization.objective.certify import certify
+from certifit.optimization.objective.costs import conjugate_pays
 from certifit.optimization.objective.halves import halves, in_halves, whole
 from certifit.optimization.objective.ivanov import solve_on_ball
 from certifit.optimization.objective.piecewise import (
@@ -61,7 +62,8 @@ __all__ = ["SOLVERS", "Solver", "check_solver", "minimize"]
 
 Run = Callable[[Problem, Point, float, int, Progress], Solution]
 INFERENCE_LIMIT = 2000  # columns up to which a fit keeps the covariance of its estimates
-NEWTON_LIMIT = 5000  # columns; beyond, a d × d Hessian costs more than conjugate gradients
+NEWTON_LIMIT = 5000  # columns; beyond, nobody is asked to hold a d × d Hessian
+SPARSE_LIMIT = 500  # columns of a sparse X beyond which its Hessian, which is dense, is not formed
 
 
 @dataclass(frozen=True)
@@ -318,13 +320,25 @@ def choose(problem: Problem) -> str:
         d = problem.shape[1]
         if isinstance(loss, Squared) and (problem.in_memory or d <= LARGEST_DENSE):
             return "closed_form"
-        wide = d > NEWTON_LIMIT or (is_sparse(problem.X) and d > 500)
-        return "newton_cg" if wide and not loss.coupled else "newton"
+        return "newton_cg" if _by_products(problem) else "newton"
     separable = regularizer.ball is None and (elastic or regularizer.power() is not None)
     if isinstance(loss, Squared) and separable and problem.in_memory:
         return "coordinate"
     small = problem.shape[1] <= NEWTON_LIMIT and not loss.coupled
     return "prox_newton" if elastic or separable or small else "proximal"
+
+
+def _by_products(problem: Problem) -> bool:
+    """Whether Newton steps are cheaper by products with the Hessian than by the Hessian itself."""
+    loss, regularizer, d = problem.loss, problem.regularizer, problem.shape[1]
+    if loss.coupled:
+        return False
+    if d > NEWTON_LIMIT or (is_sparse(problem.X) and d > SPARSE_LIMIT):
+        return True
+    # Without a penalty on all columns a step proves nothing unless it is exact, and a loss that is reached by easier ones is flat
+    # on most rows.
+    ordinary = regularizer.strictly_convex and type(loss).eased is Loss.eased
+    return ordinary and problem.in_memory and not has_part(problem) and conjugate_pays(problem)
 
 
 def _auto(problem: Problem, start: Point, tol: float, max_iter: int, clock: Progress) -> Solution:

@@ -1,0 +1,44 @@
+"""What the steps of solvers cost: operations and bytes at the rates of one core (docs/decisions/0013-cost-model.md).
+
+The rates were measured on one machine; what is decided by them are ratios, which differ less between machines than the rates do.
+"""
+
+from __future__ import annotations
+
+from certifit._types import is_sparse
+from certifit.optimization.objective.problem import Problem
+
+__all__ = ["conjugate_pays", "direct_products", "newton_passes"]
+
+MULTIPLYING = 4e10  # operations a second in products of dense matrices: n·d² for a Gram matrix, which is symmetric
+FACTORING = 1.5e10  # operations a second in Cholesky's factorization, d³/3
+READING = 2e10  # bytes a second in passes over a dense X
+SCATTERING = 5e-9  # seconds for an entry that sparse products touch, and for each of a pair of them in a Gram matrix
+AROUND = 2e-4  # seconds of Python around a product with the Hessian
+COPIES = 20  # touches of each stored entry, beside its pairs, in a sparse Gram matrix: weights, transposes, the dense result
+CONJUGATE = 10  # products with the Hessian that conjugate gradients take for a Newton step of an ordinary problem
+
+
+def direct_products(problem: Problem) -> float:
+    """How many products with the Hessian of one score cost as much as to form and to factor it."""
+    n, d = problem.shape
+    factoring = d**3 / (3.0 * FACTORING)
+    if is_sparse(problem.X):
+        stored = float(problem.X.nnz)
+        forming, product = SCATTERING * (stored * stored / max(n, 1) + COPIES * stored), 2.0 * SCATTERING * stored
+    else:
+        forming, product = n * d * d / MULTIPLYING, 2.0 * 8.0 * n * d / READING
+    return (forming + factoring) / (product + AROUND)
+
+
+def conjugate_pays(problem: Problem) -> bool:
+    """Whether conjugate gradients are likely to be the cheaper way to a Newton step."""
+    return direct_products(problem) > CONJUGATE
+
+
+def newton_passes(n: int, d: int, K: int) -> float:
+    """What a Newton step of K scores costs, in passes for a gradient (4·n·D·K operations, D = d + 1): the Hessian of n·(KD)²
+    operations, its factors of (KD)³/3, and proofs and searches of a few passes.
+    """
+    size = K * (d + 1)
+    return 8.0 + size / 4.0 + size**2 / (12.0 * n)
