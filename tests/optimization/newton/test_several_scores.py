@@ -13,7 +13,6 @@ from tests.oracles import convex
 from certifit.losses import Softmax
 from certifit.optimization.newton import proximal, systems
 from certifit.optimization.objective.bounds import dual_bound
-from certifit.optimization.objective.costs import newton_passes
 from certifit.optimization.objective.dispatch import minimize
 from certifit.optimization.objective.fold import State
 from certifit.optimization.objective.problem import Problem
@@ -192,6 +191,14 @@ def test_an_easy_fit_forms_no_hessian_of_all_scores(monkeypatch: pytest.MonkeyPa
     np.testing.assert_allclose(found.coef, wanted.coef, atol=1e-2)
 
 
-def test_passes_of_a_newton_step_grow_with_what_it_solves() -> None:
-    assert newton_passes(10**6, 20, 3) == pytest.approx(8 + 63 / 4, rel=1e-3)
-    assert newton_passes(100, 200, 10) > newton_passes(10_000, 200, 10) > 500
+def test_many_columns_begin_with_the_diagonal_and_end_certified() -> None:
+    rng = np.random.default_rng(9)
+    X = 0.3 * rng.normal(size=(150, 110)) + rng.normal(size=(150, 1))  # one direction that the diagonal does not see
+    y = np.digitize(X[:, :5].sum(axis=1) + rng.normal(size=150), [-2.0, 2.0])
+    p = np.full(150, 1.0 / 150)
+    for alpha in (1.0, 1e-3):
+        found, c = minimize(problem(X, y, p, L2(), alpha=alpha), "newton", 1e-6, 1000, Progress())
+        wanted, _ = minimize(problem(X, y, p, L2(), alpha=alpha), "newton_cg", 1e-9, 1000, Progress())
+        assert c.certified
+        assert c.objective - wanted.objective <= c.gap + 1e-9
+        np.testing.assert_allclose(found.coef.sum(axis=0), 0.0, atol=1e-12)

@@ -23,6 +23,7 @@ from certifit.optimization.closed_form.normal_equations import (
     NormalEquations,
     cholesky_condition,
 )
+from certifit.optimization.objective.costs import iterating_pays
 
 
 class Factor(Protocol):
@@ -266,6 +267,11 @@ def factorize(problem: NormalEquations, double: bool = False) -> Factor:
     if problem.sparse and not (problem.d <= LARGEST_DENSE or (problem.wide_and_penalized and small)):
         problem.measure()
         return IterativeLSMR(problem)
+    if problem.sparse and problem.whole and (problem.l2 > 0).all():
+        problem.measure()
+        weakest = float((problem.l2 / (problem.spread**2 + problem.l2)).min(initial=1.0))
+        if iterating_pays(problem.n, problem.d, int(problem.X.nnz), weakest):
+            return IterativeLSMR(problem)
     if problem.wide_and_penalized:
         problem.measure()
         dual = DualCholesky(problem)

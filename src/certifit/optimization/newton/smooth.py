@@ -38,7 +38,7 @@ from certifit.optimization.newton.systems import (
     strengths,
 )
 from certifit.optimization.objective.bounds import dual_bound, dual_value
-from certifit.optimization.objective.costs import direct_products, newton_passes
+from certifit.optimization.objective.costs import direct_products, newton_passes, shared_passes
 from certifit.optimization.objective.fold import State
 from certifit.optimization.objective.problem import Point, Problem, Solution
 from certifit.progress import Progress
@@ -51,9 +51,8 @@ STATIONARY = 1e-6  # of the gap that is wanted: what a step from a stationary po
 EASE = 1e-3  # relative gap at which the minimum of an easier loss is a start
 DENSE_LIMIT = 5000  # columns up to which a d × d matrix may be formed where only products were wanted
 FAR = 10.0  # times √(tol·scale): the gap after a step is about the square of what it promises, so that more proves nothing yet
-QUASI = (
-    4  # Newton steps that are still ahead where gradients make slow progress: what may be spent on gradients instead
-)
+QUASI = 4  # Newton steps that are still ahead where gradients are slow: so much may be spent on gradients instead
+SHARED = 20  # passes that the Hessian of constant scores may cost before its diagonal is tried
 SKETCH_FROM = 1000  # rows of a part whose optimum and Hessian are worth having
 
 Solve = Callable[[State, list[Any], Array, float], Direction]
@@ -159,8 +158,18 @@ def _near(problem: Problem, start: Point, tol: float, max_iter: int) -> tuple[St
     width = problem.shape[1] + problem.fit_intercept
     if problem.n_scores == 1 or not (problem.loss.convex and 0 < width <= BLOCK_LIMIT):
         return problem.at(*start), 0
-    patience = int(QUASI * newton_passes(*problem.shape, problem.n_scores))
-    return descend(problem, start, kronecker(problem), tol, max_iter // 2, patience)
+    size, state, used = (*problem.shape, problem.n_scores), problem.at(*start), 0
+    shared = int(shared_passes(*size))
+    if shared > SHARED:  # strong penalties need less, and that shows before as much is spent
+        by_column = diagonal(state, state.h)
+        state, used = descend(
+            problem, start, lambda g: problem.centered(by_column(g)), tol, min(shared, max_iter // 4), shared
+        )
+        if provable(gradient(state), problem) <= tol:
+            return state, used
+    patience = int(QUASI * newton_passes(*size))
+    state, more = descend(problem, (state.w, state.b), kronecker(problem), tol, max_iter // 2, patience)
+    return state, used + more
 
 
 def _sketch(problem: Problem, start: Point, tol: float, max_iter: int) -> tuple[Point, Inverse | None]:

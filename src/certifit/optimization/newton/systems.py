@@ -25,6 +25,7 @@ Inverse = Callable[[Array], Array]
 """An approximate inverse of H + L, on arrays of the shape of `Problem.join`."""
 
 EXACT_LIMIT = 2500  # K·(d + 1) up to which the whole Hessian of K scores is factored
+INVERTED = 100  # columns up to which an inverse costs no more than the calls of a factor
 BLOCK_LIMIT = 1500  # columns up to which the Hessian of each score is factored
 
 
@@ -160,8 +161,13 @@ def kronecker(problem: Problem) -> Inverse:
     strength = problem.join(strengths(problem), 0.0)
     ridge = 1e-10 * np.diag(gram).max(initial=0.0) + 1e-300
     blocks = np.maximum(values, 1e-3 / K)[:, None, None] * gram + np.diag(strength + ridge)
-    inverse = np.linalg.inv(blocks)  # applied dozens of times to one vector each: cheaper than as many solves
-    return lambda right: problem.centered(vectors @ (inverse @ (vectors.T @ right)[:, :, None])[:, :, 0])
+    if blocks.shape[1] <= INVERTED:
+        inverse = np.linalg.inv(blocks)  # applied dozens of times to one vector each: cheaper than as many solves
+        return lambda right: problem.centered(vectors @ (inverse @ (vectors.T @ right)[:, :, None])[:, :, 0])
+    factors = [lapack.dpotrf(block)[0] for block in blocks]
+    return lambda right: problem.centered(
+        vectors @ np.stack([lapack.dpotrs(f, r)[0] for f, r in zip(factors, vectors.T @ right, strict=True)])
+    )
 
 
 def _by_score(state: State, h: list[Any]) -> Inverse:

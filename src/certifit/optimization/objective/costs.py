@@ -5,17 +5,27 @@ The rates were measured on one machine; what is decided by them are ratios, whic
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+import numpy as np
+
 from certifit._types import is_sparse
-from certifit.optimization.objective.problem import Problem
 
-__all__ = ["conjugate_pays", "direct_products", "newton_passes"]
+if TYPE_CHECKING:
+    from certifit.optimization.objective.problem import Problem
 
-MULTIPLYING = 4e10  # operations a second in products of dense matrices: n·d² for a Gram matrix, which is symmetric
-FACTORING = 1.5e10  # operations a second in Cholesky's factorization, d³/3
+__all__ = ["conjugate_pays", "direct_products", "iterating_pays", "newton_passes", "shared_passes", "small_enough"]
+
+MULTIPLYING = 2.5e10  # operations a second in products of dense matrices: n·d² for a Gram matrix, which is symmetric
+FACTORING = 1e10  # operations a second in Cholesky's factorization, d³/3
 READING = 2e10  # bytes a second in passes over a dense X
 SCATTERING = 5e-9  # seconds for an entry that sparse products touch, and for each of a pair of them in a Gram matrix
-AROUND = 2e-4  # seconds of Python around a product with the Hessian
-COPIES = 20  # touches of each stored entry, beside its pairs, in a sparse Gram matrix: weights, transposes, the dense result
+AROUND = 5e-5  # seconds of Python around a product with the Hessian
+COPIES = (
+    20  # touches of each stored entry, beside its pairs, in a sparse Gram matrix: weights, transposes, the dense result
+)
+SMALL = 1 << 17  # entries of X, zeros counted, up to which a dense copy costs less than the calls of a sparse one
+DIGITS = 10  # iterations of LSMR to full precision, for a condition of one
 CONJUGATE = 10  # products with the Hessian that conjugate gradients take for a Newton step of an ordinary problem
 
 
@@ -31,6 +41,23 @@ def direct_products(problem: Problem) -> float:
     return (forming + factoring) / (product + AROUND)
 
 
+def small_enough(problem: Problem) -> bool:
+    """Whether a sparse X is better made dense."""
+    return is_sparse(problem.X) and problem.shape[0] * problem.shape[1] <= SMALL
+
+
+def iterating_pays(n: int, d: int, stored: int, weakest: float) -> bool:
+    """Whether LSMR is cheaper than a dense factorization of sparse least squares.
+
+    The penalty is at least the share `weakest` of the curvature of each column: the condition is about its inverse root.
+    """
+    if not weakest > 0.0:
+        return False
+    iterations, size = DIGITS / float(np.sqrt(weakest)), min(n, d)
+    direct = SCATTERING * (stored * stored / max(n, d) + COPIES * stored) + size**3 / (3.0 * FACTORING)
+    return iterations * (2.0 * SCATTERING * stored + AROUND) < direct
+
+
 def conjugate_pays(problem: Problem) -> bool:
     """Whether conjugate gradients are likely to be the cheaper way to a Newton step."""
     return direct_products(problem) > CONJUGATE
@@ -42,3 +69,8 @@ def newton_passes(n: int, d: int, K: int) -> float:
     """
     size = K * (d + 1)
     return 8.0 + size / 4.0 + size**2 / (12.0 * n)
+
+
+def shared_passes(n: int, d: int, K: int) -> float:
+    """What the Hessian that K constant scores share costs, in the same passes: one Gram matrix and K factors."""
+    return d / (4.0 * K) + d**2 / (12.0 * n)

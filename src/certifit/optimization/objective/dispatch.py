@@ -5,7 +5,8 @@ before any data is read. `minimize` runs the chosen one; ``"auto"`` reads the ta
 
     loss               no penalty / L2            L1, elastic net, Lq, box      balls
     squared            closed form                coordinate descent            multiplier over the same
-    smooth             Newton (CG when wide)      prox-Newton                   multiplier over the same
+    smooth             Newton (CG where costs     prox-Newton                   multiplier over the same
+                       say so, see costs.py)
     piecewise linear   tall: Newton on            interior point (a sequence    interior point
                        multipliers; sparse or     of them for Lq)
                        wide: dual descent; small
@@ -39,7 +40,7 @@ from certifit.optimization.newton.proximal import prox_newton
 from certifit.optimization.newton.smooth import has_part, newton, newton_cg
 from certifit.optimization.newton.smoothing import solve_smoothed
 from certifit.optimization.objective.certify import certify
-from certifit.optimization.objective.costs import conjugate_pays
+from certifit.optimization.objective.costs import conjugate_pays, small_enough
 from certifit.optimization.objective.halves import halves, in_halves, whole
 from certifit.optimization.objective.ivanov import solve_on_ball
 from certifit.optimization.objective.piecewise import (
@@ -63,6 +64,7 @@ __all__ = ["SOLVERS", "Solver", "check_solver", "minimize"]
 Run = Callable[[Problem, Point, float, int, Progress], Solution]
 INFERENCE_LIMIT = 2000  # columns up to which a fit keeps the covariance of its estimates
 NEWTON_LIMIT = 5000  # columns; beyond, nobody is asked to hold a d × d Hessian
+BY_MATRICES = ("closed_form", "newton", "newton_cg", "prox_newton")  # solvers of many small products
 SPARSE_LIMIT = 500  # columns of a sparse X beyond which its Hessian, which is dense, is not formed
 
 
@@ -402,6 +404,8 @@ def _solved(
     free = isinstance(solver, str) and solver == "auto"
     solver = choose(problem) if free else solver
     run, gap = _run(problem, solver, seed), tol * problem.scale
+    if free and solver in BY_MATRICES and small_enough(problem):
+        problem = replace(problem, X=problem.X.toarray())
     rows = row_space(problem) if free and solver in ("newton", "newton_cg") else None
     if rows is None:
         return run(problem, start, gap, max_iter, clock)

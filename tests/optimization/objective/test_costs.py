@@ -1,0 +1,79 @@
+"""What the cost model decides, and that a wrong guess costs time but no digits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from certifit import LogisticRegression, Ridge
+from certifit.optimization.closed_form import factorizations
+from certifit.optimization.newton import smooth
+from certifit.optimization.objective import costs
+from certifit.optimization.objective.costs import iterating_pays, newton_passes, shared_passes
+
+
+def classes(n: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    return X, (X[:, :3].sum(axis=1) + rng.logistic(size=n) > 0).astype(int)
+
+
+@pytest.mark.parametrize(("n", "d", "solver"), [(300, 10, "newton"), (300, 250, "newton_cg"), (9000, 40, "newton")])
+def test_the_choice_follows_the_shape(n: int, d: int, solver: str) -> None:
+    model = LogisticRegression(alpha=0.05).fit(*classes(n, d))
+    assert (model.solver_, model.certificate_.certified) == (solver, True)
+
+
+def test_no_penalty_needs_exact_steps() -> None:
+    assert LogisticRegression(alpha=0.0).fit(*classes(900, 120)).solver_ == "newton"
+
+
+def test_conjugate_gradients_that_cost_too_much_give_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(200, 60)) * np.logspace(0, -2, 60) @ np.linalg.qr(rng.normal(size=(60, 60)))[0]
+    y = (X.sum(axis=1) + 0.1 * rng.logistic(size=200) > 0).astype(int)
+    wanted = LogisticRegression(alpha=1e-7, solver="newton", tol=1e-9).fit(X, y)
+    solved: list[int] = []
+    of = smooth.cholesky
+    monkeypatch.setattr(smooth, "cholesky", lambda *a: solved.append(1) or of(*a))
+    found = LogisticRegression(alpha=1e-7, solver="newton_cg", tol=1e-9).fit(X, y)
+    assert solved
+    assert found.certificate_.certified
+    assert found.certificate_.objective == pytest.approx(wanted.certificate_.objective, rel=1e-8)
+
+
+def test_a_small_sparse_matrix_is_made_dense(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = classes(120, 6)
+    X[np.abs(X) < 1.0] = 0.0
+    fits: list[Any] = []
+    for most in (costs.SMALL, 0):
+        monkeypatch.setattr(costs, "SMALL", most)
+        fits.append([model.fit(sp.csr_array(X), y) for model in (LogisticRegression(alpha=0.01), Ridge(alpha=0.01))])
+    for dense, sparse in zip(*fits, strict=True):
+        assert dense.solver_ == sparse.solver_
+        np.testing.assert_allclose(dense.coef_, sparse.coef_, rtol=1e-8)
+
+
+def test_sparse_ridge_iterates_where_the_penalty_is_strong(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(2)
+    X = sp.random(400, 500, 0.02, format="csr", random_state=2)
+    y = X @ rng.normal(size=500) + rng.normal(size=400)
+    monkeypatch.setattr(costs, "FACTORING", 1e8)  # the choice of a much larger problem
+    fits = []
+    for pays in (iterating_pays, lambda *size: False):
+        monkeypatch.setattr(factorizations, "iterating_pays", pays)
+        fits.append(Ridge(alpha=1e-2).fit(X, y))
+    np.testing.assert_allclose(fits[0].coef_, fits[1].coef_, rtol=1e-9, atol=1e-12)
+    assert not np.array_equal(fits[0].coef_, fits[1].coef_)  # by different ways
+    assert all(fit.certificate_.certified for fit in fits)
+    assert not iterating_pays(400, 500, 4000, 0.0)
+    assert not iterating_pays(400, 500, 4000, 1e-8)
+
+
+def test_passes_grow_with_what_is_solved() -> None:
+    assert newton_passes(10**6, 20, 3) == pytest.approx(8 + 63 / 4, rel=1e-3)
+    assert newton_passes(100, 200, 10) > newton_passes(10_000, 200, 10) > 500
+    assert shared_passes(1000, 400, 5) < newton_passes(1000, 400, 5)
