@@ -108,6 +108,18 @@ def test_starts(init: str) -> None:
     assert many.lower_bound_ >= GaussianMixture(3, init_params=init, random_state=0).fit(X).lower_bound_ - 1e-9
 
 
+@pytest.mark.parametrize("kind", TYPES)
+def test_only_shares_of_the_weights_count_and_squares_must_be_numbers(kind: str) -> None:
+    X = rows(90, 2) * 1e150
+    heavy, light = (
+        GaussianMixture(2, covariance_type=kind, random_state=0).fit(X, sample_weight=np.full(90, w)).predict_proba(X)
+        for w in (2.0**1000, 1.0)
+    )
+    np.testing.assert_array_equal(heavy, light)
+    with pytest.raises(ValueError, match="squares are beyond double precision"):
+        GaussianMixture(2, covariance_type=kind).fit(X * 1e5)
+
+
 def test_bad_input() -> None:
     X = rows(5)
     with pytest.raises(ValueError, match="n_samples=5 should be >= n_components=6"):

@@ -141,8 +141,14 @@ class GaussianMixture(Declared, DensityMixin, CertifiedEstimator):
             if kept.sum() < self.n_components:
                 raise ValueError(f"n_samples={int(kept.sum())} should be >= n_components={self.n_components}.")
             rows, mass = distinct_rows(X[kept].astype(np.float64), weight[kept])
+            mass = np.ldexp(mass, -int(np.frexp(mass.max())[1]))  # only their shares count, and large ones overflow
             moments = Moments.of(rows, mass, full=False)
-            unit = self._units(moments.covariance()[0])
+            variance = moments.covariance()[0]
+            if not np.isfinite(variance).all():
+                raise ValueError(
+                    "X holds numbers whose squares are beyond double precision: give large columns in another unit."
+                )
+            unit = self._units(variance)
             Z = np.ascontiguousarray((rows - moments.mean[0]) / unit)
             rng = check_random_state(self.random_state)
             best: _Climb | None = None
