@@ -12,6 +12,7 @@ import multiprocessing
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from typing import Any
 import numpy as np
 import pytest
 from joblib import Parallel, delayed
+from tests.contract.beside import BESIDE
 from tests.contract.data import asked, fit, make, output, unbothered
 from tests.contract.discovery import ONE_EACH
 from tests.grids import each
@@ -29,8 +31,10 @@ PATIENCE = 200  # seconds: what all the fits of a child may take on a busy machi
 WITH_THREADS = [case for case in ONE_EACH if case.has("n_jobs")]
 
 
-def fitted(number: int) -> Any:
-    """What an estimator says after a fit with two threads."""
+def fitted(number: int | str) -> Any:
+    """What an estimator says after a fit with two threads, by its number; what is no model of tables has a name."""
+    if isinstance(number, str):
+        return BESIDE[number].said(BESIDE[number].small())
     case = ONE_EACH[number]
     # What compares all pairs of rows has a limit of them, and is tried on few.
     n, d = (300, 6) if case not in WITH_THREADS or hasattr(case.cls, "most_rows") else (5000, 12)
@@ -119,7 +123,7 @@ OTHERS = [number for number in range(len(ONE_EACH)) if number not in FAMILIES]
 expected = functools.cache(fitted)
 
 
-def check_workers(way: str, numbers: list[int]) -> None:
+def check_workers(way: str, numbers: Sequence[int | str]) -> None:
     """The same numbers from workers as from this process."""
     wanted = [expected(number) for number in numbers]
     if way == "loky":
@@ -134,13 +138,14 @@ def check_workers(way: str, numbers: list[int]) -> None:
         with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context(way)) as workers:
             found = list(workers.map(fitted, numbers, timeout=PATIENCE))
     for number, one, other in zip(numbers, found, wanted, strict=True):
-        np.testing.assert_array_equal(one, other, err_msg=ONE_EACH[number].cls.__name__)
+        np.testing.assert_array_equal(one, other, err_msg=str(number if isinstance(number, str) else ONE_EACH[number]))
 
 
 @pytest.mark.timeout(5 * PATIENCE)
 @pytest.mark.parametrize("way", WAYS)
 def test_fits_in_workers_are_those_of_the_parent(way: str) -> None:
-    check_workers(way, FAMILIES)  # one estimator of each
+    beside = [name for name, work in BESIDE.items() if work.forks or way != "fork"]
+    check_workers(way, [*FAMILIES, *beside])  # one estimator of each
 
 
 @pytest.mark.exhaustive

@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import gzip
 import io
+import os
 import sys
 import zlib
 from collections.abc import Iterable
@@ -93,6 +94,7 @@ def read_table(source: Any, *, as_text: Iterable[str] = (), named: Iterable[str]
     >>> raw.bad_rows
     ((4, '1 field where 2 were expected'),)
     """
+    _check_threads()
     if isinstance(source, (str, Path)) and str(source) != "-":
         return _from_path(Path(source), as_text, named)
     if isinstance(source, str) or hasattr(source, "read"):
@@ -101,6 +103,20 @@ def read_table(source: Any, *, as_text: Iterable[str] = (), named: Iterable[str]
         name = "standard input" if isinstance(source, str) else str(getattr(source, "name", "stream"))
         return _from_bytes(data.encode() if isinstance(data, str) else data, name, as_text, named)
     return _from_frame(source)
+
+
+_readers: list[int] = []  # the process that read the first table
+
+
+def _check_threads() -> None:
+    """Polars has threads from its first table on. A forked child has none of them, and would wait for them for ever."""
+    if not _readers:
+        _readers.append(os.getpid())
+    elif _readers[0] != os.getpid():
+        raise TableError(
+            "this process was forked from one that has read a table, and the threads of polars did not come along: start "
+            'workers by multiprocessing.get_context("spawn") or joblib, or fork them before the first table is read.'
+        )
 
 
 # Sources
