@@ -137,15 +137,16 @@ def steadiness(structure: Part) -> list[str]:
             return ["There are too few distinct rows to look for groups."]
         return [
             f"Rows were grouped into 2 to {max(int(k) for k in known)} groups, again and again from samples. Whatever the "
-            f"number, two samples agree no better than they do for a cloud without groups, or to less than {STEADY}: "
+            f"number, two samples agree no better than they may for a cloud without groups, or to less than {STEADY}: "
             "no structure that survives resampling."
         ]
     own, shuffled = mapped(mapped(structure, "stability"), str(structure["k"])), mapped(structure, "shuffled")
     two = "{:.2f}".format
     said = [
         f"When two samples of the rows are grouped into {structure['k']}, each by itself, they agree to {two(own['value'])} "
-        f"(adjusted Rand index; 95\u00a0% interval {two(own['low'])} to {two(own['high'])}; 1 is full agreement). A cloud of "
-        f"the same shape without groups reaches {two(own['reference'])}."
+        f"(adjusted Rand index; 95\u00a0% interval {two(own['low'])} to {two(own['high'])}; 1 is full agreement). Clouds of "
+        f"the same shape without groups reach {two(own['reference'])} on average, and a single one up to "
+        f"{two(own['reference_high'])}."
     ]
     if structure["verdict"] == "groups":
         said.append(

@@ -149,10 +149,7 @@ def grouped(found: Map, features: pl.DataFrame, kinds: Mapping[str, str], seed: 
 
 
 def is_steady(found: Stability) -> bool:
-    """Whether groups agree better than those of clouds without groups do on average, and well enough to be the same groups.
-
-    The average alone would be left too easily: some clouds are steadier than others, and many numbers of groups are tried.
-    """
+    """Whether groups agree better than those of a single cloud without groups may, and well enough to be the same groups."""
     return found.survives and found.low >= STEADY
 
 

@@ -64,3 +64,19 @@ def test_groups_survive_and_a_long_cloud_does_not() -> None:
 def test_bad_input(X: Any, options: Any, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         stability(BySign(), X, **options)
+
+
+def test_the_reference_interval_is_that_of_a_single_cloud() -> None:
+    """It must hold nearly all single clouds; that of their mean would hold few."""
+    tables = np.random.default_rng(2).normal(size=(13, 60, 2)) * [5.0, 1.0]
+    clusterer = KMeans(2, n_init=1, random_state=0, n_jobs=1)
+    found = stability(clusterer, tables[0], n_resamples=12, random_state=0)
+    single = np.array(
+        [stability(clusterer, X, n_resamples=6, reference=False, random_state=0).agreement for X in tables]
+    )
+    inside = (found.reference_low <= single) & (single <= found.reference_high)
+    assert inside.sum() >= 11
+    half = 2.2 * single.std() / np.sqrt(12)
+    assert (np.abs(single - found.reference) <= half).sum() < 11
+    assert found.reference_low <= found.reference <= found.reference_high
+    assert f"up to {found.reference_high:.2f}" in str(found)

@@ -2,13 +2,15 @@
 
 Two samples of the rows are drawn without repetition; each is clustered without knowledge of the other; the rows that both
 hold are labeled twice, and the adjusted Rand index says how far the labels agree (Ben-Hur, Elisseeff, Guyon 2002). Agreement
-alone proves nothing: a long cloud is cut in the middle by everyone. So the same is asked of a *reference*, rows drawn from one
-normal distribution with the mean and covariance of X: structure is what agrees better than that.
+alone proves nothing: a long cloud is cut in the middle by everyone. So the same is asked of *references*, tables of rows drawn
+from one normal distribution with the mean and covariance of X. Some clouds agree better than others, and X is one table:
+structure is what agrees better than a single such cloud may, not only better than clouds do on average.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,8 @@ from certifit.evaluation.metrics.inputs import check_level
 
 __all__ = ["Stability", "stability"]
 
+SAMPLES = 6  # of a reference: its agreement, over all their pairs, is then about as exact as that of the rows
+
 
 @dataclass(frozen=True)
 class Stability:
@@ -35,7 +39,8 @@ class Stability:
     low, high : float
         Interval of its expectation over the samples of these rows.
     reference, reference_low, reference_high : float
-        The same for rows of one normal distribution, which have no clusters; NaN where it was not asked for.
+        The mean for tables of rows of one normal distribution, which have no clusters, and the interval in which the agreement of
+        a single such table lies; NaN where it was not asked for.
     values : tuple of float
         One index for each pair of samples.
     level : float
@@ -53,7 +58,7 @@ class Stability:
 
     @property
     def survives(self) -> bool:
-        """Whether the rows agree with themselves better than rows without clusters do, beyond both intervals."""
+        """Whether the rows agree with themselves better than a table without clusters may, beyond both intervals."""
         return bool(self.low > self.reference_high)
 
     def __str__(self) -> str:
@@ -61,7 +66,10 @@ class Stability:
         if self.reference != self.reference:
             return f"Stability: {found}"
         words = "survives resampling" if self.survives else "no structure that survives resampling"
-        return f"Stability: {found}; rows without clusters reach {self.reference:.2f}: {words}"
+        return (
+            f"Stability: {found}; tables without clusters reach {self.reference:.2f} on average, a single one up to "
+            f"{self.reference_high:.2f}: {words}"
+        )
 
 
 def stability(
@@ -87,9 +95,10 @@ def stability(
     fraction : float, default=0.7
         Share of the rows in each sample.
     reference : bool, default=True
-        Whether to ask the same of rows of one normal distribution with the mean and the covariance of X.
+        Whether to ask the same of `n_resamples` tables of one normal distribution with the mean and the covariance of X.
     level : float, default=0.95
-        Of the intervals: Student's, over independent pairs of samples. They speak of these rows, not of others.
+        Of the intervals. Student's for the mean over independent pairs of samples, which speaks of these rows, not of others;
+        that of a single further table for the references, on the scale of the arcsine, where indices near 1 spread like others.
     random_state : int, RandomState or None
         Seed of the samples.
 
@@ -102,8 +111,8 @@ def stability(
     >>> import numpy as np
     >>> from certifit import KMeans, stability
     >>> rng = np.random.default_rng(0)
-    >>> X = np.concatenate([rng.normal(size=(60, 2)), rng.normal(size=(60, 2)) + [6.0, 0.0]])
-    >>> print(stability(KMeans(2, random_state=0), X, random_state=0).survives)
+    >>> X = np.concatenate([rng.normal(size=(50, 2)) + at for at in ([0, 0], [7, 0], [0, 7])])
+    >>> print(stability(KMeans(3, random_state=0), X, random_state=0).survives)
     True
     >>> print(stability(KMeans(3, random_state=0), rng.normal(size=(120, 2)), random_state=0).survives)
     False
@@ -117,27 +126,27 @@ def stability(
     if not np.isfinite(X).all():
         raise ValueError("X contains NaN or infinity: drop or repair these rows.")
     rng = check_random_state(random_state)
-    values = _agreements(clusterer, [X] * n_resamples, fraction, rng)
+    values = np.array([_agreement(clusterer, X, fraction, 2, rng) for _ in range(n_resamples)])
     found = _interval(values, level)
     beside = (np.nan,) * 3
     if reference:
-        beside = _interval(_agreements(clusterer, [_normal_like(X, rng) for _ in values], fraction, rng), level)
+        clouds = (_normal_like(X, rng) for _ in values)
+        beside = _of_a_single_one(
+            np.array([_agreement(clusterer, cloud, fraction, SAMPLES, rng) for cloud in clouds]), level
+        )
     return Stability(*found, *beside, tuple(values.tolist()), level)
 
 
-def _agreements(clusterer: Any, tables: list[Array], fraction: float, rng: Any) -> Array:
-    """For each table: two samples, two clusterings, their agreement on the rows of both."""
-    found = []
-    for X in tables:
-        n = X.shape[0]
-        size = min(n, max(2, int(np.ceil(fraction * n))))
-        labels, drawn = np.zeros((2, n), dtype=np.int64), np.zeros((2, n), dtype=bool)
-        for part, taken in zip(labels, drawn, strict=True):
-            rows = np.sort(rng.choice(n, size, replace=False))
-            part[rows], taken[rows] = clone(clusterer).fit_predict(X[rows]), True
-        both = drawn.all(axis=0)
-        found.append(adjusted_rand(labels[0, both], labels[1, both]))
-    return np.array(found)
+def _agreement(clusterer: Any, X: Array, fraction: float, samples: int, rng: Any) -> float:
+    """Mean index over all pairs of so many samples, on the rows of both."""
+    n = X.shape[0]
+    size = min(n, max(2, int(np.ceil(fraction * n))))
+    labels, drawn = np.zeros((samples, n), dtype=np.int64), np.zeros((samples, n), dtype=bool)
+    for part, taken in zip(labels, drawn, strict=True):
+        rows = np.sort(rng.choice(n, size, replace=False))
+        part[rows], taken[rows] = clone(clusterer).fit_predict(X[rows]), True
+    pairs = [(i, j, drawn[i] & drawn[j]) for i, j in combinations(range(samples), 2)]
+    return float(np.mean([adjusted_rand(labels[i, both], labels[j, both]) for i, j, both in pairs]))
 
 
 def _normal_like(X: Array, rng: Any) -> Array:
@@ -153,3 +162,12 @@ def _interval(values: Array, level: float) -> tuple[float, float, float]:
     mean = float(values.mean())
     half = float(student.ppf(0.5 + level / 2, values.size - 1)) * float(values.std(ddof=1)) / np.sqrt(values.size)
     return mean, max(-1.0, mean - half), min(1.0, mean + half)
+
+
+def _of_a_single_one(values: Array, level: float) -> tuple[float, float, float]:
+    """Mean of the tables, and the ends of Student's interval for one more of them."""
+    angles = np.arcsin(np.sqrt(np.clip(values, 0.0, 1.0)))
+    spread = float(angles.std(ddof=1)) * np.sqrt(1.0 + 1.0 / values.size)
+    half = float(student.ppf(0.5 + level / 2, values.size - 1)) * spread
+    low, high = np.sin(np.clip([angles.mean() - half, angles.mean() + half], 0.0, 0.5 * np.pi)) ** 2
+    return float(values.mean()), float(low), float(high)
