@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize_scalar
+from scipy.optimize import minimize, minimize_scalar
 from scipy.special import expit
 from sklearn.isotonic import IsotonicRegression
 
 from certifit import CalibratedClassifier, DecisionTreeClassifier, LinearSVC, LogisticRegression
 from certifit.evaluation.decisions.calibration import calibration_curve
-from certifit.models.reductions.calibrated import Beta, Isotonic, Sigmoid
+from certifit.models.reductions.calibrated import Beta, Isotonic, Sigmoid, learn_maps, mapped
 
 RNG = np.random.default_rng(4)
 F = RNG.normal(size=3000) * 2
@@ -91,3 +91,29 @@ def test_a_fitted_classifier_must_know_the_classes() -> None:
     inner = LogisticRegression().fit(F[:, None], Y)
     with pytest.raises(ValueError, match="prefit"):
         CalibratedClassifier(inner, cv="prefit").fit(F[:, None], Y + 1)
+
+
+@pytest.mark.parametrize("method", ["sigmoid", "isotonic", "temperature", "matrix"])
+@pytest.mark.parametrize("size", [1e-140, 1e-9, 1e9, 1e140])
+def test_maps_do_not_depend_on_the_unit_of_the_scores(method: str, size: float) -> None:
+    scores = F[:200, None]
+    codes, weight = Y[:200].astype(np.intp), np.ones(200)
+    wanted = mapped(method, learn_maps(method, scores, codes, weight, 2), scores, 2)
+    found = mapped(method, learn_maps(method, size * scores, codes, weight, 2), size * scores, 2)
+    np.testing.assert_allclose(found, wanted, atol=1e-5)
+
+
+def test_slopes_of_the_beta_map_are_the_best_that_are_not_negative() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        q = rng.random(30)
+        y = (rng.random(30) < (q, 1.0 - q, np.full(30, 0.5))[rng.integers(3)]).astype(float)
+        terms = np.column_stack([np.log(q), -np.log1p(-q), np.ones(30)])
+
+        def deviance(x: np.ndarray, terms: np.ndarray = terms, y: np.ndarray = y) -> float:
+            return float(np.mean(np.logaddexp(0.0, terms @ x) - y * (terms @ x)) + 0.5e-8 * x @ x)
+
+        bounds = [(0.0, None), (0.0, None), (None, None)]
+        best = minimize(deviance, np.ones(3), bounds=bounds, method="L-BFGS-B", options={"ftol": 1e-14, "gtol": 1e-10})
+        found = Beta(q, y, np.ones(30))
+        assert deviance(np.array([found.a, found.b, found.c])) <= best.fun + 1e-8

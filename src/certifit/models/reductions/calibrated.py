@@ -122,10 +122,13 @@ def _logistic(A: Array, target: Array, weight: Array) -> Array:
 
 
 def _matrix(scores: Array, codes: Array, weight: Array) -> Any:
-    """A logistic regression on the scores; the alpha keeps it finite when they separate the classes."""
+    """A logistic regression on the scores in units of the largest; the alpha keeps it finite when they separate the classes."""
     from certifit.models.logistic.model import LogisticRegression
 
-    return LogisticRegression(alpha=1e-6).fit(scores, codes, sample_weight=weight)
+    size = float(np.abs(scores).max()) or 1.0
+    found = LogisticRegression(alpha=1e-6).fit(scores / size, codes, sample_weight=weight)
+    found.coef_ = found.coef_ / size
+    return found
 
 
 MAPS: dict[str, Any] = {
@@ -145,12 +148,16 @@ def learn_maps(method: str, scores: Array, codes: Array, weight: Array, K: int) 
         def deviance(log_heat: float) -> float:
             return -float(weight @ log_softmax(f * np.exp(log_heat), axis=1)[rows, codes]) / float(weight.sum())
 
-        # Convex in the inverse temperature, so the bracket holds its only minimum.
+        # Convex in the inverse temperature, so the bracket holds its only minimum; its ends are in units of the scores.
         size = float(np.abs(f).max()) or 1.0
+        f = f / size
         found = minimize_scalar(
-            deviance, bounds=(np.log(1e-6 / size), np.log(1e6)), method="bounded", options={"xatol": 1e-10}
+            deviance,
+            bounds=(np.log(1e-6), np.log(1e6 / (float(np.abs(f).mean()) or 1.0))),
+            method="bounded",
+            options={"xatol": 1e-10},
         )
-        return [float(np.exp(-found.x))]
+        return [size * float(np.exp(-found.x))]
     make = MAPS[method]
     if method == "matrix":
         return [make(scores, codes, weight)]
