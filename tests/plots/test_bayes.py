@@ -15,6 +15,7 @@ from certifit import (
     GammaPoisson,
     GaussianNB,
     NormalInverseGamma,
+    Ridge,
 )
 from certifit.plots import plot_band, plot_classes, plot_updates
 
@@ -78,6 +79,8 @@ def test_bands_are_those_of_the_model() -> None:
 
 BAD = {
     "columns": (lambda: plot_classes(LDA().fit(X, Y), X, Y, columns=(0, 9)), ValueError, "columns must be distinct"),
+    "no classes": (lambda: plot_classes(Ridge().fit(X, X[:, 0]), X, Y), TypeError, "Ridge has no classes"),
+    "not fitted": (lambda: plot_classes(LDA(), X, Y), ValueError, "not fitted yet"),
     "same": (lambda: plot_classes(LDA().fit(X, Y), X, Y, columns=(1, 1)), ValueError, "columns must be distinct"),
     "labels": (lambda: plot_classes(LDA().fit(X, Y), X, Y[:3]), ValueError, "a label for each of the 80 rows"),
     "rows": (lambda: plot_classes(LDA().fit(X, Y), X[0], Y), ValueError, "rows and columns"),

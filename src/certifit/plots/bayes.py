@@ -45,7 +45,9 @@ def plot_classes(model: Any, X: Any, y: Any, ax: Any = None, *, columns: Sequenc
     >>> [text.get_text() for text in plot_classes(QDA().fit(X, y), X, y).get_legend().get_texts()]
     ['a', 'b']
     """
-    check_is_fitted(model, "classes_")
+    check_is_fitted(model)
+    if not hasattr(model, "classes_"):
+        raise TypeError(f"model must be a classifier; {type(model).__name__} has no classes.")
     rows, (a, b) = _rows(X, columns), columns
     labels = np.asarray(y)
     if labels.shape != (rows.shape[0],):
