@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from certifit._native import products
 from certifit.data.equal_rows import row_codes
-from certifit.evaluation.losses.margin import HardLogistic
+from certifit.evaluation.losses.labels.margin import HardLogistic
 
 SHAPES = [(0, 3), (1, 1), (3, 0), (5, 2), (7, 33), (100, 257), (4099, 31), (20_000, 130)]
 LAYOUTS = ["rows", "columns", "single rows", "single columns"]

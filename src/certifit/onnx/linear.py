@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from certifit._types import Array
-from certifit.evaluation.losses import Loss, margin, resolve_loss
-from certifit.evaluation.losses.gamma import Gamma
-from certifit.evaluation.losses.poisson import Poisson
+from certifit.evaluation.losses import Loss, resolve_loss
+from certifit.evaluation.losses.labels import margin
+from certifit.evaluation.losses.numbers.gamma import Gamma
+from certifit.evaluation.losses.numbers.poisson import Poisson
 from certifit.models.linear.classifier import LinearClassifier
 from certifit.models.linear.model import BaseLinear
 from certifit.models.linear.polynomial import PolynomialRegression

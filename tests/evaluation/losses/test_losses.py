@@ -11,7 +11,7 @@ from tests.evaluation.cases import allowed, label, losses, pairs, targets
 from tests.evaluation.user_losses import USER_LOSSES
 
 from certifit._types import Array
-from certifit.evaluation.losses.margin import HardLogistic
+from certifit.evaluation.losses.labels.margin import HardLogistic
 from certifit.losses import LOSSES, Loss, resolve_loss
 
 EVERY = pytest.mark.parametrize("loss", [*losses(), *USER_LOSSES], ids=label)

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from tests.oracles import convex
 
 from certifit import LogisticRegression, LogisticRegressionCV, alpha_from_C
-from certifit.evaluation.losses.margin import HardLogistic, Logistic
+from certifit.evaluation.losses.labels.margin import HardLogistic, Logistic
 from certifit.penalties import L1, L2, ElasticNet, Lq, NoPenalty, Penalty
 
 ALPHA = 0.02

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from tests.oracles import convex
 
 from certifit import LinearSVC, LinearSVR, NotSeparableError, alpha_from_C
-from certifit.evaluation.losses.squared_epsilon import SquaredEpsilonInsensitive
+from certifit.evaluation.losses.numbers.squared_epsilon import SquaredEpsilonInsensitive
 from certifit.losses import EpsilonInsensitive, Hinge, SquaredHinge
 from certifit.models.margin.hard import witness
 from certifit.penalties import L2

@@ -11,17 +11,17 @@ from typing import Any
 from certifit.evaluation.losses.base import Loss
 from certifit.evaluation.losses.examine import LossReport, check, check_loss
 from certifit.evaluation.losses.families import FAMILIES, Family
-from certifit.evaluation.losses.gamma import Gamma
-from certifit.evaluation.losses.huber import Huber
+from certifit.evaluation.losses.labels.margin import Exponential, Hinge, Logistic, PerceptronLoss, SquaredHinge
+from certifit.evaluation.losses.labels.multiclass import MulticlassHinge, MulticlassPerceptron
+from certifit.evaluation.losses.labels.softmax import Softmax
+from certifit.evaluation.losses.labels.zero_one import ZeroOne
 from certifit.evaluation.losses.maps import MAPS, Map
-from certifit.evaluation.losses.margin import Exponential, Hinge, Logistic, PerceptronLoss, SquaredHinge
 from certifit.evaluation.losses.mean import MeanLoss
-from certifit.evaluation.losses.multiclass import MulticlassHinge, MulticlassPerceptron
-from certifit.evaluation.losses.poisson import Poisson
-from certifit.evaluation.losses.quantile import Absolute, EpsilonInsensitive, Quantile, RelativeError
-from certifit.evaluation.losses.softmax import Softmax
-from certifit.evaluation.losses.squared import Squared
-from certifit.evaluation.losses.zero_one import ZeroOne
+from certifit.evaluation.losses.numbers.gamma import Gamma
+from certifit.evaluation.losses.numbers.huber import Huber
+from certifit.evaluation.losses.numbers.poisson import Poisson
+from certifit.evaluation.losses.numbers.quantile import Absolute, EpsilonInsensitive, Quantile, RelativeError
+from certifit.evaluation.losses.numbers.squared import Squared
 
 REGRESSION = (Squared, Absolute, Huber, Quantile, EpsilonInsensitive, RelativeError, Poisson, Gamma)
 BINARY = (Logistic, Hinge, SquaredHinge, Exponential, PerceptronLoss)

@@ -10,12 +10,12 @@ from scipy.special import entr
 from certifit._types import Array
 from certifit.evaluation.losses.base import Loss
 from certifit.evaluation.losses.families import Family, MeanAt
-from certifit.evaluation.losses.gamma import Gamma
+from certifit.evaluation.losses.labels.margin import Logistic
 from certifit.evaluation.losses.maps import Map
-from certifit.evaluation.losses.margin import Logistic
-from certifit.evaluation.losses.poisson import Poisson
-from certifit.evaluation.losses.quantile import Absolute
-from certifit.evaluation.losses.squared import Squared
+from certifit.evaluation.losses.numbers.gamma import Gamma
+from certifit.evaluation.losses.numbers.poisson import Poisson
+from certifit.evaluation.losses.numbers.quantile import Absolute
+from certifit.evaluation.losses.numbers.squared import Squared
 from certifit.evaluation.losses.terms import TwoSidedHinge
 
 __all__ = ["MeanLoss", "Shifted", "mean_loss"]

@@ -10,8 +10,8 @@ import numpy as np
 
 from certifit._types import Array
 from certifit.evaluation.losses.base import Loss, constant_by_slopes
+from certifit.evaluation.losses.labels.softmax import Simplex, Softmax, class_count
 from certifit.evaluation.losses.maps import Map
-from certifit.evaluation.losses.softmax import Simplex, Softmax, class_count
 from certifit.names import stored
 
 __all__ = ["Normalized"]

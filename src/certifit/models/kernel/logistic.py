@@ -16,7 +16,7 @@ from sklearn.base import ClassifierMixin
 from certifit._types import Array
 from certifit.certificate import Certificate
 from certifit.evaluation.losses import Loss, Softmax
-from certifit.evaluation.losses.margin import HardLogistic
+from certifit.evaluation.losses.labels.margin import HardLogistic
 from certifit.models.kernel.model import BaseKernel
 from certifit.models.kernel.parameters import ALPHA, APPROXIMATION, KERNEL, N_COMPONENTS, RANDOM_STATE
 from certifit.models.logistic.probabilities import LogisticScores

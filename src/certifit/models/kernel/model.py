@@ -19,7 +19,7 @@ from certifit.base import CertifiedEstimator
 from certifit.certificate import Certificate
 from certifit.data.gate import like_input
 from certifit.evaluation.losses import Loss, Squared, check_loss, resolve_loss
-from certifit.evaluation.losses.quantile import Quantile
+from certifit.evaluation.losses.numbers.quantile import Quantile
 from certifit.evaluation.penalties import L2
 from certifit.models.kernel.parameters import ALPHA, APPROXIMATION, KERNEL, LOSS, N_COMPONENTS, RANDOM_STATE
 from certifit.optimization.objective.dispatch import check_solver, minimize

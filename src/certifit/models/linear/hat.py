@@ -19,7 +19,7 @@ import numpy as np
 
 from certifit._types import Array, Matrix
 from certifit.data.gate import check_real, check_sample_weight
-from certifit.evaluation.losses.squared import Squared
+from certifit.evaluation.losses.numbers.squared import Squared
 from certifit.names import stored
 from certifit.optimization.closed_form.least_squares import hat_matrix, leverage, normal_inverse
 

@@ -24,7 +24,7 @@ from scipy import special, stats
 from certifit._types import Array, Matrix
 from certifit.data.gate import check_choice, check_real
 from certifit.evaluation.losses.base import Loss
-from certifit.evaluation.losses.squared import Squared
+from certifit.evaluation.losses.numbers.squared import Squared
 from certifit.models.linear.hat import LinearInTarget
 from certifit.models.linear.inference_rules import Fit, covariance_rule, remark
 from certifit.names import stored

@@ -11,12 +11,12 @@ from scipy import special
 from certifit._types import Array, Matrix, is_sparse
 from certifit.evaluation.losses.base import Loss
 from certifit.evaluation.losses.families import Laplace
-from certifit.evaluation.losses.gamma import Gamma
-from certifit.evaluation.losses.margin import Logistic
+from certifit.evaluation.losses.labels.margin import Logistic
 from certifit.evaluation.losses.mean import MeanLoss, Shifted
-from certifit.evaluation.losses.poisson import Poisson
-from certifit.evaluation.losses.quantile import Absolute, Quantile
-from certifit.evaluation.losses.squared import Squared
+from certifit.evaluation.losses.numbers.gamma import Gamma
+from certifit.evaluation.losses.numbers.poisson import Poisson
+from certifit.evaluation.losses.numbers.quantile import Absolute, Quantile
+from certifit.evaluation.losses.numbers.squared import Squared
 from certifit.optimization.closed_form.least_squares import ClosedForm, NormalInverse, normal_inverse
 from certifit.representation.design.products import weighted_gram
 

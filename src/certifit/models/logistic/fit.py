@@ -12,7 +12,7 @@ from certifit._types import Array, Matrix
 from certifit.certificate import Certificate
 from certifit.data.targets import check_labels, check_shares
 from certifit.evaluation.losses import Logistic, Loss, Softmax
-from certifit.evaluation.losses.margin import HardLogistic
+from certifit.evaluation.losses.labels.margin import HardLogistic
 from certifit.evaluation.penalties import NoPenalty, Penalty
 from certifit.models.margin.separability import Separability, is_balanced, overlap_weights, separability
 from certifit.optimization.objective.bounds import orthogonal_to

@@ -18,7 +18,7 @@ from certifit.certificate import Certificate
 from certifit.data.gate import kept_rows
 from certifit.data.targets import check_labels
 from certifit.evaluation.losses import EpsilonInsensitive, Hinge, Loss, SquaredHinge
-from certifit.evaluation.losses.squared_epsilon import SquaredEpsilonInsensitive
+from certifit.evaluation.losses.numbers.squared_epsilon import SquaredEpsilonInsensitive
 from certifit.evaluation.penalties import L2, Constraint, Penalty
 from certifit.models.linear.classifier import LinearClassifier
 from certifit.models.linear.model import BaseLinear

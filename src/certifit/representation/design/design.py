@@ -14,7 +14,7 @@ import numpy as np
 from scipy.linalg import blas
 
 from certifit._types import Array, Matrix, is_sparse
-from certifit.evaluation.losses.softmax import Simplex
+from certifit.evaluation.losses.labels.softmax import Simplex
 from certifit.representation.design.products import (
     NARROW,
     ColumnCache,

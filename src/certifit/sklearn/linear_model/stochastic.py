@@ -16,7 +16,7 @@ import sklearn.linear_model as theirs
 from certifit.base import ConvergenceWarning
 from certifit.certificate import Certificate
 from certifit.evaluation.losses import EpsilonInsensitive, Huber
-from certifit.evaluation.losses.squared_epsilon import SquaredEpsilonInsensitive
+from certifit.evaluation.losses.numbers.squared_epsilon import SquaredEpsilonInsensitive
 from certifit.models.sgd import model as ours
 from certifit.sklearn.linear_model.rows import N_JOBS, VERBOSE, WARM_START, linear, weighted_by_class
 from certifit.sklearn.translation import By, Data, DropIn, Free, Row, Same, Table, fresh

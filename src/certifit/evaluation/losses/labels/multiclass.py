@@ -9,7 +9,7 @@ from scipy.optimize import linprog
 
 from certifit._types import Array
 from certifit.evaluation.losses.base import Loss
-from certifit.evaluation.losses.softmax import check_class_numbers, class_count, own_score
+from certifit.evaluation.losses.labels.softmax import check_class_numbers, class_count, own_score
 from certifit.evaluation.losses.terms import TwoSidedHinge
 
 __all__ = ["MulticlassHinge", "MulticlassPerceptron"]

@@ -10,7 +10,7 @@ from scipy.special import entr, expit, xlogy
 import certifit._native.products as _products
 from certifit._types import Array, Matrix
 from certifit.evaluation.losses.base import Fused, Loss
-from certifit.evaluation.losses.quantile import PiecewiseLinear, two_sided
+from certifit.evaluation.losses.numbers.quantile import PiecewiseLinear, two_sided
 from certifit.evaluation.losses.terms import TwoSidedHinge
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from certifit._types import Array
 from certifit.evaluation.losses.base import Loss
-from certifit.evaluation.losses.margin import check_binary
+from certifit.evaluation.losses.labels.margin import check_binary
 
 
 class ZeroOne(Loss):

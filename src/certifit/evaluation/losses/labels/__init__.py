@@ -1,0 +1,1 @@
+"""Losses of labels, of one score or of one for each class: one file each."""

@@ -1,0 +1,1 @@
+"""Losses of numbers: one file each."""
