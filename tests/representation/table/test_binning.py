@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -120,3 +121,12 @@ def test_many_categories_keep_the_frequent_ones():
 def test_bad_max_bins(bad):
     with pytest.raises((ValueError, TypeError), match="max_bins"):
         Binner(bad).fit(np.zeros((3, 1)))
+
+
+def test_a_damaged_sparse_matrix_is_refused() -> None:
+    X = sp.csr_array(np.eye(4))
+    whole = Binner().fit(X)
+    X.indices[1] = 10**6
+    for read in (Binner().fit, whole.transform):
+        with pytest.raises(ValueError, match="X is a damaged sparse matrix: it has the column index 1000000"):
+            read(X)

@@ -15,6 +15,7 @@ import numpy as np
 
 import certifit._native.binning as native
 from certifit._types import Array, Matrix, is_sparse
+from certifit.data.sparse import check_sparse
 from certifit.parameters import Declared, Either, Fitted, Given, Integer, Nothing, Parameter, check_parameters
 
 __all__ = ["Binner", "equal_weight_bins"]
@@ -144,6 +145,7 @@ def _column_blocks(X: Matrix) -> Iterator[tuple[int, Array]]:
         X = np.asarray(X)
         yield 0, X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
         return
+    check_sparse(X)  # whoever calls `Binner` itself comes through no other gate
     columns = X.tocsc()
     columns = columns if columns.dtype in (np.float32, np.float64) else columns.astype(np.float64)
     for first in range(0, X.shape[1], SPARSE_COLUMNS):
