@@ -61,9 +61,9 @@ def imports(path: Path) -> Iterator[tuple[int, str]]:
 
 def test_import_takes_little_longer_than_the_contract_it_implements() -> None:
     clock = "import time; t = time.perf_counter(); import {}; print(time.perf_counter() - t)"
-    ours = min(float(run(clock.format("certifit"))) for _ in range(5))
     theirs = min(float(run(clock.format("sklearn.base"))) for _ in range(3))
-    assert ours < theirs + 0.3
+    # Once is enough: what else the machine does only adds to it.
+    assert any(float(run(clock.format("certifit"))) < theirs + 0.3 for _ in range(5))
 
 
 def test_import_loads_no_learner_and_no_optional_package() -> None:

@@ -44,12 +44,8 @@ def test_bias_and_variance_by_simulation() -> None:
     weight = rng.integers(1, 3, 20).astype(float)
     truth = lambda M: np.sin(M[:, 0]) + M[:, 1]  # noqa: E731 - short
     copies = np.repeat(np.arange(20), weight.astype(int))
-    fits = np.array(
-        [
-            LinearRegression().fit(X[copies], truth(X[copies]) + 0.5 * rng.normal(size=len(copies))).predict(Z)
-            for _ in range(1500)
-        ]
-    )
+    draws = truth(X[copies])[:, None] + 0.5 * rng.normal(size=(len(copies), 1500))
+    fits = LinearRegression().fit(X[copies], draws).predict(Z).T
     model = LinearRegression().fit(X, truth(X), sample_weight=weight)
     bias, variance = model.bias_variance(truth, 0.5, X, Z, sample_weight=weight)
     np.testing.assert_allclose(fits.mean(axis=0) - truth(Z), bias, atol=4 * np.sqrt(variance.max() / 1500))

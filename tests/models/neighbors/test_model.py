@@ -44,7 +44,7 @@ def test_predictions_are_those_of_scikit_learn(weights: Any, k: int) -> None:
 
 @pytest.mark.parametrize("weights", ["uniform", "distance"])
 def test_leave_one_out_errors_are_those_of_refits(weights: str) -> None:
-    X, value, label = data(40)
+    X, value, label = data(25)
     for model, y in ((KNeighborsRegressor, value), (KNeighborsClassifier, label)):
         found = model("loo", weights=weights, max_neighbors=12).fit(X, y)
         errors = []
