@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
+import functools
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.grids import each
 
 import certifit
 
@@ -40,8 +42,20 @@ def run(code: str) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stdout
 
 
-def imports(path: Path) -> Iterator[tuple[int, str]]:
+def of_every_module(ask: Callable[[Path], None]) -> None:
+    """Ask of every file of the package."""
+    assert MODULES
+    each((str(path.relative_to(PACKAGE)), functools.partial(ask, path)) for path in MODULES)
+
+
+@functools.cache
+def imports(path: Path) -> list[tuple[int, str]]:
     """Line and dotted name of everything a module imports, at any level."""
+    return list(imported(path))
+
+
+def imported(path: Path) -> Iterator[tuple[int, str]]:
+    """The same, one after the other."""
     tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
     package = ["certifit", *path.relative_to(PACKAGE).parent.parts]
     for node in ast.walk(tree):
@@ -93,11 +107,15 @@ def test_using_every_name_loads_no_learner() -> None:
     assert not set(json.loads(run(code))) & learners
 
 
-@pytest.mark.parametrize("name", certifit.__all__)
-def test_every_public_name_resolves(name: str) -> None:
-    assert getattr(certifit, name) is getattr(certifit, name)
-    assert name in dir(certifit)
-    assert getattr(certifit, name).__doc__
+def test_every_public_name_resolves() -> None:
+    listed = dir(certifit)
+
+    def ask(name: str) -> None:
+        assert getattr(certifit, name) is getattr(certifit, name)
+        assert name in listed
+        assert getattr(certifit, name).__doc__
+
+    each((name, functools.partial(ask, name)) for name in certifit.__all__)
 
 
 def test_an_unknown_name_says_where_to_look() -> None:
@@ -107,29 +125,30 @@ def test_an_unknown_name_says_where_to_look() -> None:
         from certifit import Lassso  # noqa: F401
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_only_public_plumbing_of_scikit_learn_is_imported(path: Path) -> None:
-    for line, name in imports(path):
-        parts = name.split(".")
-        if parts[0] != "sklearn":
-            continue
-        where = f"{path.relative_to(PACKAGE)}:{line} imports {name}"
-        if (
-            path.relative_to(PACKAGE).parts[0] == "sklearn"
-        ):  # the drop-ins inherit from the learners, and learn without them
+def test_only_public_plumbing_of_scikit_learn_is_imported() -> None:
+    def ask(path: Path) -> None:
+        for line, name in imports(path):
+            parts = name.split(".")
+            if parts[0] != "sklearn":
+                continue
+            where = f"{path.relative_to(PACKAGE)}:{line} imports {name}"
             assert not any(part.startswith("_") for part in parts), f"{where}: private"
-            continue
-        assert len(parts) > 1, f"{where}: name the module"
-        assert parts[1] in PLUMBING, f"{where}: not contract or plumbing"
-        assert not any(part.startswith("_") for part in parts), f"{where}: private"
+            if path.relative_to(PACKAGE).parts[0] == "sklearn":
+                continue  # the drop-ins inherit from the learners, and learn without them
+            assert len(parts) > 1, f"{where}: name the module"
+            assert parts[1] in PLUMBING, f"{where}: not contract or plumbing"
+
+    of_every_module(ask)
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_packages_import_in_one_direction(path: Path) -> None:
-    layer = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
-    if layer not in LAYERS:
-        return
-    for line, name in imports(path):
-        parts = name.split(".")
-        if parts[0] == "certifit" and len(parts) > 1 and parts[1] in LAYERED and parts[1] != layer:
-            assert parts[1] in LAYERS[layer], f"{path.relative_to(PACKAGE)}:{line} imports {name}"
+def test_packages_import_in_one_direction() -> None:
+    def ask(path: Path) -> None:
+        layer = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+        if layer not in LAYERS:
+            return
+        for line, name in imports(path):
+            parts = name.split(".")
+            if parts[0] == "certifit" and len(parts) > 1 and parts[1] in LAYERED and parts[1] != layer:
+                assert parts[1] in LAYERS[layer], f"{path.relative_to(PACKAGE)}:{line} imports {name}"
+
+    of_every_module(ask)
