@@ -34,6 +34,7 @@ SINGLE_LIMIT = 1e4  # the same for a Gram matrix in single precision
 LARGEST_DENSE = 3000  # a sparse X with at most this many columns (or rows) has a dense Gram matrix
 LARGEST_EXACT = 20_000_000  # entries of X up to which a hard problem gets exact sums
 MOST_STEPS = 8
+ORDINARY = 1e9  # magnitudes of y, and their inverses, that need no unit of their own
 SAMPLE = 1 << 14  # entries of a larger X that are
 SMALL = 10_000  # entries of X up to which all are looked at before anything is multiplied
 TRUSTED = 1e-9  # a larger residual of the normal equations calls for the orthogonal factorization
@@ -48,9 +49,27 @@ class Rows:
 
     X: Matrix
     Y: Array
-    p: Array
-    centered: Array
-    """p·(y − mean of y)."""
+    sums: Array
+    """p, and below it p·(y − mean of y) of each target: what X is summed by."""
+
+    @staticmethod
+    def of(X: Matrix, Y: Array, p: Array, means: Array) -> Rows:
+        """With targets whose means are known."""
+        sums = np.empty((Y.shape[0] + 1, p.shape[0]))
+        sums[0] = p
+        np.subtract(Y, means[:, None], out=sums[1:])
+        sums[1:] *= p
+        return Rows(X, Y, sums)
+
+    @property
+    def p(self) -> Array:
+        """Weights."""
+        return np.asarray(self.sums[0])
+
+    @property
+    def centered(self) -> Array:
+        """p·(y − mean of y)."""
+        return np.asarray(self.sums[1:])
 
     @property
     def n(self) -> int:
@@ -81,14 +100,15 @@ class NormalEquations:
         whole = not isinstance(X, Partitioned)
         parts = [(X, y, p)] if whole else [part for part in zip(X.parts, y, p, strict=True) if part[0].shape[0]]
         made = [np.atleast_2d(np.asarray(y, dtype=np.float64).T) for _, y, _ in parts]
-        top = np.max([np.abs(Y).max(axis=1, initial=0.0) for Y in made], axis=0)
-        self.y_units = np.array([power_of_two(float(t)) for t in top])
+        top = np.max([np.maximum(Y.max(axis=1, initial=0.0), -Y.min(axis=1, initial=0.0)) for Y in made], axis=0)
+        ordinary = bool(((top == 0.0) | ((top > 1.0 / ORDINARY) & (top < ORDINARY))).all())
+        self.y_units = np.array([1.0 if ordinary else power_of_two(float(t)) for t in top])
         targets = [
-            (X, np.ascontiguousarray(Y / self.y_units[:, None]), np.asarray(p, dtype=np.float64))
+            (X, np.ascontiguousarray(Y if ordinary else Y / self.y_units[:, None]), np.asarray(p, dtype=np.float64))
             for (X, _, p), Y in zip(parts, made, strict=True)
         ]
         self.y_means = total(Y @ p for _, Y, p in targets) if fit_intercept else np.zeros(top.shape[0])
-        self.parts = [Rows(X, Y, p, p * (Y - self.y_means[:, None])) for X, Y, p in targets]
+        self.parts = [Rows.of(X, Y, p, self.y_means) for X, Y, p in targets]
         self.fit_intercept = fit_intercept
         self.sparse = any(is_sparse(part.X) for part in self.parts)
         self.n, self.d = int(X.shape[0]), int(X.shape[1])
@@ -317,12 +337,11 @@ class NormalEquations:
     def _sparse_gram(self, part: Rows, dtype: type, shift: Array | None) -> tuple[Array, Array]:
         weighted = sp.diags_array(part.p) @ part.X
         product = np.asarray((part.X.T @ weighted).toarray(), dtype=np.float64)
-        return product, np.asarray(part.X.T @ np.vstack([part.p, part.centered]).T).T
+        return product, np.asarray(part.X.T @ part.sums.T).T
 
     def _dense_gram(self, part: Rows, dtype: type, shift: Array | None) -> tuple[Array, Array]:
         """Σ p (x − c)(x − c)ᵀ, and the sums of x by p and by the weighted targets."""
-        X, p = part.X, part.p
-        target = np.vstack([p, part.centered])
+        X, p, target = part.X, part.p, part.sums
         if self.d <= NARROW and dtype is np.float64 and shift is None and in_one_piece(X):
             return _products.gram(X, p, False, self.threads), _products.pullback(X, target, self.threads)
         level = bool((p == p[0]).all())
