@@ -76,8 +76,12 @@ class LeastSquares {
             clipped |= w != coef[j];
             coef[j] = w;
         }
-        if (clipped) residual();
-        if (clipped || previous_l1) refresh(penalty);
+        if (clipped) {
+            residual();
+            refresh(penalty);
+        } else if (previous_l1) {
+            revisit(penalty);
+        }
         // Without curvature of the penalty the factor of the last support carries over to the next alpha, where a few Newton
         // steps are as exact as wanted: if each alpha is solved, though the solution of the last might do for it.
         const double* curvature_end = penalty.l2 + columns_.X.d;
@@ -186,6 +190,14 @@ class LeastSquares {
             fresh_[j] = !harmless(penalty, j);
             if (fresh_[j]) reference_[j] = newest_, stale_.push_back(j);
         }
+        columns_.correlate(stale_, u_.data(), 0.0, c_.data(), signals_);
+    }
+
+    // The same at the same residual, after the penalty has changed: columns that were read are current.
+    void revisit(const Penalty& penalty) {
+        stale_.clear();
+        for (Index j = 0; j < columns_.X.d; ++j)
+            if (!fresh_[j] && !harmless(penalty, j)) fresh_[j] = 1, reference_[j] = newest_, stale_.push_back(j);
         columns_.correlate(stale_, u_.data(), 0.0, c_.data(), signals_);
     }
 
