@@ -64,8 +64,14 @@ BAD: dict[str, tuple[Any, str]] = {
     "NaN": ({**NAMED, "cat": {"dog": "nan", "cow": 1}}, "missing, or no number"),
     "shape": ([[0, 1], [1, 0]], "3 rows and 3 columns, in the order cat, cow, dog"),
     "ragged": ([[0, 1], [1]], "the cost matrix must be numbers"),
-    "negative diagonal": ([[-1, 1, 1], [1, 0, 1], [1, 1, 0]], "negative diagonal"),
-    "cheap mistake": ([[2, 1, 3], [1, 0, 1], [1, 1, 0]], "cheaper than the right decision"),
+    "negative diagonal": (
+        [[-1, 1, 1], [1, 0, 1], [1, 1, 0]],
+        "negative diagonal: the right decision for class 'cat' costs -1",
+    ),
+    "cheap mistake": (
+        [[2, 1, 3], [1, 0, 1], [1, 1, 0]],
+        "cheaper than the right decision: saying 'cow' for class 'cat'",
+    ),
     "all the same": ([[0, 0, 0], [0, 0, 0], [0, 0, 0]], "no mistake costs more"),
     "other classes": (CostMatrix(WANTED, classes=["a", "b", "c"]), "is for the classes"),
     "half a mapping": ({"cat": 3, "dog": {"cat": 1}}, "must have a cost for each answer"),

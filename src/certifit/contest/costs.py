@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from certifit.data.gate import check_numbers
 from certifit.evaluation.decisions.costs import CostMatrix
 from certifit.evaluation.decisions.thresholds import Costs, parse_costs
 
@@ -114,7 +115,11 @@ def _matrix(given: Any, classes: list[str]) -> np.ndarray[Any, np.dtype[np.float
     K = len(classes)
     if isinstance(given, Mapping):
         return _named(given, classes)
-    matrix = CostMatrix(given).matrix if not isinstance(given, CostMatrix) else given.matrix
+    if isinstance(given, CostMatrix):
+        matrix = given.matrix
+    else:
+        matrix = check_numbers("the cost matrix", given)
+        CostMatrix(matrix, classes=classes if matrix.shape[:1] == (K,) else None)  # refuses what are no costs
     if matrix.shape != (K, K):
         raise ValueError(
             f"cost must have {K} rows and {K} columns, in the order {', '.join(classes)}; got shape {matrix.shape}. {HOW}"
