@@ -12,6 +12,7 @@ from tests.models.structured.sequences import matrices, text, trees
 from tests.oracles.chains import Enumerated
 
 from certifit import LinearChainCRF, LogisticRegression, TreeCRF, load, save
+from certifit.base import ConvergenceWarning
 
 TIGHT = {"tol": 1e-10, "max_iter": 5000}
 
@@ -68,6 +69,17 @@ def test_certified(penalty: str) -> None:
     assert model.certificate_.bound <= better.certificate_.objective
     if penalty == "l1":
         assert (model.coef_.data == 0).mean() > 0.5
+
+
+def test_columns_in_any_unit() -> None:
+    X, y = matrices(d=6)
+    unit = 10.0 ** np.array([-3, -1, 0, 1, 2, 3])
+    assert LinearChainCRF(alpha=0.01, max_iter=100).fit([rows * unit for rows in X], y).certificate_.certified
+    # The larger the columns, the less the penalty holds them; beyond what rounding can certify the optimum is found all the same.
+    large = LinearChainCRF(alpha=0.01).fit([1e4 * rows for rows in X], y)
+    with np.errstate(all="raise", under="ignore"), pytest.warns(ConvergenceWarning):
+        huge = LinearChainCRF(alpha=0.01).fit([1e150 * rows for rows in X], y)
+    assert huge.certificate_.objective == pytest.approx(large.certificate_.objective, rel=1e-6)
 
 
 def test_forms_of_the_same_input() -> None:

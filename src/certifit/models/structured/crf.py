@@ -90,6 +90,7 @@ class BaseCRF(ProbabilisticMixin, FeatureModel):
                 l1=l1,
                 l2=l2,
                 curvature=likelihood.curvature() + l2,
+                units=likelihood.units(l2),
                 bound=lambda w, f, g: dual.add(w, f, g, likelihood.losses),
                 unit=unit,
                 tol=float(self.tol),

@@ -74,6 +74,16 @@ class Likelihood:
         slope[n + self.shape.n_markov :][~self.shape.free] = 0.0
         return float(value), slope
 
+    def units(self, l2: float) -> Array:
+        """Units of the weights: 1 over the size of their column of numbers, unless l2/2·‖w‖² holds them more; 1 for others."""
+        out = np.ones(self.shape.size)
+        if self._dense is not None:
+            most = np.abs(self._dense).max(axis=0, initial=0.0)
+            most = np.where(most > 0.0, most, 1.0)
+            size = np.hypot(most * np.sqrt(np.mean((self._dense / most) ** 2, axis=0)), np.sqrt(l2))
+            self.shape.split(out)[0][:] = np.repeat(1.0 / np.where(size > 0.0, size, 1.0), self.shape.labels)
+        return out
+
     def curvature(self) -> Array:
         """Diagonal of the Hessian at w = 0 if labels came independently, in their observed shares: a scale for solvers."""
         shape, K = self.shape, self.shape.labels

@@ -99,6 +99,7 @@ def minimize(
     l1: float,
     l2: float,
     curvature: Array,
+    units: Array | float = 1.0,
     bound: Callable[[Array, float, Array], float],
     unit: float,
     tol: float,
@@ -117,6 +118,9 @@ def minimize(
         Strengths of the penalties.
     curvature : array
         About the diagonal of the Hessian of f + l2/2·‖w‖²; sets the units of the parameters and the first step.
+    units : array or float
+        Units that the parameters are known to have, such as 1 over the size of a column of numbers; those of the curvature
+        come on top of them.
     bound : callable
         A lower bound of the objective from (w, f(w), ∇f(w)).
     unit : float
@@ -133,7 +137,7 @@ def minimize(
     Minimum
     """
     w = start.copy()
-    scale = _units(curvature)
+    scale = units * _units(curvature * units * units)
     f, g = loss(w)
     objective = f + 0.5 * l2 * float(w @ w) + l1 * float(np.abs(w).sum())
     best, evaluations, iteration, history = bound(w, f, g), 1, 0, History(w.shape[0])
