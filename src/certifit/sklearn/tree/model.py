@@ -56,7 +56,8 @@ def _least(never: int) -> Any:
 def _least_share(value: Any, data: Data) -> float:
     """Of rows that all count one, the share of the fewest rows that make it up: scikit-learn compares without tolerance."""
     share = float(value)
-    if data.sample_weight is not None or getattr(data.estimator, "class_weight", None) is not None or not data.rows:
+    weighted = [getattr(data.estimator, name, None) is not None for name in ("class_weight", "max_samples")]
+    if data.sample_weight is not None or any(weighted) or not data.rows:
         return share
     return min(ceil(share * data.rows) / data.rows, 0.5)  # half of the rows and more leave nothing to split
 
