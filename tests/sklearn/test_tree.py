@@ -92,6 +92,8 @@ def test_the_least_share_is_compared_without_tolerance() -> None:
     for share, least in ((0.3, 9), (0.1 + 0.2, 10), (0.5, 15)):
         model = tree.DecisionTreeRegressor(min_weight_fraction_leaf=share, max_depth=1).fit(X, y)
         assert model.tree_.n_node_samples[1:].min() == least
+    with pytest.raises(TypeError, match="at least 1 dimension"):
+        model.fit(X, y, np.array(1.0))
     with pytest.raises(ValueError, match="y is not positive"):
         tree.DecisionTreeRegressor(criterion="poisson").fit(X, np.zeros(30))
 

@@ -154,6 +154,11 @@ class _Tree(DropIn):
     def _learn(self, data: Data) -> Any:
         if is_sparse(data.y):
             raise TypeError("A sparse y is not supported: pass y.toarray().")
+        if isinstance(data.sample_weight, np.ndarray) and not data.sample_weight.ndim:
+            found = repr(data.sample_weight.astype(np.float64))
+            raise TypeError(
+                f"Input should have at least 1 dimension i.e. satisfy `len(x.shape) > 0`, got scalar `{found}` instead."
+            )
         check_poisson(self.criterion, data.y)
         return super()._learn(Data(self, data.X, one_column(data.y), data.sample_weight))
 
