@@ -192,6 +192,8 @@ def _verdict(groups: Structure) -> dict[str, Any]:
                 "reference": s.reference,
                 "reference_low": s.reference_low,
                 "reference_high": s.reference_high,
+                "separation": s.separation,
+                "separation_high": s.separation_high,
                 "survives": is_steady(s),
             }
             for k, s in groups.stabilities.items()

@@ -169,8 +169,9 @@ def _stability(structure: Part) -> Figure | None:
             f"{k}: {row['value']:.2f}, without groups {row['reference']:.2f}" for k, row in zip(ks, rows, strict=True)
         ),
         "How far groups of two samples of the rows agree, with 95\u00a0% intervals: of the mean for these rows, of a "
-        "single one for clouds. A number survives where the intervals part "
-        f"and its own begins at {STEADY} or above.",
+        "single one for clouds. A number survives where its own interval "
+        f"begins at {STEADY} or above and the intervals part, or the groups are farther apart than those of rows without "
+        "groups may be.",
         xy(Axis("number of groups"), Axis("agreement"), [own, cloud]),
     )
 

@@ -137,8 +137,8 @@ def steadiness(structure: Part) -> list[str]:
             return ["There are too few distinct rows to look for groups."]
         return [
             f"Rows were grouped into 2 to {max(int(k) for k in known)} groups, again and again from samples. Whatever the "
-            f"number, two samples agree no better than they may for a cloud without groups, or to less than {STEADY}: "
-            "no structure that survives resampling."
+            f"number, two samples agree to less than {STEADY}, or no better than they may for a cloud without groups, on groups "
+            "no farther apart than those of a table without groups may be: no structure that survives resampling."
         ]
     own, shuffled = mapped(mapped(structure, "stability"), str(structure["k"])), mapped(structure, "shuffled")
     two = "{:.2f}".format
@@ -146,7 +146,9 @@ def steadiness(structure: Part) -> list[str]:
         f"When two samples of the rows are grouped into {structure['k']}, each by itself, they agree to {two(own['value'])} "
         f"(adjusted Rand index; 95\u00a0% interval {two(own['low'])} to {two(own['high'])}; 1 is full agreement). Clouds of "
         f"the same shape without groups reach {two(own['reference'])} on average, and a single one up to "
-        f"{two(own['reference_high'])}."
+        f"{two(own['reference_high'])}.",
+        f"{own['separation']:.0%} of the variance lies between the groups; in a table without groups it may be up to "
+        f"{own['separation_high']:.0%}.",
     ]
     if structure["verdict"] == "groups":
         said.append(

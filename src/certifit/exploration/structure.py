@@ -149,7 +149,9 @@ def grouped(found: Map, features: pl.DataFrame, kinds: Mapping[str, str], seed: 
 
 
 def is_steady(found: Stability) -> bool:
-    """Whether groups agree better than those of a single cloud without groups may, and well enough to be the same groups."""
+    """Whether groups agree better, or are farther apart, than those of a single table without groups may, and are the same groups
+    in every sample.
+    """
     return found.survives and found.low >= STEADY
 
 

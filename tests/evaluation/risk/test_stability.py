@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,16 @@ def test_groups_survive_and_a_long_cloud_does_not() -> None:
     long = stability(KMeans(2, random_state=0, n_jobs=1), cloud, n_resamples=8, random_state=0)
     assert long.agreement > 0.6  # everyone cuts it in the middle
     assert not long.survives
+    assert long.separation < long.separation_high
+    labels = KMeans(2, random_state=0, n_jobs=1).fit_predict(cloud)
+    inside = sum(((cloud[labels == k] - cloud[labels == k].mean(axis=0)) ** 2).sum() for k in (0, 1))
+    assert long.separation == pytest.approx(1.0 - inside / ((cloud - cloud.mean(axis=0)) ** 2).sum())
+    halves = np.concatenate([rng.normal(size=(60, 2)), rng.normal(loc=[6.0, 0.0], size=(60, 2))])
+    two = stability(KMeans(2, random_state=0, n_jobs=1), halves, n_resamples=8, random_state=0)
+    assert two.separation > two.separation_high
+    assert replace(two, reference_high=1.0).survives  # a long cloud may agree as well, but it is not as far apart
+    assert not replace(two, reference_high=1.0, separation_high=two.separation).survives
+    assert not replace(two, reference_high=1.0, low=0.7).survives
     again = stability(KMeans(2, random_state=0, n_jobs=1), cloud, n_resamples=8, random_state=0)
     assert again == long
 

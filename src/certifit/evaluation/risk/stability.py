@@ -5,6 +5,11 @@ hold are labeled twice, and the adjusted Rand index says how far the labels agre
 alone proves nothing: a long cloud is cut in the middle by everyone. So the same is asked of *references*, tables of rows drawn
 from one normal distribution with the mean and covariance of X. Some clouds agree better than others, and X is one table:
 structure is what agrees better than a single such cloud may, not only better than clouds do on average.
+
+A long cloud may agree as well as two groups do; what then tells groups is that they are apart. So the share of the variance
+that lies between the clusters is compared with that of boxes, tables of one uniform distribution with the covariance of X
+(Tibshirani, Walther, Hastie 2001): samples that agree well on clusters farther apart than a single box may have them are
+structure too.
 """
 
 from __future__ import annotations
@@ -25,6 +30,7 @@ from certifit.evaluation.metrics.inputs import check_level
 
 __all__ = ["Stability", "stability"]
 
+AGREE = 0.75  # from here on, two samples speak of the same clusters
 SAMPLES = 6  # of a reference: its agreement, over all their pairs, is then about as exact as that of the rows
 
 
@@ -45,6 +51,9 @@ class Stability:
         One index for each pair of samples.
     level : float
         Of the intervals.
+    separation, separation_high : float
+        Share of the variance between the clusters of all rows, and the upper end of the interval in which it lies for a single
+        table of one uniform distribution; NaN where no references were asked for.
     """
 
     agreement: float
@@ -55,11 +64,15 @@ class Stability:
     reference_high: float
     values: tuple[float, ...]
     level: float
+    separation: float = np.nan
+    separation_high: float = np.nan
 
     @property
     def survives(self) -> bool:
-        """Whether the rows agree with themselves better than a table without clusters may, beyond both intervals."""
-        return bool(self.low > self.reference_high)
+        """Whether the rows agree with themselves better than a table without clusters may, beyond both intervals; or well, on
+        clusters that are farther apart than those of a table without clusters may be.
+        """
+        return bool(self.low > self.reference_high or (self.low >= AGREE and self.separation > self.separation_high))
 
     def __str__(self) -> str:
         found = f"agreement {self.agreement:.2f}, {self.level:.0%} interval {self.low:.2f} to {self.high:.2f}"
@@ -68,7 +81,8 @@ class Stability:
         words = "survives resampling" if self.survives else "no structure that survives resampling"
         return (
             f"Stability: {found}; tables without clusters reach {self.reference:.2f} on average, a single one up to "
-            f"{self.reference_high:.2f}: {words}"
+            f"{self.reference_high:.2f}; {self.separation:.0%} of the variance lies between clusters, without clusters up to "
+            f"{self.separation_high:.0%}: {words}"
         )
 
 
@@ -95,7 +109,8 @@ def stability(
     fraction : float, default=0.7
         Share of the rows in each sample.
     reference : bool, default=True
-        Whether to ask the same of `n_resamples` tables of one normal distribution with the mean and the covariance of X.
+        Whether to ask the same of `n_resamples` tables of one normal distribution with the mean and the covariance of X, and how
+        far apart the clusters of as many tables of one uniform distribution are.
     level : float, default=0.95
         Of the intervals. Student's for the mean over independent pairs of samples, which speaks of these rows, not of others;
         that of a single further table for the references, on the scale of the arcsine, where indices near 1 spread like others.
@@ -111,10 +126,10 @@ def stability(
     >>> import numpy as np
     >>> from certifit import KMeans, stability
     >>> rng = np.random.default_rng(0)
-    >>> X = np.concatenate([rng.normal(size=(50, 2)) + at for at in ([0, 0], [7, 0], [0, 7])])
-    >>> print(stability(KMeans(3, random_state=0), X, random_state=0).survives)
+    >>> X = np.concatenate([rng.normal(size=(60, 2)), rng.normal(size=(60, 2)) + 6.0])
+    >>> print(stability(KMeans(2, random_state=0), X, random_state=0).survives)
     True
-    >>> print(stability(KMeans(3, random_state=0), rng.normal(size=(120, 2)), random_state=0).survives)
+    >>> print(stability(KMeans(2, random_state=0), rng.normal(size=(120, 2)), random_state=0).survives)
     False
     """
     check_real("n_resamples", n_resamples, low=2, integer=True)
@@ -128,13 +143,15 @@ def stability(
     rng = check_random_state(random_state)
     values = np.array([_agreement(clusterer, X, fraction, 2, rng) for _ in range(n_resamples)])
     found = _interval(values, level)
-    beside = (np.nan,) * 3
+    beside, apart = (np.nan,) * 3, (np.nan, np.nan)
     if reference:
         clouds = (_normal_like(X, rng) for _ in values)
         beside = _of_a_single_one(
             np.array([_agreement(clusterer, cloud, fraction, SAMPLES, rng) for cloud in clouds]), level
         )
-    return Stability(*found, *beside, tuple(values.tolist()), level)
+        boxes = np.array([_separation(clusterer, _uniform_like(X, rng)) for _ in values])
+        apart = _separation(clusterer, X), _of_a_single_one(boxes, level)[2]
+    return Stability(*found, *beside, tuple(values.tolist()), level, *apart)
 
 
 def _agreement(clusterer: Any, X: Array, fraction: float, samples: int, rng: Any) -> float:
@@ -149,12 +166,30 @@ def _agreement(clusterer: Any, X: Array, fraction: float, samples: int, rng: Any
     return float(np.mean([adjusted_rand(labels[i, both], labels[j, both]) for i, j, both in pairs]))
 
 
+def _separation(clusterer: Any, X: Array) -> float:
+    """Share of the variance that lies between the clusters."""
+    labels = np.unique(clone(clusterer).fit_predict(X), return_inverse=True)[1]
+    counts = np.bincount(labels)
+    means = np.column_stack([np.bincount(labels, column) for column in X.T]) / counts[:, None]
+    whole = float(((X - X.mean(axis=0)) ** 2).sum())
+    return 1.0 - float(((X - means[labels]) ** 2).sum()) / whole if whole > 0.0 else 0.0
+
+
 def _normal_like(X: Array, rng: Any) -> Array:
     """As many rows of one normal distribution with the mean and the covariance of X."""
-    centered = X - X.mean(axis=0)
-    _, spread, axes = np.linalg.svd(centered, full_matrices=False)
-    noise = rng.standard_normal((X.shape[0], spread.size))
-    return np.asarray(X.mean(axis=0) + (noise * (spread / np.sqrt(max(1, X.shape[0] - 1)))) @ axes)
+    return _like(X, rng.standard_normal)
+
+
+def _uniform_like(X: Array, rng: Any) -> Array:
+    """As many rows of one uniform distribution with the mean and the covariance of X, along its principal axes."""
+    return _like(X, lambda shape: rng.uniform(-np.sqrt(3.0), np.sqrt(3.0), size=shape))
+
+
+def _like(X: Array, draw: Any) -> Array:
+    """Rows of independent parts of variance one, brought to the mean and the covariance of X."""
+    _, spread, axes = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
+    parts = draw((X.shape[0], spread.size))
+    return np.asarray(X.mean(axis=0) + (parts * (spread / np.sqrt(max(1, X.shape[0] - 1)))) @ axes)
 
 
 def _interval(values: Array, level: float) -> tuple[float, float, float]:
