@@ -78,7 +78,7 @@ def test_steadiness_names_its_evidence() -> None:
     assert sentences.steadiness({"k": 1, "stability": {}}) == ["There are too few distinct rows to look for groups."]
     single = copy.deepcopy(record("groups")["structure"])
     single["verdict"] = "columns"
-    assert sentences.steadiness(single)[1].endswith("come from the values of single columns.")
+    assert sentences.steadiness(single)[2].endswith("come from the values of single columns.")
 
 
 def test_what_tells_a_group_apart_is_said_with_its_numbers() -> None:
