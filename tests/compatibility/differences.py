@@ -41,6 +41,7 @@ OPEN_TIES = "Of rows at the same distance the first comes first; scikit-learn le
 ABSENT = "A row of weight zero is no row: a class of which all rows weigh nothing is not there"
 TAMED = "Weights of boosting keep their sum, and no error counts as less than 1e-10: they do not overflow"
 SHARE = "A share of the variance counts as reached within 1e-12 of it"
+SWAPPED = "A slip in scikit-learn: its message calls the least value the greatest, and the test wants it so"
 STALLED = "Known weakness: an almost unpenalized L1 fit with collinear columns converges slowly"
 
 NOT_APPLICABLE: tuple[str, ...] = (INTERNAL, INTERNAL_TREES, STEPS)
@@ -282,6 +283,7 @@ DIFFERENCES: dict[str, tuple[str, ...]] = {
     ASKED: (f"{SGD}test_sgd_oneclass_vs_linear_oneclass_offsets_match*",),
     ABSENT: (f"{BAGS}test_bagging_small_max_features",),
     TAMED: (f"{ADABOOST}test_sample_weights_infinite",),
+    SWAPPED: ("mixture/tests/test_gaussian_mixture.py::test_check_weights",),
     STALLED: (f"{LOGISTIC}test_elastic_net_vs_l1_l2*",),
 }
 

@@ -85,3 +85,21 @@ def test_going_on_is_one_fit() -> None:
         GaussianMixture(2, reg_covar=0.0, random_state=0).fit(np.repeat(X[:2], 10, axis=0))
     with pytest.raises(ValueError, match="Expected n_samples >= n_components"):
         GaussianMixture(5).fit(X[:3])
+
+
+def test_starts_that_do_not_fit() -> None:
+    X = rows(np.random.default_rng(3))
+    wrong: dict[str, tuple[str, dict[str, Any]]] = {
+        "shape": ("'weights' should have the shape of", {"weights_init": [1.0]}),
+        "range": (r"max value 1.50000, min value -0.50000", {"weights_init": [1.5, -0.5]}),
+        "sum": ("should be normalized", {"weights_init": [0.5, 0.4]}),
+        "means": ("'means' should have the shape of", {"means_init": X[:3]}),
+        "sign": (
+            "'diag precision' should be positive",
+            {"precisions_init": -np.ones((2, 3)), "covariance_type": "diag"},
+        ),
+        "form": ("should be symmetric, positive-definite", {"precisions_init": -np.eye(3), "covariance_type": "tied"}),
+    }
+    for message, settings in wrong.values():
+        with pytest.raises(ValueError, match=message):
+            GaussianMixture(2, **settings).fit(X)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import sklearn.mixture as theirs
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_array, validate_data
 
 from certifit._types import Array
 from certifit.certificate import Certificate
@@ -79,6 +79,41 @@ def _covariances(precisions: Any, kind: str, K: int, d: int) -> Array | None:
     return np.array(np.broadcast_to(1.0 / (given if kind == "diag" else given[:, None]), (K, d)))
 
 
+def _check_start(asked: Any, d: int) -> None:
+    """Starts that are given have to fit, in scikit-learn's words."""
+    K, kind = asked.n_components, asked.covariance_type
+    precision = {"full": (K, d, d), "tied": (d, d), "diag": (K, d), "spherical": (K,)}[kind]
+    shapes = {"weights": (K,), "means": (K, d), "precisions": precision}
+    found: dict[str, Array] = {}
+    for name, shape in shapes.items():
+        if (given := getattr(asked, f"{name}_init")) is None:
+            continue
+        value = check_array(given, dtype=[np.float64, np.float32], ensure_2d=False, allow_nd=True)
+        if value.shape != shape:
+            called = f"{kind} precision" if name == "precisions" else name
+            raise ValueError(f"The parameter '{called}' should have the shape of {shape}, but got {value.shape}")
+        found[name] = value
+    if (weights := found.get("weights")) is not None:
+        if (weights < 0).any() or (weights > 1).any():
+            raise ValueError(
+                f"The parameter 'weights' should be in the range [0, 1], but got max value {weights.max():.5f}, min value "
+                f"{weights.min():.5f}"
+            )
+        if abs(1.0 - weights.sum()) > (1e-6 if weights.dtype == np.float32 else 1e-8):
+            raise ValueError(
+                f"The parameter 'weights' should be normalized, but got sum(weights) = {weights.sum():.5f}"
+            )
+    if (precisions := found.get("precisions")) is None:
+        return
+    if kind in ("diag", "spherical"):
+        if (precisions <= 0).any():
+            raise ValueError(f"'{kind} precision' should be positive")
+        return
+    turned = np.swapaxes(precisions, -1, -2)
+    if not np.allclose(precisions, turned) or (np.linalg.eigvalsh(precisions) <= 0).any():
+        raise ValueError(f"'{kind} precision' should be symmetric, positive-definite")
+
+
 def _start(value: str, data: Data) -> str:
     return {"random_from_data": "random"}.get(value, value)
 
@@ -113,7 +148,7 @@ class GaussianMixture(Alone, theirs.GaussianMixture):
             raise ValueError(
                 f"Expected n_samples >= n_components but got n_components = {self.n_components}, n_samples = {X.shape[0]}"
             )
-        self._check_parameters(X, xp=np)  # scikit-learn's words for starts that do not fit
+        _check_start(self, X.shape[1])
         model = fresh(self._ours, **self._settings(data))
         model.stays = self.max_iter == 0
         model.center = X.astype(np.float64).mean(axis=0)
