@@ -66,7 +66,6 @@ DESCENT, RIDGE, LOGISTIC, SGD = (
 
 DIFFERENCES: dict[str, tuple[str, ...]] = {
     REFUSED: (
-        f"{TEXT}test_tfidf_no_smoothing",
         f"{NEIGHBORS}test_metric_params_interface",
         f"{FEATURES}test_nystroem_callable",
         f"{MEANS}test_minibatch_kmeans_warning_init_size",
@@ -98,7 +97,6 @@ DIFFERENCES: dict[str, tuple[str, ...]] = {
         f"{NEIGHBORS}test_k_and_radius_neighbors_duplicates*",
     ),
     UNTOUCHED: (
-        f"{TEXT}test_tfidf_transformer_copy*",
         f"{LINEAR}test_base.py::test_inplace_data_preprocessing*",
         f"{DESCENT}test_enet_copy_X_False_check_input_False",
         f"{DESCENT}test_check_input_false",

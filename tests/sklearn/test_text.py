@@ -115,3 +115,15 @@ def test_a_matrix_of_counts_is_weighted_as_theirs(seed: int) -> None:
         expected, found = (home.TfidfTransformer(**settings).fit(counts) for home in (theirs, ours))
         np.testing.assert_allclose(found.transform(counts).toarray(), expected.transform(counts).toarray())
         assert hasattr(found, "idf_") == hasattr(expected, "idf_")
+
+
+def test_counts_are_written_to_only_if_asked() -> None:
+    counts = sp.csr_array(np.array([[1.0, 2.0, 0.0], [0.0, 1.0, 0.0]]))
+    before = counts.copy()
+    model = ours.TfidfTransformer().fit(counts)
+    found = model.transform(counts)
+    np.testing.assert_array_equal(counts.toarray(), before.toarray())
+    assert np.shares_memory(model.transform(counts, copy=False).data, counts.data)
+    np.testing.assert_allclose(counts.toarray(), found.toarray())
+    with pytest.warns(RuntimeWarning, match="divide by zero: a term that no text has"):
+        assert np.isinf(ours.TfidfTransformer(smooth_idf=False).fit(before).idf_[2])

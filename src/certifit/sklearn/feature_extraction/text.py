@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from certifit._types import Array, Matrix
+from certifit._types import Array, Matrix, is_sparse
 from certifit.representation.text.bag import BagOfWords
 from certifit.representation.text.weighting import document_frequency, inverse_frequency, weighted_counts
 from certifit.sklearn.translation import By, Data, DropIn, Same, Table, fresh
@@ -155,7 +155,10 @@ class _Texts(DropIn):
 
 def _in_interface(counts: Matrix) -> Matrix:
     """As the kind of sparse matrix that scikit-learn is set to answer with; older releases know one kind only."""
-    return counts if get_config().get("sparse_interface") == "sparray" else sp.csr_matrix(counts)
+    kind = sp.csr_array if get_config().get("sparse_interface") == "sparray" else sp.csr_matrix
+    if isinstance(counts, kind):
+        return counts
+    return kind((counts.data, counts.indices, counts.indptr), shape=counts.shape, copy=False)
 
 
 class CountVectorizer(_Texts, theirs.CountVectorizer):
@@ -285,14 +288,22 @@ class TfidfTransformer(DropIn, theirs.TfidfTransformer):
         counts = sp.csr_array(validate_data(self, X, accept_sparse=("csr", "csc")))
         if self.use_idf:
             n = counts.shape[0]
-            found = inverse_frequency(document_frequency(counts, np.ones(n)), float(n), smooth=self.smooth_idf)
+            frequency = document_frequency(counts, np.ones(n))
+            if not self.smooth_idf and (frequency == 0).any():
+                text = "divide by zero: a term that no text has is infinitely rare; smooth_idf=True makes it finite."
+                warnings.warn(text, RuntimeWarning, stacklevel=2)
+            found = inverse_frequency(frequency, float(n), smooth=self.smooth_idf)
             self.idf_ = found.astype(counts.dtype if counts.dtype in (np.float64, np.float32) else np.float64)
         return self
 
     def transform(self, X: Any, copy: bool = True) -> Matrix:
-        """Weighted rows; X is never written to, whatever `copy` says."""
+        """Weighted rows; with ``copy=False`` a CSR matrix of real numbers is written to, and given back."""
         check_is_fitted(self)
-        counts = sp.csr_array(validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False))
+        given = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        counts = sp.csr_array(given)
         inverse = getattr(self, "idf_", None)
         found = weighted_counts(counts, sublinear=self.sublinear_tf, inverse=inverse, norm=self.norm)
+        if given is X and not copy and is_sparse(X):
+            X.data[:] = found.data
+            return _in_interface(X)
         return _in_interface(found.astype(counts.dtype, copy=False))
