@@ -51,7 +51,7 @@ class RecursiveElimination(Selector, BaseEstimator):
     >>> X = rng.normal(size=(100, 6))
     >>> y = X[:, 1] - X[:, 4] + 0.1 * rng.normal(size=100)
     >>> model = RecursiveElimination(n_features=2).fit(X, y)
-    >>> model.get_support(indices=True), model.ranking_.max()
+    >>> model.get_support(indices=True), int(model.ranking_.max())
     (array([1, 4]), 5)
     """
 
