@@ -25,6 +25,8 @@ from certifit.optimization.closed_form.normal_equations import (
 )
 from certifit.optimization.objective.costs import iterating_pays
 
+HOPEFUL = 0.25  # a share of the penalty in the curvature of the columns that is strong
+
 
 class Factor(Protocol):
     """H⁻¹, to the accuracy of its factorization."""
@@ -268,10 +270,12 @@ def factorize(problem: NormalEquations, double: bool = False) -> Factor:
         problem.measure()
         return IterativeLSMR(problem)
     if problem.sparse and problem.whole and (problem.l2 > 0).all():
-        problem.measure()
-        weakest = float((problem.l2 / (problem.spread**2 + problem.l2)).min(initial=1.0))
-        if iterating_pays(problem.n, problem.d, int(problem.X.nnz), weakest):
-            return IterativeLSMR(problem)
+        size = problem.n, problem.d, int(problem.X.nnz)
+        if iterating_pays(*size, HOPEFUL):  # else the spreads are not worth the passes that they take
+            problem.measure()
+            weakest = float((problem.l2 / (problem.spread**2 + problem.l2)).min(initial=1.0))
+            if iterating_pays(*size, weakest):
+                return IterativeLSMR(problem)
     if problem.wide_and_penalized:
         problem.measure()
         dual = DualCholesky(problem)
