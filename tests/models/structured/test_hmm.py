@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -78,3 +80,37 @@ def test_forbidden_transitions_have_no_probability() -> None:
     model = HMM(forbidden=[("y", "x")]).fit(X, Y)
     assert model.transition_[1, 0] == -np.inf
     assert not any(("y", "x") in itertools.pairwise(labels) for labels in model.predict([["b", "a", "b", "a"]]))
+
+
+def test_counting_minimizes_the_objective_of_the_certificate() -> None:
+    rng = np.random.default_rng(0)
+    X = [rng.integers(4, size=n).tolist() for n in (3, 5, 2, 4)]
+    y = [rng.integers(2, size=len(x)).tolist() for x in X]
+    weight = np.array([1.0, 2.0, 0.5, 1.0])
+    model = HMM(smoothing=0.3).fit(X, y, sample_weight=weight)
+    counts = np.zeros(5)
+    for x, s in zip(X, weight, strict=True):
+        np.add.at(counts, x, s)
+    seen = np.zeros((5, 2))
+    for x, labels, s in zip(X, y, weight, strict=True):
+        np.add.at(seen, (x, labels), s)
+    symbols = model.symbols_
+    rare = seen[[k for k in symbols if counts[k] <= max(1.0, min(counts[k] for k in symbols))]].sum(axis=0)
+
+    def objective(emission: Any, transition: Any, start: Any, end: Any) -> float:
+        total = 0.3 * sum(table.sum() for table in (emission, transition, start, end)) + rare @ emission[-1]
+        for x, labels, s in zip(X, y, weight, strict=True):
+            one = start[labels[0]] + end[labels[-1]] + sum(transition[a, b] for a, b in pairwise(labels))
+            total += s * (one + sum(emission[symbols.index(k), label] for k, label in zip(x, labels, strict=True)))
+        return -float(total) / float(weight.sum())
+
+    fitted = model.emission_, model.transition_, model.start_, model.end_
+    assert model.certificate_.objective == pytest.approx(objective(*fitted), rel=1e-12)
+    for _ in range(50):
+        emission = model.emission_ + 0.05 * rng.normal(size=model.emission_.shape)
+        emission -= np.log(np.exp(emission).sum(axis=0))
+        steps = np.column_stack([model.transition_, model.end_]) + 0.05 * rng.normal(size=(2, 3))
+        steps -= np.log(np.exp(steps).sum(axis=1, keepdims=True))
+        start = model.start_ + 0.05 * rng.normal(size=2)
+        start -= np.log(np.exp(start).sum())
+        assert objective(emission, steps[:, :2], start, steps[:, 2]) > model.certificate_.bound

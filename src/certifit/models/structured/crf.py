@@ -295,7 +295,8 @@ class TreeCRF(BaseCRF):
         X, y, sample_weight
             As in `LinearChainCRF.fit`.
         parents : list of lists of int
-            For each position the position of its parent in the same sequence, −1 for a root.
+            For each position the position of its parent in the same sequence, −1 for a root. None is the chain: the parent of a
+            position is the one before it.
         """
         fitted: TreeCRF = self._fit(X, y, sample_weight, None, parents)
         return fitted
