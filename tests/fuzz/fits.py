@@ -230,6 +230,8 @@ def _arguments(cls: Any, rng: np.random.Generator) -> dict[str, str]:
             text = _drawn(parameter.domain, rng, name)
             if text is not None:
                 found[name] = text
+    if "time_limit" in parameters_of(cls):  # a search for the best of all may take days, and is right to
+        found["time_limit"] = "0.5"
     return found
 
 

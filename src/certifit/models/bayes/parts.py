@@ -199,12 +199,20 @@ class Bernoulli(_Counted):
 
     def scores(self, X: Matrix) -> Array:
         """Linear in x; what has a share of zero is counted by itself, so that it hides nothing else."""
-        never_one, never_zero = np.isneginf(self.log_one), np.isneginf(self.log_zero)
-        one, zero = np.where(never_one, 0.0, self.log_one), np.where(never_zero, 0.0, self.log_zero)
-        total = self._linear(X, one - zero, zero)
-        if never_one.any() or never_zero.any():
-            total += LOWEST * self._linear(X, never_one * 1.0 - never_zero, never_zero * 1.0)
+        total, never = self._linear(X, *self.linear_form()), self.impossible_form()
+        if never is not None:
+            total += LOWEST * self._linear(X, *never)
         return total
+
+    def linear_form(self) -> tuple[Array, Array]:
+        """Slopes and constants of the log shares that are not those of zero."""
+        one, zero = (np.where(np.isneginf(log), 0.0, log) for log in (self.log_one, self.log_zero))
+        return one - zero, zero
+
+    def impossible_form(self) -> tuple[Array, Array] | None:
+        """Slopes and constants of how many values have a share of zero; None where none has."""
+        one, zero = (np.isneginf(log) * 1.0 for log in (self.log_one, self.log_zero))
+        return (one - zero, zero) if one.any() or zero.any() else None
 
     def terms(self, x: Array) -> Array:
         """Log share of the value that each column has."""
