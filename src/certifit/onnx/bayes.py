@@ -112,11 +112,10 @@ def _factor(graph: Graph, part: str, factor: parts.Factor, values: list[Array | 
         return _sum(graph, [_read_off(graph, _column(graph, part, j), *one) for j, one in enumerate(columns)])
     linear = partial(_linear, graph, part)
     if isinstance(factor, parts.Bernoulli):
-        known = linear(*factor.linear_form())
-        never = factor.impossible_form()
+        possible, never = linear(*factor.linear_form()), factor.impossible_form()
         if never is None:
-            return known
-        return graph.add("Add", known, graph.add("Mul", linear(*never), graph.constant(parts.LOWEST)))
+            return possible
+        return graph.add("Add", possible, graph.add("Mul", linear(*never), graph.constant(parts.LOWEST)))
     if isinstance(factor, parts.Poisson):  # ln x! is the same for all classes
         return linear(np.log(factor.rate), -factor.rate)
     assert isinstance(factor, parts.Multinomial)
