@@ -88,19 +88,21 @@ class LeastSquares {
         const bool follows =
             previous_l1 && std::all_of(penalty.l2, curvature_end, [](double v) { return v == 0.0; });
         Index stalled = 0;
-        double before = kInfinity, objective = kInfinity, earlier = kInfinity;
+        double before = kInfinity, objective = kInfinity, earlier = kInfinity, former = kInfinity;
         for (Index it = 0;; ++it) {
             const double gap = certify(penalty, best);
             best.iterations = it;
             if (best.gap <= (follows && it == 0 ? 0.01 : 1.0) * tolerance || it >= max_iter) break;
             // Neither the gap nor the objective moves: rounding is the limit.
-            const bool still = best.gap > 0.9 * before && !(best.objective < objective * (1 - 1e-13));
+            const bool still = !(best.gap < 0.9 * before) && !(best.objective < objective * (1 - 1e-13));
             stalled = still ? stalled + 1 : 0;
             if (stalled >= 3) break;
             // Ten working sets that close a twentieth of the gap: the columns are too far apart in size for the digits of a double.
+            // The same where there is no finite gap to close, and the objective hardly falls.
             if (it % 10 == 0) {
-                if (best.gap > 0.95 * earlier) break;
-                earlier = best.gap;
+                const bool falls = best.gap == kInfinity && best.objective < former * (1 - 1e-6);
+                if (it > 0 && !(best.gap < 0.95 * earlier) && !falls) break;
+                earlier = best.gap, former = best.objective;
             }
             select(penalty, it == 0, follows || it == 0 ? previous_l1 : nullptr);
             before = best.gap, objective = best.objective;

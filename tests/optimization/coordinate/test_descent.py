@@ -335,3 +335,16 @@ def test_duplicate_entries_of_a_sparse_matrix_add_up():
     b = least_squares(np.asfortranarray(data.toarray()), y, p, l1=0.01, l2=0.0, tol=1e-12)
     np.testing.assert_allclose(a.coef, b.coef, atol=1e-8)
     assert not data.has_canonical_format
+
+
+def test_a_path_ends_soon_where_rounding_leaves_no_finite_gap():
+    worst = 0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X, p = np.asfortranarray(rng.normal(size=(32, 5)) + 1e8), np.full(32, 1 / 32)
+        y = X[:, 0] - X[:, 1] + 0.3 * rng.normal(size=32)
+        largest = np.abs((X - X.mean(axis=0)).T @ (p * (y - y.mean()))).max()
+        found = path(X, y, p, alphas=largest * np.geomspace(1, 1e-3, 30), tol=1e-7 * y.var())
+        assert np.isfinite(found.coefs).all()
+        worst = max(worst, int(found.iterations.max()))
+    assert worst < 200  # of the 1,000 that are allowed
