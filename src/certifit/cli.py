@@ -126,7 +126,7 @@ def compete(
     """Run a contest of methods on a table and write a report."""
     with user_errors():
         from certifit.contest.contest import Contest
-        from certifit.contest.record.outputs import check_folder
+        from certifit.contest.folder import check_folder
 
         check_folder(out)
         contest = Contest(
@@ -161,7 +161,7 @@ def demo(
     with user_errors():
         from certifit import datasets
         from certifit.contest.contest import Contest
-        from certifit.contest.record.outputs import check_folder
+        from certifit.contest.folder import check_folder
 
         check_folder(out)
         data = datasets.load(name)
@@ -209,7 +209,7 @@ def predict(
             lines = map(printable, written.text.split("\n")) if sys.stdout.isatty() else [written.text]
             sys.stdout.write("\n".join(lines))
         else:
-            from certifit.contest.record.outputs import OutputError, write_text
+            from certifit.contest.folder import OutputError, write_text
 
             if not Path(out).parent.is_dir():
                 raise OutputError(f"{Path(out).parent} is no folder: give --out a file in a folder that exists.")
@@ -241,7 +241,7 @@ def report(
 ) -> None:
     """Build the report page again from run.json."""
     with user_errors():
-        from certifit.contest.record.outputs import OutputError, write_text
+        from certifit.contest.folder import OutputError, write_text
         from certifit.contest.record.predicting import read_run
         from certifit.contest.report import render
 

@@ -19,7 +19,7 @@ from tests.contract.discovery import DOCUMENT_MODELS, SEQUENCE_MODELS, settings_
 from tests.exploration.tables import cloud
 from tests.models.structured.sequences import trees
 
-from certifit.contest.record.outputs import write_text
+from certifit.contest.folder import write_text
 from certifit.contest.report import render
 from certifit.exploration import page
 from certifit.exploration.exploration import explore

@@ -34,8 +34,8 @@ def register(app: typer.Typer, user_errors: Any, pairs: Callable[[list[str], str
     ) -> None:
         """Show what is in a table that has no target: columns, holes, associations, groups, outliers."""
         with user_errors():
+            from certifit.contest.folder import check_folder
             from certifit.contest.plain import plain
-            from certifit.contest.record.outputs import check_folder
             from certifit.exploration.exploration import explore as look
             from certifit.exploration.page import write
             from certifit.exploration.sentences import answer, summary

@@ -20,6 +20,7 @@ from certifit.exploration.table import SAMPLE, Explored, read
 from certifit.models.hierarchy.agglomerative import AgglomerativeClustering
 from certifit.representation.table.dissimilarity import Dissimilarity
 from certifit.representation.table.frames import Columns
+from certifit.threads import one_blas_thread
 
 __all__ = ["FORMAT", "explore"]
 
@@ -28,6 +29,7 @@ PAIRED = 40  # columns whose pairs are compared
 DRAWN = 1500  # points of the map that the page draws
 
 
+@one_blas_thread()  # many small products
 def explore(
     source: Any,
     *,

@@ -10,8 +10,8 @@ from typing import Any
 from markupsafe import Markup
 
 from certifit.contest import numbers
+from certifit.contest.folder import write_text
 from certifit.contest.plain import plain
-from certifit.contest.record.outputs import write_text
 from certifit.contest.report.cleaning import embed, listed, mapped, parts, printable, rounded
 from certifit.contest.report.figures import Axis, Figure, Reference, Series, bars, numbered, xy
 from certifit.contest.report.page import filled

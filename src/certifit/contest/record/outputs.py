@@ -3,43 +3,20 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from certifit.contest.alarms.registry import ring
+from certifit.contest.folder import check_folder, write_text
 from certifit.contest.record.model import TableModel
 from certifit.contest.record.record import leaderboard_rows
 from certifit.contest.record.spreadsheet import csv_text
 from certifit.contest.report import render
-from certifit.files import written_whole
 from certifit.persistence import save
 
-__all__ = ["FILES", "OutputError", "check_folder", "write_outputs", "write_text"]
+__all__ = ["FILES", "write_outputs"]
 
 FILES = {"report": "report.html", "leaderboard": "leaderboard.csv", "model": "model.cfit", "run": "run.json"}
-
-
-class OutputError(ValueError):
-    """Results cannot be written where they should be; the message says why and what helps."""
-
-
-def check_folder(folder: Path) -> None:
-    """Refuse a folder that cannot be written before the contest is run, not after."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except (FileExistsError, NotADirectoryError):
-        raise OutputError(f"{folder} is a file or lies under one: give --out a folder.") from None
-    except OSError as error:
-        raise OutputError(f"{folder} cannot be written ({error.strerror}): give --out another folder.") from None
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a text file whole."""
-    with written_whole(path) as file:
-        file.write(text.encode("utf-8"))
 
 
 def write_outputs(record: dict[str, Any], winner: TableModel, folder: Path) -> dict[str, Path]:

@@ -41,7 +41,7 @@ def register(app: typer.Typer, user_errors: Any) -> None:
         with user_errors():
             import json
 
-            from certifit.contest.record.outputs import check_folder
+            from certifit.contest.folder import check_folder
             from certifit.contest.tagging.contest import TaggingContest
 
             check_folder(out)
@@ -67,8 +67,8 @@ def write_result(result: TaggingResult, folder: Path) -> dict[str, Path]:
     """Write the page, the model and the record."""
     import json
 
+    from certifit.contest.folder import write_text
     from certifit.contest.plain import plain
-    from certifit.contest.record.outputs import write_text
     from certifit.contest.report import render
     from certifit.persistence import save
 
