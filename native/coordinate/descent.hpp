@@ -146,7 +146,7 @@ class Descent {
         local_ = w0_;
         const Penalty small{l1_.data(), l2_.data(), lower_.data(), upper_.data(), penalty.q};
         GramSolver solver(gram.data(), gram.stride(), k, small, factor);
-        const Target inner{0.1 * target.tolerance, target.energy, target.rounding};
+        const Target inner{0.1 * target.tolerance, target.energy, target.rounding, target.trusted};
         solver.solve(slots_, local_.data(), gradient_.data(), inner, 200, signals_);
         moved_.clear(), change_.clear();
         for (Index j : list) {

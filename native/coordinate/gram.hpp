@@ -203,6 +203,9 @@ class GramSolver {
 
     Index solve(std::span<const Index> active, double* w, double* c, const Target& target, Index max_sweeps,
                 SignalPoll& signals) {
+        // Elsewhere Newton steps are few and between whole sweeps: where G is nearly singular, step upon step would run away
+        // along what it does not see.
+        const bool along = target.trusted;
         double spent = 0;
         settled_.assign(k_, 0);
         bool partial = false;  // whether the next sweep may pass over what a Newton step has just settled
@@ -210,9 +213,9 @@ class GramSolver {
             signals.poll();
             if (reached(active, w, c, target)) return sweep;
             // Along a path the support hardly changes: the factor of the last problem nearly solves the next one.
-            if (sweep == 0 && factor_.size() > 0 && !penalty_.power() && collect(active, w) &&
+            if (along && sweep == 0 && factor_.size() > 0 && !penalty_.power() && collect(active, w) &&
                 factor_.cost(free_, k_) < kCheap * static_cast<double>(free_.size()) * k_) {
-                partial = newton(w, c);
+                partial = newton(w, c, true);
                 if (partial && reached(active, w, c, target)) return sweep + 1;
             }
             bool moved = false;
@@ -232,7 +235,12 @@ class GramSolver {
             const bool again = partial && moved;
             partial = false;
             if (penalty_.power() || !collect(active, w)) continue;
-            if (again || sweep % 3 == 1 || spent >= factor_.cost(free_, k_)) partial = newton(w, c), spent = 0;
+            if (along) {
+                if (again || sweep % 3 == 1 || spent >= factor_.cost(free_, k_)) partial = newton(w, c, true), spent = 0;
+            } else if (sweep >= 1) {
+                const double m = static_cast<double>(active.size());
+                if (spent * 4 >= m * m * m / 6 || sweep % 3 == 1) newton(w, c, false), spent = 0;
+            }
         }
         return max_sweeps;
     }
@@ -243,7 +251,7 @@ class GramSolver {
 
     // Exact minimization over the collected coefficients, clipped where one would cross zero or a bound, and shortened
     // until the objective decreases. True if the whole step was taken, by every column: it settles what was not clipped.
-    bool newton(double* w, double* c) {
+    bool newton(double* w, double* c, bool along) {
         std::fill(settled_.begin(), settled_.end(), 0);
         factor_.update(G_, stride_, penalty_.l2, free_, k_);
         const Index m = static_cast<Index>(free_.size());
@@ -265,7 +273,7 @@ class GramSolver {
                 clipped += clipped_[i] = next != wanted;
                 if (!std::isfinite(moved_[i])) return false;
             }
-            if (t == 1.0 && 2 * m > k_ && 4 * clipped < m && factor_.regular()) {
+            if (along && t == 1.0 && 2 * m > k_ && 4 * clipped < m && factor_.regular()) {
                 image_of_solution();
             } else {
                 image_of_step();

@@ -11,6 +11,8 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
+from tests.contract.data import make
+from tests.contract.discovery import Case
 from tests.oracles import convex
 
 from certifit import LogisticRegression, LogisticRegressionCV, alpha_from_C
@@ -458,3 +460,11 @@ def test_hard_logistic_is_the_logistic_loss() -> None:
     assert np.isinf(HardLogistic().conjugate(np.array([1.0, 0.0]), np.array([0.1, 1.1]))).all()
     far = np.array([-800.0, 800.0, 1e300])
     assert np.isfinite(HardLogistic().value(np.array([1.0, 1.0, 0.0]), far)).all()
+
+
+def test_huge_columns_do_not_run_away() -> None:
+    """Where the curvature has lost its digits, steps upon steps of the inner problem must not leave the optimum behind."""
+    X, y = make(Case(LogisticRegression, {"penalty": "elasticnet"}, classes=3))
+    model = LogisticRegression(penalty="elasticnet").fit(X * 1e30, y)
+    assert model.certificate_.objective < np.log(3)
+    assert np.abs(model.coef_).max() < 1e-20
