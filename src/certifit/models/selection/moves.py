@@ -13,6 +13,7 @@ change itself is a sweep of T and the matching update of H: O(d²) a fold.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -116,15 +117,15 @@ class LeastSquaresMoves:
         self.members[column] = not self.members[column]
 
 
-class MaskMoves:
+class MaskMoves(ABC):
     """Subsets that are judged one by one; a subclass says how."""
 
     def __init__(self, d: int) -> None:
         self.members = np.zeros(d, dtype=bool)
 
+    @abstractmethod
     def of(self, members: Array) -> float:
         """Error of a subset, lower is better."""
-        raise NotImplementedError
 
     def error(self) -> float:
         """Of the subset as it is."""

@@ -84,7 +84,7 @@ class _BlockScaler(ColumnScaler):
 
     def _learn(self, X: Matrix, sample_weight: Any, before: Any) -> Self:
         """Learn from a block of rows and from what was known before it."""
-        raise NotImplementedError
+        raise TypeError(f"{type(self).__name__} must say how it learns from a block of rows.")
 
 
 class StandardScaler(_BlockScaler):
