@@ -147,17 +147,18 @@ def steadiness(structure: Part) -> list[str]:
         f"(adjusted Rand index; 95\u00a0% interval {two(own['low'])} to {two(own['high'])}; 1 is full agreement). Clouds of "
         f"the same shape without groups reach {two(own['reference'])} on average, and a single one up to "
         f"{two(own['reference_high'])}.",
-        f"{own['separation']:.0%} of the variance lies between the groups; in a table without groups it may be up to "
-        f"{own['separation_high']:.0%}.",
+        f"{100 * own['separation']:.0f}\u00a0% of the variance lies between the groups; in a table without groups it may be up "
+        f"to {100 * own['separation_high']:.0f}\u00a0%.",
     ]
     if structure["verdict"] == "groups":
         said.append(
-            f"With every column shuffled by itself it is {two(shuffled['value'])}: the groups are in how columns go together."
+            f"With every column shuffled by itself the agreement is {two(shuffled['value'])}: the groups are in how "
+            "columns go together."
         )
     elif shuffled:
         said.append(
-            f"With every column shuffled by itself it is {two(shuffled['value'])}, and the intervals do not part: groups "
-            "as steady as these come from the values of single columns."
+            f"With every column shuffled by itself the agreement is {two(shuffled['value'])}, and the intervals do not part: "
+            "groups as steady as these come from the values of single columns."
         )
     return said
 
