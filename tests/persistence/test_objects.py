@@ -41,7 +41,7 @@ from certifit import (
     losses,
     penalties,
 )
-from certifit.models.linear.path import RegularizationPath
+from certifit.models.linear.path.path import RegularizationPath
 from certifit.persistence import ModelFileError, inspect_file, load, save
 
 

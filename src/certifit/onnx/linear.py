@@ -13,8 +13,8 @@ from certifit.evaluation.losses.numbers.gamma import Gamma
 from certifit.evaluation.losses.numbers.poisson import Poisson
 from certifit.models.linear.classifier import LinearClassifier
 from certifit.models.linear.model import BaseLinear
+from certifit.models.linear.path.ridge_cv import RidgeCV
 from certifit.models.linear.polynomial import PolynomialRegression
-from certifit.models.linear.ridge_cv import RidgeCV
 from certifit.models.logistic.model import BaseLogistic
 from certifit.models.margin.svm import LinearSVC
 from certifit.models.sgd.model import SGDClassifier, SGDRegressor

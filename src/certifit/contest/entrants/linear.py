@@ -11,7 +11,7 @@ from scipy.special import expit, softmax
 
 from certifit._types import Array, Matrix
 from certifit.contest.entrants.base import CLASSIFICATION, Conditions, Encoded, Entrant, NotApplicable, Path, Predict
-from certifit.models.linear.glm import GammaRegressor, PoissonRegressor
+from certifit.models.linear.generalized.log_link import GammaRegressor, PoissonRegressor
 from certifit.models.linear.regression import ElasticNet, Ridge
 from certifit.models.linear.robust import HuberRegressor
 from certifit.models.logistic.model import LogisticRegression

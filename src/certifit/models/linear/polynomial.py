@@ -20,7 +20,7 @@ from certifit._types import Array
 from certifit.data.gate import check_x, check_xy
 from certifit.evaluation.losses import Loss, Squared
 from certifit.evaluation.penalties import L2, Constraint, Penalty
-from certifit.models.linear.inference import InferenceMixin, Summary
+from certifit.models.linear.inference.inference import InferenceMixin, Summary
 from certifit.models.linear.model import BaseLinear
 from certifit.optimization.closed_form.least_squares import leverage, solve_least_squares
 from certifit.parameters import ALPHA, FIT_INTERCEPT, TOL, VERBOSE, Declared, Either, Flag, Given, Integer, Parameter

@@ -10,12 +10,12 @@ from certifit._types import Array
 from certifit.evaluation.losses import Loss, Squared
 from certifit.evaluation.penalties import L1, L2, Constraint, NonNegative, NoPenalty, Penalty
 from certifit.evaluation.penalties import ElasticNet as ElasticNetPenalty
-from certifit.models.linear.hat import LinearInTarget
-from certifit.models.linear.inference import InferenceMixin
-from certifit.models.linear.leave_one_out import LeaveOneOutMixin
+from certifit.models.linear.inference.hat import LinearInTarget
+from certifit.models.linear.inference.inference import InferenceMixin
+from certifit.models.linear.inference.leave_one_out import LeaveOneOutMixin
 from certifit.models.linear.model import BaseLinear
 from certifit.models.linear.parameters import POSITIVE, SOLVER
-from certifit.models.linear.path import RegularizationPath, elastic_path, ridge_path
+from certifit.models.linear.path.path import RegularizationPath, elastic_path, ridge_path
 from certifit.parameters import (
     ALPHA,
     FIT_INTERCEPT,
@@ -113,7 +113,7 @@ class Ridge(Declared, LeaveOneOutMixin, LinearInTarget, BaseLinear):
 
     @staticmethod
     def path(X: Any, y: Any, **options: Any) -> RegularizationPath:
-        """Solutions for a whole sequence of alphas; see `certifit.models.linear.path.ridge_path` for the options."""
+        """Solutions for a whole sequence of alphas; see `certifit.models.linear.path.path.ridge_path` for the options."""
         return ridge_path(X, y, **options)
 
 
@@ -154,7 +154,7 @@ class Lasso(Declared, BaseLinear):
 
     @staticmethod
     def path(X: Any, y: Any, **options: Any) -> RegularizationPath:
-        """Solutions for a whole sequence of alphas; see `certifit.models.linear.path.elastic_path` for the options."""
+        """Solutions for a whole sequence of alphas; see `certifit.models.linear.path.path.elastic_path` for the options."""
         return elastic_path(X, y, l1_ratio=1.0, **options)
 
 
@@ -189,5 +189,5 @@ class ElasticNet(Declared, BaseLinear):
 
     @staticmethod
     def path(X: Any, y: Any, *, l1_ratio: float = 0.5, **options: Any) -> RegularizationPath:
-        """Solutions for a whole sequence of alphas; see `certifit.models.linear.path.elastic_path` for the options."""
+        """Solutions for a whole sequence of alphas; see `certifit.models.linear.path.path.elastic_path` for the options."""
         return elastic_path(X, y, l1_ratio=l1_ratio, **options)

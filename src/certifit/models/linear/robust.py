@@ -15,7 +15,7 @@ from certifit.data.gate import check_xy
 from certifit.data.medians import weighted_median
 from certifit.evaluation.losses import Absolute, Huber, Loss, Quantile
 from certifit.evaluation.penalties import Constraint, Penalty, resolve_penalty
-from certifit.models.linear.inference import InferenceMixin
+from certifit.models.linear.inference.inference import InferenceMixin
 from certifit.models.linear.model import BaseLinear
 from certifit.models.linear.parameters import PENALTY, SOLVER
 from certifit.optimization.interior_point.solve import InteriorPointResult, chebyshev

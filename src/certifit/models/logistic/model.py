@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from certifit.evaluation.penalties import Penalty, resolve_penalty
-from certifit.models.linear.categorical import categorical_inference, names_by_class
 from certifit.models.linear.classifier import LinearClassifier
-from certifit.models.linear.inference import Inference, Summary, make_inference
+from certifit.models.linear.inference.classes import categorical_inference, names_by_class
+from certifit.models.linear.inference.inference import Inference, Summary, make_inference
 from certifit.models.linear.parameters import PENALTY, SOLVER
-from certifit.models.linear.path import RegularizationPath
+from certifit.models.linear.path.path import RegularizationPath
 from certifit.models.logistic.fit import LogisticData, LogisticFit, logistic_data, solve_logistic
 from certifit.models.logistic.path import logistic_path
 from certifit.models.logistic.probabilities import LogisticScores

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 
 from certifit._types import Array, is_sparse
 from certifit.evaluation.penalties import Penalty, resolve_penalty
-from certifit.models.linear.path import RegularizationPath, alpha_grid
+from certifit.models.linear.path.path import RegularizationPath, alpha_grid
 from certifit.models.logistic.fit import LogisticData, alpha_max, logistic_data, solve_logistic
 from certifit.progress import Progress
 from certifit.threads import n_threads

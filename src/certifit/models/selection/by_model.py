@@ -11,7 +11,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from certifit._types import Array
 from certifit.data.gate import check_xy
-from certifit.models.linear.lasso_cv import LassoCV
+from certifit.models.linear.path.lasso_cv import LassoCV
 from certifit.models.selection.selector import Selector
 from certifit.parameters import Choice, Either, Fitted, Integer, Learner, Nothing, Parameter, Real, check_parameters
 

@@ -22,7 +22,7 @@ from certifit.axes import drawn
 from certifit.data.equal_rows import MOST_REPETITIONS, merge_rows
 from certifit.data.gate import check_xy
 from certifit.data.targets import encode_labels
-from certifit.models.linear.path import elastic_path
+from certifit.models.linear.path.path import elastic_path
 from certifit.models.selection.by_model import importance_of, weighs
 from certifit.models.selection.selector import Selector
 from certifit.parameters import (

@@ -16,10 +16,10 @@ from sklearn.utils import check_scalar
 
 from certifit._types import Array, is_sparse
 from certifit.data.gate import check_xy
-from certifit.models.linear import lasso_cv as ours
+from certifit.models.linear.path import lasso_cv as ours
+from certifit.models.linear.path.ridge_cv import left_out
 from certifit.models.linear.regression import ElasticNet as OurElasticNet
 from certifit.models.linear.regression import Ridge as OurRidge
-from certifit.models.linear.ridge_cv import left_out
 from certifit.sklearn.linear_model.rows import (
     COPY_X,
     MAX_ITER,

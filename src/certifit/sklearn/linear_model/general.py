@@ -19,7 +19,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array
 from certifit.data.gate import check_x
-from certifit.models.linear import glm, robust
+from certifit.models.linear import robust
+from certifit.models.linear.generalized import log_link as glm
 from certifit.sklearn.linear_model.rows import ANY_SOLVER, MAX_ITER, TOL, VERBOSE, WARM_START, linear
 from certifit.sklearn.translation import By, Data, DropIn, Free, Same, Table
 

@@ -14,7 +14,7 @@ import numpy as np
 import sklearn.linear_model as theirs
 
 from certifit.models.linear import regression as ours
-from certifit.models.linear.path import elastic_path
+from certifit.models.linear.path.path import elastic_path
 from certifit.sklearn.linear_model.rows import (
     ANY_SOLVER,
     COPY_X,

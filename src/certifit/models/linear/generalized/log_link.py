@@ -6,7 +6,7 @@ from typing import Any
 
 from certifit.evaluation.losses import Gamma, Loss, Poisson
 from certifit.evaluation.penalties import Constraint, Penalty, resolve_penalty
-from certifit.models.linear.inference import InferenceMixin
+from certifit.models.linear.inference.inference import InferenceMixin
 from certifit.models.linear.model import BaseLinear
 from certifit.models.linear.parameters import PENALTY, SOLVER
 from certifit.parameters import ALPHA, FIT_INTERCEPT, L1_RATIO, MAX_ITER, N_JOBS, TOL, VERBOSE, Declared

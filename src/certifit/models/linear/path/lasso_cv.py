@@ -18,7 +18,7 @@ from certifit.evaluation.penalties import ElasticNet as ElasticNetPenalty
 from certifit.evaluation.splits.choice import folds_of, over_folds
 from certifit.models.linear.model import BaseLinear
 from certifit.models.linear.parameters import EPS, N_ALPHAS, POSITIVE
-from certifit.models.linear.path import elastic_alphas, solve_path
+from certifit.models.linear.path.path import elastic_alphas, solve_path
 from certifit.parameters import (
     ALPHAS,
     CV,

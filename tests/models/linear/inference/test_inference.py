@@ -18,7 +18,7 @@ from sklearn.exceptions import NotFittedError
 from certifit import GammaRegressor, LinearRegression, LogisticRegression, PoissonRegressor
 from certifit.evaluation.losses import resolve_loss
 from certifit.evaluation.losses.base import Loss
-from certifit.models.linear.inference import InferenceMixin, make_inference
+from certifit.models.linear.inference.inference import InferenceMixin, make_inference
 from certifit.optimization.closed_form.least_squares import solve_least_squares
 
 X = np.array(

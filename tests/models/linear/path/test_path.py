@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from tests.models.linear.constructed import rows
 
 from certifit import ElasticNet, Lasso, Ridge
-from certifit.models.linear.path import RegularizationPath, elastic_path
+from certifit.models.linear.path.path import RegularizationPath, elastic_path
 
 
 def noisy(n: int = 60) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.model_selection import KFold
 
 from certifit.evaluation.splits.choice import folds_of
-from certifit.models.linear.ridge_cv import RidgeCV
+from certifit.models.linear.path.ridge_cv import RidgeCV
 from certifit.optimization.closed_form import spectrum
 from certifit.optimization.closed_form.least_squares import solve_least_squares
 

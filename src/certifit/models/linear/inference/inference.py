@@ -25,8 +25,8 @@ from certifit._types import Array, Matrix
 from certifit.data.gate import check_choice, check_real
 from certifit.evaluation.losses.base import Loss
 from certifit.evaluation.losses.numbers.squared import Squared
-from certifit.models.linear.hat import LinearInTarget
-from certifit.models.linear.inference_rules import Fit, covariance_rule, remark
+from certifit.models.linear.inference.hat import LinearInTarget
+from certifit.models.linear.inference.rules import Fit, covariance_rule, remark
 from certifit.names import stored
 from certifit.optimization.closed_form.least_squares import ClosedForm
 from certifit.optimization.objective.dispatch import INFERENCE_LIMIT
@@ -180,7 +180,7 @@ class Summary:
     --------
     >>> import numpy as np
     >>> from certifit.losses import Squared
-    >>> from certifit.models.linear.inference import make_inference
+    >>> from certifit.models.linear.inference.inference import make_inference
     >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([1.0, 2.9, 5.1, 7.0])
     >>> table = make_inference(X, y, np.ones(4), Squared(), np.array([2.02]), 0.97, True).summary()
     >>> table.std_error.round(4)
@@ -293,7 +293,7 @@ def make_inference(
     --------
     >>> import numpy as np
     >>> from certifit.losses import Squared
-    >>> from certifit.models.linear.inference import make_inference
+    >>> from certifit.models.linear.inference.inference import make_inference
     >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([1.0, 2.9, 5.1, 7.0])
     >>> round(make_inference(X, y, np.ones(4), Squared(), np.array([2.02]), 0.97, True).r2, 6)
     0.999119

@@ -21,9 +21,9 @@ from certifit.evaluation.losses import FAMILIES, MAPS, Family, Logistic, Loss, M
 from certifit.evaluation.losses.mean import Shifted, mean_loss
 from certifit.evaluation.losses.normalized import Normalized
 from certifit.evaluation.penalties import Constraint, Penalty, resolve_penalty
-from certifit.models.linear.categorical import categorical_inference, names_by_class
-from certifit.models.linear.inference import InferenceMixin, Summary
-from certifit.models.linear.kinked_map import linearized
+from certifit.models.linear.generalized.kinked_map import linearized
+from certifit.models.linear.inference.classes import categorical_inference, names_by_class
+from certifit.models.linear.inference.inference import InferenceMixin, Summary
 from certifit.models.linear.model import BaseLinear
 from certifit.models.linear.parameters import PENALTY, SOLVER
 from certifit.optimization.objective.dispatch import INFERENCE_LIMIT, minimize

@@ -27,7 +27,7 @@ from certifit.evaluation.losses import Loss, Squared
 from certifit.evaluation.penalties import L2, Constraint, Penalty
 from certifit.evaluation.splits.choice import Curve, folds_of, over_folds
 from certifit.models.linear.model import BaseLinear
-from certifit.models.linear.path import ridge_alphas
+from certifit.models.linear.path.path import ridge_alphas
 from certifit.optimization.closed_form.spectrum import Spectrum, in_units, row_slices
 from certifit.parameters import ALPHAS, CV, FIT_INTERCEPT, ONE_STANDARD_ERROR, Declared, Fitted, check_parameters
 from certifit.representation.design.rows import thin_products
@@ -60,7 +60,7 @@ class RidgeCV(Declared, BaseLinear):
     Examples
     --------
     >>> import numpy as np
-    >>> from certifit.models.linear.ridge_cv import RidgeCV
+    >>> from certifit.models.linear.path.ridge_cv import RidgeCV
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(50, 3))
     >>> y = X @ [1.0, 2.0, 0.0] + 0.1 * rng.normal(size=50)

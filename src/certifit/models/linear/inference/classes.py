@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from certifit._types import Array
-from certifit.models.linear.inference import Inference
+from certifit.models.linear.inference.inference import Inference
 from certifit.optimization.objective.problem import Problem
 
 __all__ = ["categorical_inference", "names_by_class"]

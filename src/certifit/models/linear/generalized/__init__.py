@@ -1,0 +1,1 @@
+"""Generalized linear models: a family of losses and a map from scores to means."""

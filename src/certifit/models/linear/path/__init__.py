@@ -1,0 +1,1 @@
+"""Fits for all alphas at once, and the models that choose among them."""
