@@ -23,11 +23,11 @@ from certifit.evaluation.losses.numbers.quantile import Quantile
 from certifit.evaluation.penalties import L2
 from certifit.models.kernel.parameters import ALPHA, APPROXIMATION, KERNEL, LOSS, N_COMPONENTS, RANDOM_STATE
 from certifit.optimization.objective.dispatch import check_solver, minimize
-from certifit.optimization.objective.gram import GramProblem
+from certifit.optimization.objective.forms.gram import GramProblem
+from certifit.optimization.objective.forms.span import minimize_on_gram
+from certifit.optimization.objective.forms.targets import minimize_targets
 from certifit.optimization.objective.problem import Problem
 from certifit.optimization.objective.regularizer import Regularizer
-from certifit.optimization.objective.span import minimize_on_gram
-from certifit.optimization.objective.targets import minimize_targets
 from certifit.parameters import (
     FIT_INTERCEPT,
     MAX_ITER,

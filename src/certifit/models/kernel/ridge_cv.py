@@ -22,7 +22,7 @@ from certifit.evaluation.splits.choice import Curve
 from certifit.models.kernel.parameters import KERNEL
 from certifit.models.kernel.ridge import GaussianReading
 from certifit.optimization.closed_form.spectrum import in_units
-from certifit.optimization.objective.gram import GramProblem
+from certifit.optimization.objective.forms.gram import GramProblem
 from certifit.parameters import (
     ALPHAS,
     FIT_INTERCEPT,

@@ -19,10 +19,10 @@ from certifit.evaluation.losses import Loss, check_loss, resolve_loss
 from certifit.evaluation.penalties import Constraint, Penalty, resolve_constraint, resolve_penalty
 from certifit.models.linear.parameters import CONSTRAINT, LOSS, PENALTY, SOLVER
 from certifit.optimization.objective.dispatch import check_solver, minimize
-from certifit.optimization.objective.ivanov import matching_alpha
+from certifit.optimization.objective.forms.ivanov import matching_alpha
+from certifit.optimization.objective.forms.targets import minimize_targets
 from certifit.optimization.objective.problem import Problem, Solution
 from certifit.optimization.objective.regularizer import Regularizer
-from certifit.optimization.objective.targets import minimize_targets
 from certifit.parameters import (
     ALPHA,
     FIT_INTERCEPT,

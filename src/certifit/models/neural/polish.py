@@ -16,9 +16,9 @@ from certifit.certificate import Certificate
 from certifit.evaluation.penalties import L2
 from certifit.models.neural.objective import Target
 from certifit.optimization.objective.dispatch import check_solver, minimize
+from certifit.optimization.objective.forms.targets import minimize_targets
 from certifit.optimization.objective.problem import Problem
 from certifit.optimization.objective.regularizer import Regularizer
-from certifit.optimization.objective.targets import minimize_targets
 from certifit.progress import Progress
 
 __all__ = ["CLAIM", "best_output_layer"]

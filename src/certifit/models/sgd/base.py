@@ -18,7 +18,7 @@ from certifit.evaluation.losses import Loss, Softmax, resolve_loss
 from certifit.evaluation.penalties import L1, Penalty, resolve_constraint, resolve_penalty
 from certifit.evaluation.splits.folds import content_folds
 from certifit.models.linear.parameters import CONSTRAINT, LOSS, PENALTY
-from certifit.optimization.objective.halves import halves, in_halves, whole
+from certifit.optimization.objective.forms.halves import halves, in_halves, whole
 from certifit.optimization.objective.problem import Problem, Solution
 from certifit.optimization.objective.regularizer import Regularizer
 from certifit.optimization.objective.trust import admitted

@@ -19,7 +19,7 @@ from certifit.evaluation.losses import Squared
 from certifit.optimization.closed_form.shifted import MOST_STEPS, SINGLE_FROM, Factor, solve_shifted
 from certifit.optimization.newton.smooth import Damping
 from certifit.optimization.objective.fold import State
-from certifit.optimization.objective.gram import GramProblem, GramSolution
+from certifit.optimization.objective.forms.gram import GramProblem, GramSolution
 from certifit.progress import Progress
 
 __all__ = ["newton_on_gram"]

@@ -41,8 +41,9 @@ from certifit.optimization.newton.smooth import has_part, newton, newton_cg
 from certifit.optimization.newton.smoothing import solve_smoothed
 from certifit.optimization.objective.certify import certify
 from certifit.optimization.objective.costs import conjugate_pays, small_enough
-from certifit.optimization.objective.halves import halves, in_halves, whole
-from certifit.optimization.objective.ivanov import solve_on_ball
+from certifit.optimization.objective.forms.halves import halves, in_halves, whole
+from certifit.optimization.objective.forms.ivanov import solve_on_ball
+from certifit.optimization.objective.forms.row_space import row_space
 from certifit.optimization.objective.piecewise import (
     DualDescent,
     choose_kinked,
@@ -52,7 +53,6 @@ from certifit.optimization.objective.piecewise import (
 )
 from certifit.optimization.objective.problem import Point, Problem, Solution
 from certifit.optimization.objective.regularizer import kernel_penalty
-from certifit.optimization.objective.row_space import row_space
 from certifit.optimization.objective.trust import admitted, is_trusted
 from certifit.optimization.objective.units import condition, is_extreme
 from certifit.optimization.programs.highs import lad_lp, quantile_lp

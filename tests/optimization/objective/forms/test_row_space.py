@@ -10,9 +10,9 @@ import pytest
 from certifit import LinearModel, LogisticRegression
 from certifit.losses import Loss, Poisson
 from certifit.optimization.objective.dispatch import minimize
+from certifit.optimization.objective.forms.row_space import row_space
 from certifit.optimization.objective.problem import Problem
 from certifit.optimization.objective.regularizer import Regularizer
-from certifit.optimization.objective.row_space import row_space
 from certifit.penalties import L2
 from certifit.progress import Progress
 

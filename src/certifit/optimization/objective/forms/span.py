@@ -19,7 +19,7 @@ from certifit.certificate import Certificate
 from certifit.evaluation.penalties import L2
 from certifit.optimization.newton.gram import newton_on_gram
 from certifit.optimization.objective.dispatch import minimize
-from certifit.optimization.objective.gram import GramProblem, GramSolution
+from certifit.optimization.objective.forms.gram import GramProblem, GramSolution
 from certifit.optimization.objective.problem import Problem, Solution
 from certifit.optimization.objective.regularizer import Regularizer
 from certifit.optimization.objective.trust import admitted
