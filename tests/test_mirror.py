@@ -13,10 +13,10 @@ import certifit
 ROOMS = ("certifit.models.", "certifit.optimization.", "certifit.plots.")
 # Source of public names → the file that tests them, where it is not tests/<the same folder>/test_<the same name>.py.
 ELSEWHERE = {
-    "models/bayes/centroid.py": "models/bayes/test_discriminant.py",  # a discriminant among the others
-    "models/bayes/lda.py": "models/bayes/test_discriminant.py",  # a discriminant among the others
-    "models/bayes/mixed.py": "models/bayes/test_presets.py",  # the presets with several kinds of columns
-    "models/bayes/qda.py": "models/bayes/test_discriminant.py",  # a discriminant among the others
+    "models/bayes/discriminant/centroid.py": "models/bayes/discriminant/test_discriminant.py",  # a discriminant among the others
+    "models/bayes/discriminant/lda.py": "models/bayes/discriminant/test_discriminant.py",  # a discriminant among the others
+    "models/bayes/discriminant/qda.py": "models/bayes/discriminant/test_discriminant.py",  # a discriminant among the others
+    "models/bayes/naive/mixed.py": "models/bayes/naive/test_presets.py",  # the presets with several kinds of columns
     "models/boosting/stagewise.py": "models/boosting/test_adaboost.py",  # two learners that add one tree a round
     "models/linear/model.py": "optimization/objective/test_solvers.py",  # every loss, penalty, constraint and solver
     "models/logistic/cv.py": "models/logistic/test_model.py",  # against the path that it chooses from

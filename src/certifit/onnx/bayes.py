@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from certifit._types import Array
-from certifit.models.bayes import parts
-from certifit.models.bayes.discriminant import Discriminant
-from certifit.models.bayes.mixed import NaiveBayes
-from certifit.models.bayes.naive import BaseNaive
-from certifit.models.bayes.presets import BernoulliNB
+from certifit.models.bayes.discriminant.model import Discriminant
+from certifit.models.bayes.naive import factors as parts
+from certifit.models.bayes.naive.mixed import NaiveBayes
+from certifit.models.bayes.naive.model import BaseNaive
+from certifit.models.bayes.naive.presets import BernoulliNB
 from certifit.models.bayes.regression import BayesianLinearRegression
 from certifit.onnx.answers import Answer
 from certifit.onnx.errors import NotExportableError

@@ -11,9 +11,9 @@ import sklearn.discriminant_analysis as theirs
 from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array
+from certifit.models.bayes.discriminant.lda import LDA
+from certifit.models.bayes.discriminant.qda import QDA
 from certifit.models.bayes.gaussian import ledoit_wolf, shrunk
-from certifit.models.bayes.lda import LDA
-from certifit.models.bayes.qda import QDA
 from certifit.representation.design.moments import Moments
 from certifit.sklearn.asking import AsksForClasses
 from certifit.sklearn.translation import By, Data, Free, Row, Same, Table, fresh

@@ -11,7 +11,7 @@ import sklearn.naive_bayes as theirs
 from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array
-from certifit.models.bayes import presets as ours
+from certifit.models.bayes.naive import presets as ours
 from certifit.sklearn.asking import AsksForClasses
 from certifit.sklearn.translation import Data, Free, Only, Row, Same, Table, fresh
 

@@ -11,7 +11,8 @@ import sklearn.neighbors as theirs
 from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, is_sparse
-from certifit.models.bayes import centroid, density
+from certifit.models.bayes import density
+from certifit.models.bayes.discriminant import centroid
 from certifit.models.neighbors import model as ours
 from certifit.models.neighbors.distance import NAMES
 from certifit.sklearn.asking import Alone, AsksForValues

@@ -7,9 +7,9 @@ from typing import Any
 
 from certifit._types import is_sparse
 from certifit.contest.entrants.base import CLASSIFICATION, Conditions, Encoded, Entrant, NotApplicable, Path
-from certifit.models.bayes.lda import LDA
-from certifit.models.bayes.mixed import NaiveBayes
-from certifit.models.bayes.qda import QDA
+from certifit.models.bayes.discriminant.lda import LDA
+from certifit.models.bayes.discriminant.qda import QDA
+from certifit.models.bayes.naive.mixed import NaiveBayes
 from certifit.models.bayes.regression import BayesianLinearRegression
 from certifit.models.reductions.calibrated import CalibratedClassifier
 

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array
 from certifit.data.gate import check_x, like_input
-from certifit.models.bayes.discriminant import COVARIANCE, Discriminant
+from certifit.models.bayes.discriminant.model import COVARIANCE, Discriminant
 from certifit.models.bayes.gaussian import ledoit_wolf, shrunk
 from certifit.models.bayes.shares import PRIORS
 from certifit.parameters import Choice, Either, Fitted, Integer, Nothing, Parameter, Real

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from certifit._types import Array
-from certifit.models.bayes.discriminant import COVARIANCE, Discriminant
+from certifit.models.bayes.discriminant.model import COVARIANCE, Discriminant
 from certifit.models.bayes.gaussian import Form, shrunk
 from certifit.models.bayes.shares import PRIORS
 from certifit.parameters import Either, Fitted, Nothing, Parameter, Real

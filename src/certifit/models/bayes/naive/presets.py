@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from certifit._types import Array, Matrix, is_sparse
-from certifit.models.bayes.naive import FIT_PRIOR, SMOOTHING, VAR_SMOOTHING, BaseNaive
-from certifit.models.bayes.parts import FACTORS, Categorical, Factor
+from certifit.models.bayes.naive.factors import FACTORS, Categorical, Factor
+from certifit.models.bayes.naive.model import FIT_PRIOR, SMOOTHING, VAR_SMOOTHING, BaseNaive
 from certifit.models.bayes.shares import PRIORS
 from certifit.parameters import Any_, Either, Fitted, Nothing, Parameter, Real
 

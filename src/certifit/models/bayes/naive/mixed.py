@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from certifit._types import Array
 from certifit.data.gate import check_sample_weight
-from certifit.models.bayes.naive import FIT_PRIOR, SMOOTHING, VAR_SMOOTHING, BaseNaive
-from certifit.models.bayes.parts import FACTORS, Factor
+from certifit.models.bayes.naive.factors import FACTORS, Factor
+from certifit.models.bayes.naive.model import FIT_PRIOR, SMOOTHING, VAR_SMOOTHING, BaseNaive
 from certifit.models.bayes.shares import PRIORS
 from certifit.parameters import Any_, Fitted, Parameter, check_parameters
 from certifit.representation.table.frames import Columns

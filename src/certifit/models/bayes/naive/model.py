@@ -21,9 +21,9 @@ from certifit.base import CertifiedEstimator
 from certifit.certificate import Certificate
 from certifit.data.gate import check_x, check_xy
 from certifit.data.targets import encode_labels
-from certifit.models.bayes.explanation import Explanation
 from certifit.models.bayes.gaussian import log_posterior
-from certifit.models.bayes.parts import Factor
+from certifit.models.bayes.naive.explanation import Explanation
+from certifit.models.bayes.naive.factors import Factor
 from certifit.models.bayes.shares import checked_priors, classes_of_blocks, same_columns
 from certifit.parameters import Declared, Fitted, Flag, Parameter, Real
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from certifit._types import Array
-from certifit.models.bayes.discriminant import Discriminant
+from certifit.models.bayes.discriminant.model import Discriminant
 from certifit.models.bayes.shares import PRIORS
 from certifit.parameters import Fitted
 from certifit.representation.design.moments import Moments

@@ -1,0 +1,1 @@
+"""Discriminants: a Gaussian for each class, of one covariance, of one each, or of one variance."""

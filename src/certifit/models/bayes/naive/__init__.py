@@ -1,0 +1,1 @@
+"""Naive Bayes: columns independent given the class, each with a factor of its own kind."""
