@@ -279,7 +279,7 @@ def patch(
 ) -> None:
     """Run a script with Certifit's estimators in the place of scikit-learn's, and say which were used."""
     try:
-        from certifit.sklearn.command import run_patched, used
+        from certifit.sklearn.patching.command import run_patched, used
     except ImportError as error:  # scikit-learn is older than the drop-ins
         fail(str(error))
     if not script.is_file():

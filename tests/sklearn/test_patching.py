@@ -92,7 +92,7 @@ def test_an_earlier_scikit_learn_is_refused(monkeypatch: pytest.MonkeyPatch, tmp
         ImportError, match=r"of scikit-learn 1\.9, and 1\.8\.2 is installed: install scikit-learn>=1\.9"
     ):
         runpy.run_path(str(certifit.sklearn.__file__))
-    monkeypatch.setitem(sys.modules, "certifit.sklearn.command", None)  # what a refused import leaves
+    monkeypatch.setitem(sys.modules, "certifit.sklearn.patching.command", None)  # what a refused import leaves
     script = tmp_path / "script.py"
     script.write_text("raise SystemExit(0)")
     assert CliRunner().invoke(app, ["patch", str(script)]).exit_code == 2

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from certifit.sklearn.command import run_patched
+from certifit.sklearn.patching.command import run_patched
 from certifit.sklearn.translation import fitted
 
 SCRIPTS = Path(__file__).parent / "scripts"

@@ -18,8 +18,8 @@ from certifit.certificate import Certificate
 from certifit.models.cluster import kmeans, minibatch
 from certifit.models.hierarchy import agglomerative, linkage, spectral
 from certifit.models.neighbors.model import NearestNeighbors
-from certifit.sklearn.asking import Alone
 from certifit.sklearn.translation import By, Data, DropIn, Free, Only, Row, Same, Table, fresh
+from certifit.sklearn.translation.asking import Alone
 
 __all__ = ["AgglomerativeClustering", "KMeans", "MiniBatchKMeans", "SpectralClustering"]
 

@@ -11,8 +11,8 @@ import sklearn.decomposition as theirs
 from certifit._types import Array, is_sparse
 from certifit.certificate import Certificate
 from certifit.models.embedding import pca, svd
-from certifit.sklearn.asking import Alone
 from certifit.sklearn.translation import By, Data, Free, Same, Table, fresh
+from certifit.sklearn.translation.asking import Alone
 
 __all__ = ["PCA", "IncrementalPCA", "TruncatedSVD"]
 

@@ -15,8 +15,8 @@ from certifit.models.bayes.discriminant.lda import LDA
 from certifit.models.bayes.discriminant.qda import QDA
 from certifit.models.bayes.gaussian import ledoit_wolf, shrunk
 from certifit.representation.design.moments import Moments
-from certifit.sklearn.asking import AsksForClasses
 from certifit.sklearn.translation import By, Data, Free, Row, Same, Table, fresh
+from certifit.sklearn.translation.asking import AsksForClasses
 
 __all__ = ["LinearDiscriminantAnalysis", "QuadraticDiscriminantAnalysis"]
 

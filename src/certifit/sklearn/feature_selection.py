@@ -21,8 +21,8 @@ from certifit.models.selection.elimination import RecursiveElimination, eliminat
 from certifit.models.selection.filters import SelectBest
 from certifit.models.selection.moves import MaskMoves, best_move
 from certifit.models.selection.stepwise import StepwiseSelection
-from certifit.sklearn.routing import routed
 from certifit.sklearn.translation import Data, DropIn, Free, Same, Table, fresh
+from certifit.sklearn.translation.routing import routed
 
 __all__ = ["RFE", "SelectKBest", "SequentialFeatureSelector"]
 

@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from certifit import kernels
 from certifit._types import Array
 from certifit.representation.kernels import approximation as ours
-from certifit.sklearn.asking import Alone
 from certifit.sklearn.translation import By, Data, Free, Same, Table
+from certifit.sklearn.translation.asking import Alone
 
 __all__ = ["Nystroem", "RBFSampler", "kernel_of"]
 

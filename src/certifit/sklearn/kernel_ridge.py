@@ -10,9 +10,9 @@ import sklearn.kernel_ridge as theirs
 
 from certifit._types import is_sparse
 from certifit.models.kernel.ridge import KernelRidge as OurRidge
-from certifit.sklearn.asking import AsksForValues
 from certifit.sklearn.kernel_approximation import kernel_of
 from certifit.sklearn.translation import By, Data, Free, Table
+from certifit.sklearn.translation.asking import AsksForValues
 
 __all__ = ["KernelRidge"]
 

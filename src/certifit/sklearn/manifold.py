@@ -14,8 +14,8 @@ from sklearn.utils import check_array, check_symmetric
 from certifit._types import Array
 from certifit.certificate import Certificate
 from certifit.models.embedding import classical_mds, metric_mds
-from certifit.sklearn.asking import Alone
 from certifit.sklearn.translation import By, Data, Free, Only, Same, Table, fresh
+from certifit.sklearn.translation.asking import Alone
 
 __all__ = ["MDS", *(["ClassicalMDS"] if hasattr(theirs, "ClassicalMDS") else [])]
 

@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_array, validate_data
 from certifit._types import Array
 from certifit.certificate import Certificate
 from certifit.models.cluster import mixture as ours
-from certifit.sklearn.asking import Alone
 from certifit.sklearn.translation import By, Data, Free, Same, Table, fresh
+from certifit.sklearn.translation.asking import Alone
 
 __all__ = ["GaussianMixture"]
 

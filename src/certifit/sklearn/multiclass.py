@@ -24,8 +24,8 @@ from certifit.certificate import Certificate
 from certifit.data.gate import check_x
 from certifit.models.reductions import multiclass as ours
 from certifit.models.reductions.multiclass import combined, side_by_side
-from certifit.sklearn.routing import for_the_estimator
 from certifit.sklearn.translation import Data, DropIn, Free, Same, Table
+from certifit.sklearn.translation.routing import for_the_estimator
 
 __all__ = ["OneVsOneClassifier", "OneVsRestClassifier", "OutputCodeClassifier"]
 

@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array
 from certifit.models.bayes.naive import presets as ours
-from certifit.sklearn.asking import AsksForClasses
 from certifit.sklearn.translation import Data, Free, Only, Row, Same, Table, fresh
+from certifit.sklearn.translation.asking import AsksForClasses
 
 __all__ = ["BernoulliNB", "CategoricalNB", "ComplementNB", "GaussianNB", "MultinomialNB"]
 

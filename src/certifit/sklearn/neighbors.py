@@ -15,8 +15,8 @@ from certifit.models.bayes import density
 from certifit.models.bayes.discriminant import centroid
 from certifit.models.neighbors import model as ours
 from certifit.models.neighbors.distance import NAMES
-from certifit.sklearn.asking import Alone, AsksForValues
 from certifit.sklearn.translation import By, Data, DropIn, Free, Only, Row, Same, Table, fresh
+from certifit.sklearn.translation.asking import Alone, AsksForValues
 
 __all__ = ["KNeighborsClassifier", "KNeighborsRegressor", "KernelDensity", "NearestCentroid", "NearestNeighbors"]
 

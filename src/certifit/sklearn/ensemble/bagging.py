@@ -25,8 +25,8 @@ from certifit._types import Array
 from certifit.certificate import Certificate
 from certifit.models.forest import bagging as ours
 from certifit.models.reductions.multiclass import side_by_side
-from certifit.sklearn.routing import for_the_estimator
 from certifit.sklearn.translation import By, Data, DropIn, Free, Same, Table
+from certifit.sklearn.translation.routing import for_the_estimator
 from certifit.sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 __all__ = ["BaggingClassifier", "BaggingRegressor"]

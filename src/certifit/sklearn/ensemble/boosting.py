@@ -15,9 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 from certifit._types import Array, is_sparse
 from certifit.evaluation.losses import Gamma, Poisson, Quantile
 from certifit.models.boosting import model as ours
-from certifit.sklearn.asking import AsksForClasses, AsksForStages, AsksForValues
 from certifit.sklearn.ensemble.stopping import Stopping, set_aside, wanted
 from certifit.sklearn.translation import By, Data, DropIn, Free, Row, Same, Table, fresh
+from certifit.sklearn.translation.asking import AsksForClasses, AsksForStages, AsksForValues
 from certifit.sklearn.tree.model import class_weight
 
 __all__ = ["HistGradientBoostingClassifier", "HistGradientBoostingRegressor"]

@@ -19,8 +19,8 @@ from sklearn.utils.validation import check_is_fitted
 from certifit._types import Array, is_sparse
 from certifit.models.forest import model as ours
 from certifit.models.tree.outputs import by_target, labels_of
-from certifit.sklearn.asking import AsksForClasses, AsksForValues
 from certifit.sklearn.translation import By, Data, DropIn, Free, Only, Same, Table, fresh
+from certifit.sklearn.translation.asking import AsksForClasses, AsksForValues
 from certifit.sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier, ExtraTreeRegressor
 from certifit.sklearn.tree.model import check_poisson, class_weight, classes_of, one_column, tree_rows
 

@@ -33,8 +33,8 @@ from certifit.sklearn.linear_model.rows import (
     one_row,
 )
 from certifit.sklearn.linear_model.squares import Ridge, enet_path, lasso_path
-from certifit.sklearn.routing import routed
 from certifit.sklearn.translation import By, Data, DropIn, Free, Same, Table, fresh
+from certifit.sklearn.translation.routing import routed
 
 __all__ = ["ElasticNetCV", "LassoCV", "RidgeCV"]
 

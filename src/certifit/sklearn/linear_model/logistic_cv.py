@@ -22,8 +22,8 @@ from certifit.data.targets import encode_labels
 from certifit.models.logistic.cv import LogisticRegressionCV as OurLogisticCV
 from certifit.sklearn.linear_model.logistic import PENALTIES, LogisticRegression
 from certifit.sklearn.linear_model.rows import MAX_ITER, N_JOBS, NO_DRAWS, TOL, VERBOSE
-from certifit.sklearn.routing import routed
 from certifit.sklearn.translation import Data, DropIn, Free, Same, Table
+from certifit.sklearn.translation.routing import routed
 
 __all__ = ["LogisticRegressionCV"]
 

@@ -19,8 +19,8 @@ from certifit.representation.basis import pieces
 from certifit.representation.basis.blocks import positive_rows
 from certifit.representation.basis.columns import interpolated_quantiles, lower_quantiles
 from certifit.representation.basis.summaries import present_values
-from certifit.sklearn.asking import Alone
 from certifit.sklearn.translation import By, Data, DropIn, Free, Same, Table, fresh
+from certifit.sklearn.translation.asking import Alone
 
 __all__ = ["PolynomialFeatures", "SplineTransformer"]
 

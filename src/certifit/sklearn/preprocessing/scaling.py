@@ -10,8 +10,8 @@ import sklearn.preprocessing as theirs
 
 from certifit._types import Array, is_sparse
 from certifit.representation.basis import robust, scaling
-from certifit.sklearn.asking import Alone
 from certifit.sklearn.translation import By, Data, DropIn, Free, Same, Table, fresh
+from certifit.sklearn.translation.asking import Alone
 
 __all__ = ["MaxAbsScaler", "MinMaxScaler", "RobustScaler", "StandardScaler"]
 

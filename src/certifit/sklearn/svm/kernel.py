@@ -17,8 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 
 import certifit as ours
 from certifit._types import Array, is_sparse
-from certifit.sklearn.asking import AsksForValues
 from certifit.sklearn.translation import By, Data, Free, Only, Row, Same, Table, fresh
+from certifit.sklearn.translation.asking import AsksForValues
 
 __all__ = ["SVC", "SVR", "NuSVC", "NuSVR", "OneClassSVM"]
 

@@ -17,8 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, is_sparse
 from certifit.models.tree import model as ours
-from certifit.sklearn.asking import AsksForClasses, AsksForValues
 from certifit.sklearn.translation import By, Data, DropIn, Row, Same, Table, fresh
+from certifit.sklearn.translation.asking import AsksForClasses, AsksForValues
 from certifit.sklearn.tree.view import TreeView
 
 __all__ = [

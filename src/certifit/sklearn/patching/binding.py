@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
-from certifit.sklearn.modules import MODULES
+from certifit.sklearn.patching.modules import MODULES
 
 __all__ = ["patch", "patched", "replacements", "unpatch"]
 
