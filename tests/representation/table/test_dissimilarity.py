@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 
 from certifit import ClassicalMDS, Dissimilarity, KMedoids
@@ -140,3 +141,26 @@ def test_threads_change_nothing_and_a_pipeline_clusters_and_predicts() -> None:
     found = pipeline.predict(frame)
     assert len(set(found[:30])) == len(set(found[30:])) == 1
     assert found[0] != found[-1]
+
+
+@pytest.mark.parametrize("missing", ["omit", "level"])
+def test_blocks_are_the_rows_of_the_matrix(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However rows are cut, and whichever values repeat in a block, each pair is as far as in a table of two."""
+    frame = table(90, holes=True)
+    model = Dissimilarity(missing=missing, root=True).fit(frame[:40])
+    whole = model.transform(frame)
+    alone = np.vstack([model.transform(frame[i : i + 1]) for i in range(frame.height)])
+    np.testing.assert_allclose(whole, alone, rtol=1e-13, atol=1e-13)
+    monkeypatch.setattr("certifit.representation.design.rows.BLOCK", 1)  # the least block: 64 rows
+    found = np.full_like(whole, np.nan)
+    seen = []
+
+    def keep(block: slice, part: Any) -> None:
+        seen.append(block.start)
+        found[block] = part
+
+    model.by_blocks(frame, keep)
+    np.testing.assert_allclose(found, whole, rtol=1e-13, atol=1e-13)
+    assert sorted(seen) == [0, 64]
+    with pytest.raises(NotFittedError):
+        Dissimilarity().by_blocks(frame, print)

@@ -11,7 +11,7 @@ Of complete rows √d is a Euclidean distance but for text: there are points tha
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -23,7 +23,7 @@ from certifit._types import Array, Matrix
 from certifit.data.gate import check_real
 from certifit.parameters import Any_, Choice, Fitted, Flag, OfColumns, Parameter, check_parameters
 from certifit.parameters.common import N_JOBS
-from certifit.representation.design.rows import over_rows
+from certifit.representation.design.rows import over_rows, row_blocks
 from certifit.representation.table.frames import Columns
 from certifit.representation.text.presence import frequent_words, presence
 from certifit.threads import n_threads
@@ -112,16 +112,35 @@ class Dissimilarity(OfColumns, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         """Dissimilarity of each row to each row of the fit, shape (m, n_samples)."""
         check_is_fitted(self, "rows_")
         table = Columns(self, X, reset=False)
+        kind = np.float32 if self._single and table.single else np.float64
+        out = np.empty((table.height, self.rows_.shape[0]), dtype=kind)
+        self._over_blocks(table, out.__setitem__)
+        return out
+
+    def by_blocks(self, X: Any, use: Callable[[slice, Array], Any]) -> None:
+        """Hand the rows of `transform` to `use`, some at a time: where they are, and their dissimilarities.
+
+        For a table of so many rows that the whole matrix would fill the memory.
+
+        Parameters
+        ----------
+        X : data frame or array of shape (m, n_features)
+            The table.
+        use : function of a slice and an array
+            Called once for each block, in any order, from several threads.
+        """
+        check_is_fitted(self, "rows_")
+        self._over_blocks(Columns(self, X, reset=False), use)
+
+    def _over_blocks(self, table: Columns, use: Callable[[slice, Array], Any]) -> None:
         rows, words = self._coded(table)
-        out = np.empty((rows.shape[0], self.rows_.shape[0]))
 
-        def block(part: slice) -> None:
-            out[part] = self._between(rows[part], {j: texts[part] for j, texts in words.items()})
+        def chunk(part: slice) -> None:
+            for block in row_blocks(part, self.rows_.shape[0]):
+                found = self._between(rows[block], {j: texts[block] for j, texts in words.items()})
+                use(block, np.sqrt(found, out=found) if self.root else found)
 
-        over_rows(block, rows.shape[0], self.rows_.size, n_threads(self.n_jobs))
-        if self.root:
-            np.sqrt(out, out=out)
-        return out.astype(np.float32) if self._single and table.single else out
+        over_rows(chunk, rows.shape[0], self.rows_.size, n_threads(self.n_jobs))
 
     @property
     def _n_features_out(self) -> int:
@@ -175,20 +194,22 @@ class Dissimilarity(OfColumns, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         total = cdist(rows[:, plain] * share[plain], self.rows_[:, plain] * share[plain], "cityblock")
         absent = np.zeros_like(total)  # weight of the columns that say nothing about a pair
         for j in np.flatnonzero(~plain).tolist():
+            gone, which = lost[:, j], np.arange(rows.shape[0])
             if j in words:
                 part = _of_words(words[j], self._words[j])
-            elif number[j]:
-                part = np.abs(np.subtract.outer(rows[:, j], self.rows_[:, j]))
-            else:
-                part = np.not_equal.outer(rows[:, j], self.rows_[:, j]).astype(np.float64)
+            else:  # equal values are equally far
+                values, which = np.unique(rows[:, j], return_inverse=True)
+                gone, other = np.isnan(values), self.rows_[:, j]
+                apart = np.subtract if number[j] else np.not_equal
+                part = np.abs(apart.outer(values, other), dtype=np.float64)
+            unknown = np.logical_or.outer(gone, known[:, j])
             if self.missing == "level":
-                part[lost[:, j]], part[:, known[:, j]] = 1.0, 1.0
-                part[np.ix_(lost[:, j], known[:, j])] = 0.0
-            else:
-                unknown = np.logical_or.outer(lost[:, j], known[:, j])
+                part[unknown] = 1.0
+                part[np.ix_(gone, known[:, j])] = 0.0
+            elif unknown.any():
                 part[unknown] = 0.0
-                absent += weight[j] * unknown
-            total += share[j] * part
+                absent += (weight[j] * unknown)[which]
+            total += (share[j] * part)[which]
         told = weight.sum() - absent
         # Of rows with no column in common nothing is known: they are as far as two rows are on average.
         silent = told <= 1e-12 * weight.sum()
