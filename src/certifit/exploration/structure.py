@@ -25,6 +25,8 @@ from certifit._types import Array
 from certifit.evaluation.risk.stability import Stability, stability
 from certifit.models.cluster.choice import ClusterCount, choose_k
 from certifit.models.cluster.kmeans import KMeans
+from certifit.models.cluster.rows import rows_of
+from certifit.models.cluster.starts import start_centers
 from certifit.models.embedding.classical_mds import ClassicalMDS
 from certifit.models.hierarchy.cuts import by_size
 from certifit.representation.table.dissimilarity import Dissimilarity
@@ -86,24 +88,38 @@ def mapped_rows(features: pl.DataFrame, kinds: Mapping[str, str], rows: Array, s
     rows, drawn_in = rows[~empty], drawn_in.filter(~pl.Series(empty))
     rng = np.random.default_rng(seed)
     few = np.sort(rng.choice(rows.shape[0], min(LANDMARKS, rows.shape[0]), replace=False))
-    D, to_all = _compared(drawn_in, kinds, few)
+    compare = _comparison(drawn_in[few], kinds)
+    D = _among(compare, drawn_in[few])
     model = ClassicalMDS(min(AXES, few.shape[0]), metric="precomputed", n_jobs=1).fit(D)
     values = np.maximum(model.eigenvalues_, 0.0)
     total = max(float(np.trace(-0.5 * _centered(D * D))), 1e-300)
     kept = np.arange(values.shape[0]) < max(2, int((values > FAINT * total).sum()))
-    fifth = [min(4, few.shape[0] - 1), min(5, few.shape[0] - 1)]
-    nearest = np.partition(to_all, fifth, axis=1)[:, fifth]
-    near = nearest[:, 0].copy()
-    near[few] = nearest[few, 1]  # landmarks are at zero from themselves: their fifth neighbor is one further
-    return Map(rows, model.transform(to_all)[:, kept], values[kept] / total, model.non_euclidean_, near)
+    points, near = np.empty((rows.shape[0], values.shape[0])), np.empty(rows.shape[0])
+    own = np.isin(np.arange(rows.shape[0]), few)
+
+    def place(block: slice, to_few: Array) -> None:
+        points[block], near[block] = model.transform(to_few), _fifth_nearest(to_few, own[block])
+
+    compare.by_blocks(drawn_in, place)
+    return Map(rows, points[:, kept], values[kept] / total, model.non_euclidean_, near)
 
 
-def _compared(frame: pl.DataFrame, kinds: Mapping[str, str], few: Array) -> tuple[Array, Array]:
-    """Dissimilarities among the landmarks, and of all rows to them."""
-    model = Dissimilarity(scale="mean", root=True, kinds=dict(kinds)).fit(frame[few])
-    to_all = model.transform(frame)
-    D = to_all[few]
-    return 0.5 * (D + D.T), to_all
+def _comparison(frame: pl.DataFrame, kinds: Mapping[str, str]) -> Dissimilarity:
+    """How far rows are from these."""
+    return Dissimilarity(scale="mean", root=True, kinds=dict(kinds)).fit(frame)
+
+
+def _among(compare: Dissimilarity, frame: pl.DataFrame) -> Array:
+    """Dissimilarities of the rows that others are compared with, symmetric to the last bit."""
+    D = compare.transform(frame)
+    return np.asarray(0.5 * (D + D.T))
+
+
+def _fifth_nearest(D: Array, own: Array) -> Array:
+    """The fifth smallest of each row; of rows that are themselves among those compared with, and at zero, one further."""
+    last = D.shape[1] - 1
+    nearest = np.partition(D, min(5, last), axis=1)[:, : min(5, last) + 1]
+    return np.where(own, nearest.max(axis=1), nearest[:, : min(4, last) + 1].max(axis=1))
 
 
 def _centered(square: Array) -> Array:
@@ -138,13 +154,13 @@ def grouped(found: Map, features: pl.DataFrame, kinds: Mapping[str, str], seed: 
         return none
     count = choose_k(points, max_k=most, n_references=5, n_init=2, random_state=seed, n_jobs=1)
     stabilities = {
-        k: stability(_clusterer(k), points, n_resamples=RESAMPLES, random_state=seed) for k in range(2, most + 1)
+        k: stability(_Means(k), points, n_resamples=RESAMPLES, random_state=seed) for k in range(2, most + 1)
     }
     steady = [k for k, value in stabilities.items() if is_steady(value)]
     if not steady:
         return Structure("none", 1, none.labels, count, stabilities, None)
     k = max(steady, key=lambda k: float(np.nan_to_num(count.silhouettes[k - 1], nan=-1.0)))
-    labels = by_size(_clusterer(k).fit(found.points).labels_)
+    labels = by_size(KMeans(k, n_init=3, random_state=0, n_jobs=1).fit(found.points).labels_)
     shuffled = _shuffled(features[found.rows[judged]], kinds, k, points.shape[1], rng)
     verdict = "groups" if len(kinds) > 1 and stabilities[k].low > shuffled[2] else "columns"
     return Structure(verdict, k, labels, count, stabilities, shuffled)
@@ -157,8 +173,21 @@ def is_steady(found: Stability) -> bool:
     return found.survives and found.low >= STEADY
 
 
-def _clusterer(k: int) -> Any:
-    return KMeans(k, n_init=3, random_state=0, n_jobs=1)
+@dataclass(frozen=True)
+class _Means:
+    """The labels of `KMeans`, without what it proves of them: rows are grouped hundreds of times."""
+
+    k: int
+
+    def __sklearn_clone__(self) -> _Means:
+        return self
+
+    def fit_predict(self, X: Array) -> Array:
+        """The cheapest of three runs."""
+        weight, rng = np.ones(X.shape[0]), np.random.RandomState(0)
+        rows = rows_of(X, weight, 1)
+        starts = (start_centers("k-means++", rows, X, weight, self.k, rng) for _ in range(3))
+        return min((rows.run(centers, 300, 0.0) for centers in starts), key=lambda run: run.inertia).labels
 
 
 def _leading_axes(D: Array, k: int) -> Array:
@@ -176,15 +205,13 @@ def _shuffled(
 ) -> tuple[float, float, float]:
     """How far groups agree in tables whose columns are shuffled, each by itself."""
     means = []
-    every = np.arange(frame.height)
     for _ in range(SHUFFLES):
         table = _drawn_in(
             pl.DataFrame([values[rng.permutation(frame.height)] for values in frame.get_columns()]), kinds
         )
-        D = _compared(table, kinds, every)[0]
-        points = _leading_axes(D, axes)
+        points = _leading_axes(_among(_comparison(table, kinds), table), axes)
         seed = int(rng.integers(1 << 31))
-        means.append(stability(_clusterer(k), points, n_resamples=3, reference=False, random_state=seed).agreement)
+        means.append(stability(_Means(k), points, n_resamples=3, reference=False, random_state=seed).agreement)
     mean = float(np.mean(means))
     half = float(student.ppf(0.975, SHUFFLES - 1)) * float(np.std(means, ddof=1)) / np.sqrt(SHUFFLES)
     return mean, max(-1.0, mean - half), min(1.0, mean + half)
