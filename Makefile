@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check -q
 JOBS   ?= 2
 
-NATIVE := CMakeLists.txt pyproject.toml $(wildcard native/*/*.hpp native/*/*.cpp)
+NATIVE := CMakeLists.txt pyproject.toml $(wildcard native/*/*.?pp native/*/*/*.?pp)
 
 .PHONY: help build browser test test-all test-lowest test-gpu test-sklearn lint fuzz sanitize sanitize-threads bench demo clean
 help:           ## this list

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/team.hpp"
-#include "tree/grow.hpp"
+#include "tree/grow/grow.hpp"
 #include "tree/predict.hpp"
 
 namespace certifit::tree {

@@ -1,5 +1,5 @@
 // Growth on codes of 8 bits.
-#include "tree/worker.hpp"
+#include "tree/grow/worker.hpp"
 
 namespace certifit::tree {
 

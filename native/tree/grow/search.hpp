@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "tree/statistics.hpp"
+#include "tree/grow/statistics.hpp"
 #include "tree/table.hpp"
 
 namespace certifit::tree {

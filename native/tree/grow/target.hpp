@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/boundary.hpp"
-#include "tree/statistics.hpp"
+#include "tree/grow/statistics.hpp"
 #include "tree/table.hpp"
 
 namespace certifit::tree {

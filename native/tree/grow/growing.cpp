@@ -6,7 +6,7 @@
 
 #include "tree/forest.hpp"
 #include "tree/module.hpp"
-#include "tree/worker.hpp"
+#include "tree/grow/worker.hpp"
 
 namespace certifit::tree {
 

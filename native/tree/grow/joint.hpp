@@ -12,7 +12,7 @@
 #include <cmath>
 #include <vector>
 
-#include "tree/statistics.hpp"
+#include "tree/grow/statistics.hpp"
 
 namespace certifit::tree {
 

@@ -3,9 +3,9 @@
 
 #include <vector>
 
-#include "tree/grow.hpp"
+#include "tree/grow/grow.hpp"
 #include "tree/predict.hpp"
-#include "tree/target.hpp"
+#include "tree/grow/target.hpp"
 
 namespace certifit::tree {
 

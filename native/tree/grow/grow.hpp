@@ -1,6 +1,6 @@
 // Greedy growth of one tree (CART).
 //
-// Every node looks for the split of largest worth (tree_statistics.hpp) over its features and thresholds (tree_search.hpp); near ties
+// Every node looks for the split of largest worth (statistics.hpp) over its features and thresholds (search.hpp); near ties
 // go to the lowest feature (or, if only some are tried, to the one drawn first), then to the lowest threshold.
 // The features tried at a node are drawn from a hash of the path to it, so the result does not depend on the order of growth.
 #pragma once
@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "core/team.hpp"
-#include "tree/search.hpp"
+#include "tree/grow/search.hpp"
 
 namespace certifit::tree {
 

@@ -1,7 +1,7 @@
 // Growth for several targets.
-#include "tree/joint.hpp"
+#include "tree/grow/joint.hpp"
 
-#include "tree/worker.hpp"
+#include "tree/grow/worker.hpp"
 
 namespace certifit::tree {
 
