@@ -9,7 +9,7 @@ import numpy as np
 
 from certifit._types import Array
 from certifit.models.bayes.discriminant.model import Discriminant
-from certifit.models.bayes.naive import factors as parts
+from certifit.models.bayes.naive import factors
 from certifit.models.bayes.naive.mixed import NaiveBayes
 from certifit.models.bayes.naive.model import BaseNaive
 from certifit.models.bayes.naive.presets import BernoulliNB
@@ -94,36 +94,36 @@ def _values(model: Any, j: int) -> Array | None:
         ) from None
 
 
-def _factor(graph: Graph, part: str, factor: parts.Factor, values: list[Array | None] | None) -> str:
+def _factor(graph: Graph, part: str, factor: factors.Factor, values: list[Array | None] | None) -> str:
     """ln P(x | class) of some columns, shape (rows, K), up to what all classes share."""
-    if isinstance(factor, parts.Gaussian):
+    if isinstance(factor, factors.Gaussian):
         return _gaussian(graph, part, factor)
-    if isinstance(factor, parts.Categorical):
+    if isinstance(factor, factors.Categorical):
         known = values or [np.arange(share.shape[1], dtype=np.float64) for share in factor.log_share]
         return _sum(
             graph,
             [
-                _look_up(graph, _column(graph, part, j), np.asarray(value), np.maximum(share, parts.LOWEST))
+                _look_up(graph, _column(graph, part, j), np.asarray(value), np.maximum(share, factors.LOWEST))
                 for j, (value, share) in enumerate(zip(known, factor.log_share, strict=True))
             ],
         )
-    if isinstance(factor, parts.KernelFactor):
+    if isinstance(factor, factors.KernelFactor):
         columns = zip(factor.grid, factor.log_density, strict=True)
         return _sum(graph, [_read_off(graph, _column(graph, part, j), *one) for j, one in enumerate(columns)])
     linear = partial(_linear, graph, part)
-    if isinstance(factor, parts.Bernoulli):
+    if isinstance(factor, factors.Bernoulli):
         possible, never = linear(*factor.linear_form()), factor.impossible_form()
         if never is None:
             return possible
-        return graph.add("Add", possible, graph.add("Mul", linear(*never), graph.constant(parts.LOWEST)))
-    if isinstance(factor, parts.Poisson):  # ln x! is the same for all classes
+        return graph.add("Add", possible, graph.add("Mul", linear(*never), graph.constant(factors.LOWEST)))
+    if isinstance(factor, factors.Poisson):  # ln x! is the same for all classes
         return linear(np.log(factor.rate), -factor.rate)
-    assert isinstance(factor, parts.Multinomial)
-    share = np.clip(factor.log_share, parts.LOWEST, -parts.LOWEST)
+    assert isinstance(factor, factors.Multinomial)
+    share = np.clip(factor.log_share, factors.LOWEST, -factors.LOWEST)
     return linear(share, np.zeros_like(share))
 
 
-def _gaussian(graph: Graph, part: str, factor: parts.Gaussian) -> str:
+def _gaussian(graph: Graph, part: str, factor: factors.Gaussian) -> str:
     rows = graph.add("Unsqueeze", part, graph.constant(np.array([1])))
     gap = graph.add("Sub", rows, graph.constant(factor.location[None]))
     bent = graph.add("Mul", graph.add("Mul", gap, gap), graph.constant(-0.5 / factor.variance[None]))

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from certifit._types import Array
 from certifit.data.gate import check_x
 from certifit.models.linear import robust
-from certifit.models.linear.generalized import log_link as glm
+from certifit.models.linear.generalized import log_link
 from certifit.sklearn.linear_model.rows import ANY_SOLVER, MAX_ITER, TOL, VERBOSE, WARM_START, linear
 from certifit.sklearn.translation import By, Data, DropIn, Free, Same, Table
 
@@ -92,7 +92,7 @@ class _LogLink(DropIn):
 class PoissonRegressor(_LogLink, theirs.PoissonRegressor):
     """Counts and rates: the mean Poisson half deviance of exp(Xw + b) plus alpha·½‖w‖²."""
 
-    _ours = glm.PoissonRegressor
+    _ours = log_link.PoissonRegressor
     _table: ClassVar[Table] = LOG_LINK
     _power: ClassVar[int] = 1
 
@@ -100,7 +100,7 @@ class PoissonRegressor(_LogLink, theirs.PoissonRegressor):
 class GammaRegressor(_LogLink, theirs.GammaRegressor):
     """Positive amounts: the mean Gamma half deviance of exp(Xw + b) plus alpha·½‖w‖²."""
 
-    _ours = glm.GammaRegressor
+    _ours = log_link.GammaRegressor
     _table: ClassVar[Table] = LOG_LINK
     _power: ClassVar[int] = 2
 
