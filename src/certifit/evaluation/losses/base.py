@@ -170,6 +170,14 @@ class Loss(ByValue, ABC):
     def check_target(self, y: Array) -> None:
         """Raise a ValueError that names the first target outside the domain of the loss."""
 
+    def takes(self, y: Array) -> bool:
+        """Whether all targets are in the domain of the loss."""
+        try:
+            self.check_target(y)
+        except ValueError:
+            return False
+        return True
+
     def fused(self, X: Matrix, y: Array, p: Array, w: Array, b: Any, threads: int) -> Fused | None:
         """Everything at a point in one native pass over X (an array in one piece), where the loss has one."""
         return None

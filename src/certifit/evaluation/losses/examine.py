@@ -129,15 +129,11 @@ def check_loss(loss: Loss, y: Array) -> None:
 
 
 def _targets(loss: Loss, y: Any) -> Array | None:
-    for targets in TARGETS[loss.task] if y is None else (np.asarray(y),):
-        try:
-            loss.check_target(targets)
-        except ValueError:
-            if y is not None:
-                raise
-        else:
-            return targets
-    return None
+    if y is None:
+        return next((targets for targets in TARGETS[loss.task] if loss.takes(targets)), None)
+    given = np.asarray(y)
+    loss.check_target(given)
+    return given
 
 
 def _grid(loss: Loss, targets: Array) -> tuple[Array, Array]:

@@ -134,7 +134,16 @@ class BaseLinear(RegressorMixin, CertifiedEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.target_tags.multi_output = self._multi_output
+        tags.target_tags.positive_only = self._wants_positive_targets()
         return tags
+
+    def _wants_positive_targets(self) -> bool:
+        """Whether the loss takes numbers above zero and refuses those below."""
+        try:
+            loss = self._objective()[0]
+        except (TypeError, ValueError):  # parameters that `fit` will refuse
+            return False
+        return loss.takes(np.array([1.0, 3.0])) and not loss.takes(np.array([-1.0]))
 
 
 class LinearModel(Declared, BaseLinear):

@@ -55,11 +55,6 @@ class PoissonRegressor(_LogLinkRegressor):
     def _family(self) -> Loss:
         return Poisson()
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.positive_only = True
-        return tags
-
 
 class GammaRegressor(_LogLinkRegressor):
     """Positive amounts: minimize the mean Gamma half deviance of exp(Xw + b) + alpha·penalty(w).
@@ -78,8 +73,3 @@ class GammaRegressor(_LogLinkRegressor):
 
     def _family(self) -> Loss:
         return Gamma()
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.positive_only = True
-        return tags
