@@ -29,7 +29,6 @@ SECONDS = "The certificate says how long the fit took: two files of the same fit
 GRAM = "A Gram matrix that is given is not read, and so not compared with X: whether one is worth it depends on the shape of X"
 EARLIER = "A kernel function that returns the wrong shape is refused at fit, not only when rows are predicted"
 NATIVE = "A forest grows by native threads: joblib's backends are not asked"
-BAGS_ONLY = "Not offered: forests keep which rows a tree drew, not how often"
 STALLING = "Passes end when the optimum is proven to be near, not when the loss falls by less than the tolerance"
 BEYOND = "Where all known values of a node are equal, its threshold is infinite: every known value goes left, missing ones right"
 AVERAGED = "The mean of the steps is told: what is zero at the optimum is small there"
@@ -256,10 +255,8 @@ DIFFERENCES: dict[str, tuple[str, ...]] = {
         f"{MEANS}test_float_precision*",
         f"{MEANS}test_relocating_with_duplicates*",
         "tree/tests/test_export.py::test_export_text*",
-        f"{FOREST}test_importances*",
         f"{SVM}test_svc_ovr_tie_breaking*",
         f"{FOREST}test_forest_oob_warning*",
-        f"{FOREST}test_forest_classifier_oob(True-X3*ExtraTreesClassifier*",
         f"{ADABOOST}test_regression_toy*",
         f"{SGD}test_validation_set_not_used_for_training*",
     ),
@@ -269,7 +266,6 @@ DIFFERENCES: dict[str, tuple[str, ...]] = {
     GRAM: (f"{DESCENT}test_elasticnet_precompute_incorrect_gram", f"{DESCENT}test_overridden_gram_matrix"),
     EARLIER: (f"{SVM}test_svr_errors",),
     NATIVE: (f"{FOREST}test_backend_respected*",),
-    BAGS_ONLY: (f"{FOREST}test_estimators_samples*",),
     STALLING: (
         f"{SGD}test_early_stopping(*",
         f"{SGD}test_tol_parameter",

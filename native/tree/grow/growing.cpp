@@ -15,6 +15,16 @@ using namespace nb::literals;
 
 namespace {
 
+void check_drawing(std::size_t n, std::int64_t draws, const Vector<double>& chances, const Vector<std::uint32_t>& order) {
+    if (chances.size()) expect_length(chances.size(), n, "chances");
+    if (draws) {
+        expect_length(order.size(), n, "order");
+        for (std::size_t k = 0; k < n; ++k)
+            if (order.data()[k] >= n) refuse("order holds a row that does not exist");
+    }
+    if (draws < 0 || draws > (std::int64_t{1} << 40)) refuse("draws is out of range");
+}
+
 // One tree for each seed. draws = 0: every tree sees all rows; otherwise as many draws with probabilities `chances` (empty: alike)
 // from the rows in the order `order`.
 nb::tuple grow(const EncodedTable& table, const Target& target, const Options& options, Vector<std::uint64_t> seeds, std::int64_t draws,
@@ -23,13 +33,7 @@ nb::tuple grow(const EncodedTable& table, const Target& target, const Options& o
     expect_length(target.weight.size(), n, "weight");
     if (options.monotone.size()) expect_length(options.monotone.size(), table.d, "monotone");
     if (options.monotone.size() && target.targets() > 1) refuse("monotone is for one target");
-    if (chances.size()) expect_length(chances.size(), n, "chances");
-    if (draws) {
-        expect_length(order.size(), n, "order");
-        for (std::size_t k = 0; k < n; ++k)
-            if (order.data()[k] >= n) refuse("order holds a row that does not exist");
-    }
-    if (draws < 0 || draws > (std::int64_t{1} << 40)) refuse("draws is out of range");
+    check_drawing(n, draws, chances, order);
     std::vector<Grown> grown(trees);
     const std::size_t stride = draws ? (n + 7) / 8 : 0;
     std::vector<std::uint8_t> bags(trees * stride, 0);
@@ -55,7 +59,7 @@ nb::tuple grow(const EncodedTable& table, const Target& target, const Options& o
                 if (target.weight.data()[i] > 0) draw.rows.push_back(static_cast<Row>(i));
             }
             Growth own = growth;
-            own.seed = seeds.data()[t];
+            own.seed = static_cast<std::uint32_t>(seeds.data()[t]);  // what fits a `random_state`: the tree can be grown alone
             const Worker worker{target, own, entropies, crew};
             grown[t] = std::visit([&](const auto& view) { return worker(view, draw); }, table.view);
         };
@@ -92,6 +96,15 @@ nb::tuple grow(const EncodedTable& table, const Target& target, const Options& o
                           array(std::move(weight)), array(std::move(depth)), array(std::move(bags), {trees, stride}));
 }
 
+// How often the tree of a seed draws each row: what `grow` drew.
+nb::object drawn_counts(std::uint64_t seed, std::int64_t draws, Vector<double> chances, Vector<std::uint32_t> order) {
+    const std::size_t n = order.size();
+    check_drawing(n, draws, chances, order);
+    std::vector<std::int32_t> counts(n);
+    bootstrap(seed, draws, Urn(std::span(order.data(), n), chances.size() ? chances.data() : nullptr), counts);
+    return array(std::move(counts));
+}
+
 }  // namespace
 
 void define_growing(nb::module_& m) {
@@ -105,6 +118,7 @@ void define_growing(nb::module_& m) {
              "min_leaf"_a, "min_fraction"_a, "max_leaves"_a, "min_decrease"_a, "max_features"_a, "drawn"_a, "monotone"_a.noconvert(), "threads"_a);
     m.def("grow", &grow, "table"_a, "target"_a, "options"_a, "seeds"_a.noconvert(), "draws"_a, "chances"_a.noconvert(),
           "order"_a.noconvert());
+    m.def("drawn", &drawn_counts, "seed"_a, "draws"_a, "chances"_a.noconvert(), "order"_a.noconvert());
 }
 
 }  // namespace certifit::tree

@@ -16,6 +16,7 @@ from certifit.base import CertifiedEstimator
 from certifit.certificate import Certificate
 from certifit.data.equal_rows import repetitions, row_codes
 from certifit.models.forest.parameters import BOOTSTRAP, DRAWS, OOB_SCORE, SHARE, TREES
+from certifit.models.forest.urn import Urn, state_of, tree_seeds
 from certifit.models.tree.growing import Categories, TreeArrays, importances
 from certifit.models.tree.parameters import Grows
 from certifit.models.tree.rows import Rows
@@ -60,6 +61,7 @@ class BaseForest(Grows, CertifiedEstimator):
 
     _trees: TreeArrays = Fitted()
     _bags: Array = Fitted()
+    _urns: list[Urn] = Fitted()
     _categories: Categories = Fitted()
     n_features_in_: int = Fitted()
     n_outputs_: int = Fitted()
@@ -99,7 +101,7 @@ class BaseForest(Grows, CertifiedEstimator):
             raise ValueError("warm_start=True continues a forest: y must have as many targets as before.")
         if not done:
             self._seed = int(check_random_state(self.random_state).randint(0, 2**31 - 1))
-        seeds = np.random.SeedSequence(self._seed).generate_state(self.n_estimators, np.uint64)[done:]
+        seeds = tree_seeds(self._seed, self.n_estimators)[done:]
         if seeds.size:
             threads = n_threads(self.n_jobs) if X.size * seeds.size >= SERIAL else 1
             binned = self._binned(X)
@@ -111,11 +113,14 @@ class BaseForest(Grows, CertifiedEstimator):
                 threads,
                 rows.weight,
             )
-            chances = rows.weight if draws and np.ptp(rows.weight) > 0 else np.empty(0)
             order = drawing_order(X, rows.y) if draws else np.empty(0, dtype=np.uint32)
-            trees, bags = grow(table, target, growth, self._categories, d, seeds, threads, draws, chances, order)
+            urn = Urn.of(rows, seeds.size, draws, order)
+            trees, bags = grow(
+                table, target, growth, self._categories, d, seeds, threads, draws, urn.chances, urn.order
+            )
             self._trees = self._trees.joined(trees) if done else trees
             self._bags = np.concatenate([self._bags, bags]) if done else bags
+            self._urns = [*getattr(self, "_urns", []), urn] if done else [urn]
         self._missing = np.asarray(np.isnan(X).any(axis=0))
         self.estimators_depth_ = self._trees.depth
         self.feature_importances_ = self._trees.importance()
@@ -188,7 +193,9 @@ class BaseForest(Grows, CertifiedEstimator):
         own = {
             name: value for name, value in self.get_params(deep=False).items() if name in parameters_of(self._member)
         }
-        tree = self._member(**{**own, "random_state": None})
+        # Trees of older files were drawn in another way.
+        state = state_of(int(tree_seeds(self._seed, k + 1)[k])) if hasattr(self, "_urns") else None
+        tree = self._member(**{**own, "random_state": state})
         tree._tree, tree._collapse = self._trees.alone(k), None
         tree._missing = getattr(self, "_missing", np.zeros(self.n_features_in_, dtype=bool))  # older files do not say
         for name in ("_categories", "n_features_in_", "n_outputs_", "feature_names_in_", "classes_"):
@@ -197,6 +204,21 @@ class BaseForest(Grows, CertifiedEstimator):
         tree._describe()
         tree._certify(tree._greedy_certificate(0.0))
         return tree
+
+    @property
+    def estimators_samples_(self) -> list[Array]:
+        """Rows that each tree was grown on, each as often as it was drawn.
+
+        A tree of the forest, cloned and fitted on its rows, is that tree again, where thresholds are sought among all values.
+        """
+        check_is_fitted(self)
+        urns = [urn for urn in getattr(self, "_urns", []) for _ in range(urn.trees)]
+        if len(urns) < self._trees.n_trees:
+            raise ValueError(
+                "This forest is of an older file, which does not say how often a row was drawn: fit it again."
+            )
+        seeds = tree_seeds(self._seed, len(urns)).tolist()
+        return [urn.drawn(seed) for urn, seed in zip(urns, seeds, strict=True)]
 
     def apply(self, X: Any) -> Array:
         """Number of the leaf of each row in each tree.

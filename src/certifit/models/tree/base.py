@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import numbers
 from dataclasses import KW_ONLY
 from typing import Any
 
@@ -82,8 +83,7 @@ class BaseTree(Grows, CertifiedEstimator):
             )
         sure = growth.presorts(rows.X.shape[1])
         table = encode(rows.X, self._categories, 0, sure, threads)
-        seed = 0 if sure else check_random_state(self.random_state).randint(0, 2**31 - 1)
-        seeds = np.array([seed], dtype=np.uint64)
+        seeds = np.array([0 if sure else self._seed()], dtype=np.uint64)
         self._tree, _ = grow(table, target, growth, self._categories, rows.X.shape[1], seeds, threads)
         self._collapse: Array | None = None
         self._missing: Array = np.asarray(np.isnan(rows.X).any(axis=0))
@@ -92,6 +92,12 @@ class BaseTree(Grows, CertifiedEstimator):
         else:
             self._describe()
             self._certify(self._greedy_certificate(clock.seconds))
+
+    def _seed(self) -> int:
+        """Of the draws of a tree. A number is the seed itself: so a tree of a forest can be grown again alone."""
+        if isinstance(self.random_state, numbers.Integral):
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(0, 2**31 - 1))
 
     @property
     def _outputs(self) -> int:

@@ -32,8 +32,10 @@ def _class_weight(value: Any, data: Data) -> Any:
 
 
 def _draws(value: Any, data: Data) -> Any:
-    """A share may exceed one: more draws than rows."""
-    return int(value * data.rows) if isinstance(value, float) and value > 1 else value
+    """Not given, as many as rows, whatever they weigh; a share is one of the sum of the weights, and may exceed it."""
+    if value is None:
+        return data.rows if data.sample_weight is not None and data.estimator.bootstrap else None
+    return max(1, int(value * data.total)) if isinstance(value, float) else value
 
 
 ROWS: Table = {
@@ -127,7 +129,7 @@ class _Forest(DropIn):
         if hasattr(forest, "classes_"):
             numbers = [np.arange(count, dtype=np.float64) for count in forest._class_counts]
             tree.classes_ = numbers if forest.n_outputs_ > 1 else numbers[0]
-        shared = {name: getattr(self, name) for name in self.estimator_params if name != "random_state"}
+        shared = {name: getattr(self, name) for name in self.estimator_params} | {"random_state": tree.random_state}
         member = self._member(**{name: value for name, value in shared.items() if name in self._member._table})
         member.model_, member.n_features_in_ = tree, forest.n_features_in_
         for name, value in member._fitted(tree, Data(member, None)).items():
@@ -135,9 +137,10 @@ class _Forest(DropIn):
         return member
 
     @property
-    def estimators_samples_(self) -> Any:
-        """Rows of each tree: not kept with their multiplicity."""
-        raise NotImplementedError("Certifit's forests keep which rows a tree drew, not how often: see `model_`.")
+    def estimators_samples_(self) -> list[Array]:
+        """Rows of each tree, as often as they were drawn."""
+        check_is_fitted(self)
+        return list(self.model_.estimators_samples_)
 
     def apply(self, X: Any) -> Array:
         """Number of the leaf of each row in each tree."""

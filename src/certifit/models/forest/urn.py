@@ -1,0 +1,52 @@
+"""How the trees of a forest draw their rows, kept so that the same draws can be made again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+import certifit._native.tree as native
+from certifit._types import Array
+from certifit.models.tree.rows import Rows
+from certifit.names import stored
+
+__all__ = ["Urn", "state_of", "tree_seeds"]
+
+
+@stored("Urn")
+@dataclass(frozen=True)
+class Urn:
+    """What the trees of one fit draw their rows from."""
+
+    trees: int
+    draws: int
+    """Rows that each tree draws; 0: every tree sees all rows."""
+    order: Array
+    """Rows in the order from which they are drawn."""
+    chances: Array
+    """Chance of each row, relative; empty: all alike."""
+    given: Array
+    """The rows that count, by their numbers as given to `fit`."""
+
+    @classmethod
+    def of(cls, rows: Rows, trees: int, draws: int, order: Array) -> Urn:
+        """An urn of these rows, with chances by their weights."""
+        chances = rows.weight if draws and np.ptp(rows.weight) > 0 else np.empty(0)
+        return cls(trees, draws, order, chances, np.flatnonzero(rows.kept).astype(np.int32))
+
+    def drawn(self, seed: int) -> Array:
+        """Rows of the tree of a seed, each as often as it was drawn."""
+        if not self.draws:
+            return self.given
+        return np.repeat(self.given, native.drawn(seed, self.draws, self.chances, self.order))
+
+
+def tree_seeds(seed: int, trees: int) -> Array:
+    """The seed of each tree of a forest; its lower half draws features and thresholds, all of it the rows."""
+    return np.asarray(np.random.SeedSequence(seed).generate_state(trees, np.uint64))
+
+
+def state_of(seed: int) -> int:
+    """The `random_state` with which a tree alone draws features and thresholds as in the forest."""
+    return seed & 0xFFFFFFFF
