@@ -163,6 +163,11 @@ class Loss(ByValue, ABC):
             lambda c: float(p @ self.derivative(y, np.full(y.shape, c))), bend if self.smooth else None
         )
 
+    def constant_risks(self, y: Array, p: Array, constant: float) -> tuple[float, float]:
+        """Σ p ℓ, Σ p = 1, with one constant score for all rows, and with zero; a loss may find them with fewer vectors."""
+        at_constant, at_zero = (float(p @ self.value(y, np.full(y.shape, c))) for c in (constant, 0.0))
+        return at_constant, at_zero
+
     def predict(self, f: Array) -> Array:
         """From raw scores to predictions of y (the inverse link)."""
         return f

@@ -313,8 +313,9 @@ def _refined(problem: NormalEquations, factor: Factor) -> ClosedForm:
     known = 1.0 if exact else factor.contraction
     large = not problem.sparse and problem.n * problem.d > 1_000_000
     step_size, scale = 0.0, problem.spread + np.sqrt(problem.l2)
+    left = _Left(problem)
+    size = left.of(g, level)
     for _ in range(MOST_STEPS):
-        size = _left(problem, g, level)
         if size < best[0]:
             best = (size, w, b, g, energy)
         step = factor.again(w, b) if isinstance(factor, (IterativeLSMR, DualCholesky)) else factor.solve(g)
@@ -337,11 +338,9 @@ def _refined(problem: NormalEquations, factor: Factor) -> ClosedForm:
             step_size *= contraction
             break
         g, level, energy = problem.gradient(w, b, exact)
-    last = _left(problem, g, level)
-    if not exact or not last < 100.0 * best[0]:  # with exact sums the last step is the best, unless it failed
+        size = left.of(g, level)
+    if not exact or not size < 100.0 * best[0]:  # with exact sums the last step is the best, unless it failed
         size, w, b, g, energy = best
-    else:
-        size = last
     return _evidence(problem, factor, w, b, g, energy, size, exact, step_size, contraction)
 
 
@@ -350,14 +349,19 @@ def _norm(x: Array) -> float:
     return float(np.sqrt((x * x).sum()))
 
 
-def _left(problem: NormalEquations, g: Array, level: float) -> float:
-    """Normal equations relative to the norms of the columns and of y."""
-    if problem.y_norm == 0.0:
-        return 0.0 if not g.any() else float("inf")
-    scale = np.sqrt(problem.spread**2 + problem.l2)
-    live = scale > 0
-    worst = float((np.abs(g[live]) / scale[live]).max(initial=0.0))
-    return max(worst, abs(level)) / problem.y_norm
+class _Left:
+    """What is left of the normal equations, relative to the norms of the columns and of y."""
+
+    def __init__(self, problem: NormalEquations) -> None:
+        scale = np.sqrt(problem.spread**2 + problem.l2)
+        self.scale = np.where(scale > 0, scale, np.inf)  # a column that is zero asks for nothing
+        self.y_norm = problem.y_norm
+
+    def of(self, g: Array, level: float) -> float:
+        """Of the negative gradient in w and in b."""
+        if self.y_norm == 0.0:
+            return 0.0 if not g.any() else float("inf")
+        return max(float((np.abs(g) / self.scale).max(initial=0.0)), abs(level)) / self.y_norm
 
 
 def _sensitivity(problem: NormalEquations, factor: Factor, w: Array, energy: float) -> float:

@@ -20,7 +20,7 @@ from certifit._types import Array, Matrix, is_sparse
 from certifit.optimization.objective.fold import total
 from certifit.representation.design.design import Partitioned, as_design
 from certifit.representation.design.products import NARROW, in_one_piece
-from certifit.representation.design.rows import over_rows
+from certifit.representation.design.rows import TINY, over_rows
 from certifit.threads import n_threads, one_blas_thread
 
 EPS = float(np.finfo(np.float64).eps)
@@ -36,7 +36,6 @@ LARGEST_EXACT = 20_000_000  # entries of X up to which a hard problem gets exact
 MOST_STEPS = 8
 ORDINARY = 1e9  # magnitudes of y, and their inverses, that need no unit of their own
 SAMPLE = 1 << 14  # entries of a larger X that are
-SMALL = 10_000  # entries of X up to which all are looked at before anything is multiplied
 TRUSTED = 1e-9  # a larger residual of the normal equations calls for the orthogonal factorization
 OFFSET = 10.0  # mean over deviation of a column from which the Gram matrix is formed of centered blocks
 WORTH = 12  # rows for each column from which the sample of `plan` is a small part of the work
@@ -129,7 +128,9 @@ class NormalEquations:
         if k == self.k:
             return
         self.k, self.y_unit, self.y_mean = k, float(self.y_units[k]), float(self.y_means[k])
-        self.y_norm = float(np.sqrt(total(part.centered[k] @ (part.Y[k] - self.y_mean) for part in self.parts)))
+        # Σ p (y − m)² = Σ p (y − m) y − m Σ p (y − m), where the last sum is what rounding of m leaves: no vector is made.
+        squares = total(part.centered[k] @ part.Y[k] - self.y_mean * part.centered[k].sum() for part in self.parts)
+        self.y_norm = float(np.sqrt(max(squares, 0.0)))
 
     @property
     def moment(self) -> Array:
@@ -160,7 +161,7 @@ class NormalEquations:
 
     def threading(self) -> AbstractContextManager[None]:
         """Where whole passes over X are threaded, threads inside small products would only be in their way."""
-        return one_blas_thread() if self.tall else nullcontext()
+        return one_blas_thread() if self.tall and self.n * self.d > TINY else nullcontext()
 
     @property
     def wide_and_penalized(self) -> bool:
@@ -173,7 +174,7 @@ class NormalEquations:
         """
         if self.sparse:
             return all(sane(np.abs(part.X.data)) for part in self.parts)
-        if self.n * self.d <= SMALL:
+        if self.n * self.d <= TINY:
             return all(sane(np.abs(part.X)) for part in self.parts)
         return sane(np.abs(self._sample(max(16, min(256, SAMPLE // self.d)))))
 

@@ -9,6 +9,7 @@ see a `State` (the point and its parts) and a `Step` (from a state along a direc
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
@@ -255,5 +256,9 @@ def total(parts: Any) -> Any:
 def finite_sum(parts: Any) -> float:
     """A sum that is infinite where anything overflowed."""
     with np.errstate(over="ignore", invalid="ignore"):
-        value = float(total(parts))
-    return value if np.isfinite(value) else np.inf
+        return finite(float(total(parts)))
+
+
+def finite(value: float) -> float:
+    """The value, or infinity where something overflowed on the way to it."""
+    return value if math.isfinite(value) else math.inf

@@ -18,7 +18,7 @@ import numpy as np
 from certifit._types import Array, Matrix, is_sparse
 from certifit.evaluation.losses import Loss
 from certifit.evaluation.losses.base import constant_by_slopes
-from certifit.optimization.objective.fold import Block, Part, State, finite_sum, total
+from certifit.optimization.objective.fold import Block, Part, State, finite, finite_sum, total
 from certifit.optimization.objective.regularizer import Regularizer
 from certifit.representation.design.design import Partitioned, as_design
 from certifit.threads import one_blas_thread
@@ -45,6 +45,7 @@ class Problem:
     fit_intercept: bool
     threads: int = 1
     constant: Any = field(init=False)
+    constant_risk: float = field(init=False)
     scale: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -54,8 +55,9 @@ class Problem:
             constant = self._optimal_constant() if self.fit_intercept else zero
             # A log link with nothing but zeros wants −∞; e^−800 is zero too.
             constant = max(constant, -800.0) if self.n_scores == 1 else constant
-            at_constant, at_zero = (self._constant_risk(level) for level in (constant, zero))
+            at_constant, at_zero = self._constant_risks(constant, zero)
         object.__setattr__(self, "constant", constant)
+        object.__setattr__(self, "constant_risk", at_constant)
         # Rounding of y itself is no gap: a constant target would otherwise never be certified.
         object.__setattr__(self, "scale", max(at_constant, 1e-15 * at_zero if np.isfinite(at_zero) else 0.0))
 
@@ -103,6 +105,13 @@ class Problem:
     def _constant_sum(self, of: Callable[[Array, Array], Array], constant: float) -> float:
         """Σ p of what the loss says about a constant score."""
         return float(total(block.p @ of(block.y, np.full(block.y.shape, constant)) for block in self.blocks))
+
+    def _constant_risks(self, constant: Any, zero: Any) -> tuple[float, float]:
+        if self.n_scores == 1 and self.in_memory:
+            with np.errstate(over="ignore", invalid="ignore"):
+                at_constant, at_zero = self.loss.constant_risks(self.y, self.p, constant)
+            return finite(at_constant), finite(at_zero)
+        return self._constant_risk(constant), self._constant_risk(zero)
 
     def _constant_risk(self, constant: Any) -> float:
         if self.n_scores == 1:

@@ -72,6 +72,11 @@ class Moments:
         mean = self.mean + apart * (other.count / n)
         return Moments(n, mean, self.squares + other.squares + apart * apart * (self.count * other.count / n))
 
+    def ordinary(self) -> bool:
+        """Whether the largest magnitude is surely of a size whose fourth power is a number, as zero is."""
+        energy = float((self.squares + self.count * self.mean * self.mean).max(initial=0.0))
+        return energy == 0.0 or self.count * SMALL**2 < energy < LARGE**2
+
     def far(self) -> Array:
         """Columns whose mean is so large beside their spread that squares of the two cannot share a sum."""
         spread = np.sqrt(self.squares / self.count)
@@ -82,11 +87,12 @@ def is_extreme(problem: Problem) -> bool:
     """Whether a sample of the rows, or the target, is of extreme magnitude or far from zero."""
     samples = [block.design.sample(SAMPLE) for block in problem.blocks]
     with np.errstate(over="ignore", invalid="ignore"):
-        if _outside(samples) or (problem.n_scores == 1 and _outside([block.y for block in problem.blocks])):
+        if problem.n_scores == 1 and _outside([block.y for block in problem.blocks]):
             return True
         if not problem.fit_intercept or not _dense(problem):
-            return False
-        return bool(total(Moments.of(sample) for sample in samples).far().any())
+            return _outside(samples)
+        moments = total(Moments.of(sample) for sample in samples)
+        return not moments.ordinary() or bool(moments.far().any())
 
 
 def _dense(problem: Problem) -> bool:

@@ -23,16 +23,18 @@ __all__ = ["over_rows", "row_blocks", "thin_products"]
 T = TypeVar("T")
 CHUNKS = 8  # of all rows: enough to balance a few threads
 SERIAL = 1 << 19  # entries below which threads cost more than they save
+TINY = 10_000  # entries for which BLAS takes one thread anyway, and which are soon all looked at
 
 
 def thin_products(X: Matrix) -> AbstractContextManager[None]:
     """One BLAS thread for the work on a dense X of few columns.
 
     All that is large there are passes over X, which have threads of their own; what is left to BLAS are vectors and
-    small matrices, and its waiting threads would take the processors from the passes.
+    small matrices, and its waiting threads would take the processors from the passes. BLAS takes no threads for a tiny X,
+    and to forbid them takes longer than many a fit.
     """
     thin = not is_sparse(X) and X.shape[1] <= NARROW and X.shape[0] >= X.shape[1]
-    return one_blas_thread() if thin else nullcontext()
+    return one_blas_thread() if thin and X.shape[0] * X.shape[1] > TINY else nullcontext()
 
 
 def over_rows(work: Callable[[slice], T], n: int, width: int, threads: int) -> list[T]:

@@ -45,5 +45,9 @@ class Squared(Loss):
     def optimal_constant(self, y: Array, weight: Array) -> float:
         return float(weight @ y / weight.sum())
 
+    def constant_risks(self, y: Array, p: Array, constant: float) -> tuple[float, float]:
+        risk = float(p @ self.value(y, np.asarray(constant)))
+        return risk, risk + constant * (float(p @ y) - 0.5 * constant)  # for weights whose sum is one
+
     def rescaled(self, unit: float) -> tuple[Loss, float]:
         return self, unit * unit

@@ -268,7 +268,7 @@ def make_inference(
     *,
     dispersion: str | None = None,
     solution: ClosedForm | None = None,
-    constant: float | None = None,
+    null_risk: float | None = None,
 ) -> Inference:
     """Covariance and dispersion of an unpenalized fit, to be kept when the data are gone.
 
@@ -286,8 +286,8 @@ def make_inference(
         ``"pearson"`` estimates the dispersion of a Poisson fit (overdispersion) instead of taking it as one.
     solution : ClosedForm or None
         Result of ``solve_least_squares(…, keep_inverse=True)``; saves the work of a second factorization.
-    constant : float or None
-        The best constant score, where it is known.
+    null_risk : float or None
+        The mean loss of the best constant score, where it is known.
 
     Examples
     --------
@@ -301,24 +301,21 @@ def make_inference(
     check_choice("dispersion", dispersion, (None, "pearson"))
     coef = np.asarray(coef, dtype=np.float64)
     y, weight = np.asarray(y, dtype=np.float64), np.asarray(weight, dtype=np.float64)
-    f = np.asarray(X @ coef, dtype=np.float64) + intercept
-    n = float(weight.sum())
     estimate = np.append(intercept, coef) if fit_intercept else coef
-    fit = Fit(X, y, weight, loss, f, fit_intercept, dispersion == "pearson", solution)
+    fit = Fit(X, y, weight, loss, coef, intercept, fit_intercept, dispersion == "pearson", solution)
     parts = covariance_rule(loss)(fit)
-    if isinstance(loss, Squared) and not fit_intercept:
-        constant = 0.0
-    elif constant is None:
-        constant = loss.optimal_constant(y, weight)
-    with np.errstate(over="ignore", invalid="ignore"):
-        null = 2.0 * float(weight @ loss.value(y, np.full(y.shape, constant)))
+    if null_risk is None:
+        squares = isinstance(loss, Squared) and not fit_intercept
+        constant = 0.0 if squares else loss.optimal_constant(y, weight)
+        with np.errstate(over="ignore", invalid="ignore"):
+            null_risk = loss.constant_risks(y, weight / fit.n, constant)[0]
     return Inference(
         loss=loss,
         estimate=estimate,
         fit_intercept=fit_intercept,
-        n=n,
-        deviance=2.0 * float(weight @ loss.value(y, f)),
-        null_deviance=null,
+        n=fit.n,
+        deviance=fit.deviance,
+        null_deviance=2.0 * fit.n * null_risk,
         note=remark(fit, parts),
         covariance=parts.covariance,
         kind=parts.kind,
@@ -353,7 +350,7 @@ class InferenceMixin(LinearInTarget):
             self._inference = make_inference(
                 problem.X, problem.y, weight, problem.loss, solution.coef, solution.intercept, problem.fit_intercept,
                 solution=solution.extra.get("closed_form"),
-                constant=problem.constant if problem.fit_intercept else None,
+                null_risk=problem.constant_risk if problem.fit_intercept else None,
             )  # fmt: skip
 
     def summary(self, level: float = 0.95) -> Summary:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from scipy import special
@@ -29,14 +30,30 @@ class Fit:
     y: Array
     weight: Array
     loss: Loss
-    f: Array
+    coef: Array
+    intercept: float
     fit_intercept: bool
     pearson: bool
     solution: ClosedForm | None
+    scores: Array | None = None
 
-    @property
+    @cached_property
     def n(self) -> float:
         return float(self.weight.sum())
+
+    @cached_property
+    def f(self) -> Array:
+        """The scores, when a rule asks for them."""
+        if self.scores is not None:
+            return self.scores
+        return np.asarray(self.X @ self.coef, dtype=np.float64) + self.intercept
+
+    @cached_property
+    def deviance(self) -> float:
+        """2 Σ weight·loss; a closed form knows it but for its gap."""
+        if self.solution is not None and self.solution.gap <= 1e-12 * self.solution.objective:
+            return 2.0 * self.n * self.solution.objective
+        return 2.0 * float(self.weight @ self.loss.value(self.y, self.f))
 
 
 @dataclass(frozen=True)
@@ -106,7 +123,7 @@ def _classical(fit: Fit) -> Parts:
         rank = fit.solution.inverse.rank + fit.fit_intercept
     else:
         inverse, rank = _inverse(fit.X, fit.weight, fit.fit_intercept)
-    rss = float(fit.weight @ (fit.y - fit.f) ** 2)
+    rss = fit.deviance
     sigma2 = rss / (n - rank) if n > rank else float("nan")
     with np.errstate(divide="ignore"):
         likelihood = -0.5 * n * (float(np.log(2.0 * np.pi * rss / n)) + 1.0)
@@ -155,7 +172,7 @@ def _shifted(fit: Fit) -> Parts:
     y, f = fit.loss.of(fit.y, fit.f)
     if isinstance(fit.loss.loss, (Absolute, Quantile)):  # the spread of y is that about its known part
         y, f = y - (f - fit.f), fit.f
-    return covariance_rule(fit.loss.loss)(replace(fit, y=y, f=f, loss=fit.loss.loss, solution=None))
+    return covariance_rule(fit.loss.loss)(replace(fit, y=y, scores=f, loss=fit.loss.loss, solution=None))
 
 
 def _logit(fit: Fit) -> Parts:
