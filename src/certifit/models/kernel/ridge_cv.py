@@ -1,19 +1,19 @@
 """Kernel ridge regression that chooses its own alpha, by leave-one-out for all alphas from one decomposition.
 
-With √S (K about its weighted center) √S = U diag(λ) Uᵀ and z = Uᵀ√S(y − mean), the residuals of the fit with ridge ρ are
+With B = √S (K about its weighted center) √S and R = ρ(B + ρ)⁻¹, the residuals of the fit with ridge ρ are
 
-    √S r = U (ρ/(λ + ρ)) z,     and row i weighs  s_i/Σs + Σ_k U_ik² λ_k/(λ_k + ρ)  in its own fit.
+    √S r = R √S(y − mean),     and row i weighs  1 − R_ii + s_i/Σs  in its own fit.
 
 ρ is alpha·(Σs − 1) where one copy of a row is left out, and alpha·Σs for the fit to all rows.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 
 from certifit._types import Array
 from certifit.certificate import Certificate
@@ -21,6 +21,7 @@ from certifit.evaluation.losses import Squared
 from certifit.evaluation.splits.choice import Curve
 from certifit.models.kernel.parameters import KERNEL
 from certifit.models.kernel.ridge import GaussianReading
+from certifit.optimization.closed_form.resolvent import Resolvent
 from certifit.optimization.closed_form.spectrum import in_units
 from certifit.optimization.objective.forms.gram import GramProblem
 from certifit.parameters import (
@@ -40,56 +41,57 @@ from certifit.representation.kernels.points import Sample, sample_of
 __all__ = ["KernelRidgeCV"]
 
 GRID = np.geomspace(1.0, 1e-7, 20)  # of the mean of k(x, x)
-SLICE = 256  # rows whose leverages are computed at a time
+COLUMNS = 64  # of residuals that are computed at a time
 
 
 @dataclass(frozen=True)
-class GramSpectrum:
-    """√S K √S about the center: eigenvalues, eigenvectors, √s, and the direction that the intercept takes."""
+class GramForm:
+    """√S K √S about the center, ready for every ridge, √s, and the direction that the intercept takes.
 
-    values: Array
-    U: Array
+    In that direction the matrix about the center is zero, and ρ(0 + ρ)⁻¹ = 1 would hide what little a small ridge leaves
+    elsewhere. So it gets the eigenvalue `lifted` there: targets about their mean do not see it, and the diagonals are rid of it.
+    """
+
+    resolvent: Resolvent
     root: Array
     constant: Array
+    lifted: float
 
     @staticmethod
-    def of(gram: Array, weight: Array, fit_intercept: bool) -> GramSpectrum:
+    def of(gram: Array, weight: Array, fit_intercept: bool, ridges: Array) -> GramForm:
         """Decompose."""
         root = np.sqrt(weight)
         B = gram * root[:, None]
         B *= root
         constant = root / np.linalg.norm(root) if fit_intercept else np.zeros_like(root)
+        lifted = float(np.trace(B)) / root.shape[0] or 1.0
         if fit_intercept:
             image = B @ constant
-            image -= 0.5 * float(constant @ image) * constant
+            image -= 0.5 * (float(constant @ image) + lifted) * constant
             B -= np.multiply.outer(constant, image)
             B -= np.multiply.outer(image, constant)
-        values, U = scipy.linalg.eigh(B, driver="evd", overwrite_a=True, check_finite=False)
-        return GramSpectrum(np.maximum(values, 0.0), U, root, constant)
+        return GramForm(Resolvent.of(B, ridges), root, constant, lifted)
 
-    def rotated(self, y: Array) -> Array:
-        """z for each column of targets."""
+    def residuals(self, y: Array, ridges: Array) -> Iterator[Array]:
+        """y − f − b of each row and target, for one ridge after the other."""
         scaled = self.root[:, None] * y
-        return np.asarray(self.U.T @ (scaled - np.multiply.outer(self.constant, self.constant @ scaled)))
+        z = self.resolvent.turned(scaled - np.multiply.outer(self.constant, self.constant @ scaled))
+        step = max(1, COLUMNS // y.shape[1])
+        for start in range(0, ridges.shape[0], step):
+            damped = [self.resolvent.damped(z, float(ridge)) for ridge in ridges[start : start + step]]
+            back = self.resolvent.rotation @ np.hstack(damped) / self.root[:, None]
+            yield from np.split(back, len(damped), axis=1)
 
-    def residuals(self, z: Array, ridge: float) -> Array:
-        """y − f − b for one ridge and each target."""
-        return np.asarray(self.U @ (z * (ridge / (self.values + ridge))[:, None]) / self.root[:, None])
-
-    def leverages(self, ridges: Array) -> Array:
-        """What all copies of a row weigh in its own fit, one column for each ridge."""
-        shares = self.values[:, None] / (self.values[:, None] + ridges)
-        found = np.empty((self.root.shape[0], ridges.shape[0]))
-        for start in range(0, found.shape[0], SLICE):
-            rows = slice(start, start + SLICE)
-            found[rows] = self.U[rows] ** 2 @ shares
-        return np.asarray(found + (self.constant**2)[:, None])
+    def spare(self, ridges: Array) -> Array:
+        """One less what all copies of a row weigh in its own fit, one column for each ridge."""
+        own = np.multiply.outer(self.constant**2, ridges / (self.lifted + ridges))
+        return np.maximum(self.resolvent.diagonals(ridges) - own, 0.0)
 
 
 class KernelRidgeCV(Declared, GaussianReading):
     """Kernel ridge regression with alpha chosen by leave-one-out, exact and for all alphas from one decomposition.
 
-    The decomposition is one call of n³ operations, which Ctrl-C does not cut short; more than 15,000 different rows are refused.
+    More than 15,000 different rows are refused.
 
     Examples
     --------
@@ -136,49 +138,48 @@ class KernelRidgeCV(Declared, GaussianReading):
         with progress(self.verbose, type(self).__name__) as clock, np.errstate(over="ignore", under="ignore"):
             gram = sample.gram()
             size = float(sample.p @ np.diagonal(gram)) or 1.0
-            spectrum = GramSpectrum.of(gram / size, sample.weight, bool(self.fit_intercept))
             given = self.alphas is not None
             self.alphas_ = np.atleast_1d(np.asarray(self.alphas, dtype=np.float64)) if given else GRID * size
-            curve = self._curve(spectrum, sample, np.maximum(self.alphas_ / size, 1e-300))
+            weight, total = sample.weight, float(sample.weight.sum())
+            removed = np.minimum(weight, 1.0)
+            rest = max(total - float(weight @ removed) / total, 1e-300)
+            ridges = np.maximum(self.alphas_ / size * rest, 1e-300)
+            form = GramForm.of(gram / size, weight, bool(self.fit_intercept), ridges)
+            curve = self._curve(form, sample, removed / weight, ridges)
             self.cv_error_path_ = curve.mean
             best = curve.best(self.alphas_, one_standard_error=self.one_standard_error)
             self.alpha_ = max(float(self.alphas_[best]), 1e-300)
             clock.update(1, 1, 0.0)
-            certificate = self._fit_spectrum(spectrum, gram, size, sample, clock)
+            certificate = self._fit_form(form, gram, size, sample, clock)
         self._loss = Squared()
         self._remember(sample)
         self._certify(certificate)
         return self
 
     @staticmethod
-    def _curve(spectrum: GramSpectrum, sample: Sample, alphas: Array) -> Curve:
-        """Errors of rows left out one copy at a time, for each alpha."""
+    def _curve(form: GramForm, sample: Sample, removed: Array, ridges: Array) -> Curve:
+        """Errors of rows of which a share is left out, one row at a time, for each ridge."""
         scaled, unit = in_units(sample.y)
-        weight, total = sample.weight, float(sample.weight.sum())
-        removed = np.minimum(weight, 1.0)
-        rest = max(total - float(weight @ removed) / total, 1e-300)
-        spare = 1.0 - (removed / weight)[:, None] * spectrum.leverages(alphas * rest)
-        z = spectrum.rotated(scaled.reshape(scaled.shape[0], -1))
+        total = float(sample.weight.sum())
+        spare = 1.0 - removed[:, None] + removed[:, None] * form.spare(ridges)
         squares = np.empty_like(spare)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            for k, alpha in enumerate(alphas):
+            for k, residuals in enumerate(form.residuals(scaled.reshape(scaled.shape[0], -1), ridges)):
                 # A row that determines its own fit cannot be predicted without it.
-                missed = np.where(spare[:, [k]] > 1e-10, spectrum.residuals(z, alpha * rest) / spare[:, [k]], np.inf)
+                missed = np.where(spare[:, [k]] > 1e-10, residuals / spare[:, [k]], np.inf)
                 squares[:, k] = (missed * missed).sum(axis=1)
             mean = sample.p @ squares
             spread = np.sqrt(np.maximum(sample.p @ squares**2 - mean**2, 0.0) / max(total - 1.0, 1.0))
             return Curve(mean * unit * unit, spread * unit * unit, mean[:, None] * unit * unit)
 
-    def _fit_spectrum(
-        self, spectrum: GramSpectrum, gram: Array, size: float, sample: Sample, clock: Progress
-    ) -> Certificate:
+    def _fit_form(self, form: GramForm, gram: Array, size: float, sample: Sample, clock: Progress) -> Certificate:
         """β = S·residuals/(alpha·Σs) of the chosen alpha, and the proof of each target."""
         targets = sample.y.reshape(sample.y.shape[0], -1)
         total = float(sample.weight.sum())
         scaled, unit = in_units(targets)
-        z = spectrum.rotated(scaled)
-        ridge = self.alpha_ / size * total
-        beta = spectrum.root[:, None] * (spectrum.U @ (z / (spectrum.values + ridge)[:, None]))
+        ridge = max(self.alpha_ / size * total, 1e-300)
+        beta = sample.weight[:, None] * next(form.residuals(scaled, np.array([ridge])))
+        beta /= ridge
         beta *= unit / size
         image = gram @ beta
         intercept = sample.p @ (targets - image) if self.fit_intercept else np.zeros(targets.shape[1])
