@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from certifit.losses import Huber, Logistic, Loss, Poisson, Softmax, Squared, SquaredHinge
 from certifit.optimization.objective.bounds import dual_bound
 from certifit.optimization.objective.dispatch import SOLVERS, minimize
+from certifit.optimization.objective.fold import Step
 from certifit.optimization.objective.problem import Problem
 from certifit.optimization.objective.regularizer import Regularizer
 from certifit.optimization.objective.units import condition, is_extreme
@@ -112,6 +113,15 @@ def test_sums_at_a_point(loss: Loss) -> None:
     np.testing.assert_allclose(many.hessian(), one.hessian(), atol=1e-13)
     assert dual_bound(many) == pytest.approx(dual_bound(one), abs=1e-13)
     np.testing.assert_allclose(many.refitted().b, one.refitted().b, atol=1e-12)
+
+
+@pytest.mark.parametrize("promised", [np.inf, np.nan, 1e3])
+def test_no_promise_excuses_a_rise(promised: float) -> None:
+    """Rounding may spoil the model of a step; the objective does not rise for it."""
+    problem = whole(Softmax(3), L1())
+    state = problem.at(*problem.start())
+    with np.errstate(all="ignore"):
+        assert Step(state, np.full(state.w.shape, 1e200), 0.0 * state.b).search(promised) == (0.0, state.objective)
 
 
 @pytest.mark.parametrize("loss", [Squared(), Logistic(), Softmax(3)], ids=repr)
