@@ -7,6 +7,7 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,18 @@ from sklearn.linear_model import RidgeClassifier
 from tests.contest.tables import kinds_of_flower, loans, prices
 
 from certifit.contest.contest import Contest
-from certifit.contest.entrants import ENTRANTS
+from certifit.contest.entrants import ENTRANTS, trees
 from certifit.contest.record.result import Result
 
 FAST = ["logistic", "tree"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_stages() -> Iterator[None]:
+    """Boosting tries all its settings with fewer trees: else it takes all of the time that the others leave."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trees, "STAGES", trees.STAGES[:6])
+        yield
 
 
 @pytest.fixture(scope="module")
