@@ -13,6 +13,7 @@ Array = np.ndarray[Any, Any]
 ACTIVATIONS: dict[str, tuple[Callable[[Array], Array], Callable[[Array], Array]]] = {
     "relu": (lambda z: np.maximum(z, 0.0), lambda z: (z > 0).astype(float)),
     "leaky_relu": (lambda z: np.where(z > 0, z, 0.01 * z), lambda z: np.where(z > 0, 1.0, 0.01)),
+    "identity": (lambda z: z, np.ones_like),
     "tanh": (np.tanh, lambda z: 1.0 - np.tanh(z) ** 2),
     "sigmoid": (lambda z: 1.0 / (1.0 + np.exp(-z)), lambda z: np.exp(-z) / (1.0 + np.exp(-z)) ** 2),
 }

@@ -7,18 +7,20 @@ from typing import Any
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
-from certifit._types import Array, Matrix
+from certifit._types import Array, Matrix, is_sparse
 from certifit.data.gate import check_real, check_xy
 
 __all__ = [
     "announced_classes",
     "check_labels",
+    "check_several_labels",
     "check_shares",
     "class_weights",
     "codes_of",
     "encode_labels",
     "positive_class_weights",
     "several_classes",
+    "several_labels",
 ]
 
 
@@ -35,6 +37,30 @@ def check_labels(
     codes = (y == classes[1]).astype(np.intp) if classes.shape[0] == 2 else np.searchsorted(classes, y)
     weight = positive_class_weights(class_weight, classes, codes, weight)
     return X, codes, weight, classes
+
+
+def several_labels(y: Any) -> Array | None:
+    """A matrix that says which labels each row has, a column for each label; None if y has one column."""
+    y = y.toarray() if is_sparse(y) else np.asarray(y)
+    return y if y.ndim == 2 and y.shape[1] > 1 else None
+
+
+def check_several_labels(
+    estimator: Any, X: Any, y: Array, sample_weight: Any, class_weight: Any, known: Array | None = None
+) -> tuple[Matrix, Array, Array, Array]:
+    """Validated rows, their labels as columns of 0 and 1, weights and the numbers of the columns (or other names, if known)."""
+    if class_weight is not None:
+        raise ValueError(
+            "class_weight is for rows of one class each; y has a column for each label: give sample_weight."
+        )
+    X, y, weight = check_xy(estimator, X, y, sample_weight=sample_weight, multi_output=True)
+    if not np.isin(y, (0.0, 1.0)).all():
+        odd = y[~np.isin(y, (0.0, 1.0))][0]
+        raise ValueError(f"A y of several columns says which labels a row has and must hold 0 and 1; got {odd:g}.")
+    names = np.arange(y.shape[1]) if known is None else known
+    if names.shape[0] != y.shape[1]:
+        raise ValueError(f"y has {y.shape[1]} columns, and classes names {names.shape[0]} labels.")
+    return X, y, weight, names
 
 
 def check_shares(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> tuple[Matrix, Array, Array]:

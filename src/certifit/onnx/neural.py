@@ -21,6 +21,10 @@ FAR = 1e12  # standardized columns are held within
 def export_network(graph: Graph, table: str, model: Any) -> Answer:
     """Labels and probabilities of a classifier, predictions of shape (rows,) of a network with one score."""
     scores = _scores(graph, table, model)
+    if isinstance(model, MLPClassifier) and model._of_columns():
+        raise NotExportableError(
+            "MLPClassifier of rows with several labels cannot be exported: fit one model for each label."
+        )
     if isinstance(model, MLPClassifier):
         probabilities = two_classes(graph, scores) if len(model.classes_) == 2 else graph.add("Softmax", scores, axis=1)
         return classified(graph, scores, model.classes_, probabilities)
@@ -60,6 +64,8 @@ def _spread(graph: Graph, table: str, model: Any) -> str:
 
 
 def _activated(graph: Graph, z: str, model: Any, layer: int) -> str:
+    if model.activation == "identity":
+        return z
     if model.activation in ("leaky_relu", "prelu"):
         learned = model.activation == "prelu"
         leak = (

@@ -34,7 +34,7 @@ def test_learns_digits() -> None:
     assert model.n_iter_ == len(model.history_["learning_rate"]) == 25
 
 
-@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize("activation", [name for name in ACTIVATIONS if name != "identity"])
 def test_every_activation_learns_what_no_line_can(activation: str) -> None:
     X, y = waves()
     model = MLPRegressor(**{**QUICK, "max_iter": 150}, activation=activation).fit(X, y)

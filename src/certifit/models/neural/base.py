@@ -10,6 +10,7 @@ The weights of the penalty are those of standardized columns and of targets in t
 from __future__ import annotations
 
 import warnings
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
@@ -20,8 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import certifit._native.network as native
 from certifit._types import Array, Matrix, is_sparse
-from certifit.base import CertifiedEstimator, ConvergenceWarning
-from certifit.certificate import Certificate
+from certifit.base import ConvergenceWarning
 from certifit.data.equal_rows import CONTENT_LIMIT, row_codes
 from certifit.data.gate import check_x
 from certifit.evaluation.losses import Loss
@@ -29,144 +29,26 @@ from certifit.models.boosting.fit import validation_rows
 from certifit.models.neural.categories import known, learned, places, weighed
 from certifit.models.neural.cpu import Trainer, layer_output
 from certifit.models.neural.cuda import CudaTrainer, import_torch
+from certifit.models.neural.declared import NetworkParameters
 from certifit.models.neural.diagnostics import Diagnostics
+from certifit.models.neural.double import BLOCK, DoubleNetwork, DoubleTrainer
 from certifit.models.neural.evidence import evidence
-from certifit.models.neural.layers import ACTIVATIONS, INITS, Columns, flat, initial, leaks, parts
+from certifit.models.neural.layers import Columns, flat, initial, leaks, parts
 from certifit.models.neural.objective import Target
-from certifit.models.neural.parameters import (
-    BATCH_SIZE,
-    BETA,
-    CATEGORIES,
-    CLIP,
-    EARLY_STOPPING,
-    HIDDEN,
-    PATIENCE,
-    SHARE,
-    check_hidden,
-)
+from certifit.models.neural.parameters import check_hidden
 from certifit.models.neural.polish import best_output_layer
-from certifit.models.neural.training import SCHEDULES, History, Recipe, State, train
+from certifit.models.neural.training import History, Recipe, State, train
+from certifit.models.neural.whole import minimize_whole
 from certifit.models.sgd.base import partial_certificate
 from certifit.optimization.stochastic.descent import Visits
-from certifit.parameters import (
-    ALPHA,
-    LEARNING_RATE,
-    MAX_EPOCHS,
-    SHUFFLE,
-    TOL,
-    VALIDATION_FRACTION,
-    WARM_START,
-    Choice,
-    Declared,
-    Fitted,
-    Flag,
-    Parameter,
-    Real,
-)
 from certifit.progress import Progress, progress
 from certifit.threads import n_threads, one_blas_thread
 
 __all__ = ["BaseNetwork"]
 
 
-class BaseNetwork(Diagnostics, Declared, CertifiedEstimator):
+class BaseNetwork(Diagnostics, NetworkParameters):
     """Layers, their training and their outputs; a subclass says what its targets are."""
-
-    hidden: Any = HIDDEN
-    activation: str = Parameter(
-        "relu",
-        Choice(*ACTIVATIONS),
-        'What a hidden unit makes of its input; a unit of "prelu" learns its own slope below zero (He et al. 2015).',
-    )
-    leak: float = Parameter(
-        0.01, Real(0, 1), 'Slope below zero of ``activation="leaky_relu"``; that of "prelu" before the first step.'
-    )
-    alpha: float = ALPHA.but(1e-4, "Strength of the penalty ½‖W‖² of all weights (weight decay); biases are free.")
-    optimizer: str = Parameter(
-        "adam",
-        Choice("adam", "adamw", "sgd", "nesterov"),
-        '"sgd" is with `momentum`; "adamw" shrinks the weights beside the step instead of in the gradient.',
-    )
-    learning_rate: float = LEARNING_RATE.but(1e-3, "Step size of the first epoch.")
-    schedule: str = Parameter(
-        "constant",
-        Choice(*SCHEDULES),
-        "Step size of later epochs: the same, divided by √t, down to zero along half a cosine by `max_iter`, or cut to a fifth "
-        "wherever training would stop otherwise.",
-    )
-    momentum: float = BETA.but(0.9, 'Share of the last step in the next, of "sgd" and "nesterov".')
-    beta1: float = BETA
-    beta2: float = BETA.but(0.999, "Memory of Adam's mean of the squared gradients.")
-    epsilon: float = Parameter(1e-8, Real(0, open_low=True), "Added to Adam's root mean square.")
-    batch_size: int = BATCH_SIZE
-    max_iter: int = MAX_EPOCHS.but(200)
-    shuffle: bool = SHUFFLE
-    init: str = Parameter(
-        "glorot",
-        Choice(*INITS),
-        'Weights before the first step, for D inputs of a unit: "normal" N(0, 1/D), "he" N(0, 2/D), "glorot" uniform.',
-    )
-    bias_init: float = Parameter(
-        0.0, Real(-1e6, 1e6), "Biases of hidden units before the first step; small and positive keeps ReLUs alive."
-    )
-    dropout: float = SHARE.but(text="Share of the hidden units that a step leaves out; the others are scaled up.")
-    input_noise: float = Parameter(
-        0.0, Real(0, 1e6), "Deviation of normal noise added to standardized inputs in training."
-    )
-    adversarial_eps: float = Parameter(
-        0.0,
-        Real(0),
-        "Trains on rows moved by this much, in standardized units, along the sign of the slope of their loss; 0 does not.",
-    )
-    clip: float | None = CLIP
-    standardize: bool = Parameter(True, Flag(), "Whether the network sees each column centered and scaled.")
-    categorical_features: Any = CATEGORIES
-    early_stopping: bool = EARLY_STOPPING
-    validation_fraction: float = VALIDATION_FRACTION
-    n_iter_no_change: int = PATIENCE
-    tol: float = TOL.but(
-        1e-4,
-        "Improvement that counts, relative to the loss of the best constant; with `polish` the wanted relative gap.",
-    )
-    polish: bool = Parameter(
-        False, Flag(), "Whether to solve the output layer on the last features to `tol`, with a proof, after training."
-    )
-    warm_start: bool = WARM_START
-    device: str = Parameter(
-        "cpu",
-        Choice("cpu", "cuda"),
-        'Where to train: "cuda" is a GPU, through PyTorch; the model is the same up to rounding, except for what dropout draws.',
-    )
-
-    coefs_: list[Array] = Fitted(
-        "list of arrays of shape (n_in, n_out)",
-        "Weights of each layer. The first is of standardized columns, with a row for each category behind them, the last in the "
-        "unit of y.",
-    )
-    intercepts_: list[Array] = Fitted("list of arrays of shape (n_out,)", "Biases of each layer.")
-    leaks_: list[Array] = Fitted(
-        "list of arrays of shape (n_units,)",
-        'Slopes below zero of the units of each hidden layer that ``activation="prelu"`` learned; empty otherwise.',
-    )
-    mean_: Array = Fitted("array of shape (n_inputs,)", "What is subtracted from each column; zero for categories.")
-    scale_: Array = Fitted("array of shape (n_inputs,)", "What each column is then divided by; one for categories.")
-    n_iter_: int = Fitted("int", "Epochs.")
-    best_epoch_: int = Fitted("int", "The epoch whose weights were kept.")
-    history_: dict[str, list[float]] = Fitted(
-        "dict of lists", "``loss``, ``validation_loss`` and ``learning_rate`` of each epoch."
-    )
-    loss_curve_: list[float] = Fitted("list of float", "Mean loss of each epoch, every row as it was met.")
-    certificate_: Certificate = Fitted(
-        "Certificate", "Objective and stationarity; after `polish`, the proof for the output layer on its features."
-    )
-    n_features_in_: int = Fitted("int", "Number of columns.")
-
-    _moments: Any = Fitted()
-    """The optimizer's running means and its steps, where training may go on."""
-    _categories: Any = Fitted()
-    """The columns of categories, and the categories seen in training."""
-    _generator: Any = Fitted()
-    """What `partial_fit` draws from."""
 
     # Columns
 
@@ -210,24 +92,27 @@ class BaseNetwork(Diagnostics, Declared, CertifiedEstimator):
 
     def _train(self, X: Matrix, y: Array, weight: Array, loss: Loss, seed: Any) -> None:
         """Fit checked arrays."""
+        self._check_whole()
         X = X.tocsr() if is_sparse(X) else X
-        if self.shuffle and (order := _order(X, y)) is not None:
+        if (order := self._arranged(X, y)) is not None:
             X, y, weight = X[order], y[order], weight[order]
-        aside = self._aside(X, y)
-        learn = slice(None) if aside is None else ~aside
+        learn, aside = self._parted(X, y)
         target, columns = self._units(X[learn], y[learn], weight[learn], loss)
         rng = np.random.default_rng(seed)
         sizes = (X.shape[1], *check_hidden(self.hidden), target.n_scores)
         state = self._continued(sizes) or self._first(sizes, target, rng)
         threads = n_threads(self.n_jobs)
-        with progress(self.verbose, type(self).__name__) as clock, one_blas_thread():
+        with self._progress() as clock, one_blas_thread():
             trainer = self._trainer(sizes, columns, X[learn], target, threads)
             held_out = None
             if aside is not None:
-                others, rows = target.again(y[aside], weight[aside]), X[aside]
-                held_out = lambda trainer: others.mean(trainer.scores(rows))  # noqa: E731 - read once an epoch
-            visits = Visits(target.weight, bool(self.shuffle), rng, X.shape[0] * X.shape[1] * 4)
-            state, history = train(trainer, visits, self._recipe(target, rng), state, held_out, clock)
+                held_out = self._held_out(target.again(y[aside], weight[aside]), X[aside])
+            visits = self._visits(target.weight, rng, X.shape[0] * X.shape[1] * 4)
+            recipe = self._recipe(target, rng)
+            if self.optimizer == "lbfgs":
+                state, history = minimize_whole(trainer, recipe, state, held_out, clock)
+            else:
+                state, history = train(trainer, visits, recipe, state, held_out, clock)
             self._keep(sizes, columns, target, state)
             self._remember(history, target)
             self._judge(trainer, X[learn], target, state, sizes, history, clock)
@@ -235,9 +120,13 @@ class BaseNetwork(Diagnostics, Declared, CertifiedEstimator):
 
     def _train_once(self, X: Matrix, y: Array, weight: Array, loss: Loss) -> None:
         """One pass over checked arrays, from where the network stands."""
+        if self.optimizer == "lbfgs":
+            raise ValueError(
+                "partial_fit takes steps on these rows, and optimizer='lbfgs' takes none: choose another optimizer."
+            )
         first = not hasattr(self, "coefs_")
         if first:
-            target, columns = Target.of(loss, y, weight), self._scaling(X, weight)
+            target, columns = Target.of(loss, y, weight, bool(self.standardize_target)), self._scaling(X, weight)
         else:
             target = Target.in_units(loss, y, weight, self._unit, self._offset)
             columns = Columns(self.mean_, self.scale_)
@@ -247,7 +136,7 @@ class BaseNetwork(Diagnostics, Declared, CertifiedEstimator):
         state = self._first(sizes, target, self._generator) if first else self._same_layers(sizes)
         with progress(0, type(self).__name__) as clock, one_blas_thread():
             trainer = self._trainer(sizes, columns, X, target, n_threads(self.n_jobs))
-            visits = Visits(weight, bool(self.shuffle), self._generator)
+            visits = self._visits(weight, self._generator)
             recipe = replace(self._recipe(target, self._generator), max_epochs=1)
             state, history = train(trainer, visits, recipe, state, None, clock)
         self._keep(sizes, columns, target, state)
@@ -258,23 +147,52 @@ class BaseNetwork(Diagnostics, Declared, CertifiedEstimator):
         self.n_iter_ = self.best_epoch_ = len(self.loss_curve_)
         self._certify(partial_certificate(self.n_iter_, clock))
 
-    def _aside(self, X: Matrix, y: Array) -> Array | None:
-        """Rows for early stopping."""
+    def _progress(self) -> AbstractContextManager[Progress]:
+        return progress(self.verbose, type(self).__name__)
+
+    def _check_whole(self) -> None:
+        """L-BFGS compares values of one objective, and so takes no draws."""
+        drawn = [name for name in ("dropout", "input_noise", "adversarial_eps") if getattr(self, name) > 0]
+        if self.optimizer == "lbfgs" and drawn:
+            raise ValueError(f"optimizer='lbfgs' minimizes an objective that stays the same: {drawn[0]} must be 0.")
+
+    def _arranged(self, X: Matrix, y: Array) -> Array | None:
+        """An order of the rows by which the order in which they were given does not matter."""
+        return _order(X, y) if self.shuffle else None
+
+    def _visits(self, weight: Array, rng: np.random.Generator, size: int = 0) -> Visits:
+        """The rows of one epoch after the other."""
+        return Visits(weight, bool(self.shuffle), rng, size)
+
+    def _held_out(self, target: Target, X: Matrix) -> Any:
+        """Loss and score of rows set aside, as the trainer stands."""
+
+        def judge(trainer: Any) -> tuple[float, float | None]:
+            scores = trainer.scores(X)
+            return target.mean(scores), None if self.scoring == "loss" else self._score(target, scores)
+
+        return judge
+
+    def _score(self, target: Target, scores: Array) -> float:
+        raise TypeError(f"{type(self).__name__} must say how it is scored.")
+
+    def _parted(self, X: Matrix, y: Array) -> tuple[Any, Any]:
+        """Rows to learn from, and rows set aside for early stopping or None."""
         if not self.early_stopping:
-            return None
+            return slice(None), None
         aside = validation_rows(X, np.zeros(X.shape[0]), float(self.validation_fraction))
         if aside is None or not aside.any() or aside.all():
             raise ValueError(
                 f"early_stopping sets rows aside, and X has too few distinct rows ({X.shape[0]} rows) for "
                 f"validation_fraction={self.validation_fraction}."
             )
-        return aside
+        return ~aside, aside
 
     def _units(self, X: Matrix, y: Array, weight: Array, loss: Loss) -> tuple[Target, Columns]:
         """Targets and columns in the units the network learns in; a warm start keeps those it began with."""
         if self._goes_on():
             return Target.in_units(loss, y, weight, self._unit, self._offset), Columns(self.mean_, self.scale_)
-        return Target.of(loss, y, weight), self._scaling(X, weight)
+        return Target.of(loss, y, weight, bool(self.standardize_target)), self._scaling(X, weight)
 
     def _goes_on(self) -> bool:
         return bool(self.warm_start) and hasattr(self, "coefs_")
@@ -292,21 +210,34 @@ class BaseNetwork(Diagnostics, Declared, CertifiedEstimator):
                 "fit anew with warm_start=False."
             )
         last = self.coefs_[-1] / self._unit, self.intercepts_[-1] / self._unit - self._offset
-        weights = flat([*self.coefs_[:-1], last[0]], [*self.intercepts_[:-1], last[1]], self._leaks())
+        weights = flat(
+            [*self.coefs_[:-1], last[0]],
+            [*self.intercepts_[:-1], last[1]],
+            self._leaks(),
+            self._kind(self._in_double()),
+        )
         return State.start(weights) if self._moments is None else State(weights, *self._moments)
+
+    def _in_double(self) -> bool:
+        """Whether the next training is in double precision; of a fitted network `_double` says whether the last one was."""
+        return self.optimizer == "lbfgs" or self.dtype == "float64"
+
+    @staticmethod
+    def _kind(double: bool) -> Any:
+        return np.float64 if double else np.float32
 
     def _first(self, sizes: tuple[int, ...], target: Target, rng: np.random.Generator) -> State:
         """Weights before the first step; scores of several classes begin at the shares of the classes."""
         leak = float(self.leak) if self.activation == "prelu" else None
-        weights = initial(sizes, self.init, float(self.bias_init), rng, leak)
-        if target.inner.coupled:
+        weights = initial(sizes, self.init, float(self.bias_init), rng, leak, self._kind(self._in_double()))
+        if target.inner.coupled and self.standardize_target:
             parts(sizes, weights)[1][-1][:] = np.clip(target.constant, -10.0, 10.0)
         return State.start(weights)
 
     def _recipe(self, target: Target, rng: np.random.Generator) -> Recipe:
         if self.adversarial_eps > 0 and not target.built_in:
             raise ValueError(f"adversarial_eps needs a loss with a native kernel; {target.loss!r} has none.")
-        scale = target.scale
+        scale = target.scale if self.scoring == "loss" or not self.early_stopping else 1.0
         return Recipe(
             self.optimizer,
             float(self.learning_rate),
@@ -324,10 +255,18 @@ class BaseNetwork(Diagnostics, Declared, CertifiedEstimator):
             int(self.n_iter_no_change),
             float(self.tol) * (scale if np.isfinite(scale) else 0.0),
             int(rng.integers(2**63)),
+            float(self.power_t),
         )
 
     def _trainer(self, sizes: tuple[int, ...], columns: Columns, X: Matrix, target: Target, threads: int) -> Any:
         """The epochs on the processor, or on a GPU."""
+        if self._in_double():
+            if self.device == "cuda":
+                raise ValueError(
+                    "device='cuda' trains in single precision and by batches: "
+                    "dtype='float64' and optimizer='lbfgs' need device='cpu'."
+                )
+            return DoubleTrainer(sizes, self.activation, float(self.leak), columns, X, target)
         if self.device == "cuda":
             return CudaTrainer(import_torch(), sizes, self.activation, float(self.leak), columns, X, target)
         return Trainer(sizes, self.activation, float(self.leak), columns, X, target, threads)
@@ -342,6 +281,7 @@ class BaseNetwork(Diagnostics, Declared, CertifiedEstimator):
         self.mean_, self.scale_ = columns.mean, columns.scale
         self._loss, self._unit, self._offset = target.loss, target.unit, target.offset
         self._several = target.inner.coupled or target.y.ndim == 2
+        self._double = self._in_double()
         self._moments = (state.first, state.second, state.steps) if self.warm_start else None
 
     def _remember(self, history: History, target: Target) -> None:
@@ -352,6 +292,9 @@ class BaseNetwork(Diagnostics, Declared, CertifiedEstimator):
                 for name, values in (("loss", history.loss), ("validation_loss", history.validation))
             }
         self.history_ = {**curves, "learning_rate": history.rate}
+        if history.score:
+            self.history_["validation_score"] = history.score
+        self._settled, self._ran_away = history.settled, history.ran_away
         self.loss_curve_ = curves["loss"]
         if history.note:
             warnings.warn(f"{type(self).__name__}: {history.note}", ConvergenceWarning, stacklevel=4)
@@ -396,9 +339,23 @@ class BaseNetwork(Diagnostics, Declared, CertifiedEstimator):
         return self.leaks_ if self.activation == "prelu" else []
 
     def _features(self, X: Matrix, layer: int) -> Array:
+        if getattr(self, "_double", False):
+            return self._double_features(X, layer)
         net, columns = self._network()
         width = self.coefs_[layer - 1].shape[1] if layer else self.coefs_[0].shape[0]
         return layer_output(net, columns.seen(X), layer, width, n_threads(self.n_jobs))
+
+    def _double_features(self, X: Matrix, layer: int) -> Array:
+        X = X.tocsr() if is_sparse(X) else X
+        columns, sizes = Columns(self.mean_, self.scale_), [self.coefs_[0].shape[0], *(c.shape[1] for c in self.coefs_)]
+        net = DoubleNetwork(sizes, self.activation, float(self.leak))
+        weights = flat(self.coefs_, self.intercepts_, self._leaks(), np.float64)
+        with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
+            blocks = [
+                net.outputs(weights, columns.scaled(X[start : start + BLOCK], np.float64), layer)
+                for start in range(0, X.shape[0], BLOCK)
+            ]
+        return np.concatenate(blocks)
 
     def features(self, X: Any, layer: int | None = None) -> Array:
         """What the units of a hidden layer make of rows: learned features.

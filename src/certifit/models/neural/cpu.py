@@ -70,6 +70,16 @@ class Trainer:
         self.net.differentiate(self.rows, self.y, rows, self.loss, found, self.threads)
         return found
 
+    def input_slopes(self, rows: Array) -> Array:
+        """The slopes of the loss of each of some rows at its inputs."""
+        found = np.empty((rows.shape[0], self.rows.shape[1]), dtype=np.float32)
+        self.net.input_slopes(self.rows, self.y, rows, self.loss, found, self.threads)
+        return found
+
+    def output(self, layer: int, width: int) -> Array:
+        """What the units of a layer give for the rows."""
+        return layer_output(self.net, self.rows, layer, width, self.threads)
+
     def scores(self, X: Matrix | None = None) -> Array:
         """Scores of rows, by default those it trains on, in units and in double precision."""
         rows = self.rows if X is None else self.columns.seen(X)

@@ -195,6 +195,8 @@ class CudaTrainer:
 
     def _activated(self, z: Any, layer: int) -> tuple[Any, Any]:
         torch = self.torch
+        if self.activation == "identity":
+            return z, torch.ones_like(z)
         if self.activation == "tanh":
             a = torch.tanh(z)
             return a, 1.0 - a * a

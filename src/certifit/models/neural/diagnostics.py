@@ -16,7 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, Matrix
 from certifit.data.gate import check_real
-from certifit.models.neural.cpu import Trainer, layer_output
+from certifit.models.neural.cpu import Trainer
+from certifit.models.neural.double import DoubleNetwork, DoubleTrainer
 from certifit.models.neural.evidence import gradient_at
 from certifit.models.neural.layers import Columns, ends, leaks, parts, penalty_of
 from certifit.models.neural.objective import Target
@@ -32,6 +33,7 @@ SLOPES: dict[str, Callable[[Array, Any], Array]] = {
     "prelu": lambda z, leak: np.where(z > 0, 1.0, np.abs(leak)),
     "tanh": lambda a, leak: 1.0 - a * a,
     "sigmoid": lambda a, leak: a * (1.0 - a),
+    "identity": lambda a, leak: np.ones_like(a, dtype=np.float64),
 }
 """Steepness of a unit from its output; from its input where the slope below zero may be negative."""
 FLAT = 0.05  # share of its greatest slope below which a unit learns next to nothing
@@ -111,14 +113,16 @@ class Diagnostics:
     def _same_layers(self, sizes: tuple[int, ...]) -> State:
         raise TypeError(f"{type(self).__name__} must say where it stands.")
 
-    def _at(self, X: Any, y: Any) -> tuple[Matrix, Trainer, Target, State, tuple[int, ...]]:
+    def _at(self, X: Any, y: Any) -> tuple[Matrix, Trainer | DoubleTrainer, Target, State, tuple[int, ...]]:
         """Checked rows and the network on them."""
         check_is_fitted(self)
         X = self._checked(X)
         target = self._examined(X, y)
         sizes = (self.coefs_[0].shape[0], *(coef.shape[1] for coef in self.coefs_))
         columns = Columns(self.mean_, self.scale_)
-        trainer = Trainer(sizes, self.activation, float(self.leak), columns, X, target, n_threads(self.n_jobs))
+        given = (sizes, self.activation, float(self.leak), columns, X, target)
+        double = getattr(self, "_double", False)
+        trainer = DoubleTrainer(*given) if double else Trainer(*given, n_threads(self.n_jobs))
         state = self._same_layers(sizes)
         trainer.load(state)
         return X, trainer, target, state, sizes
@@ -144,17 +148,19 @@ class Diagnostics:
         X, trainer, target, state, sizes = self._at(X, y)
         rows = np.arange(X.shape[0], dtype=np.uint32)
         gradient = gradient_at(trainer, sizes, state, float(self.alpha), rows).astype(np.float64)
-        inputs = np.empty((X.shape[0], sizes[0]), dtype=np.float32)
-        trainer.net.evaluate(trainer.rows, 0, inputs, 1)
-        objective = _Objective(
-            sizes, self.activation, float(self.leak), inputs.astype(np.float64), target, float(self.alpha)
-        )
+        inputs = trainer.output(0, sizes[0]).astype(np.float64)
+        net, alpha = DoubleNetwork(sizes, self.activation, float(self.leak)), float(self.alpha)
+
+        def objective(at: Array) -> float:
+            # All rows count alike in a gradient of rows as they are.
+            return target.mean(net.outputs(at, inputs) + target.offset) + alpha * penalty_of(sizes, at)
+
         at, rng = state.weights.astype(np.float64), np.random.default_rng(0)
         size = max(float(np.abs(gradient).max()), 1e-300)
         errors, norms = [], []
         for start, end in pairwise(ends(sizes, at)):
             tried = rng.choice(np.arange(start, end), size=min(int(n_weights), int(end - start)), replace=False)
-            off = [abs(objective.slope(at, int(i)) - gradient[i]) for i in tried]
+            off = [abs(_slope(objective, at, int(i)) - gradient[i]) for i in tried]
             errors.append(float(max(off)) / size)
             norms.append(float(np.linalg.norm(gradient[start:end])))
         return GradientCheck(tuple(errors), tuple(norms))
@@ -187,9 +193,7 @@ class Diagnostics:
         dead, saturated = [], []
         below = leaks(sizes, state.weights)
         for layer in range(1, len(sizes) - 1):
-            shown = layer_output(
-                trainer.net, trainer.rows, layer - bool(below), sizes[layer - bool(below)], trainer.threads
-            )
+            shown = trainer.output(layer - bool(below), sizes[layer - bool(below)])
             if below:
                 coefs, intercepts = parts(sizes, state.weights)
                 shown = shown @ coefs[layer - 1] + intercepts[layer - 1]
@@ -222,44 +226,14 @@ class Diagnostics:
             raise ValueError(
                 "adversarial moves rows by steps, and categories take none: fit with categorical_features=None."
             )
-        X, trainer, _, _, sizes = self._at(X, y)
-        slopes = np.empty((X.shape[0], sizes[0]), dtype=np.float32)
-        rows = np.arange(X.shape[0], dtype=np.uint32)
-        trainer.net.input_slopes(trainer.rows, trainer.y, rows, trainer.loss, slopes, trainer.threads)
+        X, trainer, *_ = self._at(X, y)
+        slopes = trainer.input_slopes(np.arange(X.shape[0], dtype=np.uint32))
         dense = X.toarray() if hasattr(X, "toarray") else X
         return np.asarray(dense + eps * self.scale_ * np.sign(slopes), dtype=dense.dtype)
 
 
-@dataclass(frozen=True, eq=False)
-class _Objective:
-    """The objective in double precision, for differences."""
-
-    sizes: tuple[int, ...]
-    activation: str
-    leak: float
-    inputs: Array
-    target: Target
-    alpha: float
-
-    def slope(self, at: Array, i: int) -> float:
-        """Central difference along one weight."""
-        step = np.zeros_like(at)
-        step[i] = 1e-5 * max(1.0, abs(at[i]))
-        return (self._value(at + step) - self._value(at - step)) / (2.0 * step[i])
-
-    def _value(self, at: Array) -> float:
-        coefs, intercepts = parts(self.sizes, at)
-        below, a = leaks(self.sizes, at), self.inputs
-        for layer, (coef, intercept) in enumerate(zip(coefs, intercepts, strict=True)):
-            a = a @ coef + intercept
-            if layer + 1 < len(coefs):
-                a = self._activated(a, below[layer] if below else self.leak)
-        # All rows count alike in a gradient of rows as they are.
-        return self.target.mean(a + self.target.offset) + self.alpha * penalty_of(self.sizes, at)
-
-    def _activated(self, z: Array, leak: Any) -> Array:
-        if self.activation == "tanh":
-            return np.tanh(z)
-        if self.activation == "sigmoid":
-            return np.asarray(1.0 / (1.0 + np.exp(-z)))
-        return np.where(z > 0, z, (0.0 if self.activation == "relu" else leak) * z)
+def _slope(objective: Callable[[Array], float], at: Array, i: int) -> float:
+    """Central difference along one weight."""
+    step = np.zeros_like(at)
+    step[i] = 1e-5 * max(1.0, abs(at[i]))
+    return float((objective(at + step) - objective(at - step)) / (2.0 * step[i]))

@@ -11,6 +11,7 @@ import numpy as np
 
 from certifit._types import Array
 from certifit.certificate import Certificate
+from certifit.models.neural.double import DoubleTrainer
 from certifit.models.neural.layers import parts, penalty_of
 from certifit.models.neural.objective import Target
 from certifit.models.neural.training import History, State
@@ -39,12 +40,14 @@ def evidence(
     clock: Progress,
 ) -> Certificate:
     """Objective and stationarity of a network as it stands, on the rows it was trained on."""
-    penalty = alpha * penalty_of(sizes, state.weights)
-    objective = target.mean(trainer.scores()) + penalty
-    n = target.weight.shape[0]
-    rows = np.unique(np.linspace(0, n - 1, min(n, SAMPLE)).astype(np.uint32))
-    steep = float(np.linalg.norm(gradient_at(trainer, sizes, state, alpha, rows).astype(np.float64)))
-    where = "" if n <= SAMPLE else f" over {rows.shape[0]} rows"
+    if isinstance(trainer, DoubleTrainer):
+        objective, gradient = trainer.objective(state.weights, alpha)
+        where = ""
+    else:
+        objective = target.mean(trainer.scores()) + alpha * penalty_of(sizes, state.weights)
+        rows, where = _visited(target.weight)
+        gradient = gradient_at(trainer, sizes, state, alpha, rows).astype(np.float64)
+    steep = float(np.linalg.norm(gradient))
     note = f"A network has many local optima: the gradient of the objective has norm {steep:.2g}{where}."
     with np.errstate(over="ignore"):
         told = objective * target.factor
@@ -55,3 +58,15 @@ def evidence(
         iterations=len(history.loss),
         seconds=clock.seconds,
     )
+
+
+def _visited(weight: Array) -> tuple[Array, str]:
+    """Rows to take a gradient over, each as often as its weight says, and how many where these are not all."""
+    n, total = weight.shape[0], float(weight.sum())
+    if (weight == weight[0]).all() and n <= SAMPLE:
+        return np.arange(n, dtype=np.uint32), ""
+    if (weight == np.rint(weight)).all() and total <= SAMPLE:
+        return np.repeat(np.arange(n, dtype=np.uint32), weight.astype(np.intp)), ""
+    points = (np.arange(SAMPLE) + 0.5) / SAMPLE * total
+    rows = np.minimum(np.searchsorted(np.cumsum(weight), points), n - 1)
+    return rows.astype(np.uint32), f" over {SAMPLE} visits to rows"

@@ -21,12 +21,13 @@ __all__ = [
     "initial",
     "inputs_of",
     "leaks",
+    "n_weights",
     "parts",
     "penalty_of",
     "rounded",
 ]
 
-ACTIVATIONS = ("relu", "leaky_relu", "prelu", "tanh", "sigmoid")
+ACTIVATIONS = ("relu", "leaky_relu", "prelu", "tanh", "sigmoid", "identity")
 INITS = ("glorot", "he", "normal")
 
 
@@ -61,9 +62,9 @@ class Columns:
         """The same for many passes: scaled once, and without their zeros where most entries are zero."""
         return native.kept(inputs_of(X), self.mean, 1.0 / self.scale, threads)
 
-    def scaled(self, X: Matrix) -> Array:
-        """Rows as the network sees them, dense and in single precision."""
-        found = np.empty(X.shape, dtype=np.float32)
+    def scaled(self, X: Matrix, dtype: Any = np.float32) -> Array:
+        """Rows as the network sees them, dense and in single precision unless told otherwise."""
+        found = np.empty(X.shape, dtype=dtype)
         for start in range(0, X.shape[0], 4096):
             rows = slice(start, start + 4096)
             block = X[rows].toarray() if is_sparse(X) else X[rows]
@@ -98,34 +99,43 @@ def parts(sizes: Sequence[int], plain: Array) -> tuple[list[Array], list[Array]]
 
 def leaks(sizes: Sequence[int], plain: Array) -> list[Array]:
     """Slopes below zero of the units of each hidden layer that learn them, as views of the flat vector; none if they do not."""
-    if plain.shape[0] == _fixed(sizes):
+    if plain.shape[0] == n_weights(sizes):
         return []
     return [plain[end - n_out : end] for n_out, end in zip(sizes[1:-1], ends(sizes, plain)[1:-1], strict=True)]
 
 
 def ends(sizes: Sequence[int], plain: Array) -> list[int]:
     """Where the layers begin and end in the flat vector: weights, then biases, then slopes below zero that are learned."""
-    learned = plain.shape[0] > _fixed(sizes)
+    learned = plain.shape[0] > n_weights(sizes)
     found = [0]
     for layer, (n_in, n_out) in enumerate(pairwise(sizes)):
         found.append(found[-1] + (n_in + 1 + (learned and layer + 2 < len(sizes))) * n_out)
     return found
 
 
-def _fixed(sizes: Sequence[int]) -> int:
+def n_weights(sizes: Sequence[int]) -> int:
     """Weights and biases."""
     return sum((n_in + 1) * n_out for n_in, n_out in pairwise(sizes))
 
 
-def flat(coefs: Sequence[Array], intercepts: Sequence[Array], below: Sequence[Array] = ()) -> Array:
-    """The layers as one vector of single precision, with the slopes below zero of the hidden ones if these are learned."""
+def flat(
+    coefs: Sequence[Array], intercepts: Sequence[Array], below: Sequence[Array] = (), dtype: Any = np.float32
+) -> Array:
+    """The layers as one vector, with the slopes below zero of the hidden ones if these are learned."""
     pieces = [list(pair) for pair in zip(coefs, intercepts, strict=True)]
     for layer, slopes in zip(pieces, below, strict=False):
         layer.append(slopes)
-    return np.concatenate([piece.ravel() for layer in pieces for piece in layer]).astype(np.float32)
+    return np.concatenate([piece.ravel() for layer in pieces for piece in layer]).astype(dtype)
 
 
-def initial(sizes: Sequence[int], rule: str, bias: float, rng: np.random.Generator, leak: float | None = None) -> Array:
+def initial(
+    sizes: Sequence[int],
+    rule: str,
+    bias: float,
+    rng: np.random.Generator,
+    leak: float | None = None,
+    dtype: Any = np.float32,
+) -> Array:
     """Weights before the first step, with D inputs of the layer: N(0, 1/D), N(0, 2/D) (He), or U(±√(6/(D + units))) (Glorot).
 
     Units that learn their slopes below zero begin with `leak`.
@@ -139,7 +149,7 @@ def initial(sizes: Sequence[int], rule: str, bias: float, rng: np.random.Generat
             coefs.append(rng.normal(scale=np.sqrt((2.0 if rule == "he" else 1.0) / n_in), size=(n_in, n_out)))
         intercepts.append(np.full(n_out, bias))
     intercepts[-1] = np.zeros(sizes[-1])
-    return flat(coefs, intercepts, () if leak is None else [np.full(n_out, leak) for n_out in sizes[1:-1]])
+    return flat(coefs, intercepts, () if leak is None else [np.full(n_out, leak) for n_out in sizes[1:-1]], dtype)
 
 
 def penalty_of(sizes: Sequence[int], plain: Array) -> float:

@@ -18,14 +18,22 @@ from sklearn.utils.validation import check_is_fitted
 from certifit._types import Array, Matrix
 from certifit.base import HighestScoreMixin
 from certifit.data.gate import check_xy
-from certifit.data.targets import announced_classes, check_labels, class_weights, codes_of
+from certifit.data.targets import (
+    announced_classes,
+    check_labels,
+    check_several_labels,
+    class_weights,
+    codes_of,
+    several_labels,
+)
 from certifit.evaluation.losses import MULTICLASS, Logistic, Loss, Softmax, check_loss, resolve_loss
+from certifit.evaluation.metrics.values import r2
 from certifit.models.linear.parameters import LOSS
 from certifit.models.neural.base import BaseNetwork
 from certifit.models.neural.objective import Target
-from certifit.models.neural.parameters import ANY_LOSS, check_hidden
+from certifit.models.neural.parameters import ANY_LOSS, SCORING, check_hidden
 from certifit.models.sgd.base import names_of, same_columns
-from certifit.parameters import CLASS_WEIGHT, N_JOBS, RANDOM_STATE, VERBOSE, Fitted, check_parameters
+from certifit.parameters import CLASS_WEIGHT, N_JOBS, RANDOM_STATE, VERBOSE, Choice, Fitted, check_parameters
 
 __all__ = ["MLPClassifier", "MLPRegressor", "NeuralNetwork"]
 
@@ -53,6 +61,7 @@ class NeuralNetwork(RegressorMixin, BaseNetwork):
     """
 
     loss: Any = ANY_LOSS
+    scoring: str = SCORING
     n_jobs: int | None = N_JOBS
     random_state: Any = DRAWS
     verbose: int = PROGRESS
@@ -109,6 +118,10 @@ class NeuralNetwork(RegressorMixin, BaseNetwork):
                 check_loss(loss, column)
             return loss, y
         loss.check_target(y)
+        if self.scoring != "loss":
+            raise ValueError(
+                f"scoring={self.scoring!r} is for targets that are numbers; {loss!r} takes classes: choose 'loss'."
+            )
         if y.ndim == 2:
             return loss, y
         y = y.astype(np.intp)
@@ -120,6 +133,13 @@ class NeuralNetwork(RegressorMixin, BaseNetwork):
             raise ValueError(f"X and y must have the same number of rows: X has {X.shape[0]}, y has shape {y.shape}.")
         y = y.astype(np.intp) if self._loss.coupled and y.ndim == 1 else y
         return Target.in_units(self._loss, y, np.ones(X.shape[0]), self._unit, self._offset)
+
+    def _score(self, target: Target, scores: Array) -> float:
+        found, y = target.inner.predict(scores), target.plain()
+        if not np.isfinite(found).all():
+            return float("nan")
+        columns = zip(y.T, found.T, strict=True)
+        return float(np.mean([r2(actual, told, sample_weight=target.weight) for actual, told in columns]))
 
     def predict(self, X: Any) -> Array:
         """Predictions of y: the inverse link of the scores."""
@@ -159,9 +179,13 @@ class MLPRegressor(NeuralNetwork):
 class MLPClassifier(HighestScoreMixin, ClassifierMixin, BaseNetwork):
     """A multilayer perceptron for classes: logistic loss for two, softmax with cross-entropy for more.
 
+    A row may have several labels: a y of several columns, a 1 for each label that a row has, is learned with a logistic loss for
+    each column.
+
     Attributes
     ----------
     classes_ : array of shape (n_classes,)
+        The classes; the numbers of the columns of y where rows have several labels.
 
     Examples
     --------
@@ -176,6 +200,11 @@ class MLPClassifier(HighestScoreMixin, ClassifierMixin, BaseNetwork):
     """
 
     class_weight: Any = CLASS_WEIGHT
+    scoring: str = SCORING.but(
+        domain=Choice("loss", "accuracy"),
+        text="What `early_stopping` watches of the rows set aside: their loss, or their accuracy, of which `tol` is then the "
+        "improvement that counts.",
+    )
     n_jobs: int | None = N_JOBS
     random_state: Any = DRAWS
     verbose: int = PROGRESS
@@ -194,8 +223,11 @@ class MLPClassifier(HighestScoreMixin, ClassifierMixin, BaseNetwork):
         check_hidden(self.hidden)
         known = self.classes_ if self._goes_on() else None
         judge, X, y, sample_weight = self._spread(X, y, sample_weight, first=not self._goes_on())
-        X, codes, weight, classes = check_labels(judge, X, y, sample_weight, self.class_weight)
-        if known is not None and not np.array_equal(known, classes):
+        if (labels := several_labels(y)) is not None:
+            X, codes, weight, classes = check_several_labels(judge, X, labels, sample_weight, self.class_weight)
+        else:
+            X, codes, weight, classes = check_labels(judge, X, y, sample_weight, self.class_weight)
+        if known is not None and (not np.array_equal(known, classes) or (codes.ndim == 2) != self._of_columns()):
             raise ValueError(
                 "warm_start=True continues a model: y must hold the same classes as before; set it to False to start anew."
             )
@@ -209,8 +241,8 @@ class MLPClassifier(HighestScoreMixin, ClassifierMixin, BaseNetwork):
 
         Parameters
         ----------
-        y : array of shape (n_samples,)
-            Labels, a part of `classes`.
+        y : array of shape (n_samples,) or (n_samples, K)
+            Labels, a part of `classes`; or a column of 0 and 1 for each of them.
         classes : array of shape (K,), optional
             All labels there will ever be; needed at the first call.
         sample_weight : array of shape (n_samples,), optional
@@ -221,35 +253,61 @@ class MLPClassifier(HighestScoreMixin, ClassifierMixin, BaseNetwork):
         first = not hasattr(self, "coefs_")
         known, names = announced_classes(self, classes, first), {} if first else names_of(self)
         judge, X, y, sample_weight = self._spread(X, y, sample_weight, first)
-        X, y, weight = check_xy(judge, X, y, sample_weight=sample_weight, numeric_target=False)
+        if (labels := several_labels(y)) is not None:
+            X, codes, weight, known = check_several_labels(judge, X, labels, sample_weight, self.class_weight, known)
+        else:
+            X, y, weight = check_xy(judge, X, y, sample_weight=sample_weight, numeric_target=False)
+            codes = codes_of(known, y)
+            weight = weight * class_weights(self.class_weight, known, codes, weight)[codes]
         same_columns(self, names)
-        codes = codes_of(known, y)
-        weight = weight * class_weights(self.class_weight, known, codes, weight)[codes]
         self.classes_ = known
         loss, target = self._coded(codes)
         self._train_once(X, target, weight, loss)
         return self
 
     def _coded(self, codes: Array) -> tuple[Loss, Array]:
-        """Loss and targets of class numbers."""
+        """Loss and targets of class numbers, or of columns of labels."""
         K = self.classes_.shape[0]
+        if codes.ndim == 2:
+            return Logistic(), codes
         return (Logistic(), codes.astype(np.float64)) if K == 2 else (Softmax(K), codes)
 
     def _examined(self, X: Matrix, y: Any) -> Target:
-        loss, target = self._coded(codes_of(self.classes_, np.asarray(y)))
-        if target.shape != X.shape[:1]:
+        labels = several_labels(y)
+        loss, target = self._coded(
+            codes_of(self.classes_, np.asarray(y)) if labels is None else labels.astype(np.float64)
+        )
+        if target.shape[:1] != X.shape[:1] or (target.ndim == 2) != self._of_columns():
             raise ValueError(
                 f"X and y must have the same number of rows: X has {X.shape[0]}, y has shape {target.shape}."
             )
         return Target.in_units(loss, target, np.ones(X.shape[0]), self._unit, self._offset)
 
+    def _of_columns(self) -> bool:
+        """Whether rows have several labels."""
+        return self._several and isinstance(self._loss, Logistic)
+
+    def _score(self, target: Target, scores: Array) -> float:
+        if not np.isfinite(scores).all():
+            return float("nan")
+        if target.inner.coupled:
+            hits = scores.argmax(axis=1) == target.y
+        else:
+            hits = ((scores > 0) == (target.plain() > 0.5)).all(axis=1)
+        return float(np.average(hits, weights=target.weight))
+
+    def predict(self, X: Any) -> Array:
+        """The class of the highest score; where rows have several labels, a column of 0 and 1 for each label."""
+        check_is_fitted(self)
+        return (self._scores(X) > 0).astype(np.intp) if self._of_columns() else super().predict(X)
+
     def decision_function(self, X: Any) -> Array:
-        """Scores: shape (n,) for two classes (positive: the second class), (n, K) for more."""
+        """Scores: shape (n,) for two classes (positive: the second class), (n, K) for more, or for labels."""
         scores = self._scores(X)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def predict_proba(self, X: Any) -> Array:
-        """Probabilities of the classes."""
+        """Probabilities of the classes; of each label by itself where rows have several."""
         check_is_fitted(self)
         scores = self._scores(X)
         if scores.shape[1] > 1:
@@ -264,5 +322,5 @@ class MLPClassifier(HighestScoreMixin, ClassifierMixin, BaseNetwork):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = True
+        tags.classifier_tags.multi_class = tags.classifier_tags.multi_label = True
         return tags

@@ -40,8 +40,10 @@ class Target:
     """Of each score, in units."""
 
     @classmethod
-    def of(cls, loss: Loss, y: Array, weight: Array) -> Target:
-        """The unit and offset of these targets."""
+    def of(cls, loss: Loss, y: Array, weight: Array, standardize: bool = True) -> Target:
+        """The unit and offset of these targets; without `standardize` they are taken as they are."""
+        if not standardize:
+            return cls.in_units(loss, y, weight, 1.0, np.zeros(loss.n_scores(y)))
         scales = not loss.coupled and loss.rescaled(1.0) is not None
         made = cls.in_units(loss, y, weight, _unit(y, weight) if scales else 1.0, np.zeros(loss.n_scores(y)))
         # Of the offset a few digits will do, the bias learns the rest; so the order of a sum does not matter.
@@ -75,9 +77,7 @@ class Target:
     def mean(self, scores: Array) -> float:
         """The weighted mean loss of scores in units, shape (n, K)."""
         with np.errstate(over="ignore", invalid="ignore"):
-            value = self.inner.value(self.y, self._shaped(scores))
-            each = value if value.ndim == 1 else value.sum(axis=1)
-            return float(np.average(each, weights=self.weight))
+            return float(np.average(self._values(slice(None), scores), weights=self.weight))
 
     @property
     def scale(self) -> float:
@@ -111,12 +111,21 @@ class Target:
         """The summed loss of rows at scores in units, whose slopes it writes."""
 
         def evaluate(rows: Array, scores: Array, slopes: Array) -> float:
-            y, shaped = self.y[rows], self._shaped(scores)
-            with np.errstate(over="ignore", invalid="ignore"):
-                slopes[...] = self.inner.derivative(y, shaped).reshape(slopes.shape)
-                return float(self.inner.value(y, shaped).sum())
+            values, slopes[...] = self.at(rows, scores)
+            return float(values.sum())
 
         return evaluate
+
+    def at(self, rows: Any, scores: Array) -> tuple[Array, Array]:
+        """The loss of each of some rows at scores in units, and its slopes there, shape (n, K)."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            slopes = np.asarray(self.inner.derivative(self.y[rows], self._shaped(scores)))
+        return self._values(rows, scores), slopes.reshape(scores.shape)
+
+    def _values(self, rows: Any, scores: Array) -> Array:
+        with np.errstate(over="ignore", invalid="ignore"):
+            value = np.asarray(self.inner.value(self.y[rows], self._shaped(scores)))
+        return value if value.ndim == 1 else np.asarray(value.sum(axis=1))
 
 
 def _unit(y: Array, weight: Array) -> float:

@@ -6,7 +6,7 @@ from typing import Any
 
 from certifit.evaluation.losses import LOSSES, MULTICLASS, Loss
 from certifit.models.tree.parameters import CATEGORICAL_FEATURES
-from certifit.parameters import Either, Flag, Given, Integer, Named, Nothing, Parameter, Real
+from certifit.parameters import Choice, Either, Flag, Given, Integer, Named, Nothing, Parameter, Real
 
 __all__ = [
     "ANY_LOSS",
@@ -17,6 +17,7 @@ __all__ = [
     "EARLY_STOPPING",
     "HIDDEN",
     "PATIENCE",
+    "SCORING",
     "SHARE",
     "check_hidden",
 ]
@@ -47,6 +48,12 @@ EARLY_STOPPING = Parameter(
     False, Flag(), "Set rows aside, stop when their loss no longer falls, and go back to the weights of the best epoch."
 )
 PATIENCE = Parameter(10, Integer(1), "Epochs without improvement by `tol` after which to stop.")
+
+SCORING = Parameter(
+    "loss",
+    Choice("loss", "r2"),
+    "What `early_stopping` watches of the rows set aside: their loss, or R², of which `tol` is the improvement that counts.",
+)
 
 
 def check_hidden(hidden: Any) -> tuple[int, ...]:

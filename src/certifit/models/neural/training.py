@@ -14,9 +14,9 @@ from certifit._types import Array
 from certifit.optimization.stochastic.descent import Visits
 from certifit.progress import Progress
 
-__all__ = ["SCHEDULES", "History", "Recipe", "State", "rate_at", "train"]
+__all__ = ["SCHEDULES", "History", "Recipe", "State", "Watch", "rate_at", "train"]
 
-SCHEDULES = ("constant", "1/sqrt(t)", "cosine", "plateau")
+SCHEDULES = ("constant", "1/sqrt(t)", "cosine", "plateau", "invscaling")
 CUT, LEAST = 0.2, 1e-3  # factor of the step size on a plateau, and the share of the first one at which to stop
 
 
@@ -39,8 +39,18 @@ class Recipe:
     max_epochs: int
     patience: int
     tol: float
-    """Least improvement that counts, in the unit of the loss."""
+    """Least improvement that counts, in the unit of the loss; for L-BFGS the greatest slope at which to stop."""
     seed: int
+    power: float = 0.5
+    """Of the rows visited, by which "invscaling" divides the step size."""
+    visited: int = 0
+    """Rows visited before this training."""
+    least_rate: float | None = None
+    """The step size below which a plateau is the end; a thousandth of the first one by default."""
+    flat: float = 1e-15
+    """Relative fall of the objective at which L-BFGS stops."""
+    evaluations: int = 1_000_000
+    """Most evaluations of the objective by L-BFGS."""
 
 
 @dataclass
@@ -69,14 +79,61 @@ class History:
 
     loss: list[float] = field(default_factory=list)
     validation: list[float] = field(default_factory=list)
+    score: list[float] = field(default_factory=list)
+    """Of the rows set aside, where a score is watched instead of their loss."""
     rate: list[float] = field(default_factory=list)
     best: int = 0
     """The epoch whose weights were kept, from 1."""
     note: str = ""
+    """What went wrong."""
+    ran_away: bool = False
+    settled: bool = False
+    """Whether training ended by itself, because nothing more was gained."""
 
 
-def rate_at(recipe: Recipe, epoch: int, cuts: int) -> float:
-    """The step size of an epoch, numbered from 1, after `cuts` plateaus."""
+class Watch:
+    """What is watched, epoch by epoch: the loss, or that of rows set aside, or their score; and which weights are kept.
+
+    `held_out` gives the loss of the rows set aside and their score, or None for it; without it the loss of the epoch is watched,
+    and the last weights stand.
+    """
+
+    def __init__(self, held_out: Any, recipe: Recipe, state: State, clock: Progress) -> None:
+        self.held_out, self.recipe, self.clock = held_out, recipe, clock
+        self.history, self.best, self.kept, self.last, self.idle = History(), np.inf, state, state, 0
+
+    def saw(self, loss: float, trainer: Any, state: State) -> bool:
+        """Whether an epoch ended in which nothing was gained for as long as one is patient."""
+        history, self.last, watched = self.history, state, loss
+        history.loss.append(loss)
+        told = f"loss {loss:.4g}"
+        if self.held_out is not None:
+            held, score = self.held_out(trainer)
+            history.validation.append(held)
+            watched = held
+            told += f", held out {held:.4g}"
+            if score is not None:
+                history.score.append(score)
+                watched = -score
+                told += f", score {score:.4g}"
+        self.clock.tell(len(history.loss), self.recipe.max_epochs, told)
+        self.idle = 0 if watched < self.best - self.recipe.tol else self.idle + 1
+        if watched < self.best:
+            self.best, history.best, self.kept = watched, len(history.loss), state
+        return self.idle >= self.recipe.patience
+
+    def found(self) -> tuple[State, History]:
+        """The weights to keep, and what was seen."""
+        if self.held_out is not None:
+            return self.kept, self.history
+        self.history.best = len(self.history.loss)
+        return self.last, self.history
+
+
+def rate_at(recipe: Recipe, epoch: int, cuts: int, visited: int = 0) -> float:
+    """The step size of an epoch, numbered from 1, after `cuts` plateaus and that many visits to rows."""
+    if recipe.schedule == "invscaling":
+        return float(recipe.learning_rate / (1.0 + visited) ** recipe.power)
     if recipe.schedule == "1/sqrt(t)":
         return float(recipe.learning_rate / np.sqrt(epoch))
     if recipe.schedule == "cosine":
@@ -90,40 +147,29 @@ def train(
     """Epoch after epoch until what is watched no longer falls.
 
     `trainer` goes through one epoch: ``trainer.load(state)``, ``trainer.epoch(order, recipe, rate)`` gives the mean loss of the
-    rows as they were met and whether all stayed finite, ``trainer.state()``. `held_out` gives the loss of the rows set aside, if
-    there are any: then they are watched, and the weights of their best epoch are kept; otherwise the loss of the epoch is
-    watched, and the last weights stand.
+    rows as they were met and whether all stayed finite, ``trainer.state()``.
     """
-    history, best, kept, idle, cuts = History(), np.inf, state, 0, 0
+    watch, cuts, visited = Watch(held_out, recipe, state, clock), 0, recipe.visited
+    history = watch.history
+    least = LEAST * recipe.learning_rate if recipe.least_rate is None else recipe.least_rate
     trainer.load(state)
     for epoch in range(1, recipe.max_epochs + 1):
-        rate = rate_at(recipe, epoch, cuts)
-        loss, sound = trainer.epoch(visits.next(), recipe, rate)
+        rate, order = rate_at(recipe, epoch, cuts, visited), visits.next()
+        loss, sound = trainer.epoch(order, recipe, rate)
         after = trainer.state()
         if not sound or not after.finite:
+            history.ran_away = True
             history.note = (
                 f"Training ran away in epoch {epoch} at a step size of {rate:.3g} and went back to the weights before it: "
                 "give a smaller learning_rate, or clip gradients."
             )
             break
-        state = after
-        history.loss.append(loss)
         history.rate.append(rate)
-        watched = loss
-        if held_out is not None:
-            watched = held_out(trainer)
-            history.validation.append(watched)
-        told = f"loss {loss:.4g}" + (f", held out {watched:.4g}" if held_out is not None else "")
-        clock.tell(epoch, recipe.max_epochs, told)
-        idle = 0 if watched < best - recipe.tol else idle + 1
-        if watched < best:
-            best, history.best, kept = watched, epoch, state
-        if idle < recipe.patience:
+        visited += order.shape[0]
+        if not watch.saw(loss, trainer, after):
             continue
-        if recipe.schedule != "plateau" or CUT ** (cuts + 1) < LEAST:
+        if recipe.schedule != "plateau" or rate * CUT < least:
+            history.settled = True
             break
-        cuts, idle = cuts + 1, 0
-    if held_out is not None:
-        return kept, history
-    history.best = len(history.loss)
-    return state, history
+        cuts, watch.idle = cuts + 1, 0
+    return watch.found()
