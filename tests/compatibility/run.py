@@ -49,6 +49,7 @@ FILES = (
     "neighbors/tests/test_neighbors.py",
     "neighbors/tests/test_kde.py",
     "neighbors/tests/test_nearest_centroid.py",
+    "neural_network/tests/test_mlp.py",
     "tests/test_calibration.py",
     "cluster/tests/test_k_means.py",
     "cluster/tests/test_hierarchical.py",

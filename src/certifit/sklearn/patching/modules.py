@@ -20,6 +20,7 @@ MODULES = (
     "multiclass",
     "naive_bayes",
     "neighbors",
+    "neural_network",
     "preprocessing",
     "svm",
     "tree",
