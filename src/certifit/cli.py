@@ -7,6 +7,7 @@ Heavy modules are imported by the commands that need them, so that ``certifit --
 from __future__ import annotations
 
 import sys
+import time as clock
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["app", "main"]
 
+BEGUN = clock.monotonic()
+"""Moment at which the program began: loading its modules is a part of the time that a contest may take."""
 USAGE = 2
 INTERRUPTED = 130
 
@@ -298,6 +301,7 @@ def _hold(contest: Contest, out: Path, as_json: bool, quiet: bool) -> None:
     """Run the contest with a display, write the files, say the answer."""
     from certifit.contest.terminal import Display
 
+    contest.charge(clock.monotonic() - BEGUN - contest.seconds_of_reading)
     display = Display(contest, quiet=quiet, to_stderr=as_json)
     with display:
         result: Result = contest.run(display)

@@ -311,6 +311,23 @@ def test_options_are_refused_by_name(options: dict[str, Any], words: str) -> Non
         Contest(loans(), "default", **options)
 
 
+def test_seconds_before_the_contest_count() -> None:
+    """They are counted as spent, up to a quarter of the time."""
+    contest = Contest(loans(), "default", entrants=["baseline"], time=40)
+    assert 3.0 < contest.charge(3.0).run().record["seconds"] < 10.0
+    assert 10.0 < contest.charge(1000.0).run().record["seconds"] < 17.0
+    with pytest.raises(ValueError, match="seconds"):
+        contest.charge(-1)
+
+
+def test_where_time_was_too_short_for_all_nothing_is_said_of_the_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("certifit.contest.search.race.LEAST", 1000.0)
+    record = Contest(loans(), "default", entrants=["logistic"], time=10).run().record
+    assert [e["status"] for e in record["entrants"]] == ["finished", "out of time"]
+    assert "whether these columns help to predict default is not known" in record["summary"][1]
+    assert record["left_out"][0] == "1 of 2 entrants"
+
+
 def test_guests_are_checked() -> None:
     contest = Contest(loans(), "default", entrants=FAST)
     with pytest.raises(ValueError, match="taken"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -25,10 +26,13 @@ from certifit.contest.entrants import (
     predictor,
 )
 from certifit.contest.record.model import Chain
+from certifit.contest.search import limits
 from certifit.contest.search.blend import blend_weights
 from certifit.contest.search.calibrated import Calibrated, calibrated
-from certifit.contest.search.limits import OutOfTime
+from certifit.contest.search.limits import Budget, OutOfTime
+from certifit.contest.search.race import race
 from certifit.contest.search.search import expanded, fit_setting, search
+from certifit.contest.standing import Silent, Standing
 from certifit.contest.table.encoded import ENCODINGS, Training
 from certifit.contest.table.table import Table
 from certifit.contest.verdict.finalists import _candidates, rules_of
@@ -211,6 +215,48 @@ def test_a_blend_of_numbers_agrees_with_the_grid() -> None:
     assert found.certificate.certified
 
 
+def test_the_proof_of_a_blend_is_of_the_weights_that_are_used() -> None:
+    """A member of small weight is left out: what is proven must be the best of those that stay."""
+    rng = np.random.default_rng(3)
+    y = rng.normal(size=400)
+    a, b = y + rng.normal(size=400), y + rng.normal(size=400)
+    c = y + 6.0 * rng.normal(size=400)
+    found = blend_weights({"a": a, "b": b, "c": c}, y, 0)
+    assert set(found.weights) == {"a", "b"}, "the third has a weight of about 0.014 in the best average of three"
+    assert found.certificate.objective == pytest.approx(0.5 * np.mean((y - found.predicted) ** 2))
+    assert found.weights == pytest.approx(blend_weights({"a": a, "b": b}, y, 0).weights)
+
+
+# the race
+
+
+def test_a_table_is_encoded_before_the_clock_of_an_entrant_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Were it encoded within the time of an entrant and interrupted, every entrant would begin anew and none would end."""
+    training, conditions, scoring = encoded(prices(), "price")
+    calls = []
+
+    def slow(self: Training, encoding: str, budget: Budget) -> None:
+        calls.append((encoding, len(limits._ENDS)))
+        self.whole(encoding)
+        time.sleep(0.3)
+
+    monkeypatch.setattr(Training, "encode", slow)
+    standings = [Standing(ENTRANTS[name]) for name in ("baseline", "ridge", "huber")]
+    budget = Budget(2.0)
+    race(standings, training, conditions=conditions, scoring=scoring, budget=budget, watch=Silent())
+    assert calls == [("none", 1), ("matrix", 1)], "once an encoding, under the limit of the race alone"
+    assert all(standing.fitted for standing in standings)
+
+
+def test_folds_that_take_too_long_to_encode_are_given_up() -> None:
+    training, _, _ = encoded(prices(), "price")
+    assert len(training.folds) == 4
+    training.encode("matrix", Budget(60.0))
+    assert len(training.folds) == 4
+    training.encode("codes", Budget(0.0))
+    assert len(training.folds) == 1
+
+
 # calibration
 
 
@@ -266,6 +312,31 @@ def test_the_referee_scores_once() -> None:
     assert judged.score.low < judged.score.value < judged.score.high
     with pytest.raises(ValueError, match="scored once"):
         referee.judge("ridge", model, 1)
+
+
+def test_scores_come_before_their_intervals_which_may_be_late() -> None:
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=60)
+    features = pl.DataFrame({"guess": y + rng.normal(size=60)})
+
+    class Guess:
+        def predict(self, features: pl.DataFrame) -> Any:
+            return features["guess"].to_numpy()
+
+    referee = Referee(features, y, scoring_for("regression", None, 0, None), 0)
+    standing = Standing(ENTRANTS["ridge"], verdict=referee.judge("ridge", Guess(), 1))
+    assert standing.verdict is not None
+    metrics = standing.verdict.metrics
+    assert referee.look_further([standing], Budget(60.0)) == []
+    assert {"rmse", "mae", "r2", "median_absolute_error"} <= set(metrics)
+    assert [name for name, metric in metrics.items() if metric["low"] is not None] == ["rmse"]
+
+    def endless(referee: Referee, verdict: Any) -> None:
+        time.sleep(10)
+
+    assert referee.look_further([standing], Budget(0.05), endless) == [standing]
+    assert referee.look_further([standing], Budget(60.0), Referee.add_intervals) == []
+    assert all(metric["low"] <= metric["value"] <= metric["high"] for metric in metrics.values())
 
 
 def test_intervals_of_more_entrants_are_wider() -> None:

@@ -25,7 +25,20 @@ def _with_costs(mine: float, trivial: float) -> Change:
 
 
 def _cost_of_the_winner(value: float) -> Change:
-    return lambda run: run["entrants"][0]["metrics"]["expected_cost"].update(value=value)
+    return _cost_of("boosting", value)
+
+
+def _cost_of(name: str, value: float) -> Change:
+    def change(run: dict[str, Any]) -> None:
+        entrant = next(e for e in run["entrants"] if e["name"] == name)
+        entrant["metrics"]["expected_cost"] = {"value": value}
+
+    return change
+
+
+def _only_the_baseline(run: dict[str, Any]) -> None:
+    run["entrants"] = [run["entrants"][2] | {"rank": 1}]
+    run["leaderboard"] = {"text": "", "tied": ["baseline"]}
 
 
 def _nothing(run: dict[str, Any]) -> None:
@@ -75,9 +88,19 @@ CASES: dict[str, tuple[str, Change, Change]] = {
         lambda run: run["options"].update(cost={"fp": 1.0, "fn": 2.0}),
     ),
     "cost: lost": ("no model here pays", _with_costs(0.4, 0.335), _cost_of_the_winner(0.1)),
+    "cost: another pays": (
+        "Logistic costs 0.200: --metric cost ranks",
+        both(_with_costs(0.4, 0.335), _cost_of("logistic", 0.2)),
+        _cost_of("logistic", 0.5),
+    ),
     "question": ("whether y is yes, from 1 column of 1,000 rows", _nothing, _a_number),
+    "answer: nobody else": (
+        "whether these columns help to predict y is not known",
+        _only_the_baseline,
+        lambda run: run["entrants"].append(run["entrants"][0] | {"name": "logistic", "rank": 2, "baseline": False}),
+    ),
     "answer: nothing helps": (
-        "these columns do not help",
+        "nothing here shows that these columns help",
         _baseline_first,
         lambda run: run["entrants"].reverse() or run["entrants"][0].update(rank=1) or run["entrants"][1].update(rank=2),
     ),
@@ -86,6 +109,11 @@ CASES: dict[str, tuple[str, Change, Change]] = {
         "There was no rival",
         lambda run: run["leaderboard"].update(text="", tied=[]),
         lambda run: run["leaderboard"].update(text="The first two cannot be told apart."),
+    ),
+    "rivals: the floor among them": (
+        "The same answer every time is among them: that these columns help is not shown",
+        lambda run: run["leaderboard"].update(tied=["boosting", "logistic", "baseline"]),
+        lambda run: run["leaderboard"]["tied"].remove("baseline"),
     ),
     "rivals: a readable one": (
         "Logistic is among them and is simpler to explain",

@@ -26,7 +26,7 @@ from certifit.contest.costs import costs_of
 from certifit.contest.entrants import Conditions, Encoded, Entrant, Path, entrants_for
 from certifit.contest.numbers import readable
 from certifit.contest.record.model import TableModel
-from certifit.contest.record.record import skill, write_record
+from certifit.contest.record.record import write_record
 from certifit.contest.record.result import Result
 from certifit.contest.search.blend import blend
 from certifit.contest.search.calibrated import calibrated
@@ -52,6 +52,8 @@ ALARMS_SHARE = 0.05  # of the time may go into the search for leaks
 METRICS = 0.85  # of the time must be over before the scores that the summary quotes are given up
 RESERVE = 0.25  # share of the time kept for scores, refit and diagnostics
 WRITING = (0.5, 0.02)  # seconds, and share of the time, kept for the files
+BEFORE = 0.25  # of the time at most counts as spent before the contest began
+COLUMN = 1.5e-4  # seconds to keep for the files for each column
 FEW_FOLDS, ONE_FOLD = 60_000, 250_000  # training rows above which three folds, or one part set aside, tell enough
 
 
@@ -158,7 +160,8 @@ class Contest:
         )
         begun = clock.monotonic()
         self.table = table if isinstance(table, Table) else self._read(table, target)
-        self._reading = clock.monotonic() - begun
+        self.seconds_of_reading = clock.monotonic() - begun
+        self._before = 0.0
         self._check_task(cost)
         self._guests: list[Entrant] = []
 
@@ -223,6 +226,14 @@ class Contest:
         self._guests.append(Entrant(name, label or name, described, paths, encoding=encoding, tasks=frozenset()))
         return self
 
+    def charge(self, seconds: float) -> Contest:
+        """Count seconds that were spent before the contest was set up, such as those of starting a program, as its own.
+
+        At most a quarter of its time: on a machine so busy that starting takes longer, a late answer is better than none.
+        """
+        self._before = min(float(check_real("seconds", seconds, low=0)), BEFORE * self.options.time)
+        return self
+
     def run(self, watcher: Watcher | None = None) -> Result:
         """Hold the contest.
 
@@ -233,7 +244,7 @@ class Contest:
             the result has what was done until then.
         """
         watch = watcher or Silent()
-        budget = Budget(self.options.time - self._writing, spent=self._reading)
+        budget = Budget(self.options.time - self._writing, spent=self._before + self.seconds_of_reading)
         watch.phase("sealing the test rows")
         table, options, scoring = self.table, self.options, self.scoring
         split = sealed_split(
@@ -263,7 +274,8 @@ class Contest:
         ranking = referee.rank(standings, watch)
         winner, *others = [next(s for s in standings if s.name == name) for name in ranking.order]
         others.sort(key=lambda s: not s.entrant.baseline)  # what the summary quotes comes first
-        hurried = referee.look_further([winner, *others[:1]], budget.part(METRICS))
+        unmeasured = referee.look_further([winner, *others], budget.part(METRICS))
+        referee.look_further([winner, *others[:1]], budget.part(METRICS), Referee.add_intervals)
         models = self._models(standings)
         best, shipped = self._shipped(standings, ranking, models, referee.n_rows, conditions, budget, watch)
         promise = promise_of(winner, standings, training, referee)
@@ -279,12 +291,20 @@ class Contest:
             budget=budget,
             watch=watch,
         )
-        examination.left_out += hurried or referee.look_further(others, budget)
+        unsure = referee.look_further([winner, *others], budget, Referee.add_intervals)
+        late = [s for s in standings if s.status == "out of time"]
+        every = len(ranking.order)
+        examination.left_out = [
+            *([f"{len(late)} of {len(standings)} entrants"] if late else []),
+            *examination.left_out,
+            *([f"all scores of {len(unmeasured)} of {every} entrants"] if unmeasured else []),
+            *([f"the intervals of all scores of {len(unsure)} of {every} entrants"] if unsure else []),
+        ]
         warnings += aftermath(
             winner,
             y=referee.unseal()[1],
             scoring=scoring,
-            skill=skill(winner, standings, scoring),
+            removed=_removed(winner, standings),
             warned=warnings,
             left_out=examination.left_out,
             why_not_refitted=shipped["why"] if options.refit else "",
@@ -309,9 +329,10 @@ class Contest:
 
     @property
     def _writing(self) -> float:
-        """Seconds to keep for the files: a table that took long to read takes long to write about."""
+        """Seconds to keep for the files: a table that took long to read, or has many columns, takes long to write about."""
         seconds = self.options.time
-        return WRITING[0] + WRITING[1] * seconds + min(0.3 * self._reading, 0.15 * seconds)
+        table = 0.3 * self.seconds_of_reading + COLUMN * len(self.table.columns)
+        return WRITING[0] + WRITING[1] * seconds + min(table, 0.15 * seconds)
 
     def _sides(self, split: SealedSplit) -> tuple[Training, Referee]:
         """The rows to learn from, in folds, and the referee with the sealed ones."""
@@ -385,6 +406,17 @@ class Contest:
             "text": origin,
             "why": "",
         }
+
+
+def _removed(winner: Standing, standings: list[Standing]) -> float | None:
+    """Share of the baseline's log loss that the winner removes, whatever the contest is about; None for numbers."""
+    floor = next((s for s in standings if s.entrant.baseline), None)
+    losses = [
+        s.verdict.metrics.get("log_loss", {}).get("value")
+        for s in (winner, floor)
+        if s is not None and s.verdict is not None
+    ]
+    return 1.0 - losses[0] / losses[1] if len(losses) == 2 and None not in losses and losses[1] > 0 else None
 
 
 def _coded(y: Array, classes: tuple[str, ...]) -> Array:

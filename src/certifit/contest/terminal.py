@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["Display", "show_description"]
 
 MOST_COLUMNS = 30
+HEAD = 14  # characters of a line of a heading
 DONE = {"finished": "green", "fitted": "green", "failed": "red", "out of time": "yellow", "interrupted": "yellow"}
 
 
@@ -117,7 +119,7 @@ class Display:
         table = self.contest.table
         task = table.task
         self.console.print(
-            f"{table.source}: {table.frame.height:,} rows, {len(table.columns)} columns; "
+            f"{table.source}: {table.frame.height:,} rows, {len(table.columns):,} columns; "
             f"predict {table.target} ({task.kind}: {task.why})",
             markup=False,
         )
@@ -152,7 +154,9 @@ class Display:
             # A number that is cut is worse than none: words wrap, numbers never do.
             words = title in ("entrant", "verdict", "certificate")
             right = title in ("", metric["label"], "fit")
-            grid.add_column(title, justify="right" if right else "left", no_wrap=not words, overflow="fold")
+            # A long head is broken by hand, or the words beside it would have no room.
+            head = "\n".join(textwrap.wrap(title, HEAD))
+            grid.add_column(head, justify="right" if right else "left", no_wrap=not words, overflow="fold")
         first = next((e["score"]["value"] for e in record["entrants"] if e["score"]), None)
         for e in record["entrants"]:
             if e["score"] is None:
@@ -161,6 +165,7 @@ class Display:
             low, high, value = (e["score"][key] for key in ("low", "high", "value"))
             numbers = [readable(v, form, beside=first) for v in (value, low, high)]
             interval = "" if low is None or high is None else f"{numbers[1]} – {numbers[2]}"
+            interval = "not to be trusted" if e["score"].get("trusted") is False else interval
             proof = [(e["certificate"] or {}).get("verdict", ""), duration(e["fit_seconds"])] if wide else []
             style = "bold" if e["rank"] == 1 else ""
             grid.add_row(
@@ -180,7 +185,8 @@ class Display:
                 self.console.print(f"{verdict.capitalize()}: {', '.join(names)}.", markup=False)
         self.console.print()
         for warning in record["data"]["warnings"]:
-            if warning not in self.contest.table.warnings and warning["code"] != "no time":  # the summary says it
+            # What was said when the table was read, and what the summary says, is not said again.
+            if warning not in self.contest.table.warnings and warning["text"] not in record["summary"]:
                 loud = warning["kind"] in ("leakage", "split")
                 mark, style = ("warning", "bold red") if loud else ("note", "yellow")
                 self.console.print(f"{mark}: {warning['text']}", style=style, markup=False)

@@ -175,6 +175,18 @@ CASES: dict[str, Case] = {
         ),
         silent=LEAKS,
     ),
+    "no column of numbers": Case(
+        lambda r: {"k": r.choice(["u", "v"], N), "day": days().sample(N, shuffle=True, seed=1), "y": r.normal(size=N)},
+        silent=ALL,
+    ),
+    "one column of numbers": Case(lambda r: {"a": r.normal(size=N), "y": r.normal(size=N)}, silent=ALL),
+    "a sum among very many": Case(
+        lambda r: (lambda X: {**{f"x{j}": X[:, j] for j in range(320)}, "y": X[:, 310] + X[:, 315]})(
+            r.normal(size=(N, 320))
+        ),
+        ("leak of several",),
+        ("leak",),
+    ),
     # identifiers and order
     "id with the class in its letters": Case(
         plus(

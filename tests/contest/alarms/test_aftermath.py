@@ -29,7 +29,7 @@ def judged(name: str, y: Any, predicted: Any, r2: float = 0.5) -> Standing:
 
 
 def said(standing: Standing, y: Any, **more: Any) -> set[str]:
-    options = {"skill": 0.5, "warned": [], "left_out": [], "why_not_refitted": "", **more}
+    options = {"removed": 0.5, "warned": [], "left_out": [], "why_not_refitted": "", **more}
     return {w["code"] for w in aftermath(standing, y=y, scoring=scoring_for("regression", None, 0, None), **options)}
 
 
@@ -40,6 +40,30 @@ def test_too_good_to_be_true_unless_a_leak_was_named_already() -> None:
     assert said(perfect, y, warned=[{"kind": "leakage"}]) == set()
     assert said(judged("ridge", y, 0.9 * y, r2=0.99), y) == set()
     assert said(judged("ridge", y[:20], y[:20] + 1e-6 * np.arange(20), r2=1.0), y[:20]) == set(), "too few rows to tell"
+
+
+@pytest.mark.parametrize("metric", ["log_loss", "roc_auc", "accuracy"])
+def test_classes_that_are_told_too_well_are_doubted_whatever_the_metric(metric: str) -> None:
+    y = np.tile([0, 1], 50)
+    options = {"warned": [], "left_out": [], "why_not_refitted": ""}
+    scoring = scoring_for("binary", metric, 2, None)
+    for removed, doubted in ((0.9995, True), (0.99, False), (None, False)):
+        found = aftermath(judged("logistic", y, y), y=y, scoring=scoring, removed=removed, **options)
+        assert [w["code"] for w in found] == ["too good"] * doubted
+
+
+def test_what_is_removed_of_the_baselines_log_loss_is_known_whatever_the_metric() -> None:
+    record = Contest(loans(), "default", entrants=["logistic"], metric="roc_auc", time=20).run().record
+    assert all("log_loss" in entrant["metrics"] for entrant in record["entrants"])
+
+
+def test_a_tail_is_that_of_the_metric() -> None:
+    y = np.zeros(100)
+    wild = np.where(np.arange(100) < 2, 12.0, 1.0)
+    for metric, heavy in (("rmse", True), ("mae", False)):
+        options = {"removed": None, "warned": [], "left_out": [], "why_not_refitted": ""}
+        found = aftermath(judged("ridge", y, wild), y=y, scoring=scoring_for("regression", metric, 0, None), **options)
+        assert ("heavy tail" in {w["code"] for w in found}) == heavy, metric
 
 
 def test_heavy_tails_are_noticed_and_light_ones_are_not() -> None:

@@ -225,7 +225,7 @@ def test_ten_thousand_columns() -> None:
     row = ",".join("1" for _ in range(10_000))
     raw = read(f"{names}\n{row}\n{row}\n")
     assert raw.frame.shape == (2, 10_000)
-    assert "10000 columns" in raw.notes[-1]
+    assert "10,000 columns" in raw.notes[-1]
 
 
 def test_parquet(tmp_path: Path) -> None:

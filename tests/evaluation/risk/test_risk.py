@@ -114,6 +114,25 @@ def test_every_metric_has_an_interval(metric) -> None:  # type: ignore[no-untype
     assert wide.high - wide.low > found.high - found.low
 
 
+def test_an_interval_of_the_log_loss_ends_where_the_log_loss_does() -> None:
+    """Most rows sure and right, a few wrong: the bootstrap alone would end beyond any log loss there is."""
+    p = np.exp(-np.r_[np.logspace(-6, -2, 40), 2.0])
+    y = np.ones(41, dtype=int)
+    found = metric_interval("log_loss", y, p, level=0.997, classes=[0, 1])
+    largest = -np.log(np.finfo(float).eps)
+    assert found.value < found.high == pytest.approx(largest)
+    assert interval(METRICS["log_loss"].losses(y, p, [0, 1]), level=0.997).high > 100.0
+
+
+@pytest.mark.parametrize("small", [0.0, 1e-9])
+@pytest.mark.parametrize("level", [0.9, 0.95, 0.997])
+def test_one_large_loss_among_equal_ones_leaves_room_above(small: float, level: float) -> None:
+    """The mean is 3 times a share of 1 in 50, of which the exact interval ends above four times as much."""
+    found = interval(np.r_[np.full(49, small), 3.0], level=level)
+    assert found.low < found.value
+    assert found.high > 2.5 * found.value
+
+
 @pytest.mark.parametrize("name", ["zero_one", "log_loss", "brier", "rmse", "r2", "f1", "roc_auc"])
 def test_weight_is_repetition_and_the_order_of_rows_is_nothing(name: str) -> None:
     rng = np.random.default_rng(6)

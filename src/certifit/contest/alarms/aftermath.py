@@ -15,7 +15,7 @@ from certifit.contest.verdict.scoring import Scoring
 __all__ = ["aftermath", "has_heavy_tail"]
 
 EXPLAINED = 0.9999  # of the variation of a number
-SKILL = 0.999  # of the log loss of classes
+REMOVED = 0.999  # of the log loss of classes
 FEWEST = 30
 WORST, MOST_SHARE = 0.02, 0.5
 
@@ -25,20 +25,20 @@ def aftermath(
     *,
     y: Array,
     scoring: Scoring,
-    skill: float | None,
+    removed: float | None,
     warned: list[dict[str, Any]],
     left_out: list[str],
     why_not_refitted: str,
 ) -> list[dict[str, Any]]:
-    """Warnings about the winner and about what was left out."""
+    """Warnings about the winner, who removes a share of the baseline's log loss, and about what was left out."""
     found = []
     leaks = any(warning["kind"] == "leakage" for warning in warned)
     if not leaks and not winner.entrant.baseline and y.shape[0] >= FEWEST and winner.verdict is not None:
-        text = _too_good(winner, scoring, skill)
+        text = _too_good(winner, scoring, removed)
         if text:
             found.append(ring("too good", None, label=winner.entrant.label, text=text))
     if winner.verdict is not None and not scoring.n_classes:
-        worst = has_heavy_tail((y - winner.verdict.predicted) ** 2)
+        worst = has_heavy_tail(scoring.losses(y, winner.verdict.predicted))
         if worst is not None:
             rows, share = worst
             found.append(ring("heavy tail", None, rows=rows, test=y.shape[0], share=f"{100 * share:.0f}"))
@@ -50,14 +50,14 @@ def aftermath(
     return found
 
 
-def _too_good(winner: Standing, scoring: Scoring, skill: float | None) -> str:
+def _too_good(winner: Standing, scoring: Scoring, removed: float | None) -> str:
     """Why the winner cannot be true, or nothing."""
     assert winner.verdict is not None
     if not scoring.n_classes:
         explained = winner.verdict.metrics.get("r2", {}).get("value", 0.0)
         return f"it explains {percent(explained, 2)} of the variation" if explained > EXPLAINED else ""
-    if scoring.metric.name == "log_loss" and skill is not None and skill > SKILL:
-        return f"it removes {percent(skill, 2)} of the baseline's loss"
+    if removed is not None and removed > REMOVED:
+        return f"it removes {percent(removed, 2)} of the baseline's log loss"
     return ""
 
 

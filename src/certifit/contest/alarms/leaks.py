@@ -57,13 +57,21 @@ def leaks(table: Table, split: SealedSplit, seconds: float) -> list[dict[str, An
         if scores[name] > NEARLY_PERFECT:
             found.append(ring("leak", name, what=what, score=under_one(scores[name])))
     if not any(w["code"] == "leak" for w in found):
-        numbers = [name for name, kind in table.kinds.items() if kind == "numeric"][:MOST_COLUMNS]
-        X = part.select(numbers).to_numpy().astype(np.float64)
-        if table.task.kind == "regression":
-            found += _combination(X, y.astype(np.float64), numbers)
-        elif table.task.kind == "binary":
-            found += _pair(X, y, numbers, scores)
+        found += _together(table, part, y, scores)
     return found + _identifiers(table, rows, y)
+
+
+def _together(table: Table, part: pl.DataFrame, y: Array, scores: dict[str, float]) -> list[dict[str, Any]]:
+    """Small sets of columns of numbers that give the target away, none of which does alone."""
+    numbers = [name for name, kind in table.kinds.items() if kind == "numeric"]
+    # Of very many, those that tell most alone: a summand goes with the sum.
+    numbers = sorted(numbers, key=lambda name: -scores[name])[:MOST_COLUMNS] if len(numbers) > MOST_COLUMNS else numbers
+    if len(numbers) < 2:
+        return []
+    X = part.select(numbers).to_numpy().astype(np.float64)
+    if table.task.kind == "regression":
+        return _combination(X, y.astype(np.float64), numbers)
+    return _pair(X, y, numbers, scores) if table.task.kind == "binary" else []
 
 
 # A number that is a sum or a product

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["ALARMS", "Alarm", "listed", "ring"]
+__all__ = ["ALARMS", "Alarm", "listed", "of_classes", "ring"]
 
 LISTED = 5
 
@@ -70,8 +70,8 @@ _ALL = (
         "leakage",
         "{label} is almost perfect ({text}). In real tables that is a leak more often than a discovery: ask of every "
         "column that matters whether it is known at the time of prediction.",
-        "the best entrant removes more than 99.9 % of the baseline's error (99 % of the log loss), and no other leak was "
-        "found",
+        "the best entrant explains more than 99.99 % of the variation of a number, or removes more than 99.9 % of the "
+        "baseline's log loss, on 30 sealed rows or more, and no other leak was found",
     ),
     # the split
     Alarm(
@@ -84,25 +84,26 @@ _ALL = (
     Alarm(
         "class not sealed",
         "split",
-        "No sealed row has the class {classes}: nothing below says how well it is predicted.",
+        "No sealed row has the class{es} {classes}: nothing below says how well {they_are} predicted.",
         "a class that has at least two rows is missing from the sealed rows",
     ),
     Alarm(
         "class not trained",
         "split",
-        "No training row has the class {classes}: it cannot be learned, and its sealed rows are all counted as errors.",
+        "No training row has the class{es} {classes}: {they} cannot be learned, and every answer to {their} sealed rows is an "
+        "error.",
         "a class of the sealed rows is missing from the training rows",
     ),
     Alarm(
         "copies",
         "duplicates",
-        "{count} rows ({share} %) are exact copies of another row{aside}",
+        "{count:,} rows ({share} %) are exact copies of an earlier row{aside}",
         "features and target of a row equal those of an earlier one",
     ),
     Alarm(
         "copies across",
         "duplicates",
-        "{count} sealed rows are exact copies of training rows: on these the score flatters.",
+        "{count:,} sealed rows are exact copies of training rows: on these the score flatters.",
         "a sealed row equals a training row",
     ),
     Alarm(
@@ -148,7 +149,7 @@ _ALL = (
     Alarm(
         "rare class",
         "imbalance",
-        "The class '{label}' is rare: {count} of {rows} training rows ({share} %). Accuracy says little here; look at the"
+        "The class '{label}' is rare: {count:,} of {rows:,} training rows ({share} %). Accuracy says little here; look at the"
         " probabilities and the costs.",
         "a class has fewer than 5 % of the training rows (2.5 % among several)",
     ),
@@ -161,7 +162,7 @@ _ALL = (
     Alarm(
         "wide",
         "small",
-        "There are more columns ({columns}) than training rows ({train}): some will fit by chance.",
+        "There are more columns ({columns:,}) than training rows ({train:,}): some will fit by chance.",
         "more features than training rows",
     ),
     Alarm(
@@ -173,19 +174,19 @@ _ALL = (
     Alarm(
         "single row",
         "small",
-        "A single row has the class {classes}: it is used for training, and nothing can be said about it.",
+        "Of the class{es} {classes} there is a single row{each}: it is used for training, and nothing can be said about it.",
         "a class has one row",
     ),
     Alarm(
         "target missing",
         "missing",
-        "{count} row{s} without a value of the target {were} left out.",
+        "{count:,} row{s} without a value of the target {were} left out.",
         "the target of a row is missing",
     ),
     Alarm(
         "bad rows",
         "bad rows",
-        "{count} row{s} {were} left out; the first is line {line}: {why}.",
+        "{count:,} row{s} {were} left out; the first is line {line:,}: {why}.",
         "a line of the file does not fit the header",
     ),
     Alarm(
@@ -198,9 +199,10 @@ _ALL = (
     Alarm(
         "heavy tail",
         "interval",
-        "A few sealed rows make up most of the error (the {rows} worst of {test} give {share} % of it): the interval of "
+        "A few sealed rows make up most of the error (the {rows:,} worst of {test:,} give {share} % of it): the interval of "
         "the score cannot be trusted, since the next such row may lie further out.",
-        "the sealed rows' losses have a tail so heavy that their mean has no stable spread",
+        "the worst 2 % of the sealed rows, 30 or more, give more than half of the metric's loss (squared errors, where it is no "
+        "mean over rows) of a number",
     ),
     Alarm(
         "no time",
@@ -229,6 +231,19 @@ def ring(code: str, column: str | None = None, **fields: Any) -> dict[str, Any]:
     """A warning of the record: kind, code, column and text."""
     alarm = ALARMS[code]
     return {"kind": alarm.kind, "code": code, "column": column, "text": alarm.text.format(column=column, **fields)}
+
+
+def of_classes(labels: list[str]) -> dict[str, str]:
+    """Fields of a sentence about one class or several."""
+    one = len(labels) == 1
+    return {
+        "classes": listed(labels),
+        "es": "" if one else "es",
+        "they": "it" if one else "they",
+        "they_are": "it is" if one else "they are",
+        "their": "its" if one else "their",
+        "each": "" if one else " each",
+    }
 
 
 def listed(names: list[str]) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from certifit.contest.alarms.measures import sample
-from certifit.contest.alarms.registry import LISTED, listed, ring
+from certifit.contest.alarms.registry import LISTED, of_classes, ring
 from certifit.contest.table.table import Table
 from certifit.evaluation.splits.sealed import SealedSplit
 
@@ -47,9 +47,9 @@ def sides(table: Table, split: SealedSplit) -> list[dict[str, Any]]:
     unsealed = [str(label) for label, n in zip(labels, counts, strict=True) if label not in test and n > 1]
     untrained = [str(label) for label in labels if label not in train]
     if unsealed:
-        found.append(ring("class not sealed", table.target, classes=listed(unsealed)))
+        found.append(ring("class not sealed", table.target, **of_classes(unsealed)))
     if untrained:
-        found.append(ring("class not trained", table.target, classes=listed(untrained)))
+        found.append(ring("class not trained", table.target, **of_classes(untrained)))
     return found
 
 

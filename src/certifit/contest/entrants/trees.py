@@ -61,7 +61,8 @@ def optimal_paths(conditions: Conditions, data: Encoded) -> list[Path]:
     questions += sum(np.unique(data.X[:, j]).shape[0] for j in data.categorical)
     if questions > OPTIMAL_COLUMNS:
         raise NotApplicable(
-            f"the best tree is sought in at most {OPTIMAL_COLUMNS} columns; with a column for each category there are {questions}"
+            f"the best tree is sought in at most {OPTIMAL_COLUMNS} columns; with a column for each category there are "
+            f"{questions:,}"
         )
     # Prices are shares of the error of the best constant.
     y = np.asarray(data.y)

@@ -25,7 +25,7 @@ from certifit.evaluation.splits.sealed import SealedSplit
 if TYPE_CHECKING:
     from certifit.contest.contest import Options
 
-__all__ = ["leaderboard_rows", "skill", "write_record"]
+__all__ = ["leaderboard_rows", "write_record"]
 
 MOST_BAD_ROWS = 20
 MOST_SEARCHED = 40
@@ -212,7 +212,7 @@ def _entrant(
         "certificate": _certificate(standing),
         "score": score,
         "metrics": {} if verdict is None else verdict.metrics,
-        "skill": skill(standing, order, scoring),
+        "skill": _skill(standing, order, scoring),
         "verdict": _verdict(standing, order, ranking),
         "against_best": _against_best(standing, ranking),
     }
@@ -238,7 +238,7 @@ def _certificate(standing: Standing) -> dict[str, Any] | None:
     return {**certificate.as_dict(), "sentence": str(certificate), "verdict": verdict}
 
 
-def skill(standing: Standing, order: list[Standing], scoring: Scoring) -> float | None:
+def _skill(standing: Standing, order: list[Standing], scoring: Scoring) -> float | None:
     """Share of the baseline's distance from perfection that is gone; None for metrics without a perfect value of 0 or 1."""
     floor = next((s.verdict.score.value for s in order if s.entrant.baseline and s.verdict is not None), None)
     if standing.verdict is None or floor is None:

@@ -102,6 +102,27 @@ def _below_the_floor(run: Run) -> bool:
     return mine is not None and trivial is not None and mine < trivial
 
 
+def _only_the_floor(run: Run) -> bool:
+    """Whether the baseline is the only one with a score."""
+    return all(e["baseline"] for e in run["entrants"] if e["score"])
+
+
+def _floor_is_tied(run: Run) -> bool:
+    """Whether the best entrant is not shown to beat the baseline."""
+    base = floor(run)
+    return base is not None and not best(run)["baseline"] and base["name"] in run["leaderboard"]["tied"]
+
+
+def _cheaper(run: Run) -> Mapping[str, Any] | None:
+    """The cheapest entrant that costs less than the same answer every time, where the winner does not."""
+    costs = _costs(run)
+    if costs is None or costs[0] < costs[1]:
+        return None
+    priced = [(cost, e) for e in run["entrants"] if (cost := metric_of(e, "expected_cost")) is not None]
+    cost, entrant = min(priced, key=lambda pair: pair[0])
+    return entrant if cost < costs[1] else None
+
+
 def _readable_rival(run: Run) -> Mapping[str, Any] | None:
     tied = [e for e in run["entrants"] if e["name"] in run["leaderboard"]["tied"]]
     return next((e for e in tied[1:] if e["readable"]), None) if tied and not tied[0]["readable"] else None
@@ -165,6 +186,16 @@ def _cost_lost(run: Run) -> str:
     )
 
 
+def _cost_of_another(run: Run) -> str:
+    mine, trivial = _costs(run) or (0.0, 0.0)
+    other = _cheaper(run)
+    return (
+        f"With your costs, {best(run)['label']} does not pay: it costs {readable(mine, '.3g')} a row, the same answer every time "
+        f"{readable(trivial, '.3g')}. {(other or {})['label']} costs {readable(metric_of(other, 'expected_cost'), '.3g')}: "
+        "--metric cost ranks by what you pay."
+    )
+
+
 def _question(run: Run) -> str:
     task, data = run["task"], run["data"]
     used = sum(column["role"] == "feature" for column in data["columns_info"])
@@ -185,7 +216,16 @@ def _nothing_helps(run: Run) -> str:
     metric = run["task"]["metric"]
     return (
         f"No method did better than giving the same answer for every row ({metric['label']} "
-        f"{shown(run, best(run)['score']['value'])}): these columns do not help to predict {run['task']['target']}."
+        f"{shown(run, best(run)['score']['value'])}): nothing here shows that these columns help to predict "
+        f"{run['task']['target']}."
+    )
+
+
+def _nobody_else(run: Run) -> str:
+    metric = run["task"]["metric"]
+    return (
+        f"Only the same answer for every row has a score ({metric['label']} {shown(run, best(run)['score']['value'])}): no "
+        f"method got as far, and whether these columns help to predict {run['task']['target']} is not known."
     )
 
 
@@ -210,6 +250,10 @@ def _rivals_readable(run: Run) -> str:
     simple = _readable_rival(run)
     assert simple is not None
     return f"{_rivals(run)} {simple['label']} is among them and is simpler to explain."
+
+
+def _rivals_and_floor(run: Run) -> str:
+    return f"{_rivals(run)} The same answer every time is among them: that these columns help is not shown."
 
 
 def _off_by(run: Run) -> str:
@@ -259,11 +303,14 @@ def _matters_and_reading(run: Run) -> str:
 SENTENCES = (
     Sentence("cost: saved among classes", "cost", lambda r: _saves(r) and _by_classes(r), _cost_of_classes),
     Sentence("cost: saved", "cost", _saves, _cost),
+    Sentence("cost: another pays", "cost", lambda r: _cheaper(r) is not None, _cost_of_another),
     Sentence("cost: lost", "cost", lambda r: _costs(r) is not None and not _saves(r), _cost_lost),
     Sentence("question", "question", lambda r: True, _question),
+    Sentence("answer: nobody else", "answer", _only_the_floor, _nobody_else),
     Sentence("answer: nothing helps", "answer", lambda r: best(r)["baseline"], _nothing_helps),
     Sentence("answer", "answer", lambda r: not best(r)["baseline"], _answer),
     Sentence("rivals: none", "rivals", lambda r: not _rivals(r), lambda r: "There was no rival to compare it with."),
+    Sentence("rivals: the floor among them", "rivals", _floor_is_tied, _rivals_and_floor),
     Sentence("rivals: a readable one", "rivals", lambda r: _readable_rival(r) is not None, _rivals_readable),
     Sentence("rivals", "rivals", lambda r: _rivals(r), _rivals),
     Sentence("meaning: off by", "meaning", lambda r: metric_of(best(r), "mae") is not None, _off_by),

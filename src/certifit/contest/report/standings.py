@@ -120,6 +120,8 @@ def answer(run: Part) -> str:
     if first.get("baseline"):
         return f"Nothing predicts “{target}” better than the trivial baseline"
     tied = [e for e in run["entrants"] if e.get("verdict") == "tied with the best" and not e.get("baseline")]
+    if any(e.get("verdict") == "tied with the best" and e.get("baseline") for e in run["entrants"]):
+        return f"{name_of(first)} leads on “{target}”, but is not shown to beat the trivial baseline"
     if len(tied) == 1:
         return f"{name_of(first)} and {name_of(tied[0])} predict “{target}” best"
     if tied:
@@ -213,7 +215,7 @@ def _row(entrant: Part, k: int, axis: Scale | None, spec: Any, links: dict[str, 
         cut_high=bool(axis and is_number(high) and high > axis.high),
         beyond=bool(axis and score and not axis.low <= score["value"] <= axis.high),
         score=with_format(score.get("value"), spec),
-        interval=interval(low, high, spec),
+        interval=interval(low, high, spec) + (", not to be trusted" if score.get("trusted") is False else ""),
         verdict=verdict,
         tone=tone,
         against=_against(entrant.get("against_best"), spec),

@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -50,42 +51,53 @@ class BlendWeights:
 
 
 def blend_weights(predictions: Mapping[str, Array], y: Array, n_classes: int) -> BlendWeights:
-    """The best weights for predictions of the same rows: probabilities (n, K) of codes y, or values (n,)."""
+    """The best weights for predictions of the same rows: probabilities (n, K) of codes y, or values (n,).
+
+    Members that hardly count are left out, and those that are left are weighed anew, so that the proof is of the weights
+    that are used.
+    """
     started = time.perf_counter()
-    names = list(predictions)
+    names, steps = list(predictions), 0
+    while True:
+        w, proof = _weigh([predictions[name] for name in names], y, n_classes)
+        steps += proof["iterations"]
+        kept = [name for name, w_k in zip(names, w, strict=True) if w_k >= LEAST_WEIGHT]
+        if len(kept) == len(names):
+            break
+        names = kept
+    certificate = Certificate(
+        "duality gap",
+        **proof | {"iterations": steps},
+        tol=TOL,
+        seconds=time.perf_counter() - started,
+        note="Of the weights of the blend, given its members.",
+        claim="best weights of these members",
+    )
+    weights = {name: float(w_k) for name, w_k in zip(names, w, strict=True)}
+    predicted = np.asarray(sum(w_k * predictions[name] for name, w_k in weights.items()))
+    return BlendWeights(weights, certificate, predicted)
+
+
+def _weigh(members: list[Array], y: Array, n_classes: int) -> tuple[Array, dict[str, Any]]:
+    """Weights of these members, and what proves them."""
     n = y.shape[0]
     if n_classes:
-        P = np.column_stack([predictions[name][np.arange(n), y] for name in names]).astype(np.float64)
+        P = np.column_stack([p[np.arange(n), y] for p in members]).astype(np.float64)
         P = np.maximum(P, LEAST_PROBABILITY)
         w, gap, steps = mixture_weights(P, np.full(n, 1.0 / n))
         objective = float(-np.mean(np.log(P @ w)))
         share = np.bincount(y, minlength=n_classes) / n
         scale = float(-(share[share > 0] @ np.log(share[share > 0])))
     else:
-        F = np.column_stack([predictions[name] for name in names]).astype(np.float64) - y[:, None]
+        F = np.column_stack(members).astype(np.float64) - y[:, None]
         # Σw = 1, so the residual of the blend is the blend of the residuals.
         unit = float(np.abs(F).max()) or 1.0
         H = (F / unit).T @ (F / unit) / n
-        w = simplex_quadratic(H, np.zeros(len(names)))
+        w = simplex_quadratic(H, np.zeros(len(members)))
         gap, steps = simplex_gap(H @ w, w) * unit**2, 1
         objective = 0.5 * float(np.mean((F @ w) ** 2))
         scale = 0.5 * float(np.var(y))
-    certificate = Certificate(
-        "duality gap",
-        objective=objective,
-        bound=objective - gap,
-        scale=scale,
-        tol=TOL,
-        iterations=steps,
-        seconds=time.perf_counter() - started,
-        note="Of the weights of the blend, given its members.",
-        claim="best weights of these members",
-    )
-    w = np.where(w >= LEAST_WEIGHT, w, 0.0)
-    w /= w.sum()
-    kept = {name: float(w_k) for name, w_k in zip(names, w, strict=True) if w_k > 0}
-    predicted = np.asarray(sum(w_k * predictions[name] for name, w_k in kept.items()))
-    return BlendWeights(kept, certificate, predicted)
+    return w / w.sum(), {"objective": objective, "bound": objective - gap, "scale": scale, "iterations": steps}
 
 
 def blend(standings: list[Standing], training: Training, conditions: Conditions, scoring: Scoring) -> Standing | None:
@@ -114,5 +126,5 @@ def blend(standings: list[Standing], training: Training, conditions: Conditions,
     standing.fit_seconds = sum(s.fit_seconds for s in chosen.values())
     standing.memory_mib = max(s.memory_mib or 0.0 for s in chosen.values())
     standing.inner_score = scoring.score(y, found.predicted)
-    standing.inner_folds = len(training.folds)
+    standing.inner_folds = max(s.inner_folds for s in chosen.values())
     return standing

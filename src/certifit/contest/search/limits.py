@@ -19,8 +19,11 @@ _ENDS: list[float] = []  # moments at which the limits in force end, the innermo
 STATUS, RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
-class OutOfTime(Exception):  # noqa: N818 - an event, not a mistake
-    """A fit was stopped because its time was up."""
+class OutOfTime(BaseException):
+    """A fit was stopped because its time was up.
+
+    Like an interrupt it is no `Exception`: it may ring inside anybody's code, where ``except Exception`` would swallow it.
+    """
 
 
 class Budget:

@@ -18,6 +18,7 @@ SEARCH = 0.6  # of an entrant's share goes into the search at most, the rest int
 OVERRUN = 1.6  # an entrant is stopped at so many times its share: the others want theirs
 BASELINE = 5.0  # seconds the baseline may take even when the time is over
 LEAST = 0.5  # seconds an entrant needs to be worth starting
+ENCODING = 0.15  # of the time may go into an encoding of the table; folds that would take longer are given up
 
 
 def race(
@@ -30,12 +31,18 @@ def race(
     watch: Watcher,
 ) -> bool:
     """Search and fit every entrant; False when an interrupt ended it. What one leaves of its share goes to the next ones."""
+    encoded: set[str] = set()
     for i, standing in enumerate(standings):
         weights = sum(s.entrant.weight for s in standings[i:])
-        watch.phase(f"{standing.entrant.label} searches its settings")
         try:
             if budget.left < LEAST and not standing.entrant.baseline:
                 raise OutOfTime
+            if standing.entrant.encoding not in encoded:  # once for all entrants, and on nobody's clock
+                watch.phase("turning the table into numbers")
+                with time_limit(max(budget.left, LEAST)):
+                    training.encode(standing.entrant.encoding, Budget(ENCODING * budget.seconds))
+                encoded.add(standing.entrant.encoding)
+            watch.phase(f"{standing.entrant.label} searches its settings")
             # The baseline is there in any case: without it no score means anything.
             seconds = max(budget.share(standing.entrant.weight, weights), LEAST * standing.entrant.baseline)
             most = min(budget.left, OVERRUN * seconds) if i + 1 < len(standings) else budget.left

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING
 
 from certifit._types import Array
@@ -33,11 +34,14 @@ def refit(
     """The model on all rows, or None and why there is none; a blend keeps its weights and refits its members."""
     by_name = {standing.name: standing for standing in standings}
 
+    @cache
+    def encoded(encoding: str) -> EncodedRows:  # once for all members of a blend: their file keeps it once, too
+        encoder = encoder_for(encoding, kinds).fit(features)
+        return EncodedRows(encode(encoder, features, y), None, encoder)
+
     def again(standing: Standing) -> Chain:
         assert standing.found is not None
-        encoder = encoder_for(standing.entrant.encoding, kinds).fit(features)
-        rows = EncodedRows(encode(encoder, features, y), None, encoder)
-        return fit_setting(standing.entrant, standing.found.best, rows, conditions)
+        return fit_setting(standing.entrant, standing.found.best, encoded(standing.entrant.encoding), conditions)
 
     try:
         with time_limit(budget.left), warnings.catch_warnings():

@@ -90,8 +90,6 @@ def search(entrant: Entrant, training: Training, conditions: Conditions, scoring
     The first path is given a little longer before it is stopped, since without it there is nothing to choose from; where even
     that is too little, the setting in the middle of the path is taken untried.
     """
-    training.whole(entrant.encoding)  # encoded once for all entrants, and on nobody's clock
-    training.fold(entrant.encoding, 0)
     started = time.monotonic()
     whole = expanded(entrant, training.whole(entrant.encoding), conditions).train
     paths = entrant.paths(conditions, whole)

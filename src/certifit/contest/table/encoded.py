@@ -11,6 +11,7 @@ import numpy as np
 
 from certifit._types import Array, Matrix, is_sparse
 from certifit.contest.entrants.base import Encoded
+from certifit.contest.search.limits import Budget
 from certifit.names import stored
 from certifit.representation.table.encoder import TableEncoder
 
@@ -51,6 +52,19 @@ class Training:
     def fold(self, encoding: str, k: int) -> EncodedRows:
         """Fold k: the encoder is fitted on its training rows alone."""
         return self._rows(encoding, k)
+
+    def encode(self, encoding: str, budget: Budget) -> None:
+        """Encode all rows and then fold after fold while the budget lasts; folds that it does not last for are given up.
+
+        What an alarm interrupts is lost. A wide table takes seconds to encode, and were it encoded within the time of its
+        entrants, every one of them would begin anew and none would end.
+        """
+        self.whole(encoding)
+        for k in range(len(self.folds)):
+            if k and budget.left == 0.0:
+                self.folds = self.folds[:k]
+                break
+            self.fold(encoding, k)
 
     def _rows(self, encoding: str, k: int) -> EncodedRows:
         key = (encoding, k)

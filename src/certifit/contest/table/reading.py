@@ -354,7 +354,7 @@ def _finished(
     if left_out:
         notes = (*notes, f"columns that hold lists or objects were left out: {', '.join(left_out[:5])}")
     if len(columns) > WIDE:
-        notes = (*notes, f"{len(columns)} columns: such a wide table takes time and invites chance findings")
+        notes = (*notes, f"{len(columns):,} columns: such a wide table takes time and invites chance findings")
     return RawTable(pl.DataFrame(columns), source, bad_rows, delimiter, encoding, notes, duplicated)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from certifit._types import Array
-from certifit.contest.alarms.registry import listed, ring
+from certifit.contest.alarms.registry import of_classes, ring
 from certifit.contest.record.description import describe_column
 from certifit.contest.table.kinds import Column, Task, converted, infer_columns, labels
 from certifit.contest.table.reading import RawTable, TableError, read_table
@@ -371,7 +371,7 @@ def _typed(
         counts = dict(series[[c.name for c in columns].index(target)].value_counts().iter_rows())
         single = [name for name, count in sorted(counts.items()) if count == 1]
         if single:
-            warnings.append(ring("single row", target, classes=listed(single)))
+            warnings.append(ring("single row", target, **of_classes(single)))
     return Table(pl.DataFrame(series), tuple(columns), found, target, raw.source, raw.bad_rows, tuple(warnings))
 
 

@@ -92,11 +92,13 @@ def infer_task(values: pl.Series, task: str | None = None, delimiter: str | None
         classes = _looks_like_classes(numbers, distinct, name)
         if not classes:
             hint = "; --task classification takes them for classes" if distinct <= 5 * MOST_CLASSES else ""
-            return Task("regression", None, None, f"{distinct} different numbers: a quantity{hint}")
+            return Task("regression", None, None, f"{distinct:,} different numbers: a quantity{hint}")
         ends = f"{int(numbers.min())} to {int(numbers.max())}"  # type: ignore[arg-type]
         why = f"{distinct} whole numbers from {ends}: classes; --task regression takes them for a quantity"
     else:
         why = "two different values: a yes/no question" if distinct == 2 else f"{distinct} different labels"
+        if numbers is not None and task is None:
+            why += "; --task regression takes them for a quantity"
     if task == "binary" and distinct != 2:
         raise TableError(
             f"the target {name!r} has {distinct} different values, a binary task needs 2: choose task multiclass."

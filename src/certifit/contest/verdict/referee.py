@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -62,17 +62,25 @@ class Referee:
             raise ValueError("the predictions of the sealed rows have NaN or infinity")
         score = self._interval(self._scoring.metric, predicted, 1.0 - (1.0 - LEVEL) / max(1, entrants))
         self._predicted[name] = predicted
-        return Verdict(predicted, seconds, score, {self._scoring.metric.name: _described(self._scoring.metric, score)})
+        metric = self._scoring.metric
+        return Verdict(predicted, seconds, score, {metric.name: _described(metric, score.value, score)})
 
     def add_metrics(self, verdict: Verdict) -> None:
-        """The other metrics of the task, of predictions that were scored before."""
+        """The other metrics of the task, of predictions that were scored before, without intervals, which take longer."""
         for metric in self._scoring.metrics():
             if metric.name not in verdict.metrics:
                 try:
-                    risk = self._interval(metric, verdict.predicted, verdict.score.level)
+                    value = self._scoring.score(self._y, verdict.predicted, metric)
                 except ValueError:  # undefined here: a Gamma deviance of zeros, the area of a class that is absent
                     continue
-                verdict.metrics[metric.name] = _described(metric, risk)
+                verdict.metrics[metric.name] = _described(metric, value)
+
+    def add_intervals(self, verdict: Verdict) -> None:
+        """The intervals of all metrics that have none yet."""
+        for metric in self._scoring.metrics():
+            if metric.name in verdict.metrics and verdict.metrics[metric.name]["low"] is None:
+                risk = self._interval(metric, verdict.predicted, verdict.score.level)
+                verdict.metrics[metric.name] = _described(metric, risk.value, risk)
 
     def _interval(self, metric: Any, predicted: Array, level: float) -> Risk:
         return metric_interval(
@@ -104,17 +112,19 @@ class Referee:
         watch.phase("comparing the scores")
         return self._compared(scores, {s.name: s.entrant.label for s in standings})
 
-    def look_further(self, standings: list[Standing], budget: Budget) -> list[str]:
-        """All other metrics of these entrants, in turn; in words what there was no time for."""
-        hurried = 0
+    def look_further(
+        self, standings: list[Standing], budget: Budget, what: Callable[[Referee, Verdict], None] = add_metrics
+    ) -> list[Standing]:
+        """All other metrics of these entrants, or what else is to be done, in turn; those that there was no time for."""
+        hurried = []
         for standing in standings:
             assert standing.verdict is not None
             try:
                 with time_limit(budget.left):
-                    self.add_metrics(standing.verdict)
+                    what(self, standing.verdict)
             except OutOfTime:
-                hurried += 1
-        return [f"all scores of {hurried} of {len(standings)} entrants"] if hurried else []
+                hurried.append(standing)
+        return hurried
 
     def _compared(self, scores: Mapping[str, float], labels: Mapping[str, str]) -> Ranking:
         order = tuple(sorted(scores, key=lambda name: self._scoring.cost(scores[name])))
@@ -140,12 +150,12 @@ class Referee:
         return self._predicted[name]
 
 
-def _described(metric: Metric, risk: Risk) -> dict[str, Any]:
+def _described(metric: Metric, value: float, risk: Risk | None = None) -> dict[str, Any]:
     return {
         "label": metric.label,
-        "value": risk.value,
-        "low": risk.low,
-        "high": risk.high,
+        "value": value,
+        "low": None if risk is None else risk.low,
+        "high": None if risk is None else risk.high,
         "lower_is_better": metric.lower_is_better,
         "format": metric.format,
     }

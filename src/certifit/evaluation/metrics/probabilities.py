@@ -11,6 +11,9 @@ from certifit.evaluation.metrics.inputs import probability_rows
 
 __all__ = ["brier", "log_loss"]
 
+LARGEST_LOG_LOSS = float(-np.log(np.finfo(np.float64).eps))
+"""Of one row: probabilities are kept away from zero by the rounding unit."""
+
 
 def log_loss(y: Any, probability: Any, *, sample_weight: Any = None, classes: Any = None) -> float:
     """Mean of −ln(probability given to what happened).

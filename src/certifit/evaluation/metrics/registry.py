@@ -118,6 +118,8 @@ class Metric:
         along the last axis.
     power : float
         The metric to this power is a mean over examples: 2 for a root of a mean of squares.
+    largest : float or None
+        Largest value that an example can have where it is far beyond those that occur: it ends intervals and makes none.
 
     Examples
     --------
@@ -138,6 +140,7 @@ class Metric:
     statistics: Callable[..., Array] | None = None
     combine: Callable[[Array], Array] | None = None
     power: float = 1.0
+    largest: float | None = None
 
     def __call__(self, y: Any, prediction: Any, *, sample_weight: Any = None, classes: Any = None) -> float:
         """The metric of predictions; `classes` is ignored by metrics of values."""
@@ -184,7 +187,16 @@ def _as_column(y: Any, prediction: Any, classes: Any = None) -> Array:
 
 
 _ENROLLED = (
-    Metric("log_loss", "log loss", CLASSES, True, "probability", log_loss, probability_metrics.losses_log),
+    Metric(
+        "log_loss",
+        "log loss",
+        CLASSES,
+        True,
+        "probability",
+        log_loss,
+        probability_metrics.losses_log,
+        largest=probability_metrics.LARGEST_LOG_LOSS,
+    ),
     Metric("brier", "Brier score", CLASSES, True, "probability", brier, probability_metrics.losses_brier, bound=UNIT),
     Metric("roc_auc", "area under ROC", BINARY, False, "score", roc_auc, None, bound=UNIT),
     Metric("average_precision", "average precision", BINARY, False, "score", average_precision, None, bound=UNIT),

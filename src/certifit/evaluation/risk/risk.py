@@ -15,7 +15,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -275,7 +275,7 @@ def metric_interval(
     if metric.per_example is not None:
         values = metric.per_example(y, prediction, classes=classes)
         limits = metric.bound if bound is None else bound
-        return interval(
+        found = interval(
             values,
             level=level,
             method=method,
@@ -284,6 +284,7 @@ def metric_interval(
             random_state=random_state,
             name=metric.label,
         )
+        return found if metric.largest is None else replace(found, high=min(found.high, metric.largest))
     if method in ("clopper-pearson", "bernstein"):
         raise ValueError(f"{metric.label} is not a mean over examples: method must be 'auto', 'bootstrap' or 'normal'.")
     y, prediction = np.asarray(y), np.asarray(prediction)

@@ -97,7 +97,7 @@ class BaseKernel(CertifiedEstimator):
             solution, certificate = minimize_targets(on_span, sample.y, solver, tol, max_iter, clock)
         self.n_iter_, self.solver_ = solution.iterations, solution.solver
         self._keep(sample.points.take(span.chosen), span.coefficients(solution.coef), solution.intercept)
-        return certificate.about(f"best in the span of {Z.shape[1]} landmarks of {len(sample.points)} rows")
+        return certificate.about(f"best in the span of {Z.shape[1]:,} landmarks of {len(sample.points):,} rows")
 
     def _solve_on_rows(
         self, sample: Sample, loss: Loss, solver: Any, tol: float, max_iter: int, clock: Progress

@@ -39,6 +39,8 @@ class Columns:
             self.height, self.width = self.array.shape
         names = getattr(estimator, "feature_names_in_", None)
         self.names = [str(name) for name in names] if names is not None else [f"x{j}" for j in range(self.width)]
+        # The first of equal names, as a list would find it; ten thousand columns are asked for by name.
+        self._places = {name: j for j, name in reversed(list(enumerate(self.names)))}
 
     @property
     def single(self) -> bool:
@@ -87,7 +89,7 @@ class Columns:
 
     def number_of(self, column: Any, argument: str) -> int:
         """The number of a column that an argument names, or gives by number."""
-        j = self.names.index(column) if column in self.names else column
+        j = self._places.get(column, column) if isinstance(column, str) else column
         if isinstance(j, bool) or not isinstance(j, (int, np.integer)) or not 0 <= j < self.width:
             raise ValueError(f"{argument} names {column!r}, which is not a column of X.")
         return int(j)
