@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["app", "main"]
 
-BEGUN = clock.monotonic()
-"""Moment at which the program began: loading its modules is a part of the time that a contest may take."""
 USAGE = 2
 INTERRUPTED = 130
 
@@ -127,6 +125,7 @@ def compete(
     quiet: Quiet = False,
 ) -> None:
     """Run a contest of methods on a table and write a report."""
+    begun = clock.monotonic()  # loading the modules is a part of the time that a contest may take
     with user_errors():
         from certifit.contest.contest import Contest
         from certifit.contest.folder import check_folder
@@ -149,7 +148,7 @@ def compete(
             test_size=test_size,
             refit=refit,
         )
-        _hold(contest, out, as_json, quiet)
+        _hold(contest, out, as_json, quiet, begun)
 
 
 @app.command()
@@ -161,6 +160,7 @@ def demo(
     quiet: Quiet = False,
 ) -> None:
     """Hold a contest on a bundled table: who will default on a credit card?"""
+    begun = clock.monotonic()
     with user_errors():
         from certifit import datasets
         from certifit.contest.contest import Contest
@@ -170,7 +170,7 @@ def demo(
         data = datasets.load(name)
         cost = "fp=1,fn=10" if name == "default" else None
         contest = Contest(str(datasets.path(name)), data.target, time=time, cost=cost)
-        _hold(contest, out, as_json, quiet)
+        _hold(contest, out, as_json, quiet, begun)
 
 
 @app.command()
@@ -297,11 +297,11 @@ def patch(
             )
 
 
-def _hold(contest: Contest, out: Path, as_json: bool, quiet: bool) -> None:
+def _hold(contest: Contest, out: Path, as_json: bool, quiet: bool, begun: float) -> None:
     """Run the contest with a display, write the files, say the answer."""
     from certifit.contest.terminal import Display
 
-    contest.charge(clock.monotonic() - BEGUN - contest.seconds_of_reading)
+    contest.charge(max(0.0, clock.monotonic() - begun - contest.seconds_of_reading))
     display = Display(contest, quiet=quiet, to_stderr=as_json)
     with display:
         result: Result = contest.run(display)

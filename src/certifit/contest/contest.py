@@ -411,12 +411,11 @@ class Contest:
 def _removed(winner: Standing, standings: list[Standing]) -> float | None:
     """Share of the baseline's log loss that the winner removes, whatever the contest is about; None for numbers."""
     floor = next((s for s in standings if s.entrant.baseline), None)
-    losses = [
-        s.verdict.metrics.get("log_loss", {}).get("value")
+    mine, trivial = (
+        None if s is None or s.verdict is None else s.verdict.metrics.get("log_loss", {}).get("value")
         for s in (winner, floor)
-        if s is not None and s.verdict is not None
-    ]
-    return 1.0 - losses[0] / losses[1] if len(losses) == 2 and None not in losses and losses[1] > 0 else None
+    )
+    return None if mine is None or not trivial else 1.0 - mine / trivial
 
 
 def _coded(y: Array, classes: tuple[str, ...]) -> Array:

@@ -34,19 +34,20 @@ def race(
     encoded: set[str] = set()
     for i, standing in enumerate(standings):
         weights = sum(s.entrant.weight for s in standings[i:])
+        least = BASELINE if standing.entrant.baseline else LEAST
         try:
             if budget.left < LEAST and not standing.entrant.baseline:
                 raise OutOfTime
             if standing.entrant.encoding not in encoded:  # once for all entrants, and on nobody's clock
                 watch.phase("turning the table into numbers")
-                with time_limit(max(budget.left, LEAST)):
+                with time_limit(max(budget.left, least)):
                     training.encode(standing.entrant.encoding, Budget(ENCODING * budget.seconds))
                 encoded.add(standing.entrant.encoding)
             watch.phase(f"{standing.entrant.label} searches its settings")
             # The baseline is there in any case: without it no score means anything.
             seconds = max(budget.share(standing.entrant.weight, weights), LEAST * standing.entrant.baseline)
             most = min(budget.left, OVERRUN * seconds) if i + 1 < len(standings) else budget.left
-            with time_limit(max(most, BASELINE if standing.entrant.baseline else LEAST)):
+            with time_limit(max(most, least)):
                 _compete(standing, training, conditions, scoring, seconds, watch)
         except KeyboardInterrupt:
             for rest in standings[i:]:
