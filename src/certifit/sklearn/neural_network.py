@@ -32,8 +32,8 @@ from certifit.models.neural.parameters import check_hidden
 from certifit.models.neural.training import Recipe, State
 from certifit.parameters import Fitted
 from certifit.progress import Progress
-from certifit.sklearn.asking import AsksForClasses, AsksForValues
 from certifit.sklearn.translation import By, Data, DropIn, Free, Row, Same, Table, fresh
+from certifit.sklearn.translation.asking import AsksForClasses, AsksForValues
 
 __all__ = ["MLPClassifier", "MLPRegressor"]
 
