@@ -70,6 +70,8 @@ def test_groups_survive_and_a_long_cloud_does_not() -> None:
         (np.ones((9, 2)), {"n_resamples": 1}, "n_resamples"),
         (np.ones((9, 2)), {"fraction": 0.4}, "fraction"),
         (np.ones((9, 2)), {"level": 95}, "level"),
+        (np.ones((9, 2)), {"reference": [np.ones((9, 2))]}, "reference must be True, False, or two tables"),
+        (np.ones((9, 2)), {"reference": [np.ones(9), np.ones(9)]}, "reference must be True, False, or two tables"),
     ],
 )
 def test_bad_input(X: Any, options: Any, words: str) -> None:
@@ -91,3 +93,17 @@ def test_the_reference_interval_is_that_of_a_single_cloud() -> None:
     assert (np.abs(single - found.reference) <= half).sum() < 11
     assert found.reference_low <= found.reference <= found.reference_high
     assert f"up to {found.reference_high:.2f}" in str(found)
+
+
+def test_references_can_be_given() -> None:
+    X = np.random.default_rng(3).normal(size=(6, 60, 2))
+    found = stability(BySign(), X[0], n_resamples=3, reference=X[1:], random_state=0)
+    assert (found.reference, found.reference_low, found.reference_high) == (1.0, 1.0, 1.0)
+    shares = [
+        1.0 - sum(t[m].var(axis=0).sum() * m.mean() for m in (t[:, 0] > 0, t[:, 0] <= 0)) / t.var(axis=0).sum()
+        for t in X
+    ]
+    assert found.separation == pytest.approx(shares[0])
+    assert np.mean(shares[1:]) < found.separation_high < 1.0
+    wider = stability(BySign(), X[0], n_resamples=3, reference=X[1:], level=0.99, random_state=0)
+    assert wider.separation_high > found.separation_high

@@ -2,18 +2,18 @@
 
 Two samples of the rows are drawn without repetition; each is clustered without knowledge of the other; the rows that both
 hold are labeled twice, and the adjusted Rand index says how far the labels agree (Ben-Hur, Elisseeff, Guyon 2002). Agreement
-alone proves nothing: a long cloud is cut in the middle by everyone. So the same is asked of *references*, tables of rows drawn
-from one normal distribution with the mean and covariance of X. Some clouds agree better than others, and X is one table:
-structure is what agrees better than a single such cloud may, not only better than clouds do on average.
+alone proves nothing: a long cloud is cut in the middle by everyone. So the same is asked of *references*, tables like X without
+clusters (clouds.py). Some of them agree better than others, and X is one table: structure is what agrees better than a single
+reference may, not only better than references do on average.
 
-A long cloud may agree as well as two groups do; what then tells groups is that they are apart. So the share of the variance
-that lies between the clusters is compared with that of boxes, tables of one uniform distribution with the covariance of X
-(Tibshirani, Walther, Hastie 2001): samples that agree well on clusters farther apart than a single box may have them are
-structure too.
+A long cloud may agree as well as two groups do; what then tells groups is that they are apart. So the share of the variance that
+lies between the clusters is compared too: samples that agree well on clusters farther apart than those of a single reference may
+be are structure as well.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -27,6 +27,7 @@ from certifit._types import Array
 from certifit.data.gate import check_real
 from certifit.evaluation.metrics.clusters import adjusted_rand
 from certifit.evaluation.metrics.inputs import check_level
+from certifit.evaluation.risk.clouds import Cloud
 
 __all__ = ["Stability", "stability"]
 
@@ -45,15 +46,15 @@ class Stability:
     low, high : float
         Interval of its expectation over the samples of these rows.
     reference, reference_low, reference_high : float
-        The mean for tables of rows of one normal distribution, which have no clusters, and the interval in which the agreement of
-        a single such table lies; NaN where it was not asked for.
+        The mean for tables without clusters, and the interval in which the agreement of a single such table lies; NaN where it
+        was not asked for.
     values : tuple of float
         One index for each pair of samples.
     level : float
         Of the intervals.
     separation, separation_high : float
         Share of the variance between the clusters of all rows, and the upper end of the interval in which it lies for a single
-        table of one uniform distribution; NaN where no references were asked for.
+        table without clusters; NaN where no references were asked for.
     """
 
     agreement: float
@@ -92,7 +93,7 @@ def stability(
     *,
     n_resamples: int = 20,
     fraction: float = 0.7,
-    reference: bool = True,
+    reference: bool | Sequence[Any] = True,
     level: float = 0.95,
     random_state: Any = None,
 ) -> Stability:
@@ -108,9 +109,9 @@ def stability(
         Pairs of samples.
     fraction : float, default=0.7
         Share of the rows in each sample.
-    reference : bool, default=True
-        Whether to ask the same of `n_resamples` tables of one normal distribution with the mean and the covariance of X, and how
-        far apart the clusters of as many tables of one uniform distribution are.
+    reference : bool or tables, default=True
+        Whether to ask the same of `n_resamples` tables like X without clusters, whose columns have one mode and rise and fall
+        together as those of X do; or at least two such tables, where they are known better.
     level : float, default=0.95
         Of the intervals. Student's for the mean over independent pairs of samples, which speaks of these rows, not of others;
         that of a single further table for the references, on the scale of the arcsine, where indices near 1 spread like others.
@@ -143,15 +144,29 @@ def stability(
     rng = check_random_state(random_state)
     values = np.array([_agreement(clusterer, X, fraction, 2, rng) for _ in range(n_resamples)])
     found = _interval(values, level)
-    beside, apart = (np.nan,) * 3, (np.nan, np.nan)
-    if reference:
-        clouds = (_normal_like(X, rng) for _ in values)
-        beside = _of_a_single_one(
-            np.array([_agreement(clusterer, cloud, fraction, SAMPLES, rng) for cloud in clouds]), level
-        )
-        boxes = np.array([_separation(clusterer, _uniform_like(X, rng)) for _ in values])
-        apart = _separation(clusterer, X), _of_a_single_one(boxes, level)[2]
-    return Stability(*found, *beside, tuple(values.tolist()), level, *apart)
+    if reference is False:
+        return Stability(*found, np.nan, np.nan, np.nan, tuple(values.tolist()), level)
+    tables = _drawn(X, n_resamples, rng) if reference is True else _given(reference)
+    beside = _of_a_single_one(
+        np.array([_agreement(clusterer, table, fraction, SAMPLES, rng) for table in tables]), level
+    )
+    high = _of_a_single_one(np.array([_separation(clusterer, table) for table in tables]), level)[2]
+    return Stability(*found, *beside, tuple(values.tolist()), level, _separation(clusterer, X), high)
+
+
+def _drawn(X: Array, count: int, rng: Any) -> list[Array]:
+    """So many tables like X, without clusters."""
+    cloud = Cloud(X)
+    return [cloud.draw(rng) for _ in range(count)]
+
+
+def _given(reference: Any) -> list[Array]:
+    """References of the user's own."""
+    tables = [np.asarray(table, dtype=np.float64) for table in reference]
+    if len(tables) < 2 or any(table.ndim != 2 or table.shape[0] < 4 for table in tables):
+        shapes = [table.shape for table in tables]
+        raise ValueError(f"reference must be True, False, or two tables at least, of four rows at least; got {shapes}.")
+    return tables
 
 
 def _agreement(clusterer: Any, X: Array, fraction: float, samples: int, rng: Any) -> float:
@@ -173,23 +188,6 @@ def _separation(clusterer: Any, X: Array) -> float:
     means = np.column_stack([np.bincount(labels, column) for column in X.T]) / counts[:, None]
     whole = float(((X - X.mean(axis=0)) ** 2).sum())
     return 1.0 - float(((X - means[labels]) ** 2).sum()) / whole if whole > 0.0 else 0.0
-
-
-def _normal_like(X: Array, rng: Any) -> Array:
-    """As many rows of one normal distribution with the mean and the covariance of X."""
-    return _like(X, rng.standard_normal)
-
-
-def _uniform_like(X: Array, rng: Any) -> Array:
-    """As many rows of one uniform distribution with the mean and the covariance of X, along its principal axes."""
-    return _like(X, lambda shape: rng.uniform(-np.sqrt(3.0), np.sqrt(3.0), size=shape))
-
-
-def _like(X: Array, draw: Any) -> Array:
-    """Rows of independent parts of variance one, brought to the mean and the covariance of X."""
-    _, spread, axes = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
-    parts = draw((X.shape[0], spread.size))
-    return np.asarray(X.mean(axis=0) + (parts * (spread / np.sqrt(max(1, X.shape[0] - 1)))) @ axes)
 
 
 def _interval(values: Array, level: float) -> tuple[float, float, float]:
