@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import polars as pl
 import pytest
 from tests.exploration.tables import groups, record
 
+from certifit.evaluation.metrics.clusters import adjusted_rand
 from certifit.exploration.apart import outlying, traits
 from certifit.exploration.association import Coded
-from certifit.exploration.structure import mapped_rows
+from certifit.exploration.structure import Structure, grouped, mapped_rows
 from certifit.exploration.table import read
 
 
@@ -27,6 +31,69 @@ def test_a_cloud_has_no_structure_that_survives() -> None:
     found = record("cloud")["structure"]
     assert (found["verdict"], found["k"], found["groups"]) == ("none", 1, [])
     assert not any(row["survives"] for row in found["stability"].values())
+
+
+SHAPES = {
+    "normal": lambda rng, n, d: rng.normal(size=(n, d)),
+    "uniform": lambda rng, n, d: rng.uniform(size=(n, d)),
+    "t": lambda rng, n, d: rng.standard_t(3, size=(n, d)),
+    "exponential": lambda rng, n, d: rng.exponential(size=(n, d)),
+    "lognormal": lambda rng, n, d: rng.lognormal(size=(n, d)),
+    "correlated": lambda rng, n, d: rng.normal(size=(n, d)) @ rng.normal(size=(d, d)),
+    "one factor": lambda rng, n, d: rng.normal(size=(n, 1)) + 0.7 * rng.normal(size=(n, d)),
+    "even factor": lambda rng, n, d: rng.uniform(size=(n, 1)) + 0.5 * rng.uniform(size=(n, d)),
+    "steps": lambda rng, n, d: rng.integers(0, 5, size=(n, d)).astype(float),
+}
+"""Tables of one cloud."""
+
+
+def verdict(X: Any, categories: int = 0) -> Structure:
+    """What is said of a table whose last columns are categories."""
+    names = [f"x{j}" for j in range(X.shape[1])]
+    kinds = {name: "category" if j >= X.shape[1] - categories else "numeric" for j, name in enumerate(names)}
+    frame = pl.DataFrame(
+        [
+            pl.Series(n, x.astype(int).astype(str) if kinds[n] == "category" else x)
+            for n, x in zip(names, X.T, strict=True)
+        ]
+    )
+    return grouped(mapped_rows(frame, kinds, np.arange(X.shape[0]), 0), frame, kinds, 0)
+
+
+def test_one_factor_behind_all_columns_is_a_cloud() -> None:
+    """Its map is a bow, which is cut apart more easily than a cloud of the same covariance."""
+    X = SHAPES["one factor"](np.random.default_rng(0), 400, 8)
+    assert verdict(X).verdict == "none"
+    assert verdict(np.where(X[:, :1] > 0, X + 4, X)).verdict == "groups"
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("d", [2, 8])
+def test_clouds_of_every_shape_are_rarely_taken_for_groups(d: int) -> None:
+    """Three tables of each of nine shapes, and with categories: of 30 at most 3 have groups, which is rarer than 1 in 100
+    where the chance is one in twenty each.
+    """
+    rng, found = np.random.default_rng(d), []
+    for shape in SHAPES.values():
+        found += [verdict(shape(rng, 300, d)).verdict for _ in range(3)]
+    mixed = (np.hstack([rng.normal(size=(300, d // 2)), rng.integers(0, 4, size=(300, d // 2))]) for _ in range(3))
+    found += [verdict(X, categories=d // 2).verdict for X in mixed]
+    assert len(found) == 30
+    assert found.count("none") >= 27, found
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(("k", "d"), [(2, 4), (3, 4), (4, 8), (6, 8)])
+def test_groups_apart_are_found(k: int, d: int) -> None:
+    rng = np.random.default_rng(k)
+    for _ in range(4):
+        centers = (
+            8.0 * np.eye(d)[rng.choice(d, size=k, replace=False)] / np.sqrt(2.0)
+        )  # eight standard deviations apart
+        which = rng.integers(k, size=400)
+        found = verdict(centers[which] + rng.normal(size=(400, d)))
+        assert (found.verdict, found.k) == ("groups", k)
+        assert adjusted_rand(found.labels, which) > 0.95
 
 
 def test_columns_that_know_nothing_of_each_other_are_no_structure_between_them() -> None:

@@ -18,7 +18,7 @@ from certifit.contest.report.page import filled
 from certifit.contest.report.tables import column_rows
 from certifit.exploration import sentences
 from certifit.exploration.exploration import FORMAT
-from certifit.exploration.structure import STEADY
+from certifit.exploration.structure import LEVEL, STEADY
 from certifit.printable import json_text
 
 __all__ = ["FILES", "render", "write"]
@@ -68,6 +68,7 @@ def _content(run: Part) -> Part:
         "answer": sentences.answer(run),
         "summary": sentences.summary(run),
         "structure": structure,
+        "steady_from": STEADY,
         "steady": sentences.steadiness(structure) if structure else [],
         "agreement": structure.get("label_agreement"),
         "groups": groups,
@@ -160,7 +161,7 @@ def _stability(structure: Part) -> Figure | None:
         return Series(name, x, y, low, high, tone=tone)
 
     own = curve("these rows", ("value", "low", "high"), 0)
-    cloud = curve("a cloud without groups", ("reference", "reference_low", "reference_high"), 1)
+    cloud = curve("a table without groups", ("reference", "reference_low", "reference_high"), 1)
     names = ", ".join(str(k) for k in steady)
     title = f"Groups that survive resampling: {names}" if steady else "No number of groups survives resampling"
     return Figure(
@@ -168,8 +169,8 @@ def _stability(structure: Part) -> Figure | None:
         "; ".join(
             f"{k}: {row['value']:.2f}, without groups {row['reference']:.2f}" for k, row in zip(ks, rows, strict=True)
         ),
-        "How far groups of two samples of the rows agree, with 95\u00a0% intervals: of the mean for these rows, of a "
-        "single one for clouds. A number survives where its own interval "
+        f"How far groups of two samples of the rows agree, with {100 * LEVEL:.0f}\u00a0% intervals: of the mean for these "
+        "rows, of a single one for tables without groups. A number survives where its own interval "
         f"begins at {STEADY} or above and the intervals part, or the groups are farther apart than those of rows without "
         "groups may be.",
         xy(Axis("number of groups"), Axis("agreement"), [own, cloud]),

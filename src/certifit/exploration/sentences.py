@@ -7,7 +7,7 @@ from typing import Any
 
 from certifit.contest import numbers
 from certifit.contest.report.cleaning import mapped, parts
-from certifit.exploration.structure import STEADY
+from certifit.exploration.structure import LEVEL, STEADY
 
 __all__ = ["answer", "apart", "copies", "group_name", "odd", "steadiness", "strongest", "summary", "together"]
 
@@ -137,17 +137,17 @@ def steadiness(structure: Part) -> list[str]:
             return ["There are too few distinct rows to look for groups."]
         return [
             f"Rows were grouped into 2 to {max(int(k) for k in known)} groups, again and again from samples. Whatever the "
-            f"number, two samples agree to less than {STEADY}, or no better than they may for a cloud without groups, on groups "
-            "no farther apart than those of a table without groups may be: no structure that survives resampling."
+            f"number, two samples agree to less than {STEADY}, or no better than they may for a table like this one without "
+            "groups, on groups no farther apart than such a table may have: no structure that survives resampling."
         ]
     own, shuffled = mapped(mapped(structure, "stability"), str(structure["k"])), mapped(structure, "shuffled")
     two = "{:.2f}".format
     said = [
         f"When two samples of the rows are grouped into {structure['k']}, each by itself, they agree to {two(own['value'])} "
-        f"(adjusted Rand index; 95\u00a0% interval {two(own['low'])} to {two(own['high'])}; 1 is full agreement). Clouds of "
-        f"the same shape without groups reach {two(own['reference'])} on average, and a single one up to "
+        f"(adjusted Rand index; {100 * LEVEL:.0f}\u00a0% interval {two(own['low'])} to {two(own['high'])}; 1 is full agreement). "
+        f"Tables like this one without groups reach {two(own['reference'])} on average, and a single one up to "
         f"{two(own['reference_high'])}.",
-        f"{100 * own['separation']:.0f}\u00a0% of the variance lies between the groups; in a table without groups it may be up "
+        f"{100 * own['separation']:.0f}\u00a0% of the variance lies between the groups; without groups it may be up "
         f"to {100 * own['separation_high']:.0f}\u00a0%.",
     ]
     if structure["verdict"] == "groups":

@@ -4,7 +4,9 @@
    interquartile range, what is missing is left out.
 2. `ClassicalMDS` of a sample turns dissimilarities into points; the other rows are placed among them.
 3. `KMeans` groups the points. Every clusterer finds as many groups as it is asked for, so the number is chosen among those
-   whose groups agree well when samples of the rows are grouped anew, and better than those of a cloud do (`stability`).
+   whose groups agree well when samples of the rows are grouped anew, and better, or farther apart, than those of tables like
+   this one but without groups (`stability`). These are drawn as tables and mapped like this one: a map bends even a plain
+   cloud, and what bends is cut apart more easily than a cloud of the same covariance.
 4. The same is asked of a table whose columns are shuffled, each by itself: groups that are as steady there are the values of
    single columns, and no structure between them.
 """
@@ -18,10 +20,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 from scipy.linalg import eigh
-from scipy.sparse.linalg import eigsh
 from scipy.stats import t as student
 
 from certifit._types import Array
+from certifit.evaluation.risk.clouds import Cloud
 from certifit.evaluation.risk.stability import Stability, stability
 from certifit.models.cluster.choice import ClusterCount, choose_k
 from certifit.models.cluster.kmeans import KMeans
@@ -30,6 +32,7 @@ from certifit.models.cluster.starts import start_centers
 from certifit.models.embedding.classical_mds import ClassicalMDS
 from certifit.models.hierarchy.cuts import by_size
 from certifit.representation.table.dissimilarity import Dissimilarity
+from certifit.representation.table.frames import Columns
 
 __all__ = ["STEADY", "Map", "Structure", "grouped", "is_steady", "mapped_rows"]
 
@@ -39,6 +42,7 @@ FAINT = 0.01  # share of the variance below which a dimension says nothing
 MOST_GROUPS = 8
 JUDGED = 800  # rows whose groups are found anew in every sample
 RESAMPLES = 10
+LEVEL = 0.99  # of their intervals: several numbers of groups are tried
 STEADY = 0.75  # agreement from which two groupings are the same one, but for a few rows
 SHUFFLES = 8
 
@@ -153,15 +157,18 @@ def grouped(found: Map, features: pl.DataFrame, kinds: Mapping[str, str], seed: 
     if most < 2:
         return none
     count = choose_k(points, max_k=most, n_references=5, n_init=2, random_state=seed, n_jobs=1)
+    judged_rows = features[found.rows[judged]]
+    clouds = _clouds(judged_rows, kinds, points.shape[1], rng)
     stabilities = {
-        k: stability(_Means(k), points, n_resamples=RESAMPLES, random_state=seed) for k in range(2, most + 1)
+        k: stability(_Means(k), points, n_resamples=RESAMPLES, reference=clouds, level=LEVEL, random_state=seed)
+        for k in range(2, most + 1)
     }
     steady = [k for k, value in stabilities.items() if is_steady(value)]
     if not steady:
         return Structure("none", 1, none.labels, count, stabilities, None)
     k = max(steady, key=lambda k: float(np.nan_to_num(count.silhouettes[k - 1], nan=-1.0)))
     labels = by_size(KMeans(k, n_init=3, random_state=0, n_jobs=1).fit(found.points).labels_)
-    shuffled = _shuffled(features[found.rows[judged]], kinds, k, points.shape[1], rng)
+    shuffled = _shuffled(judged_rows, kinds, k, points.shape[1], rng)
     verdict = "groups" if len(kinds) > 1 and stabilities[k].low > shuffled[2] else "columns"
     return Structure(verdict, k, labels, count, stabilities, shuffled)
 
@@ -194,10 +201,30 @@ def _leading_axes(D: Array, k: int) -> Array:
     """The points of `ClassicalMDS`, without what it proves of them."""
     B = -0.5 * _centered(D * D)
     n = B.shape[0]
-    start: Any = np.random.default_rng(0).standard_normal(n)
-    values, vectors = eigsh(B, k=k, which="LA", v0=start) if k < n - 1 else eigh(B)
-    values, vectors = values[::-1][:k], vectors[:, ::-1][:, :k]
-    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
+    values, vectors = eigh(B, subset_by_index=(max(0, n - k), n - 1))
+    return np.asarray(vectors[:, ::-1] * np.sqrt(np.maximum(values[::-1], 0.0)))
+
+
+def _mapped(frame: pl.DataFrame, kinds: Mapping[str, str], axes: int) -> Array:
+    """Rows of a small table as points."""
+    drawn_in = _drawn_in(frame, kinds)
+    return _leading_axes(_among(_comparison(drawn_in, kinds), drawn_in), axes)
+
+
+def _clouds(frame: pl.DataFrame, kinds: Mapping[str, str], axes: int, rng: np.random.Generator) -> list[Array]:
+    """Maps of tables like this one, but without groups: numbers and dates of one cloud, other columns dealt anew."""
+    table = Columns(Dissimilarity(), frame, reset=True)
+    numbers = [j for j, name in enumerate(table.names) if kinds[name] in ("numeric", "date")]
+    values = [table.numbers(j) if kinds[table.names[j]] == "numeric" else table.moments(j) for j in numbers]
+    cloud = Cloud(np.column_stack(values)) if numbers else None
+    found = []
+    for _ in range(RESAMPLES):
+        columns = [values[rng.permutation(frame.height)] for values in frame.get_columns()]
+        for j, drawn in zip(numbers, cloud.draw(rng).T if cloud else (), strict=True):
+            series = pl.Series(table.names[j], drawn, nan_to_null=True)
+            columns[j] = series if kinds[table.names[j]] == "numeric" else series.cast(pl.Int64).cast(pl.Datetime("us"))
+        found.append(_mapped(pl.DataFrame(columns), kinds, axes))
+    return found
 
 
 def _shuffled(
@@ -206,10 +233,8 @@ def _shuffled(
     """How far groups agree in tables whose columns are shuffled, each by itself."""
     means = []
     for _ in range(SHUFFLES):
-        table = _drawn_in(
-            pl.DataFrame([values[rng.permutation(frame.height)] for values in frame.get_columns()]), kinds
-        )
-        points = _leading_axes(_among(_comparison(table, kinds), table), axes)
+        shuffled = pl.DataFrame([values[rng.permutation(frame.height)] for values in frame.get_columns()])
+        points = _mapped(shuffled, kinds, axes)
         seed = int(rng.integers(1 << 31))
         means.append(stability(_Means(k), points, n_resamples=3, reference=False, random_state=seed).agreement)
     mean = float(np.mean(means))
