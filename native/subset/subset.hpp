@@ -19,6 +19,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -77,7 +78,17 @@ struct Search {
     std::vector<double> best, left;     // by size: the least RSS found, and a bound of what was left aside
     std::vector<std::uint8_t> support;  // (most + 1) × d
     std::int64_t nodes = 0, limit = 0;
+    double seconds = std::numeric_limits<double>::infinity();
+    std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();
     SignalPoll* signals = nullptr;
+
+    // A node more; now and then a look at signals and at the clock, after which the limit is where the search stands.
+    void count() {
+        if ((++nodes & 255) != 0) return;
+        signals->poll();
+        const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - started;
+        if (passed.count() > seconds) limit = std::min(limit, nodes);
+    }
 
     void keep(const Tableau& t, Index size, double rss, auto&& has) {
         best[size] = rss;
@@ -203,7 +214,7 @@ class Explorer {
     void explore(Index level, Index fixed) {
         Level& node = levels_[level];
         const Index a = node.t.size();
-        if ((++s_.nodes & 255) == 0) s_.signals->poll();
+        s_.count();
         if (a <= s_.most && node.t.rss() < s_.best[a]) s_.keep(node.t, a, node.t.rss(), [](Index) { return true; });
         if (fixed == a) return;
         price(node);

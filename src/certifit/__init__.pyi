@@ -151,7 +151,8 @@ from certifit.models.selection.filters import SelectBest as SelectBest
 from certifit.models.selection.knockoffs import Knockoffs as Knockoffs
 from certifit.models.selection.stability import StabilitySelection as StabilitySelection
 from certifit.models.selection.stepwise import StepwiseSelection as StepwiseSelection
-from certifit.models.selection.subset import BestSubset as BestSubset
+from certifit.models.selection.subset.classifier import BestSubsetClassifier as BestSubsetClassifier
+from certifit.models.selection.subset.model import BestSubset as BestSubset
 from certifit.models.sgd.model import SGDClassifier as SGDClassifier
 from certifit.models.sgd.model import SGDRegressor as SGDRegressor
 from certifit.models.structured.crf import LinearChainCRF as LinearChainCRF

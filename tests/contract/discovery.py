@@ -32,7 +32,13 @@ from certifit.parameters import parameters_of
 # the method. A class that is not listed is tested as its constructor leaves it, or with a small `alpha` where
 # the default one would shrink everything to zero.
 VARIANTS: dict[str, list[dict[str, Any]]] = {
-    "BestSubset": [{"max_size": 2}, {"max_size": 2, "choose": "size"}],
+    "BestSubset": [
+        {"max_size": 2},
+        {"max_size": 2, "choose": "size"},
+        {"max_size": 2, "loss": "poisson"},
+        {"max_size": 2, "loss": "gamma"},
+    ],
+    "BestSubsetClassifier": [{"max_size": 2}, {"max_size": 2, "choose": "size"}],
     "GaussianMixture": [{}, {"n_components": 2, "covariance_type": "diag"}],
     "KCenter": [{"n_clusters": 3}],
     "KernelPerceptron": [{"max_iter": 30}],

@@ -224,21 +224,35 @@ def stochastic(model: Any) -> Claim:
 
 
 @dataclass(frozen=True)
-class BestColumns(Objective):
-    """Mean ½(y − f)² over all subsets of as many columns."""
+class BestColumns:
+    """A mean loss over all subsets of as many columns."""
 
+    part: Any
     size: int = 0
+    constraint: Any = None
+
+    def at(self, coef: Array, intercept: Any, X: Array, y: Array, weight: Array | None) -> float:
+        return float(self.part.at(coef, intercept, X, y, weight))
 
     def optimum(self, X: Array, y: Array, weight: Array | None, fit_intercept: bool) -> float:
+        if not self.size:
+            return self.of_best_constant(y, weight, fit_intercept)
         subsets = itertools.combinations(range(X.shape[1]), self.size)
-        root = np.sqrt(shares(len(y), weight))
-        designs = (np.column_stack([np.ones(len(y)), X[:, list(chosen)]]) * root[:, None] for chosen in subsets)
-        return min(0.5 * float(np.sum((root * y - A @ np.linalg.lstsq(A, root * y)[0]) ** 2)) for A in designs)
+        return min(self.part.optimum(X[:, list(chosen)], y, weight, fit_intercept) for chosen in subsets)
+
+    def of_best_constant(self, y: Array, weight: Array | None, fit_intercept: bool) -> float:
+        return float(self.part.of_best_constant(y, weight, fit_intercept))
+
+
+def log_loss(model: Any) -> Claim:
+    """Log loss without a penalty, of two classes or more."""
+    return SoftmaxObjective("none", 0.0) if len(model.classes_) > 2 else Objective("logistic")
 
 
 OBJECTIVES: dict[str, Callable[[Any], Claim]] = {
     "LinearModel": lambda m: by_name(m, m.loss),
-    "BestSubset": lambda m: BestColumns(Squared(), size=int(m.support_.sum())),
+    "BestSubset": lambda m: BestColumns(Objective(m.loss), int(m.support_.sum())),
+    "BestSubsetClassifier": lambda m: BestColumns(log_loss(m), int(m.support_.sum())),
     "LinearRegression": lambda m: squared(m, None, 0.0),
     "Ridge": lambda m: squared(m, L2(), m.alpha),
     "Lasso": lambda m: squared(m, L1(), m.alpha),

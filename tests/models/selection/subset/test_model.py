@@ -10,7 +10,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from certifit import BestSubset
-from certifit.models.selection.subset import best_subsets, separable_part
+from certifit.models.selection.subset.least_squares import best_subsets, separable_part
 from certifit.models.selection.units import InUnits
 
 
