@@ -148,7 +148,7 @@ class Search:
         subsets = np.zeros((bounds.shape[0], columns.shape[0]), dtype=bool)
         subsets[low : low + chosen.shape[0]] = kept
         subsets[low : low + chosen.shape[0], inner[free]] |= chosen
-        for size in np.flatnonzero(bounds < self.values - self.limits.slack):
+        for size in np.flatnonzero(bounds < self.values - self.limits.slack).tolist():
             if int(subsets[size].sum()) == size:
                 self._keep(subsets[size], self._fitted(subsets[size])[0])
         promise = self._promise(bounds)
