@@ -26,11 +26,11 @@ def test_a_limit_inside_a_limit_lifts_nothing() -> None:
         assert blas_threads() == before
 
 
-@pytest.mark.parametrize(("d", "limited"), [(3, True), (400, False)])
-def test_few_columns_need_no_threads_of_blas(d: int, limited: bool) -> None:
+@pytest.mark.parametrize(("n", "d", "limited"), [(5000, 3, True), (500, 400, False), (500, 3, False)])
+def test_many_rows_of_few_columns_need_no_threads_of_blas(n: int, d: int, limited: bool) -> None:
     with threadpool_limits(2, "blas"):
         before = blas_threads()
-        with thin_products(np.ones((500, d))):
+        with thin_products(np.ones((n, d))):
             assert blas_threads() == ({1} if limited else before)
         with thin_products(sp.csr_array(np.ones((500, 3)))):
             assert blas_threads() == before

@@ -23,7 +23,7 @@ from certifit.optimization.newton.by_score import one_round
 from certifit.optimization.newton.smooth import Damping, part_of_the_rows, threading
 from certifit.optimization.newton.systems import solve_semidefinite
 from certifit.optimization.objective.bounds import dual_bound
-from certifit.optimization.objective.fold import State, Step
+from certifit.optimization.objective.fold import Slope, State, Step, total
 from certifit.optimization.objective.problem import Point, Problem, Solution
 from certifit.optimization.objective.regularizer import kernel_penalty
 from certifit.progress import Progress
@@ -36,6 +36,11 @@ JOINT_LIMIT = 1500  # K·(columns of the working set) up to which K scores are s
 NEAR = 30.0  # a bound is worth its pass over X once the model promises less than this many tolerances
 ALMOST = 0.97  # share of the l1 strength from which a slope counts as near to it
 ROUGH, FINE = 0.1, 1e-3  # precision of a model step, as a share of the present violation
+FEW, MORE = (
+    4,
+    3,
+)  # a working set of at most this share of the columns takes up to so many more steps before all are looked at
+SETTLED = 1e-2  # share of the first step's promise below which they end
 LAST = 1e-4  # promise, as a share of the scale, after which the next step is likely to be the last
 
 
@@ -75,8 +80,7 @@ def _prox_newton(problem: Problem, start: Point, tol: float, max_iter: int, cloc
             state = one_round(state, chosen, wanted)
             length, stuck = 1.0, before - state.objective <= 1e-16 * abs(before)
         else:
-            promised = float((slope.columns * step.dw).sum()) + float(np.sum(slope.level * step.db))
-            promised += regularizer.value(state.w + step.dw) - (state.objective - state.risk)
+            promised = _promised(state, slope, step)
             length, reached = step.search(promised)
             # Near the optimum the model is exact, and solving it well proves the gap sooner than another step.
             inner = FINE if -promised < LAST * problem.scale else ROUGH
@@ -86,6 +90,8 @@ def _prox_newton(problem: Problem, start: Point, tol: float, max_iter: int, cloc
                 bound = max(bound, dual_bound(step.ahead(), step.dual(h), h if K > 1 else None))
             if length > 0.0:
                 state = step.reach(length)
+            if length == 1.0 and separable and -promised > NEAR * tol and FEW * chosen.shape[0] <= d:
+                state = model.settled(state, chosen, wanted, -promised)
         clock.update(iteration, max_iter, (state.objective - bound) / max(problem.scale, 1e-300))
         if state.objective - bound <= tol:
             break
@@ -122,6 +128,12 @@ def _working_set(used: Array, violation: Array, near: Array, size: int) -> Array
     return np.sort(np.argpartition(-np.where(used, np.inf, violation), keep - 1)[:keep])
 
 
+def _promised(state: State, slope: Slope, step: Step) -> float:
+    """The change of P along a step, to first order in the risk."""
+    change = float((slope.columns * step.dw).sum()) + float(np.sum(slope.level * step.db))
+    return change + state.problem.regularizer.value(state.w + step.dw) - (state.objective - state.risk)
+
+
 def _any(where: Array) -> Array:
     return np.asarray(where if where.ndim == 1 else where.any(axis=0))
 
@@ -147,7 +159,33 @@ class _Model:
         """The kernel that works on the columns themselves."""
         return coordinate.QuadraticModel(self.problem.X, **self.shape)
 
-    def step(self, state: State, h: list[Any], chosen: Array, tol: float) -> Step:
+    def settled(self, state: State, chosen: Array, tol: float, first: float) -> State:
+        """More steps on a working set that is small, whose slopes are cheap beside those of all columns.
+
+        They end when they promise little of what the first one did.
+        """
+        for _ in range(MORE):
+            slope = self._slope(state, chosen)
+            step = self.step(state, state.h, chosen, tol, slope)
+            promised = _promised(state, slope, step)
+            length, _ = step.search(promised)
+            if length > 0.0:
+                state = step.reach(length)
+            if length < 1.0 or -promised <= SETTLED * first:
+                break
+        return state
+
+    def _slope(self, state: State, chosen: Array) -> Slope:
+        """The gradient of the risk by the chosen columns, and zero for the others."""
+        found = total(
+            Slope.of(part.block._replace(design=cache(chosen)), part.theta)
+            for part, cache in zip(state.parts, self.columns, strict=True)
+        )
+        full = np.zeros(state.w.shape)
+        full[..., chosen] = found.columns
+        return Slope(found.level, full)
+
+    def step(self, state: State, h: list[Any], chosen: Array, tol: float, slope: Slope | None = None) -> Step:
         """To the minimizer of the quadratic model over the working set."""
         problem, k = self.problem, chosen.shape[0]
         sparse = problem.in_memory and not problem.dense
@@ -163,8 +201,9 @@ class _Model:
             # The direction that all scores share has no curvature; a trace of it keeps the intercepts finite.
             own = np.diag(hessian)
             np.einsum("ii->i", hessian)[:] += 1e-10 * np.where(own > 0, own, 1.0)
-        slope = problem.join(state.slope.columns[..., chosen], state.slope.level)
-        old = problem.join(state.w[..., chosen], 0.0 * state.slope.level)
+        at = state.slope if slope is None else slope
+        negative = -problem.join(at.columns[..., chosen], at.level)
+        old = problem.join(state.w[..., chosen], 0.0 * at.level)
         # The intercept is a column like the others, without penalty or bounds.
         outside = {"lower": -np.inf, "upper": np.inf}
         part = {
@@ -176,7 +215,7 @@ class _Model:
         }
         new = old.ravel()
         if new.size:
-            new = _solve_model(hessian, -slope.ravel(), new, self.shape["q"], tol, part)
+            new = _solve_model(hessian, negative.ravel(), new, self.shape["q"], tol, part)
         dw, db = problem.split(new.reshape(old.shape) - old)
         moved = [design.scores(dw, db) for design in designs]
         full = np.zeros(state.w.shape)

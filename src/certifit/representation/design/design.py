@@ -17,7 +17,8 @@ from certifit._types import Array, Matrix, is_sparse
 from certifit.evaluation.losses.labels.softmax import Simplex
 from certifit.representation.design.products import (
     NARROW,
-    ColumnCache,
+    DenseColumns,
+    SparseColumns,
     in_one_piece,
     matvec,
     pullback,
@@ -150,7 +151,7 @@ class Design(ABC):
 
     def column_cache(self) -> Callable[[Array], Design]:
         """`columns` for a method that keeps asking for the same ones: each is gathered once."""
-        cache = ColumnCache(self.X)
+        cache = SparseColumns(self.X) if is_sparse(self.X) else DenseColumns(self.X)
         return lambda chosen: type(self)(cache(chosen), self.threads)
 
     def by_column(self) -> Design:
@@ -174,6 +175,8 @@ class Dense(Design):
         if w.ndim == 1:
             if self.thin:
                 return row_scores(self.X, w, b, self.threads)
+            if not w.any():  # where many a fit begins
+                return np.full(self.shape[0], float(b))
             return matvec(self.X, w, exact=exact) + b
         f = np.empty((w.shape[0], self.shape[0]))
 

@@ -11,7 +11,8 @@ import certifit._native.products as _products
 from certifit._types import Array, Matrix, is_sparse
 
 __all__ = [
-    "ColumnCache",
+    "DenseColumns",
+    "SparseColumns",
     "columns",
     "expect_temporaries",
     "in_one_piece",
@@ -72,24 +73,64 @@ def columns(X: Matrix, chosen: Array) -> Matrix:
     return X if chosen.shape[0] == X.shape[1] else X[:, chosen]
 
 
-class ColumnCache:
-    """Copies of the columns that a working-set method keeps asking for, so that each is gathered once."""
+class SparseColumns:
+    """Copies of the columns that a working-set method keeps asking for, so that most are gathered once."""
 
     def __init__(self, X: Matrix) -> None:
         self.X, self._index = X, np.empty(0, dtype=np.intp)
         self._part: Any = None
 
     def __call__(self, chosen: Array) -> Matrix:
-        """The chosen columns (sorted), in Fortran order when they are a copy."""
+        """The chosen columns (sorted)."""
         if 2 * chosen.shape[0] > self.X.shape[1]:
             return columns(self.X, chosen)
         if self._part is None or not np.isin(chosen, self._index, assume_unique=True).all():
             self._index = np.union1d(self._index, chosen)
-            part = self.X[:, self._index]
-            self._part = part if is_sparse(part) else np.asfortranarray(part)
+            self._part = self.X[:, self._index]
         if self._index.shape[0] == chosen.shape[0]:
             return self._part
         return self._part[:, np.searchsorted(self._index, chosen)]
+
+
+class DenseColumns:
+    """The same for an array: each column is read once, and kept as a row in the order of its coming."""
+
+    def __init__(self, X: Array) -> None:
+        n, d = X.shape
+        self.X, self._kept, self._count = X, np.empty((0, n), dtype=X.dtype), 0
+        self._place = np.full(d, -1, dtype=np.intp)
+
+    def __call__(self, chosen: Array) -> Array:
+        """The chosen columns (sorted), in Fortran order when they are a copy."""
+        if 2 * chosen.shape[0] > self.X.shape[1]:
+            return columns(self.X, chosen)
+        new = chosen[self._place[chosen] < 0]
+        if new.shape[0]:
+            self._keep(new)
+        places = self._place[chosen]
+        first, last = int(places[:1].sum()), int(places[:1].sum()) + places.shape[0]
+        if (places == np.arange(first, last)).all():
+            return np.asarray(self._kept[first:last].T)
+        return np.asarray(self._kept[places].T)
+
+    def _keep(self, new: Array) -> None:
+        start, self._count = self._count, self._count + new.shape[0]
+        if self._count > self._kept.shape[0]:
+            grown = np.empty((min(self.X.shape[1], 2 * self._count), self.X.shape[0]), dtype=self.X.dtype)
+            grown[:start] = self._kept[:start]
+            self._kept = grown
+        _take(self.X, new, self._kept[start : self._count])
+        self._place[new] = np.arange(start, self._count)
+
+
+def _take(X: Array, chosen: Array, out: Array) -> None:
+    """The chosen columns as the rows of `out`, from rows of X that stay in the cache."""
+    if X.flags.f_contiguous:
+        np.take(X.T, chosen, axis=0, out=out, mode="clip")
+        return
+    size = max(64, BLOCK // max(X.shape[1], 1))
+    for start in range(0, X.shape[0], size):
+        out[:, start : start + size] = X[start : start + size].take(chosen, axis=1).T
 
 
 def weighted_gram(X: Matrix, h: Array, chosen: Array | None = None, threads: int = 1) -> Array:

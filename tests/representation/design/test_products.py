@@ -1,0 +1,22 @@
+"""Products with X, and columns kept for a working set."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_array_equal
+
+from certifit.representation.design.products import DenseColumns, SparseColumns
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_columns_that_are_asked_for_again_and_again(order: str) -> None:
+    X = np.asarray(np.random.default_rng(0).normal(size=(300, 40)), order=order)  # type: ignore[call-overload]
+    dense, sparse = DenseColumns(X), SparseColumns(sp.csc_array(X))
+    for chosen in ([3, 5], [3, 5, 9], [1, 5, 30, 39], [9], [], list(range(30)), [3, 5, 9, 12, 13]):
+        index = np.array(chosen, dtype=np.intp)
+        part = dense(index)
+        assert_array_equal(part, X[:, index])
+        assert part.flags.f_contiguous or 2 * len(chosen) > X.shape[1]
+        assert_array_equal(sparse(index).toarray(), X[:, index])
