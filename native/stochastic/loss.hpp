@@ -14,15 +14,15 @@ namespace certifit::sgd {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-enum class Kind { squared, absolute, huber, quantile, epsilon, logistic, hinge, squared_hinge, exponential, poisson, gamma };
+enum class Kind { squared, absolute, huber, quantile, epsilon, logistic, hinge, squared_hinge, modified_huber, exponential, poisson, gamma };
 
 // By its name in Python.
 inline std::optional<Kind> kind_of(std::string_view name) {
     constexpr std::pair<std::string_view, Kind> known[] = {
         {"squared", Kind::squared},   {"absolute", Kind::absolute}, {"huber", Kind::huber},
         {"quantile", Kind::quantile}, {"epsilon_insensitive", Kind::epsilon}, {"logistic", Kind::logistic},
-        {"hinge", Kind::hinge},       {"squared_hinge", Kind::squared_hinge}, {"exponential", Kind::exponential},
-        {"poisson", Kind::poisson},   {"gamma", Kind::gamma}};
+        {"hinge", Kind::hinge},       {"squared_hinge", Kind::squared_hinge}, {"modified_huber", Kind::modified_huber},
+        {"exponential", Kind::exponential}, {"poisson", Kind::poisson},   {"gamma", Kind::gamma}};
     for (const auto& [word, kind] : known)
         if (name == word) return kind;
     return std::nullopt;
@@ -51,6 +51,10 @@ struct Loss {
             case Kind::squared_hinge: {
                 const double sign = 2.0 * y - 1.0;
                 return -sign * std::max(1.0 - sign * f, 0.0);
+            }
+            case Kind::modified_huber: {
+                const double sign = 2.0 * y - 1.0;
+                return -sign * std::clamp(1.0 - sign * f, 0.0, 2.0);
             }
             case Kind::exponential: {
                 const double sign = 2.0 * y - 1.0;
@@ -82,6 +86,10 @@ struct Loss {
                 const double m = std::max(1.0 - (2.0 * y - 1.0) * f, 0.0);
                 return 0.5 * m * m;
             }
+            case Kind::modified_huber: {
+                const double m = std::max(1.0 - (2.0 * y - 1.0) * f, 0.0), inner = std::min(m, 2.0);
+                return inner * (m - 0.5 * inner);
+            }
             case Kind::exponential: return std::exp(-(2.0 * y - 1.0) * f);
             case Kind::poisson: return std::max(std::exp(f) - y * f - y + xlogx(y), 0.0);
             case Kind::gamma: {
@@ -94,7 +102,7 @@ struct Loss {
 
     bool smooth() const {
         return kind == Kind::squared || kind == Kind::huber || kind == Kind::logistic || kind == Kind::squared_hinge ||
-               kind == Kind::exponential || kind == Kind::poisson || kind == Kind::gamma;
+               kind == Kind::modified_huber || kind == Kind::exponential || kind == Kind::poisson || kind == Kind::gamma;
     }
 
     // ℓ'' and the conjugate, of the smooth losses only.
@@ -107,6 +115,7 @@ struct Loss {
                 return e / ((1.0 + e) * (1.0 + e));
             }
             case Kind::squared_hinge: return (2.0 * y - 1.0) * f < 1.0 ? 1.0 : 0.0;
+            case Kind::modified_huber: return std::fabs(f) < 1.0 ? 1.0 : 0.0;
             case Kind::exponential: return std::exp(-(2.0 * y - 1.0) * f);
             case Kind::poisson: return std::exp(f);
             case Kind::gamma: return std::exp(std::log(y) - f);
@@ -127,6 +136,10 @@ struct Loss {
             case Kind::squared_hinge: {
                 const double v = (2.0 * y - 1.0) * u;
                 return v <= 0 ? v * (1.0 + 0.5 * v) : kInfinity;
+            }
+            case Kind::modified_huber: {
+                const double v = (2.0 * y - 1.0) * u;
+                return v <= 0 && v >= -2.0 ? v * (1.0 + 0.5 * v) : kInfinity;
             }
             case Kind::exponential: {
                 const double v = -(2.0 * y - 1.0) * u;

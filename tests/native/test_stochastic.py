@@ -25,6 +25,7 @@ LOSSES = [
     losses.Hinge(),
     losses.PerceptronLoss(),
     losses.SquaredHinge(),
+    losses.ModifiedHuber(),
     losses.Exponential(),
     losses.Poisson(),
     losses.Gamma(),

@@ -36,6 +36,7 @@ LOSSES: dict[str, Callable[[Array, Any, dict[str, Any]], Any]] = {
     "logistic": lambda y, f, p: cp.logistic(f) - cp.multiply(y, f) + xlogy(y, y) + xlogy(1 - y, 1 - y),
     "hinge": lambda y, f, p: cp.pos(1 - cp.multiply(2 * y - 1, f)),
     "squared_hinge": lambda y, f, p: 0.5 * cp.square(cp.pos(1 - cp.multiply(2 * y - 1, f))),
+    "modified_huber": lambda y, f, p: 0.5 * cp.huber(cp.pos(1 - cp.multiply(2 * y - 1, f)), 2),
     "exponential": lambda y, f, p: cp.exp(-cp.multiply(2 * y - 1, f)),
     "perceptron": lambda y, f, p: cp.pos(-cp.multiply(2 * y - 1, f)),
 }

@@ -19,7 +19,7 @@ RNG = np.random.default_rng(0)
 X = RNG.normal(size=(150, 4))
 y = X @ [1.0, -2.0, 0.0, 0.5] + 0.5 * RNG.normal(size=150) + 1.0
 WEIGHT = RNG.uniform(0.2, 2.0, 150)
-CLASSES = {"alpha": 0.05, "tol": 1e-5, "random_state": 0}
+CLASSES = {"alpha": 0.05, "tol": None, "max_iter": 4000, "random_state": 0}  # no tolerance: on to the optimum
 
 
 @pytest.mark.parametrize("name", ["BayesianRidge", "ARDRegression"])
@@ -48,7 +48,7 @@ def test_descent_goes_to_the_optimum_of_scikit_learns_objective(class_weight: An
     best = LogisticRegression(C=1 / (0.05 * 150), class_weight=class_weight).fit(X, labels, weight)
     assert_allclose(model.coef_, best.coef_, atol=0.02)
     assert_allclose(model.predict_proba(X), best.predict_proba(X), atol=0.01)
-    assert model.certificate_.certified
+    assert model.certificate_.relative_gap <= 1e-5
 
 
 def test_descent_on_values() -> None:
@@ -59,13 +59,16 @@ def test_descent_on_values() -> None:
     assert model.intercept_.shape == (1,)
 
 
-def test_the_squared_hinge_is_scikit_learns() -> None:
+@pytest.mark.parametrize("loss", ["squared_hinge", "modified_huber"])
+def test_squares_of_margins_are_scikit_learns(loss: str) -> None:
     side = np.where(y > 0.5, 1.0, -1.0)
-    model = linear_model.SGDClassifier(loss="squared_hinge", **CLASSES).fit(X, side)
+    model = linear_model.SGDClassifier(loss=loss, **CLASSES).fit(X, side)
 
     def objective(coef: Any, intercept: Any) -> float:
-        slack = np.maximum(0.0, 1.0 - side * (X @ coef + intercept))
-        return float(np.mean(slack**2) + 0.5 * 0.05 * coef @ coef)
+        margin = side * (X @ coef + intercept)
+        squares = np.maximum(0.0, 1.0 - margin) ** 2
+        losses = np.where(margin < -1.0, -4.0 * margin, squares) if loss == "modified_huber" else squares
+        return float(np.mean(losses) + 0.5 * 0.05 * coef @ coef)
 
     best = objective(model.coef_[0], model.intercept_[0])
     for step in 1e-2 * np.vstack([np.eye(4), -np.eye(4)]):
@@ -145,8 +148,6 @@ def test_passes_and_what_is_not_offered() -> None:
     assert model.n_iter_ == 2
     assert model.score(X, y > 0) > 0.85
     assert linear_model.SGDRegressor(random_state=0).partial_fit(X, y).score(X, y) > 0.5
-    with pytest.raises(NotImplementedError, match="modified_huber"):
-        linear_model.SGDClassifier(loss="modified_huber").fit(X, y > 0)
     with pytest.raises(ValueError, match="balanced"):
         linear_model.SGDClassifier(class_weight="balanced").partial_fit(X, y > 0, classes=[False, True])
     with pytest.raises(ValueError, match="early_stopping should be False"):

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 from tests.oracles import convex
 
@@ -382,3 +383,25 @@ def test_the_perceptron_loss_runs_the_perceptron() -> None:
     assert model.score(X, y) > 0.93
     assert model.coef_.any()
     assert not LinearModel(loss="perceptron", alpha=0.1).fit(X, y == "yes").certificate_.certified
+
+
+def test_passes_end_where_the_running_loss_stalls() -> None:
+    X, y = load_iris(return_X_y=True)  # not scaled: the way to the optimum is long
+    endless = SGDClassifier("hinge", random_state=0, max_iter=60)
+    with pytest.warns(ConvergenceWarning):
+        assert endless.fit(X, y > 1).n_iter_ == 60
+    stalling = SGDClassifier("hinge", random_state=0, stall=1e-3)
+    with pytest.warns(ConvergenceWarning, match="no longer fell"):
+        stalling.fit(X, y > 1)
+    assert 5 < stalling.n_iter_ < 60
+    last = stalling.loss_curve_[-5:]
+    assert min(last) >= min(stalling.loss_curve_[:-5]) - 1e-3
+
+
+def test_the_modified_huber_loss_tells_probabilities() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(2000, 1))
+    y = rng.uniform(size=2000) < 0.5 * (1 + X[:, 0])  # the probability is linear: what this loss estimates
+    model = SGDClassifier("modified_huber", alpha=0.0, random_state=0).fit(X, y)
+    told = model.predict_proba([[-0.8], [0.0], [0.8]])[:, 1]
+    assert np.allclose(told, [0.1, 0.5, 0.9], atol=0.05)

@@ -11,7 +11,14 @@ from typing import Any
 from certifit.evaluation.losses.base import Loss
 from certifit.evaluation.losses.examine import LossReport, check, check_loss
 from certifit.evaluation.losses.families import FAMILIES, Family
-from certifit.evaluation.losses.labels.margin import Exponential, Hinge, Logistic, PerceptronLoss, SquaredHinge
+from certifit.evaluation.losses.labels.margin import (
+    Exponential,
+    Hinge,
+    Logistic,
+    ModifiedHuber,
+    PerceptronLoss,
+    SquaredHinge,
+)
 from certifit.evaluation.losses.labels.multiclass import MulticlassHinge, MulticlassPerceptron
 from certifit.evaluation.losses.labels.softmax import Softmax
 from certifit.evaluation.losses.labels.zero_one import ZeroOne
@@ -24,7 +31,7 @@ from certifit.evaluation.losses.numbers.quantile import Absolute, EpsilonInsensi
 from certifit.evaluation.losses.numbers.squared import Squared
 
 REGRESSION = (Squared, Absolute, Huber, Quantile, EpsilonInsensitive, RelativeError, Poisson, Gamma)
-BINARY = (Logistic, Hinge, SquaredHinge, Exponential, PerceptronLoss)
+BINARY = (Logistic, Hinge, SquaredHinge, ModifiedHuber, Exponential, PerceptronLoss)
 LOSSES: dict[str, type[Loss]] = {loss.name: loss for loss in (*REGRESSION, *BINARY)}
 MULTICLASS: dict[str, type[Loss]] = {loss.name: loss for loss in (Softmax, MulticlassHinge, MulticlassPerceptron)}
 

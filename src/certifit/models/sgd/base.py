@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
@@ -30,6 +31,7 @@ from certifit.optimization.stochastic.engines import (
     held_out_loss,
     typical_curvature,
 )
+from certifit.optimization.stochastic.specks import without_specks
 from certifit.parameters import (
     ALPHA,
     FIT_INTERCEPT,
@@ -118,7 +120,15 @@ class BaseSGD(Declared, CertifiedEstimator):
     )
     validation_fraction: float = VALIDATION_FRACTION
     n_iter_no_change: int = Parameter(
-        5, Integer(1), "Epochs without improvement on the rows set aside after which to stop."
+        5,
+        Integer(1),
+        "Epochs without improvement on the rows set aside (with `stall`, of the running loss) after which to stop.",
+    )
+    stall: float | None = Parameter(
+        None,
+        Either(Real(0), Nothing()),
+        "Stop, too, when for `n_iter_no_change` epochs the mean loss (the running one, or that of the rows set aside) has fallen "
+        "by no more than this below its lowest. None goes on until the optimum is proven to be near.",
     )
     tol: float = TOL.but(1e-3)
     max_iter: int = MAX_EPOCHS
@@ -199,10 +209,10 @@ class BaseSGD(Declared, CertifiedEstimator):
         """One descent, by default with the loss of the parameters, and its certificate."""
         given, penalty, alpha, steps = self._options()
         loss = given if loss is None else loss
-        held_out = None
+        held_out: Callable[[Array, Any], float] | None = None
         if aside is not None:
             share = weight[aside] / weight[aside].sum()
-            held_out = held_out_loss(X[aside], y[aside], share, loss)
+            held_out = self._held_out(X[aside], y[aside], share, loss)
             X, y, weight = X[~aside], y[~aside], weight[~aside]
         regularizer = self._regularizer(penalty, alpha, X.shape[1], loss)
         p = np.full(y.shape[0], 1.0 / y.shape[0]) if (weight == weight[0]).all() else weight / weight.sum()
@@ -229,10 +239,14 @@ class BaseSGD(Declared, CertifiedEstimator):
             clock,
             held_out,
             int(self.n_iter_no_change),
+            None if self.stall is None else float(self.stall),
         )
         if self.split:
             w = whole(result.coef)
             result = replace(result, coef=w, objective=problem.objective(w, result.intercept))
+        if steps.average:
+            w, objective = without_specks(problem, result.coef, result.intercept, result.objective)
+            result = replace(result, coef=w, objective=objective)
         solution = Solution(result.coef, result.intercept, result.epochs, "sgd")
         certificate = admitted(problem, solution, self._certificate(result, engine.scale, clock))
         if units is not None:
@@ -243,12 +257,18 @@ class BaseSGD(Declared, CertifiedEstimator):
         self._steps_taken = engine.t
         return result, certificate
 
+    def _held_out(self, X: Matrix, y: Array, share: Array, loss: Loss) -> Callable[[Array, Any], float]:
+        """What the rows set aside say of a point: less is better."""
+        return held_out_loss(X, y, share, loss)
+
     def _certificate(self, result: Descent, scale: float, clock: Progress) -> Certificate:
         note = result.note
         reached = result.objective - result.bound <= self.tol * scale
         if self.early_stopping and not reached:
             # Stopping short is what was asked for: no reason to warn.
             note = f"{'Stopped early' if result.stopped_early else 'Not stopped'} by the rows set aside. {note}".strip()
+        elif result.stopped_early and not reached:
+            note = f"Stopped where the running loss no longer fell. {note}".strip()
         kind = "none" if self.early_stopping and not reached else "duality gap"
         objective = result.objective if np.isfinite(result.objective) else np.finfo(np.float64).max
         return Certificate(

@@ -141,8 +141,9 @@ def descend(
     clock: Progress,
     held_out: Any = None,
     patience: int = 5,
+    stall: float | None = None,
 ) -> Descent:
-    """Epochs until the relative gap is `tol`, the rows held out say stop, or `max_epochs`.
+    """Epochs until the relative gap is `tol`, the rows held out say stop, the loss stalls, or `max_epochs`.
 
     Parameters
     ----------
@@ -150,6 +151,9 @@ def descend(
         How far a first step of size one overshoots on a typical row, and the strength of L2: see `typical_curvature`.
     held_out : callable, optional
         Loss of a point (w, b) on rows set aside.
+    stall : float, optional
+        A fall from the lowest loss so far (of the rows held out, or the running one) that is no more than this is none; after
+        `patience` epochs without one the descent ends. Without it, only rows held out can end it.
     """
     steep, l2 = curvature
     schedule = step_schedule(steps, steep, l2)
@@ -188,19 +192,22 @@ def descend(
         if held_out is not None:
             w, b = engine.point()
             validation.append(held_out(w, b))
-            if validation[-1] < lowest - 1e-4 * max(engine.scale, 0.0):
-                lowest, waited, best = validation[-1], 0, (np.nan, w, b)
-            else:
-                waited += 1
-                if waited == (patience + 1) // 2 < patience:  # perhaps the step is too large for what is left
-                    schedule = (schedule[0] * steps.cut, *schedule[1:])
-                    engine.restart()
+            fell = validation[-1] < lowest - (1e-4 * max(engine.scale, 0.0) if stall is None else stall)
+            if fell or (stall is not None and validation[-1] <= lowest):  # of equals the later, which has seen more
+                lowest, best = validation[-1], (np.nan, w, b)
+            waited = 0 if fell else waited + 1
+            if waited == (patience + 1) // 2 < patience:  # perhaps the step is too large for what is left
+                schedule = (schedule[0] * steps.cut, *schedule[1:])
+                engine.restart()
             clock.update(epoch, max_epochs, np.inf)
             if waited >= patience:
                 stopped = True
                 break
             continue
-        if epoch == max_epochs or _is_checkpoint(epoch):
+        if stall is not None:
+            waited = 0 if loss < lowest - stall else waited + 1
+            lowest, stopped = min(lowest, loss), waited >= patience
+        if stopped or epoch == max_epochs or _is_checkpoint(epoch):
             w, b = engine.point()
             objective, new_bound = engine.evaluate(w, b)
             bound = max(bound, new_bound)
@@ -208,7 +215,7 @@ def descend(
             if best is None or objective < best[0]:
                 best = (objective, w, b)
             clock.update(epoch, max_epochs, (best[0] - bound) / engine.scale if engine.scale > 0 else np.inf)
-            if best[0] - bound <= goal:
+            if stopped or best[0] - bound <= goal:
                 break
             # A quarter of what is missing, where a good bound says what is missing; else a share of the whole.
             missing = 0.25 * (before - bound) if bound > 0.5 * before else 0.02 * before

@@ -1,21 +1,22 @@
 """Stochastic gradient descent under scikit-learn's names.
 
 Theirs: (1/n) Σ s_i·loss + alpha·penalty; ours divides by Σ s_i, with alpha·n / Σ s_i. Both go to the same optimum by steps on
-single rows; ours are of our own size, and end when the optimum is proven to be near.
+single rows; ours are of our own size, and end when the optimum is proven to be near, or as theirs when the loss no longer falls.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 import sklearn.linear_model as theirs
 
+from certifit._types import Array, Matrix
 from certifit.base import ConvergenceWarning
 from certifit.certificate import Certificate
-from certifit.evaluation.losses import EpsilonInsensitive, Huber
+from certifit.evaluation.losses import EpsilonInsensitive, Huber, Loss, Squared, ZeroOne
 from certifit.evaluation.losses.numbers.squared_epsilon import SquaredEpsilonInsensitive
 from certifit.models.sgd import model as ours
 from certifit.sklearn.linear_model.rows import N_JOBS, VERBOSE, WARM_START, linear, weighted_by_class
@@ -23,12 +24,11 @@ from certifit.sklearn.translation import By, Data, DropIn, Free, Row, Same, Tabl
 
 __all__ = ["SGDClassifier", "SGDRegressor"]
 
-LOSSES = {name: name for name in ("hinge", "squared_hinge", "perceptron")}
+LOSSES = {name: name for name in ("hinge", "squared_hinge", "modified_huber", "perceptron")}
 LOSSES |= {"log_loss": "logistic", "squared_error": "squared"}
 TUBES = {"epsilon_insensitive": EpsilonInsensitive, "squared_epsilon_insensitive": SquaredEpsilonInsensitive}
-HALVED = ("squared_hinge", "squared_epsilon_insensitive")
+HALVED = ("squared_hinge", "modified_huber", "squared_epsilon_insensitive")
 """Losses of which ours is half of theirs."""
-NO_LOSS = "Use another loss, or scikit-learn's own class"
 CLOSEST = 1e-6
 
 
@@ -38,21 +38,44 @@ def _loss(value: Any, data: Data) -> Any:
         return Huber(epsilon)
     if value in TUBES:
         return TUBES[value](epsilon)
-    if value not in LOSSES:
-        raise NotImplementedError(
-            f"{type(data.estimator).__name__}(loss={value!r}) is not offered by certifit.sklearn: {NO_LOSS}."
-        )
     return LOSSES[value]
 
 
 def _strength(alpha: Any, data: Data) -> float:
     """The mean is by rows there and by weights here; their squared losses of margins and tubes are twice ours."""
-    half = 0.5 if data.estimator.loss in HALVED else 1.0
-    return half * float(alpha) * data.rows / data.total
+    return _unit(data) * float(alpha) * data.rows / data.total
+
+
+def _unit(data: Data) -> float:
+    """Our loss, where theirs is one."""
+    return 0.5 if data.estimator.loss in HALVED else 1.0
+
+
+def _ends(tol: Any, data: Data) -> dict[str, Any]:
+    """The gap at which passes end, and the fall of the loss that goes on counting as one."""
+    gap = CLOSEST if tol is None or tol <= 0 else float(tol)
+    unit = 1.0 if data.estimator.early_stopping else _unit(data)  # there it is a fall of the score
+    return {"tol": gap, "stall": None if tol is None else unit * float(tol)}
+
+
+class _ByAccuracy(ours.SGDClassifier):
+    """Rows set aside are judged as scikit-learn's: by the share of them that is told right."""
+
+    def _held_out(self, X: Matrix, y: Array, share: Array, loss: Loss) -> Callable[[Array, Any], float]:
+        return super()._held_out(X, (y > 0.5).astype(np.float64), share, ZeroOne())
+
+
+class _ByRSquared(ours.SGDRegressor):
+    """Rows set aside are judged as scikit-learn's: by the share of the variance that is explained."""
+
+    def _held_out(self, X: Matrix, y: Array, share: Array, loss: Loss) -> Callable[[Array, Any], float]:
+        missed = super()._held_out(X, y, share, Squared())
+        variance = float(share @ (y - share @ y) ** 2)
+        return lambda w, b: 2.0 * missed(w, b) / variance if variance > 0.0 else missed(w, b)
 
 
 ROWS: dict[str, Row] = {
-    "loss": By(_loss, 'the same; "modified_huber" is not offered'),
+    "loss": By(_loss, "the same"),
     "penalty": By(lambda value, data: "none" if value is None else value, "the same"),
     "alpha": By(
         _strength, "times rows over the sum of the weights; half of it for squared losses of margins and tubes"
@@ -61,7 +84,9 @@ ROWS: dict[str, Row] = {
     "fit_intercept": Same(),
     "max_iter": Same(),
     "tol": By(
-        lambda tol, data: CLOSEST if tol is None or tol <= 0 else float(tol), "the relative gap wanted; None is 1e-6"
+        _ends,
+        "the same, and passes end earlier where the optimum is proven to be as near as that, relatively; None asks for 1e-6",
+        None,
     ),
     "shuffle": Same(),
     "verbose": VERBOSE,
@@ -127,6 +152,12 @@ class _Descent(DropIn):
             )
         if self.penalty == "elasticnet" and self.l1_ratio is None:
             raise ValueError("l1_ratio must be set when penalty is 'elasticnet'.")
+        weight = data.sample_weight
+        if self.early_stopping and weight is not None and not np.any(weight):
+            raise ValueError(
+                "The sample weights for validation set are all zero, consider using a different random state. Here they are zero "
+                "everywhere: give rows to learn from a positive weight."
+            )
         if self.early_stopping and data.rows and data.rows * (1.0 - float(self.validation_fraction)) < 1.0:
             raise ValueError(
                 f"With validation_fraction={self.validation_fraction!r} none of the {data.rows} rows is left to learn from."
@@ -162,15 +193,18 @@ class _Descent(DropIn):
         """Who asks for no tolerance wants as many passes as he said."""
         assert certificate is not None
         self.certificate_ = certificate
-        asked = self.tol is not None and self.tol > 0 and certificate.kind != "none" and not self.early_stopping
-        if asked and not certificate.certified:
+        asked = self.tol is not None and certificate.kind != "none" and not self.early_stopping
+        if asked and not certificate.certified and self.n_iter_ >= self.max_iter:
             warnings.warn(
-                f"Maximum number of iteration reached before convergence. {self._complaint(certificate)}",
+                "Maximum number of iteration reached before convergence. Consider increasing max_iter to improve the fit. "
+                f"{certificate}",
                 ConvergenceWarning,
                 stacklevel=5,
             )
 
     early_stopping: bool
+    n_iter_: int
+    max_iter: int
 
     def _fitted(self, model: Any, data: Data) -> Mapping[str, Any]:
         found = {**linear(model), "n_iter_": int(model.n_iter_), "t_": float(model.t_) + 1.0}
@@ -180,7 +214,7 @@ class _Descent(DropIn):
 class SGDClassifier(_Descent, theirs.SGDClassifier):
     """A linear classifier; more than two classes each against the rest."""
 
-    _ours = ours.SGDClassifier
+    _ours = _ByAccuracy
     _passive = ("hinge",)
     _table: ClassVar[Table] = {
         **ROWS,
@@ -215,7 +249,7 @@ class SGDClassifier(_Descent, theirs.SGDClassifier):
 class SGDRegressor(_Descent, theirs.SGDRegressor):
     """A linear regression."""
 
-    _ours = ours.SGDRegressor
+    _ours = _ByRSquared
     _passive = ("epsilon_insensitive",)
     _table: ClassVar[Table] = ROWS
 

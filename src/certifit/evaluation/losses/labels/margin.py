@@ -212,6 +212,49 @@ class SquaredHinge(Loss):
         check_binary(y, self.name)
 
 
+class ModifiedHuber(SquaredHinge):
+    """ℓ(y, f) = ½·max(0, 1 − m)² for a margin m = (2y − 1)·f ≥ −1, and −2m below: rows far on the wrong side pull no harder.
+
+    The best score is 2p − 1 for a probability p of the positive class, so that scores tell probabilities (Zhang 2004).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit.losses import ModifiedHuber
+    >>> ModifiedHuber().value(np.array([1.0, 1.0, 0.0]), np.array([0.0, -3.0, 1.0]))
+    array([0.5, 6. , 2. ])
+    """
+
+    name = "modified_huber"
+    kernel = ("modified_huber",)
+    convex = True
+
+    def value(self, y: Array, f: Array) -> Array:
+        missing = np.maximum(1.0 - (2.0 * y - 1.0) * f, 0.0)
+        inner = np.minimum(missing, 2.0)
+        return inner * (missing - 0.5 * inner)
+
+    def derivative(self, y: Array, f: Array) -> Array:
+        sign = 2.0 * y - 1.0
+        return -sign * np.clip(1.0 - sign * f, 0.0, 2.0)
+
+    def second_derivative(self, y: Array, f: Array) -> Array:
+        return np.where(np.abs(f) < 1.0, 1.0, 0.0)
+
+    def conjugate(self, y: Array, u: Array, start: Array | None = None) -> Array:
+        return np.where(np.abs(u) <= 2.0, super().conjugate(y, u), np.inf)
+
+    def dual_domain(self, y: Array) -> tuple[Array, Array]:
+        positive = y > 0.5
+        return np.where(positive, -2.0, 0.0), np.where(positive, 0.0, 2.0)
+
+    def optimal_constant(self, y: Array, weight: Array) -> float:
+        return float((weight @ y - weight @ (1.0 - y)) / weight.sum())
+
+    def predict(self, f: Array) -> Array:
+        return 0.5 * (np.clip(f, -1.0, 1.0) + 1.0)
+
+
 class Exponential(Loss):
     """ℓ(y, f) = e^(−m) with the margin m = (2y − 1)·f (AdaBoost); the best score is half the log odds.
 
