@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.optimize import linprog
 from tests.models.linear.constructed import rows
 
 from certifit import ChebyshevRegressor, HuberRegressor, LADRegressor, LinearRegression, QuantileRegressor
+from certifit.base import ConvergenceWarning
+from certifit.models.linear.model import BaseLinear
 
 
 def heavy(n: int = 70) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -212,3 +216,30 @@ def test_a_sharp_corner_is_reached_by_way_of_wider_ones() -> None:
     least = np.abs(y - LADRegressor().fit(X, y).predict(X)).mean()
     assert sharp.certificate_.certified
     assert np.abs(y - sharp.predict(X)).mean() == pytest.approx(least, rel=1e-6)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e9])
+def test_a_sharp_corner_with_an_l1_penalty(offset: float) -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(5, 5)), offset + rng.normal(size=5)  # an exact fit, at next to no cost
+    model = HuberRegressor(delta=1e-6, penalty="elasticnet", alpha=1e-12).fit(X, y)
+    assert model.certificate_.certified
+    assert model.n_iter_ < 10
+    np.testing.assert_allclose(model.predict(X), y, atol=1e-6)
+
+
+def test_scales_that_repeat_end_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried, fit = [], BaseLinear._fit_arrays
+
+    def noted(self: Any, *data: Any) -> Any:
+        tried.append(self.scale_)
+        return fit(self, *data)
+
+    monkeypatch.setattr(BaseLinear, "_fit_arrays", noted)
+    rng = np.random.default_rng(17)
+    X, y = rng.normal(size=(5, 2)), np.round(3 * rng.normal(size=5))
+    with pytest.warns(ConvergenceWarning):
+        model = HuberRegressor(max_iter=1).fit(X, y)  # one step a fit: two scales take turns
+    assert len(tried) == 4
+    assert tried[1] != pytest.approx(tried[2])
+    assert model.scale_ == pytest.approx(tried[1])

@@ -125,6 +125,7 @@ class HuberRegressor(Declared, _PenalizedRobust):
             return self._fit_jointly(X, y, weight)
         settled = self.scale != "residuals"
         self.scale_ = start = float(self.scale) if settled else _spread(y, weight)
+        tried: list[float] = []
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # of fits that only tell the scale
             for _ in range(0 if settled else ROUNDS):
@@ -133,7 +134,10 @@ class HuberRegressor(Declared, _PenalizedRobust):
                 settled = abs(found / self.scale_ - 1.0) < SETTLED
                 if settled:
                     break
+                tried.append(self.scale_)
                 self.scale_ = found
+                if any(abs(found / one - 1.0) < TOGETHER for one in tried):  # from here on the rounds would repeat
+                    break
         if not settled or self.scale != "residuals" or not self.certificate_.certified:
             super()._fit_arrays(X, y, weight)
         del self._left_over

@@ -12,7 +12,7 @@ K scores are coupled in one model while K times the working set is small; beyond
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ import numpy as np
 from certifit._types import Array
 from certifit.optimization.coordinate import descent as coordinate
 from certifit.optimization.newton.by_score import one_round
-from certifit.optimization.newton.smooth import Damping, part_of_the_rows, threading
+from certifit.optimization.newton.smooth import Damping, eased, part_of_the_rows, threading
 from certifit.optimization.newton.systems import solve_semidefinite
 from certifit.optimization.objective.bounds import dual_bound
 from certifit.optimization.objective.fold import Slope, State, Step, total
@@ -41,6 +41,8 @@ FEW, MORE = (
     3,
 )  # a working set of at most this share of the columns takes up to so many more steps before all are looked at
 SETTLED = 1e-2  # share of the first step's promise below which they end
+PATIENCE = 10  # steps in a row that may come to nothing
+NOTHING = 0.01  # share of the gap that is wanted: a model that promises less should have proved it
 LAST = 1e-4  # promise, as a share of the scale, after which the next step is likely to be the last
 
 
@@ -49,7 +51,13 @@ def prox_newton(problem: Problem, start: Point, tol: float, max_iter: int, clock
     if not problem.dense:  # working sets are columns: convert once, not at every step
         problem = problem.with_designs(lambda block: block.design.by_column().X)
     with threading(problem):
+        start = eased(problem, start, partial(_minimum, max_iter=max_iter, clock=clock))
         return _prox_newton(problem, _subsample_start(problem, start, tol, max_iter), tol, max_iter, clock)
+
+
+def _minimum(problem: Problem, start: Point, tol: float, *, max_iter: int, clock: Progress) -> Point:
+    solution = _prox_newton(problem, start, tol, max_iter, clock)
+    return solution.coef, solution.intercept
 
 
 def _prox_newton(problem: Problem, start: Point, tol: float, max_iter: int, clock: Progress) -> Solution:
@@ -60,7 +68,7 @@ def _prox_newton(problem: Problem, start: Point, tol: float, max_iter: int, cloc
     size = max(10 if problem.dense else d // 16, 2 * int(np.count_nonzero(_any(state.w != 0))))
     damping, model = Damping(problem.loss), _Model(problem)
     l1 = (regularizer.elastic() or (np.full(d, np.inf),))[0]
-    iteration, inner = 0, ROUGH
+    iteration, inner, vain = 0, ROUGH, 0
     for iteration in range(1, max_iter + 1):
         slope, h = state.slope, damping.curvatures(state)
         promised = np.inf
@@ -103,6 +111,12 @@ def _prox_newton(problem: Problem, start: Point, tol: float, max_iter: int, cloc
                 break
         if stuck and damping.level >= 1.0 and size >= d:
             note = "The line search found no lower value: rounding limits the fit."
+            break
+        missing = state.objective - bound - tol
+        empty = step is not None and -promised < min(NOTHING * tol, missing / max(max_iter - iteration, 1))
+        vain = vain + 1 if empty else 0
+        if vain >= PATIENCE and size >= d:
+            note = "The last steps came to nothing: columns are nearly dependent, and the penalty is small."
             break
         damping.learn(0.0 if stuck else length)  # a better model, or more columns, may still help
     return Solution(state.w, state.b, iteration, "prox_newton", bound, state.objective, note=note)

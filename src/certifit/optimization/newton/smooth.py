@@ -44,7 +44,7 @@ from certifit.optimization.objective.problem import Point, Problem, Solution
 from certifit.progress import Progress
 from certifit.threads import one_blas_thread
 
-__all__ = ["Damping", "has_part", "newton", "newton_cg", "part_of_the_rows", "threading"]
+__all__ = ["Damping", "eased", "has_part", "newton", "newton_cg", "part_of_the_rows", "threading"]
 
 PART = 8  # a stage has this many times the rows of the stage before
 STATIONARY = 1e-6  # of the gap that is wanted: what a step from a stationary point still promises
@@ -62,7 +62,7 @@ def newton(problem: Problem, start: Point, tol: float, max_iter: int, clock: Pro
     """Newton with the whole Hessian, where K scores allow it; `tol` is the absolute gap to reach."""
     start = problem.centered(start[0]), problem.centered(start[1])  # where the optimum is, too
     with threading(problem):
-        start = _eased(problem, start, max_iter, clock)
+        start = eased(problem, start, partial(_minimum, max_iter=max_iter, clock=clock))
         point, inverse = _sketch(problem, start, tol, max_iter)
         if inverse is None:
             state, used = _near(problem, start, tol, max_iter)
@@ -137,7 +137,7 @@ def part_of_the_rows(problem: Problem, count: int) -> Problem:
     return problem.some(np.sort(np.random.default_rng(0).choice(problem.shape[0], count, replace=False)))
 
 
-def _eased(problem: Problem, start: Point, max_iter: int, clock: Progress) -> Point:
+def eased(problem: Problem, start: Point, solve: Callable[[Problem, Point, float], Point]) -> Point:
     """The minimum of an easier relative of the loss, if it has one here: a start from which few steps are left.
 
     Where nearly all rows lie on straight pieces of the loss, a Newton step sees the curvature of few of them.
@@ -146,9 +146,13 @@ def _eased(problem: Problem, start: Point, max_iter: int, clock: Progress) -> Po
         return start
     for loss in problem.loss.eased(problem.y, problem.scores(*start), problem.p):
         easier = replace(problem, loss=loss)
-        state = _newton(easier.at(*start), EASE * easier.scale, max_iter, clock, _direction(easier, None)).state
-        start = state.w, state.b
+        start = solve(easier, start, EASE * easier.scale)
     return start
+
+
+def _minimum(problem: Problem, start: Point, tol: float, *, max_iter: int, clock: Progress) -> Point:
+    state = _newton(problem.at(*start), tol, max_iter, clock, _direction(problem, None)).state
+    return state.w, state.b
 
 
 def _near(problem: Problem, start: Point, tol: float, max_iter: int) -> tuple[State, int]:
