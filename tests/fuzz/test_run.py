@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from tests.fuzz import run
 from tests.fuzz.judge import failure
 from tests.fuzz.run import KINDS, Bench, shortened
 
@@ -41,6 +43,18 @@ def bench() -> Iterator[Bench]:
 def test_failures_are_told_from_refusals(lines: str, said: str | None, bench: Bench) -> None:
     found = bench.judge(MODEL + lines + "\n")
     assert found is None if said is None else found is not None and found.startswith(said), found
+
+
+@pytest.mark.parametrize("busy", [False, True])
+def test_who_waits_for_ever_is_told_from_who_is_kept_waiting(busy: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "WAITING", 0.05)
+    ticks = itertools.count()
+    if busy:  # as if the child computed all the time, though the machine lets it do little
+        monkeypatch.setattr(Bench, "_processor_time", lambda _: float(next(ticks)))
+    bench = Bench(limit=2.0)
+    found = bench.judge(f"import time\ntime.sleep({1 if busy else 60})\n")
+    bench.close()
+    assert found == (None if busy else "does not end within 2 s\n")
 
 
 def test_a_certificate_of_nothing_is_a_failure() -> None:
