@@ -139,7 +139,10 @@ class GaussianMixture(Declared, DensityMixin, CertifiedEstimator):
             weight = check_sample_weight(sample_weight, X.shape[0])
             kept = weight > 0
             if kept.sum() < self.n_components:
-                raise ValueError(f"n_samples={int(kept.sum())} should be >= n_components={self.n_components}.")
+                raise ValueError(
+                    f"n_samples={int(kept.sum())} should be >= n_components={self.n_components}: ask for at most as many "
+                    "components as there are rows."
+                )
             rows, mass = distinct_rows(X[kept].astype(np.float64), weight[kept])
             mass = np.ldexp(mass, -int(np.frexp(mass.max())[1]))  # only their shares count, and large ones overflow
             moments = Moments.of(rows, mass, full=False)

@@ -206,9 +206,8 @@ class Step:
         """Halve the step until P falls by a share of what is promised; the share, 0 if it never does, and P there."""
         state, step = self.state, 1.0
         objective, value = state.objective, state.problem.regularizer.value
-        promised = (
-            promised if promised < 0 else 0.0
-        )  # rounding may spoil a model until it promises a rise, or no number
+        # Rounding may spoil a model until it promises a rise, or no number: neither excuses one.
+        promised = promised if promised < 0 else 0.0
         for _ in range(60):
             scores = self.scores(step)
             self._risk = finite_sum(part.block.risk(f) for part, f in zip(state.parts, scores, strict=True))
