@@ -172,6 +172,11 @@ NETWORKS = {
         cf.BaggingClassifier(cf.MLPClassifier(**LAYERS), 3, max_features=2, random_state=0),
         "words",
     ),
+    "network of one line": (cf.MLPRegressor(activation="identity", **LAYERS), "value"),
+    "network in double precision": (
+        cf.MLPClassifier(**{**LAYERS, "optimizer": "lbfgs", "activation": "prelu"}),
+        "words",
+    ),
     "network of two": (cf.MLPClassifier(activation="tanh", polish=True, **LAYERS), "two"),
     "network of three": (cf.MLPClassifier(activation="sigmoid", **LAYERS), "words"),
 }
@@ -519,9 +524,12 @@ def test_kernels_that_are_no_plain_operators_are_refused() -> None:
 
 def test_networks_of_several_scores_are_refused() -> None:
     X = rows()
+    labels = cf.MLPClassifier(**LAYERS).fit(X, (X[:, :2] > 0).astype(int))
     several = cf.MLPRegressor(**LAYERS).fit(X, X[:, :2])
     with pytest.raises(NotExportableError, match="several scores"):
         to_onnx(several)
+    with pytest.raises(NotExportableError, match="several labels"):
+        to_onnx(labels)
 
 
 def test_without_onnx_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,6 +20,9 @@ def test_the_history_is_drawn() -> None:
     assert kept.get_xdata() == [model.best_epoch_]
     short = MLPClassifier(hidden=(5,), max_iter=2, random_state=0).fit(X, Y)
     assert [line.get_label() for line in plot_history(short).lines] == ["training", "kept"]
+    assert plot_history(short).get_xlabel() == "epoch"
+    whole = MLPClassifier(hidden=(5,), alpha=0.1, optimizer="lbfgs", max_iter=500, random_state=0).fit(X, Y)
+    assert plot_history(whole).get_xlabel() == "iteration"
 
 
 def test_the_first_layer_is_drawn_unit_by_unit() -> None:

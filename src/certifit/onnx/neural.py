@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from certifit.models.neural.base import BaseNetwork
+from certifit.models.neural.layers import FAR
 from certifit.models.neural.model import MLPClassifier
 from certifit.onnx.answers import Answer, classified, flat
 from certifit.onnx.errors import NotExportableError
@@ -14,8 +15,6 @@ from certifit.onnx.graph import Graph
 from certifit.onnx.linear import link, two_classes
 
 __all__ = ["EXPORTERS"]
-
-FAR = 1e12  # standardized columns are held within
 
 
 def export_network(graph: Graph, table: str, model: Any) -> Answer:

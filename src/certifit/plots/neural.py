@@ -41,7 +41,7 @@ def plot_history(model: Any, ax: Any = None) -> Any:
     if shown and model.best_epoch_ > 0:
         watched = list(shown.values())[-1]
         ax.plot([model.best_epoch_], [watched[model.best_epoch_ - 1]], "o", color="black", label="kept")
-    return framed(ax, xlabel="epoch", ylabel="mean loss")
+    return framed(ax, xlabel="iteration" if model.optimizer == "lbfgs" else "epoch", ylabel="mean loss")
 
 
 @drawn

@@ -21,12 +21,12 @@ from sklearn.utils import check_random_state, shuffle
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import type_of_target, unique_labels
 
-from certifit._types import Array, Matrix, is_sparse
+from certifit._types import Array, Matrix
 from certifit.base import ConvergenceWarning
 from certifit.certificate import Certificate
 from certifit.models.neural import model as ours
 from certifit.models.neural.base import BaseNetwork
-from certifit.models.neural.layers import flat
+from certifit.models.neural.layers import Columns, flat
 from certifit.models.neural.objective import Target
 from certifit.models.neural.parameters import check_hidden
 from certifit.models.neural.training import Recipe, State
@@ -40,7 +40,6 @@ __all__ = ["MLPClassifier", "MLPRegressor"]
 AUTO = 200  # rows of a batch
 LEAST_RATE = 1e-6  # at or below it, "adaptive" is at its end
 FLAT = 1e7 * np.finfo(np.float64).eps  # SciPy's own, which scikit-learn leaves as it is
-FAR = 1e12  # what a network can take as it is
 
 
 class _Order:
@@ -77,6 +76,15 @@ class _AsTheyDraw(BaseNetwork):
 
     def _arranged(self, X: Matrix, y: Array) -> None:
         return None
+
+    def _scaling(self, X: Matrix, weight: Array) -> Columns:
+        try:
+            return super()._scaling(X, weight)
+        except ValueError as error:  # in their words
+            raise ValueError(
+                "Solver produced non-finite parameter weights. The input data may contain large values and need to be "
+                f"preprocessed. ({error})"
+            ) from error
 
     def _parted(self, X: Matrix, y: Array) -> tuple[Any, Any]:
         if not self._goes_on():
@@ -267,7 +275,6 @@ class _Perceptron(DropIn):
     def _prepared(self, data: Data, goes_on: bool) -> Any:
         """Our model, as it stands or anew."""
         settings = self._settings(data)
-        _check_far(data.X)
         if goes_on:
             model = self.model_.set_params(**settings)
             if self.solver != "lbfgs" and model._moments is not None and self.warm_start:
@@ -406,14 +413,3 @@ class MLPRegressor(_Perceptron, AsksForValues, theirs.MLPRegressor):
 
     def _out_activation(self, model: Any) -> str:
         return "exp" if self.loss == "poisson" else "identity"
-
-
-def _check_far(X: Any) -> None:
-    """Refuse entries that single precision cannot take as they are."""
-    values = X.data if is_sparse(X) else X
-    kind = getattr(values, "dtype", None)
-    if kind is not None and kind.kind == "f" and np.size(values) and np.nanmax(np.abs(values)) > FAR:
-        raise ValueError(
-            "Solver produced non-finite parameter weights. The input data may contain large values and need to be preprocessed."
-            f" (Entries beyond ±{FAR:g} are not taken as they are.)"
-        )

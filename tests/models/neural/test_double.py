@@ -167,8 +167,7 @@ def test_lbfgs_goes_on_stops_early_and_says_when_it_stopped_short() -> None:
     assert early.best_epoch_ == int(np.argmin(early.history_["validation_loss"])) + 1 < early.n_iter_ < 500
     with pytest.raises(ValueError, match="stays the same: dropout must be 0"):
         MLPRegressor(optimizer="lbfgs", dropout=0.1).fit(rows, y)
-    with pytest.raises(ValueError, match="partial_fit takes steps"):
-        MLPRegressor(optimizer="lbfgs").partial_fit(rows, y)
+    assert not hasattr(MLPRegressor(optimizer="lbfgs"), "partial_fit")
     with pytest.raises(ValueError, match="need device='cpu'"):
         MLPRegressor(optimizer="lbfgs", device="cuda").fit(rows, y)
     polished = NeuralNetwork(loss=Huber(0.3), hidden=(8,), optimizer="lbfgs", max_iter=2000, tol=1e-3, polish=True)

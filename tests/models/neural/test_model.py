@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 from tests.evaluation.user_losses import LogCosh
@@ -207,13 +208,37 @@ def test_partial_fit_and_warm_start_go_on() -> None:
     assert online.loss_curve_[-1] < online.loss_curve_[0]
 
 
-def test_a_step_that_runs_away_is_told_and_taken_back() -> None:
-    X, y = waves()
-    model = MLPRegressor(optimizer="sgd", learning_rate=1e8, random_state=0)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("optimizer", ["sgd", "nesterov", "adam", "adamw"])
+def test_a_step_that_runs_away_is_told_and_taken_back(optimizer: str, dtype: str) -> None:
+    X, y = waves(200)
+    model = MLPRegressor(optimizer=optimizer, learning_rate=1e30, dtype=dtype, max_iter=5, random_state=0)
     with pytest.warns(ConvergenceWarning, match="ran away in epoch 1.*smaller learning_rate"):
         model.fit(X, y)
     assert np.isfinite(model.predict(X)).all()
     assert "ran away" in model.certificate_.note
+
+
+def test_constant_columns_and_constant_targets() -> None:
+    X, y = waves(80)
+    for optimizer in ("adam", "lbfgs"):
+        given: dict[str, Any] = {"hidden": (8,), "max_iter": 500, "optimizer": optimizer, "random_state": 0}
+        flat = MLPRegressor(**given).fit(np.ones((80, 2)), y)
+        np.testing.assert_allclose(flat.predict(np.ones((1, 2))), y.mean(), atol=1e-3)
+        same = MLPRegressor(**given).fit(X, np.full(80, 7.0))
+        np.testing.assert_allclose(same.predict(X), 7.0, rtol=1e-9)
+    later = MLPRegressor(hidden=(8,), learning_rate=0.01, random_state=0).partial_fit(X, np.full(80, 7.0))
+    for _ in range(60):
+        later.partial_fit(X, y + 7.0)
+    assert later.score(X, y + 7.0) > 0.5
+
+
+def test_rows_too_large_to_be_taken_as_they_are() -> None:
+    X, y = waves(80)
+    with pytest.raises(ValueError, match=r"entries as large as .*standardize=True"):
+        MLPRegressor(standardize=False).fit(X * 1e14, y)
+    with pytest.raises(ValueError, match="entries as large as"):
+        MLPRegressor(standardize=False).partial_fit(sp.csr_array(X * 1e14), y)
 
 
 def test_a_batch_larger_than_the_data_is_the_data() -> None:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
+import cvxpy as cp
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
+from sklearn.exceptions import ConvergenceWarning
+from tests.oracles import convex
 
-from certifit import LinearModel, LogisticRegression, MLPClassifier, MLPRegressor
+from certifit import LinearModel, LogisticRegression, MLPClassifier, MLPRegressor, NeuralNetwork
 from certifit.losses import Huber, Loss, Squared
 
 X, LABELS = load_digits(return_X_y=True)
 X, LABELS = X[:400], LABELS[:400]
+RNG = np.random.default_rng(0)
 QUICK: dict[str, Any] = {"hidden": (20,), "max_iter": 10, "random_state": 0, "polish": True}
 
 
@@ -57,3 +62,33 @@ def test_rows_set_aside_stay_aside() -> None:
     y = X[:, 20].astype(float)
     model = MLPRegressor(**QUICK, early_stopping=True).fit(X, y)
     assert model.certificate_
+
+
+@pytest.mark.parametrize("double", [False, True])
+@pytest.mark.parametrize("name", ["squared", "absolute", "huber", "quantile", "poisson", "logistic", "softmax"])
+def test_the_optimum_of_another_solver_lies_between_bound_and_objective(name: str, double: bool) -> None:
+    rows, weight = X[:60, 18:26] / 16.0, RNG.uniform(0.5, 2.0, size=60)
+    y = (
+        LABELS[:60].astype(float)
+        if name in ("poisson", "squared", "absolute", "huber", "quantile")
+        else LABELS[:60] % 3
+    )
+    y = (y > 0).astype(float) if name == "logistic" else y
+    given: dict[str, Any] = {"hidden": (5,), "alpha": 0.05, "tol": 1e-7, "polish": True, "standardize_target": False}
+    steps = {"optimizer": "lbfgs", "max_iter": 8} if double else {"max_iter": 8}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # eight iterations do not settle
+        model = NeuralNetwork(loss=name, **given, **steps, random_state=0).fit(rows, y, weight)
+    found, features = model.certificate_, model.features(rows).astype(float)
+    if name == "softmax":
+        W, b = cp.Variable((5, 3)), cp.Variable((1, 3))
+        scores = features @ W + np.ones((60, 1)) @ b
+        own = cp.sum(cp.multiply(np.eye(3)[y], scores), axis=1)
+        terms = cp.sum(cp.multiply(weight / weight.sum(), cp.log_sum_exp(scores, axis=1) - own))
+        wanted = convex.solve(cp.Problem(cp.Minimize(terms + 0.5 * 0.05 * cp.sum_squares(W))))
+    else:
+        wanted = convex.optimum(features, y, weight, name, "l2", 0.05)[0]
+    assert found.certified
+    assert found.bound <= wanted + 1e-9
+    assert wanted <= found.objective + 1e-9
+    assert found.objective == pytest.approx(wanted, rel=1e-5)

@@ -44,7 +44,7 @@ from certifit.optimization.stochastic.descent import Visits
 from certifit.progress import Progress, progress
 from certifit.threads import n_threads, one_blas_thread
 
-__all__ = ["BaseNetwork"]
+__all__ = ["BaseNetwork", "takes_steps"]
 
 
 class BaseNetwork(Diagnostics, NetworkParameters):
@@ -120,10 +120,6 @@ class BaseNetwork(Diagnostics, NetworkParameters):
 
     def _train_once(self, X: Matrix, y: Array, weight: Array, loss: Loss) -> None:
         """One pass over checked arrays, from where the network stands."""
-        if self.optimizer == "lbfgs":
-            raise ValueError(
-                "partial_fit takes steps on these rows, and optimizer='lbfgs' takes none: choose another optimizer."
-            )
         first = not hasattr(self, "coefs_")
         if first:
             target, columns = Target.of(loss, y, weight, bool(self.standardize_target)), self._scaling(X, weight)
@@ -227,11 +223,15 @@ class BaseNetwork(Diagnostics, NetworkParameters):
         return np.float64 if double else np.float32
 
     def _first(self, sizes: tuple[int, ...], target: Target, rng: np.random.Generator) -> State:
-        """Weights before the first step; scores of several classes begin at the shares of the classes."""
+        """Weights before the first step; scores of several classes begin at the shares of the classes, and a y that is constant
+        at that constant.
+        """
         leak = float(self.leak) if self.activation == "prelu" else None
         weights = initial(sizes, self.init, float(self.bias_init), rng, leak, self._kind(self._in_double()))
         if target.inner.coupled and self.standardize_target:
             parts(sizes, weights)[1][-1][:] = np.clip(target.constant, -10.0, 10.0)
+        elif self.standardize_target and (target.y == target.y[:1]).all():
+            parts(sizes, weights)[0][-1][:] = 0.0
         return State.start(weights)
 
     def _recipe(self, target: Target, rng: np.random.Generator) -> Recipe:
@@ -402,3 +402,12 @@ def _order(X: Matrix, y: Array) -> Array | None:
         return None
     codes = row_codes(X, np.zeros(X.shape[0]))
     return np.lexsort((*np.atleast_2d(y.T), codes))
+
+
+def takes_steps(network: Any) -> bool:
+    """Whether a network can go on with other rows."""
+    if network.optimizer == "lbfgs":
+        raise AttributeError(
+            "partial_fit takes steps on rows, and optimizer='lbfgs' takes none: choose another optimizer."
+        )
+    return True

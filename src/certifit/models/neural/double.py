@@ -21,6 +21,7 @@ from certifit.models.neural.training import Recipe, State
 __all__ = ["BLOCK", "DoubleNetwork", "DoubleTrainer"]
 
 BLOCK = 4096  # rows that go through the layers at a time
+BEYOND = float(np.finfo(np.float32).max)  # a loss like that has run away in any precision
 
 
 def _bent(z: Array, leak: Any) -> tuple[Array, Array]:
@@ -128,7 +129,7 @@ class DoubleTrainer:
                 visited = order[start : start + recipe.batch_size]
                 loss, gradient = self._batch(visited, recipe, draws)
                 total += loss
-                if not np.isfinite(loss):
+                if not abs(loss) < BEYOND:
                     return total, False
                 self._step(gradient, recipe, rate)
         return total / order.shape[0], True

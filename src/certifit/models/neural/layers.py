@@ -14,8 +14,10 @@ from certifit.representation.basis.summaries import mean_and_deviation
 
 __all__ = [
     "ACTIVATIONS",
+    "FAR",
     "INITS",
     "Columns",
+    "check_near",
     "ends",
     "flat",
     "initial",
@@ -29,6 +31,7 @@ __all__ = [
 
 ACTIVATIONS = ("relu", "leaky_relu", "prelu", "tanh", "sigmoid", "identity")
 INITS = ("glorot", "he", "normal")
+FAR = 1e12  # what the network sees is held within
 
 
 class Columns:
@@ -45,6 +48,7 @@ class Columns:
     def of(cls, X: Matrix, weight: Array, standardize: bool) -> Columns:
         """Those of weighted rows; constant columns become zero."""
         if not standardize:
+            check_near(X)
             return cls(np.zeros(X.shape[1]), np.ones(X.shape[1]))
         mean, deviation = mean_and_deviation(X, weight)
         deviation = np.where(deviation > 0, deviation, 1.0)
@@ -69,8 +73,19 @@ class Columns:
             rows = slice(start, start + 4096)
             block = X[rows].toarray() if is_sparse(X) else X[rows]
             with np.errstate(over="ignore"):
-                found[rows] = np.clip((block - self.mean) * (1.0 / self.scale), -1e12, 1e12)
+                found[rows] = np.clip((block - self.mean) * (1.0 / self.scale), -FAR, FAR)
         return found
+
+
+def check_near(X: Matrix) -> None:
+    """Refuse entries that no network could take as they are."""
+    values = X.data if is_sparse(X) else X
+    greatest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
+    if greatest > FAR:
+        raise ValueError(
+            f"X has entries as large as {greatest:.3g}, and a network takes none beyond ±{FAR:g} as they are: "
+            "standardize=True brings columns to one scale."
+        )
 
 
 def rounded(values: Array, bits: int) -> Array:

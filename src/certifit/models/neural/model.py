@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, Matrix
@@ -29,7 +30,7 @@ from certifit.data.targets import (
 from certifit.evaluation.losses import MULTICLASS, Logistic, Loss, Softmax, check_loss, resolve_loss
 from certifit.evaluation.metrics.values import r2
 from certifit.models.linear.parameters import LOSS
-from certifit.models.neural.base import BaseNetwork
+from certifit.models.neural.base import BaseNetwork, takes_steps
 from certifit.models.neural.objective import Target
 from certifit.models.neural.parameters import ANY_LOSS, SCORING, check_hidden
 from certifit.models.sgd.base import names_of, same_columns
@@ -85,6 +86,7 @@ class NeuralNetwork(RegressorMixin, BaseNetwork):
         self._train(X, y, weight, loss, self._seed())
         return self
 
+    @available_if(takes_steps)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """One pass over these rows, from where the last call (or `fit`) ended; the first call sets the units of X and y.
 
@@ -236,6 +238,7 @@ class MLPClassifier(HighestScoreMixin, ClassifierMixin, BaseNetwork):
         self._train(X, target, weight, loss, self._seed())
         return self
 
+    @available_if(takes_steps)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
         """One pass over these rows, from where the last call (or `fit`) ended; the first call sets the units of X.
 
