@@ -18,6 +18,7 @@ from certifit.exploration.holes import exact_copies, missing_together, near_copi
 from certifit.exploration.structure import Structure, grouped, is_steady, mapped_rows
 from certifit.exploration.table import SAMPLE, Explored, read
 from certifit.models.hierarchy.agglomerative import AgglomerativeClustering
+from certifit.representation.design.products import expect_temporaries
 from certifit.representation.table.dissimilarity import Dissimilarity
 from certifit.representation.table.frames import Columns
 from certifit.threads import one_blas_thread
@@ -26,6 +27,7 @@ __all__ = ["FORMAT", "explore"]
 
 FORMAT = 1
 PAIRED = 40  # columns whose pairs are compared
+TEMPORARY = 1 << 25  # bytes of the dissimilarities that come and go at a time
 DRAWN = 1500  # points of the map that the page draws
 
 
@@ -70,6 +72,7 @@ def explore(
     ('groups', True)
     """
     begun = time.perf_counter()
+    expect_temporaries(TEMPORARY)
     table = read(source, label=label, types=types, drop=drop, rows=rows, seed=seed)
     features, kinds = table.features, table.kinds
     columns = coded(Columns(Dissimilarity(), features[table.sample], reset=True), kinds) if kinds else []

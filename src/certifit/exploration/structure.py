@@ -15,10 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
 from scipy.linalg import eigh
+from scipy.sparse.linalg import ArpackError, eigsh
 from scipy.stats import t as student
 
 from certifit._types import Array
@@ -35,11 +37,11 @@ from certifit.representation.table.frames import Columns
 
 __all__ = ["STEADY", "Map", "Structure", "grouped", "is_steady", "mapped_rows"]
 
-LANDMARKS = 1000  # rows whose dissimilarities are all computed
+LANDMARKS = 700  # rows whose dissimilarities are all computed
 AXES = 10  # most dimensions that groups are looked for in
 FAINT = 0.01  # share of the variance below which a dimension says nothing
 MOST_GROUPS = 8
-JUDGED = 800  # rows whose groups are found anew in every sample
+JUDGED = 500  # rows whose groups are found anew in every sample
 RESAMPLES = 10
 LEVEL = 0.99  # of their intervals: several numbers of groups are tried
 STEADY = 0.75  # agreement from which two groupings are the same one, but for a few rows
@@ -200,7 +202,11 @@ def _leading_axes(D: Array, k: int) -> Array:
     """The points of `ClassicalMDS`, without what it proves of them."""
     B = -0.5 * _centered(D * D)
     n = B.shape[0]
-    values, vectors = eigh(B, subset_by_index=(max(0, n - k), n - 1))
+    start: Any = np.random.default_rng(0).standard_normal(n)
+    try:
+        values, vectors = eigsh(B, k=min(k, n - 2), which="LA", v0=start)
+    except ArpackError:  # many equal eigenvalues, as few distinct rows have
+        values, vectors = eigh(B, subset_by_index=(max(0, n - k), n - 1))
     return np.asarray(vectors[:, ::-1] * np.sqrt(np.maximum(values[::-1], 0.0)))
 
 

@@ -140,7 +140,7 @@ class Dissimilarity(OfColumns, ClassNamePrefixFeaturesOutMixin, TransformerMixin
                 found = self._between(rows[block], {j: texts[block] for j, texts in words.items()})
                 use(block, np.sqrt(found, out=found) if self.root else found)
 
-        over_rows(chunk, rows.shape[0], self.rows_.size, n_threads(self.n_jobs))
+        over_rows(chunk, rows.shape[0], self.rows_.shape[0], n_threads(self.n_jobs))
 
     @property
     def _n_features_out(self) -> int:
