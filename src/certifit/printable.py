@@ -8,7 +8,7 @@ import re
 import reprlib
 from typing import Any
 
-__all__ = ["brief", "json_text", "printable"]
+__all__ = ["brief", "json_text", "plain_number", "printable"]
 
 # Control characters command terminals, lone surrogates have no encoding, overrides of the writing direction turn the text
 # around them, and a line must stay a line.
@@ -25,6 +25,19 @@ def printable(text: Any) -> str:
     'pri\\x1b[2Jce\\n€'
     """
     return _UNPRINTABLE.sub(lambda match: match[0].encode("unicode_escape").decode("ascii"), str(text))
+
+
+def plain_number(value: float, spec: str = ".4g") -> str:
+    """A number in a sentence: thousands apart, and no exponent for everyday sizes.
+
+    Examples
+    --------
+    >>> from certifit.printable import plain_number
+    >>> plain_number(1651234.5), plain_number(4216.2), plain_number(0.0821, ".4f"), plain_number(3.2e-9), plain_number(2e12)
+    ('1,651,234', '4,216', '0.0821', '3.2e-09', '2e+12')
+    """
+    text = format(value, f",{spec}")
+    return f"{value:,.0f}" if "e" in text and 1.0 <= abs(value) < 1e9 else text
 
 
 def json_text(value: Any, indent: int | None = None) -> str:

@@ -8,6 +8,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -202,6 +203,18 @@ def test_any_estimator_can_be_entered() -> None:
     result = contest.run()
     assert result.score("theirs") < result.score("baseline")
     assert result.score("margin") < result.score("baseline")
+
+
+def test_a_winner_that_cannot_be_saved_is_said_not_to_be_in_the_file(tmp_path: Path) -> None:
+    (tmp_path / "model.cfit").write_bytes(b"of an earlier contest")
+    result = Contest(loans(), "default", entrants=["baseline"], time=20).enter("theirs", Foreign(C=1.0)).run()
+    assert "model" not in result.save(tmp_path)
+    assert not (tmp_path / "model.cfit").exists()
+    written = json.loads((tmp_path / "run.json").read_text(encoding="utf-8"))
+    assert "not saved" in {w["code"] for w in written["data"]["warnings"]}
+    assert any("The file holds it" in sentence for sentence in result.record["summary"])
+    assert not any("The file holds it" in sentence for sentence in written["summary"])
+    assert "The file holds it" not in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
 class Broken(ClassifierMixin, BaseEstimator):

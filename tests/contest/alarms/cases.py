@@ -1,7 +1,8 @@
 """Sixty small tables, and what a contest must and must not say of each.
 
 The table says what the trouble is; `says` and `silent` are codes of the registry of alarms. Only the stages that speak are run:
-reading, splitting and the alarms; no model is fitted.
+reading, splitting and the alarms; no model is fitted. Costs speak when the scores are in: for those of `COSTS` a contest is held,
+and `says` and `silent` are words of its summary.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-__all__ = ["CASES", "Case"]
+__all__ = ["CASES", "COSTS", "Case"]
 
 N = 400
 Frame = dict[str, Any]
@@ -97,10 +98,6 @@ def repeated(base: Callable[..., Frame], times: int) -> Callable[..., Frame]:
         return {name: np.tile(np.asarray(column), times) for name, column in base(rng, N // times).items()}
 
     return make
-
-
-def shuffled_groups(d: Frame, rng: np.random.Generator) -> Any:
-    return rng.integers(0, 40, len(d["y"]))
 
 
 def by_class(d: Frame, rng: np.random.Generator) -> Any:
@@ -238,7 +235,9 @@ CASES: dict[str, Case] = {
     ),
     # groups
     "many groups": Case(
-        plus(binary, g=shuffled_groups), silent=("one group", "class not sealed"), options={"group": "g"}
+        plus(binary, g=lambda d, r: np.arange(N) // 4),
+        silent=("one group", "few groups", "class not sealed"),
+        options={"group": "g"},
     ),
     "two groups": Case(plus(binary, g=lambda d, r: r.integers(0, 2, N)), ("one group",), options={"group": "g"}),
     "three groups of one class each": Case(
@@ -246,6 +245,9 @@ CASES: dict[str, Case] = {
     ),
     "three groups a class": Case(
         plus(several, g=by_class), silent=("one group", "class not sealed", "class not trained"), options={"group": "g"}
+    ),
+    "twelve groups": Case(
+        plus(binary, g=lambda d, r: r.integers(0, 12, N)), ("few groups",), ("one group",), options={"group": "g"}
     ),
     "eight groups, one large": Case(
         plus(binary, g=lambda d, r: np.where(np.arange(N) < 200, 0, r.integers(1, 8, N))),
@@ -284,7 +286,15 @@ CASES: dict[str, Case] = {
         ("few rows", "wide"),
         LEAKS,
     ),
-    "large enough": Case(number, silent=("few rows", "wide")),
+    "large enough": Case(number, silent=("few rows", "wide", "missing", "target missing", "left out", "pooled")),
+    # categories
+    "many shops": Case(
+        plus(number, shop=lambda d, r: [f"s{v}" for v in r.integers(0, 130, N)]), ("pooled",), (*LEAKS, "left out")
+    ),
+    "a few rare shops": Case(
+        plus(number, shop=lambda d, r: [f"s{v}" if i < 20 else "main" for i, v in enumerate(r.integers(0, 130, N))]),
+        silent=("pooled",),
+    ),
     # missing
     "half is missing": Case(
         plus(number, c=lambda d, r: pl.Series([None if v < 0.5 else v for v in r.random(N)])),
@@ -328,4 +338,45 @@ CASES: dict[str, Case] = {
         options={"target": "visits"},
     ),
     "digits": Case(target(several, lambda d, r: r.integers(0, 10, N)), silent=LEAKS, task="multiclass"),
+}
+
+
+def told_weakly(rng: np.random.Generator) -> Frame:
+    """One row in ten is a yes, and the column helps a little."""
+    truth = rng.permutation(N) < N // 10
+    return {"a": rng.normal(size=N) + truth, "y": np.where(truth, "yes", "no")}
+
+
+def told_by_nothing(rng: np.random.Generator) -> Frame:
+    return {"a": rng.normal(size=N), "y": rng.choice(["yes", "no"], N, p=[0.2, 0.8])}
+
+
+LESS_OFTEN, PAYS, DOES_NOT = "and that is meant", "instead of", "no model here pays"
+
+COSTS: dict[str, Case] = {
+    "no costs": Case(told_weakly, silent=("With your costs", LESS_OFTEN)),
+    "dear misses": Case(
+        told_weakly,
+        ("With your costs (a false alarm 1, a miss 7)", PAYS, LESS_OFTEN, "accepts false alarms to avoid misses"),
+        (DOES_NOT,),
+        options={"cost": "fp=1,fn=7"},
+    ),
+    "dear false alarms": Case(
+        target(told_weakly, lambda d, r: np.where(d["y"] == "yes", "no", "yes")),
+        ("With your costs (a false alarm 7, a miss 1)", PAYS, LESS_OFTEN, "accepts misses to avoid false alarms"),
+        (DOES_NOT,),
+        options={"cost": "fp=7,fn=1"},
+    ),
+    "equal costs": Case(
+        told_weakly, ("With your costs (a false alarm 1, a miss 1)",), (LESS_OFTEN,), options={"cost": "fp=1,fn=1"}
+    ),
+    "costs and nothing to learn": Case(told_by_nothing, (DOES_NOT,), (PAYS, LESS_OFTEN), options={"cost": "fp=1,fn=1"}),
+    "costs of three classes": Case(
+        several,
+        ("With your costs, Logistic regression costs", "the class that costs the least in expectation"),
+        (DOES_NOT,),
+        options={
+            "cost": {"red": {"green": 5, "blue": 5}, "green": {"red": 1, "blue": 1}, "blue": {"red": 1, "green": 1}}
+        },
+    ),
 }

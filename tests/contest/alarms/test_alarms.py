@@ -70,7 +70,9 @@ def test_ranks_are_those_of_scipy() -> None:
 
 def test_a_category_with_many_levels_is_no_leak_by_memory() -> None:
     """A label of its own on every second row would fit any target on the rows it was learned from."""
-    assert said({"x": X, "k": [f"k{i // 2}" for i in range(N)], "y": BINARY}, types={"k": "category"}) == []
+    found = said({"x": X, "k": [f"k{i // 2}" for i in range(N)], "y": BINARY}, types={"k": "category"})
+    assert [w["code"] for w in found] == ["pooled"]
+    assert "in 100 % of the rows" in found[0]["text"]
 
 
 def test_copies() -> None:
@@ -79,6 +81,10 @@ def test_copies() -> None:
     found = said(twice)
     assert kinds(found) == [("duplicates", None)]
     assert "one side" in found[0]["text"]
+    assert "too narrow" in found[0]["text"]
+    few = said({"x": np.concatenate([X, X[:3]]), "y": np.concatenate([BINARY, BINARY[:3]])})
+    assert "3 rows" in few[0]["text"]
+    assert "too narrow" not in few[0]["text"]
     table = Table.from_source(pl.DataFrame(twice), "y")
     across = alarms(table, sealed_split(table.y, task="binary"))
     assert [w["kind"] for w in across] == ["duplicates", "duplicates"]

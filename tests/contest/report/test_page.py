@@ -20,8 +20,9 @@ from tests.contest.report.samples import HOSTILE, SAMPLES
 
 from certifit.cli import compete
 from certifit.contest.report import render, write_report
-from certifit.contest.report.diagnostics import CLASSES, confusion, dependence
+from certifit.contest.report.diagnostics import CLASSES, _spread, confusion, dependence, importance, residuals
 from certifit.contest.report.figures import numbers_only
+from certifit.contest.report.finalists import _metric, finalists
 from certifit.contest.report.glossary import GLOSSARY, terms
 from certifit.contest.report.page import TEST_SIZE
 from certifit.contest.report.standings import answer, pair_table, rows, scale
@@ -265,7 +266,11 @@ def test_the_answer_claims_no_more_than_was_found(runs: Runs) -> None:
     assert answer(runs("interrupted")) == "Only the trivial baseline finished"
     run = copy.deepcopy(runs("binary"))
     run["entrants"] = run["entrants"][::-1]
-    assert answer(run) == "Nothing predicts “defaulted” better than the trivial baseline"
+    assert answer(run) == "Nothing here predicts “defaulted” better than the trivial baseline"
+    run = copy.deepcopy(runs("binary"))
+    run["entrants"][-1]["verdict"] = "tied with the best"
+    assert run["entrants"][-1]["baseline"]
+    assert answer(run) == "Stacked blend leads on “defaulted”, but is not shown to beat the trivial baseline"
     assert answer(run | {"entrants": []}) == "No entrant finished"
 
 
@@ -376,6 +381,79 @@ def test_the_hero_shows_a_proof_of_the_whole_fit_or_none(runs: Runs) -> None:
         assert "iterations" not in hero
     best["certificate"] = {**whole, "claim": "best pruning of this tree"}
     assert "certified in part</span><small>best pruning of this tree</small>" in render(run)
+
+
+def test_a_finalist_without_a_proof_shows_no_bound_and_one_with_a_part_says_so(runs: Runs) -> None:
+    run = runs("binary")
+    best = run["entrants"][0]
+    facts = {"objective": 0.5, "bound": 0.0, "gap": 0.5, "relative_gap": 0.7, "iterations": 3}
+    best["certificate"] = {
+        **facts,
+        "verdict": "no bound possible",
+        "kind": "none",
+        "claim": "",
+        "sentence": "No certificate.",
+    }
+    (shown,) = (page for page in finalists(run) if page.entrant is best)
+    assert [text for text, _ in shown.certificate] == ["objective reached", "iterations"]
+    assert shown.verdict == "no bound possible"
+    assert "The fit in numbers" in render(run)
+    best["certificate"] |= {"verdict": "certified", "kind": "duality gap", "claim": "best weights of these members"}
+    (shown,) = (page for page in finalists(run) if page.entrant is best)
+    assert shown.verdict == "certified in part"
+    assert {"proven lower bound", "kind of proof"} <= {text for text, _ in shown.certificate}
+    assert "Certified in part" in dict(terms(run))
+    assert "Certificate: certified in part" in render(run)
+
+
+def test_scores_are_written_with_the_digits_that_mean_something() -> None:
+    metric = {"label": "mean squared error", "value": 2033348086.7, "low": 1.8e9, "high": 2.3e9, "format": ".4g"}
+    assert _metric(metric)[1:3] == ("2,033,348,087", "1,800,000,000 to 2,300,000,000")
+    assert _metric({"label": "R²", "value": 0.8479, "format": ".4f"})[1] == "0.8479"
+
+
+def test_half_of_the_errors_are_those_of_all_sealed_rows() -> None:
+    part = {"residuals": {"predicted": [1.0, 2.0], "actual": [1.5, 2.5], "typical": 19891.3, "rows": 4128}}
+    figure = residuals(part, {"target": "price"})[0]
+    assert figure is not None
+    assert figure.title == "Half of the predictions are within 19,891 of the truth"
+    assert "2 of 4,128 sealed rows" in figure.alt
+
+
+@pytest.mark.parametrize(
+    ("scale", "words"),
+    [
+        (lambda k: 1.0 + 4.0 * (k >= 100), "Errors grow with the prediction: 5.0 × larger"),
+        (lambda k: 5.0 - 4.0 * (k >= 100), "Errors shrink with the prediction: 5.0 × smaller"),
+        (lambda k: 1.0, "Errors are about as large"),
+    ],
+)
+def test_errors_are_said_to_grow_where_they_do(scale: Callable[[int], float], words: str) -> None:
+    errors = [scale(k) * (1 + k % 7) for k in range(200)]
+    assert words in _spread([float(k) for k in range(200)], errors)
+
+
+def test_errors_that_chance_alone_makes_uneven_are_not_said_to_grow() -> None:
+    rng = np.random.default_rng(0)
+    titles = [_spread(list(rng.normal(size=40)), list(rng.normal(size=40))) for _ in range(200)]
+    assert sum("grow" in title or "shrink" in title for title in titles) < 20, "one in twenty by chance"
+    assert any("cannot be told" in title for title in titles)
+
+
+@pytest.mark.parametrize(
+    ("items", "words"),
+    [
+        ([("a", 0.3, 0.2), ("b", 0.1, 0.05)], "“a” matters most: shuffling it worsens log loss by 0.3"),
+        ([("a", 0.3, -0.2), ("b", 0.1, 0.05)], "“b” matters: shuffling it worsens log loss beyond chance"),
+        ([("a", 0.3, -0.2), ("b", -0.1, -0.3)], "No single column matters beyond chance"),
+        ([("a", -0.1, -0.2)], "No single column matters beyond chance"),
+    ],
+)
+def test_a_column_matters_only_beyond_chance(items: list[tuple[str, float, float]], words: str) -> None:
+    part = {"importance": [{"feature": f, "mean": m, "low": lo, "high": m + 0.1} for f, m, lo in items]}
+    figure = importance(part, {"metric": {"label": "log loss", "format": ".4f"}})
+    assert figure is not None
+    assert words in figure.title
 
 
 def test_what_questions_every_score_stands_first(runs: Runs) -> None:

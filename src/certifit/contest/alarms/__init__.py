@@ -49,6 +49,7 @@ def alarms(table: Table, split: SealedSplit, seconds: float = 60.0) -> list[dict
         *sealing.copies(table, split),
         *leaks.order(table, split),
         *columns.missing(table, split),
+        *columns.pooled(table, split),
         *columns.imbalance(table, split),
         *columns.size(table, split),
         *columns.left_out(table),

@@ -11,11 +11,13 @@ from certifit.contest.alarms.measures import correlation, sample, target
 from certifit.contest.alarms.registry import LISTED, listed, ring
 from certifit.contest.table.table import Table
 from certifit.evaluation.splits.sealed import SealedSplit
+from certifit.representation.table.encoder import TableEncoder
 
-__all__ = ["imbalance", "left_out", "missing", "size"]
+__all__ = ["imbalance", "left_out", "missing", "pooled", "size"]
 
 MUCH_MISSING = 0.3
 TELLING = 0.1
+POOLED = 0.1
 RARE = 0.05
 FEW_ROWS = 200
 LEFT_OUT = {"id": ("an identifier", "identifiers"), "constant": ("constant",) * 2, "empty": ("empty",) * 2}
@@ -66,6 +68,23 @@ def imbalance(table: Table, split: SealedSplit) -> list[dict[str, Any]]:
             share=f"{100 * share[rare]:.2g}",
         )
     ]
+
+
+def pooled(table: Table, split: SealedSplit) -> list[dict[str, Any]]:
+    """Columns whose rare categories, which the encoder takes together, hold many rows."""
+    names = [name for name, kind in table.kinds.items() if kind == "category"]
+    if not names:
+        return []
+    train = table.features[split.train].select(names)
+    encoder = TableEncoder(kinds=dict.fromkeys(names, "category"), categories="ordinal", missing="keep")
+    codes = np.asarray(encoder.fit_transform(train))
+    found = {}
+    for j, (name, learned) in enumerate(zip(names, encoder.columns_, strict=True)):
+        kept, share = len(learned["levels"]), float(np.mean(codes[:, j] == len(learned["levels"])))
+        if learned["other"] and share >= POOLED:
+            every = train.get_column(name).drop_nulls().n_unique()
+            found[name] = f"'{name}' ({every - kept:,} of {every:,}, in {100 * share:.0f} % of the rows)"
+    return [ring("pooled", next(iter(found)), columns=", ".join(list(found.values())[:LISTED]))] if found else []
 
 
 def size(table: Table, split: SealedSplit) -> list[dict[str, Any]]:

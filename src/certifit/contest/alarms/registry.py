@@ -82,6 +82,13 @@ _ALL = (
         "the split is by group and one group is sealed",
     ),
     Alarm(
+        "few groups",
+        "interval",
+        "Only {count} groups are sealed. Intervals count rows, not groups: where the rows of a group are alike, they are too "
+        "narrow.",
+        "the split is by group and from two to nine groups are sealed",
+    ),
+    Alarm(
         "class not sealed",
         "split",
         "No sealed row has the class{es} {classes}: nothing below says how well {they_are} predicted.",
@@ -98,7 +105,7 @@ _ALL = (
         "copies",
         "duplicates",
         "{count:,} rows ({share} %) are exact copies of an earlier row{aside}",
-        "features and target of a row equal those of an earlier one",
+        "features and target of a row equal those of an earlier one; from 5 % of the rows on, that intervals count them is said",
     ),
     Alarm(
         "copies across",
@@ -145,6 +152,13 @@ _ALL = (
         "missing",
         "Many values are missing: {columns}.",
         "more than 30 % of a column is missing",
+    ),
+    Alarm(
+        "pooled",
+        "categories",
+        "Rare categories are taken together as one: {columns}. What one of them alone would tell is not learned.",
+        "categories of a feature are too rare, or too many, to have a column of numbers each, and hold a tenth of the training "
+        "rows or more",
     ),
     Alarm(
         "rare class",

@@ -15,6 +15,8 @@ from certifit.evaluation.splits.sealed import SealedSplit
 __all__ = ["copies", "drift", "sides"]
 
 DRIFT = 0.3
+MANY_COPIES = 0.05
+FEW_GROUPS = 10
 FEWEST = 30
 
 
@@ -24,6 +26,10 @@ def copies(table: Table, split: SealedSplit) -> list[dict[str, Any]]:
     found = []
     if table.duplicates:
         aside = "." if across else "; copies were kept on one side of the split."
+        if table.duplicates >= MANY_COPIES * len(table):
+            aside += (
+                " Intervals count each as a row of its own: unless they are cases of their own, they are too narrow."
+            )
         share = f"{100 * table.duplicates / len(table):.1f}"
         found.append(ring("copies", count=table.duplicates, share=share, aside=aside))
     if across:
@@ -36,6 +42,8 @@ def sides(table: Table, split: SealedSplit) -> list[dict[str, Any]]:
     found = []
     if split.kind == "group" and table.groups is not None:
         sealed = np.unique(table.groups[split.test])
+        if 1 < sealed.shape[0] < FEW_GROUPS:
+            found.append(ring("few groups", count=sealed.shape[0]))
         if sealed.shape[0] == 1:
             name = next(column.name for column in table.columns if column.role == "group")
             group = table.frame.get_column(name)[int(split.test[0])]

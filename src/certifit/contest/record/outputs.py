@@ -11,6 +11,7 @@ from certifit.contest.folder import check_folder, write_text
 from certifit.contest.record.model import TableModel
 from certifit.contest.record.record import leaderboard_rows
 from certifit.contest.record.spreadsheet import csv_text
+from certifit.contest.record.summary import summarize
 from certifit.contest.report import render
 from certifit.persistence import save
 
@@ -28,10 +29,12 @@ def write_outputs(record: dict[str, Any], winner: TableModel, folder: Path) -> d
     try:
         save(winner, paths["model"])
     except TypeError as error:
-        del paths["model"]
+        paths.pop("model").unlink(missing_ok=True)  # that of an earlier contest must not pass for this one's
         record["files"]["model"] = None
         note = ring("not saved", why=str(error))
         record["data"] = {**record["data"], "warnings": [*record["data"]["warnings"], note]}
+        record["shipped"] = {}
+        record["summary"] = summarize(record)
     rows = leaderboard_rows(record)
     write_text(paths["leaderboard"], csv_text(rows, list(rows[0]))[0])
     write_text(paths["run"], json.dumps(record, ensure_ascii=False, allow_nan=False, indent=1) + "\n")

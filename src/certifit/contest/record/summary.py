@@ -258,7 +258,7 @@ def _rivals_and_floor(run: Run) -> str:
 
 def _off_by(run: Run) -> str:
     mae, r2 = metric_of(best(run), "mae"), metric_of(best(run), "r2")
-    text = f"A prediction is off by {number(mae)} on average"
+    text = f"A prediction is off by {readable(mae, '.4g')} on average"
     if r2 is not None and r2 > 0:
         return f"{text}, and {percent(r2, 0)} of the variation is explained."
     return f"{text}." if r2 is None else f"{text}; nothing of the variation is explained."

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from statistics import median
 from typing import Any
 
-from certifit.contest.numbers import ABSENT, count, is_number, number, percent, with_format
+from certifit.contest.numbers import ABSENT, count, is_number, number, percent, readable, with_format
 from certifit.contest.report.cleaning import listed, mapped, named
 from certifit.contest.report.cleaning import parts as parts_of
 from certifit.contest.report.figures import Axis, Figure, Reference, Series, bars, columns, matrix, numbers_only, xy
@@ -200,13 +200,15 @@ def residuals(finalist: Part, task: Part) -> list[Figure | None]:
     if points := numbers_only(part.get("predicted"), part.get("actual")):
         predicted, actual = points
         errors = [a - p for p, a in zip(predicted, actual, strict=True)]
-        typical = number(median(abs(e) for e in errors))
+        typical = part["typical"] if is_number(part.get("typical")) else median(abs(e) for e in errors)
+        some = is_number(part.get("rows")) and part["rows"] > len(actual)
+        drawn = f"{count(len(actual))}{' of ' + count(part['rows']) if some else ''} sealed rows"
         ends = (min(predicted + actual), max(predicted + actual))
         cloud = Series("sealed rows", predicted, actual, style="cloud")
         figures.append(
             Figure(
-                f"Half of the predictions are within {typical} of the truth",
-                f"Actual {target} against predicted, {count(len(actual))} sealed rows.",
+                f"Half of the predictions are within {readable(typical, '.3g')} of the truth",
+                f"Actual {target} against predicted, {drawn}.",
                 "On the diagonal a prediction is exact; above it, the truth was higher than predicted.",
                 xy(
                     Axis(f"predicted {target}", domain=ends),
@@ -221,7 +223,7 @@ def residuals(finalist: Part, task: Part) -> list[Figure | None]:
         figures.append(
             Figure(
                 _spread(predicted, errors),
-                f"Error (actual minus predicted) against the prediction, {count(len(actual))} sealed rows.",
+                f"Error (actual minus predicted) against the prediction, {drawn}.",
                 "Errors should scatter evenly about zero, wherever the prediction lies.",
                 xy(
                     Axis(f"predicted {target}"),
@@ -262,12 +264,22 @@ def _spread(predicted: list[float], errors: list[float]) -> str:
     upper = [abs(e) for p, e in zip(predicted, errors, strict=True) if p > middle]
     if not lower or not upper or min(median(lower), median(upper)) <= 0:
         return "The errors over the prediction"
-    ratio = median(upper) / median(lower)
-    if ratio > 1.25:
+    ratio, sure = median(upper) / median(lower), _differ(lower, upper)
+    if ratio > 1.25 and sure:
         return f"Errors grow with the prediction: {ratio:.1f} × larger in the upper half"
-    if ratio < 0.8:
+    if ratio < 0.8 and sure:
         return f"Errors shrink with the prediction: {1 / ratio:.1f} × smaller in the upper half"
-    return "Errors are about as large for small as for large predictions"
+    if 0.8 <= ratio <= 1.25:
+        return "Errors are about as large for small as for large predictions"
+    return "Whether errors change with the prediction cannot be told from these rows"
+
+
+def _differ(a: list[float], b: list[float]) -> bool:
+    """Whether one sample is larger than the other beyond chance: the sum of ranks, by its normal approximation at 5 %."""
+    ordered = sorted([(v, 0) for v in a] + [(v, 1) for v in b])
+    total = sum(rank for rank, (_, side) in enumerate(ordered, 1) if side)
+    n, m = len(a), len(b)
+    return abs(total - m * (n + m + 1) / 2) > 1.96 * math.sqrt(n * m * (n + m + 1) / 12)
 
 
 def importance(finalist: Part, task: Part) -> Figure | None:
@@ -278,12 +290,15 @@ def importance(finalist: Part, task: Part) -> Figure | None:
     metric = mapped(task, "metric")
     label, spec = metric.get("label") or "score", metric.get("format")
     first = max(items, key=lambda item: item["mean"])
-    if first["mean"] > 0:
+    beyond_chance = [item for item in items if not is_number(item.get("low")) or item["low"] > 0]
+    if first["mean"] > 0 and first in beyond_chance:
         title = (
             f"“{short(named(first, 'feature'))}” matters most: shuffling it worsens {label} by {number(first['mean'])}"
         )
+    elif beyond_chance:
+        title = f"“{short(named(beyond_chance[0], 'feature'))}” matters: shuffling it worsens {label} beyond chance"
     else:
-        title = "No single column matters: shuffling any of them changes nothing"
+        title = "No single column matters beyond chance: shuffling it worsens nothing that could be measured"
     rows = [
         {"label": named(i, "feature"), "value": i["mean"], "low": i.get("low"), "high": i.get("high")} for i in items
     ]

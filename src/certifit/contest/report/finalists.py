@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from certifit.contest.numbers import compact, count, duration, interval, is_number, number, with_format
+from certifit.contest.numbers import compact, count, duration, fixed, interval, is_number, number, with_format
 from certifit.contest.report.cleaning import mapped, parts
 from certifit.contest.report.diagnostics import comparison_figures, finalist_figures
 from certifit.contest.report.figures import Figure, numbered
-from certifit.contest.report.standings import name_of, slug
+from certifit.contest.report.standings import certified_as, name_of, slug
 
 __all__ = ["Finalist", "comparison", "finalists", "links"]
 
@@ -34,6 +34,8 @@ class Finalist:
     label: str
     entrant: Part
     figures: list[tuple[str, Figure]]
+    verdict: str
+    """Of its certificate."""
     certificate: list[tuple[str, str]]
     metrics: list[tuple[str, str, str, str]]
     settings: list[tuple[str, str]]
@@ -91,6 +93,7 @@ def _finalist(run: Part, entrant: Part, anchor: str) -> Finalist:
         label=name_of(entrant),
         entrant=entrant,
         figures=list(numbered(finalist_figures(name_of(entrant), part, task), anchor)),
+        verdict=certified_as(mapped(entrant, "certificate")),
         certificate=_certificate(entrant.get("certificate")),
         metrics=[_metric(m) for m in mapped(entrant, "metrics").values() if isinstance(m, dict)],
         settings=[(key, setting(value)) for key, value in mapped(entrant, "hyperparameters").items()],
@@ -103,11 +106,13 @@ def _finalist(run: Part, entrant: Part, anchor: str) -> Finalist:
 def _certificate(certificate: Any) -> list[tuple[str, str]]:
     if not isinstance(certificate, dict):
         return []
-    found = [("kind of proof", str(certificate["kind"]))] if certificate.get("kind") else []
+    proven = certificate.get("kind") not in (None, "none")
+    found = [("kind of proof", str(certificate["kind"]))] if proven else []
     found += [
         (text, number(certificate[key], 2) if "gap" in key else compact(certificate[key]))
         for key, text in CERTIFICATE.items()
-        if is_number(certificate.get(key))
+        # Without a proof there is no bound, and no distance from one.
+        if is_number(certificate.get(key)) and (proven or key == "objective")
     ]
     if is_number(certificate.get("iterations")):
         found.append(("iterations", count(certificate["iterations"])))
@@ -117,8 +122,7 @@ def _certificate(certificate: Any) -> list[tuple[str, str]]:
 
 
 def _metric(metric: Part) -> tuple[str, str, str, str]:
-    size = abs(metric["value"]) if is_number(metric.get("value")) else 0
-    spec = ".4f" if size < 100 else ".1f"
+    spec = fixed(metric.get("format") or ".4g", metric.get("value"))
     better = "lower is better" if metric.get("lower_is_better") else "higher is better"
     between = interval(metric.get("low"), metric.get("high"), spec)
     return str(metric.get("label") or ""), with_format(metric.get("value"), spec), between, better

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from certifit.contest.report.cleaning import mapped
+from certifit.contest.report.standings import certified_as
 
 __all__ = ["GLOSSARY", "terms"]
 
@@ -39,7 +40,8 @@ GLOSSARY: dict[str, tuple[str, Callable[[Part], bool]]] = {
         _always,
     ),
     "Finalist": (
-        "An entrant looked at closely: the best, those that cannot be told apart from it, and the best linear model.",
+        "An entrant looked at closely: the best, some of those that cannot be told apart from it, and the best one that is "
+        "simple to explain.",
         _always,
     ),
     "Baseline": (
@@ -73,6 +75,13 @@ GLOSSARY: dict[str, tuple[str, Callable[[Part], bool]]] = {
         _always,
     ),
     "Certified": ("The distance to the best possible fit is proven to be within the tolerance asked for.", _always),
+    "Certified in part": (
+        "A part of the fit is proven to be the best of its kind, and the words beside it say which: the pruning of a tree, the "
+        "weights of a blend. Of the rest nothing is claimed.",
+        lambda run: any(
+            certified_as(mapped(entrant, "certificate")) == "certified in part" for entrant in run["entrants"]
+        ),
+    ),
     "Gap": (
         "The distance from the objective that was reached to a proven lower bound; relative: divided by the objective of the "
         "best constant model.",

@@ -10,7 +10,19 @@ from typing import Any
 from certifit.contest.numbers import ABSENT, count, duration, interval, is_number, number, percent, with_format
 from certifit.contest.report.cleaning import mapped, parts
 
-__all__ = ["Pair", "Row", "Scale", "answer", "pair_table", "proven_whole", "rows", "scale", "slug", "winner"]
+__all__ = [
+    "Pair",
+    "Row",
+    "Scale",
+    "answer",
+    "certified_as",
+    "pair_table",
+    "proven_whole",
+    "rows",
+    "scale",
+    "slug",
+    "winner",
+]
 
 Part = dict[str, Any]
 
@@ -109,6 +121,12 @@ def proven_whole(entrant: Part | None) -> bool:
     return whole and not (entrant or {}).get("baseline")
 
 
+def certified_as(certificate: Part) -> str:
+    """The verdict of a certificate; a proof of a part of the fit is called so."""
+    verdict = str(certificate.get("verdict") or ABSENT)
+    return "certified in part" if verdict == "certified" and certificate.get("claim") else verdict
+
+
 def answer(run: Part) -> str:
     """The contest's answer as the page's heading."""
     first = winner(run)
@@ -118,7 +136,7 @@ def answer(run: Part) -> str:
     if first.get("baseline") and sum(1 for entrant in run["entrants"] if score_of(entrant)) == 1:
         return "Only the trivial baseline finished"
     if first.get("baseline"):
-        return f"Nothing predicts “{target}” better than the trivial baseline"
+        return f"Nothing here predicts “{target}” better than the trivial baseline"
     tied = [e for e in run["entrants"] if e.get("verdict") == "tied with the best" and not e.get("baseline")]
     if any(e.get("verdict") == "tied with the best" and e.get("baseline") for e in run["entrants"]):
         return f"{name_of(first)} leads on “{target}”, but is not shown to beat the trivial baseline"
@@ -192,8 +210,8 @@ def _row(entrant: Part, k: int, axis: Scale | None, spec: Any, links: dict[str, 
         str(certificate.get("verdict")), (certificate.get("verdict") or ABSENT, "")
     )
     gap, claim = certificate.get("relative_gap"), str(certificate.get("claim") or "")
-    if claim and word == "certified":
-        word, certificate_tone = "certified in part", ""
+    if (whole := certified_as(certificate)) != word:
+        word, certificate_tone = whole, ""
     each = None
     if is_number(entrant.get("predict_seconds")) and is_number(entrant.get("predict_rows")) and entrant["predict_rows"]:
         each = entrant["predict_seconds"] / entrant["predict_rows"] * 1000

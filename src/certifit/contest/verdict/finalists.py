@@ -131,6 +131,8 @@ def _residuals(y: Array, predicted: Array, seed: int) -> dict[str, Any]:
     if rows.shape[0] > SHOWN["scatter"]:
         rows = np.sort(np.random.default_rng(seed).choice(rows, SHOWN["scatter"], replace=False))
     return {
+        "typical": float(np.median(np.abs(y - predicted))),
+        "rows": int(y.shape[0]),
         "predicted": predicted[rows].tolist(),
         "actual": y[rows].tolist(),
         "histogram": {"edges": edges.tolist(), "counts": counts.tolist()},

@@ -20,6 +20,7 @@ from certifit.evaluation.risk.held_out import held_out_interval
 from certifit.evaluation.risk.influence import influence
 from certifit.evaluation.risk.resamples import critical, generator
 from certifit.names import stored
+from certifit.printable import plain_number
 
 __all__ = ["LearningCurve", "ValidationCurve", "learning_curve", "reading", "validation_curve"]
 
@@ -333,7 +334,7 @@ def reading(curve: LearningCurve | ValidationCurve) -> str:
     now, train, rows = curve.validation[-1], curve.train[-1], curve.rows[-1]
     gain, half = _gain_of_doubling(curve)
     shown = {"now": now, "then": now - gain if curve.lower_is_better else now + gain, "train": train}
-    text = {name: format(value, curve.format) for name, value in shown.items()}
+    text = {name: plain_number(value, curve.format) for name, value in shown.items()}
     # The part of the metric that is error: all of it, or what is missing from 1.
     error = abs(now) if curve.lower_is_better else max(1.0 - now, 0.0)
     gap = now - train if curve.lower_is_better else train - now
@@ -350,7 +351,7 @@ def reading(curve: LearningCurve | ValidationCurve) -> str:
     most = max(gain + half, 0.0)
     return (
         f"The curve is flat: twice the rows would improve the {curve.label} of {text['now']} by less than "
-        f"{format(most, '.2g')}; better features or a richer model may."
+        f"{plain_number(most, '.2g')}; better features or a richer model may."
     )
 
 
