@@ -91,7 +91,8 @@ class GramForm:
 class KernelRidgeCV(Declared, GaussianReading):
     """Kernel ridge regression with alpha chosen by leave-one-out, exact and for all alphas from one decomposition.
 
-    More than 15,000 different rows are refused.
+    More than 15,000 different rows are refused. With more alphas than a hundredth of the rows the decomposition is one call of n³
+    operations, which Ctrl-C does not cut short.
 
     Examples
     --------

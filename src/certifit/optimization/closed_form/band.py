@@ -22,7 +22,8 @@ from certifit._types import Array
 __all__ = ["Band", "BandFactor"]
 
 WIDTH = 32  # b: wider panels multiply faster, and narrower bands solve faster
-PANELS = 8  # of one stripe
+PANELS = 8  # of one stripe, and of reflections that are applied together
+COLUMNS = 512  # of Q that are reflected at a time
 ROWS = 256  # of Q that are solved for at a time: their solutions stay in the cache
 
 
@@ -109,12 +110,15 @@ class Band:
         return BandFactor(ridge, tuple(steps))
 
     def rotation(self) -> Array:
-        """Q; this band's reflections are used up."""
-        b, n = self.diagonal[0].shape[0], self.tau.shape[0] + self.diagonal[0].shape[0]
-        inner, _, _ = lapack.dorgqr(self.reflections, self.tau, lwork=32 * n, overwrite_a=1)
-        Q = np.zeros((n, n), order="F")
-        Q[:b, :b] = np.eye(b)
-        Q[b:, b:] = inner
+        """Q, the product of all reflections, from the last one on: each changes only what those after it have."""
+        b, m = self.diagonal[0].shape[0], self.tau.shape[0]
+        Q = np.asfortranarray(np.eye(m + b))
+        for j in reversed(range(0, m, PANELS * b)):
+            some = slice(j, j + PANELS * b)
+            V, T = _compact(self.reflections[j:, some], self.tau[some])
+            for start in range(j + b, m + b, COLUMNS):
+                part = Q[j + b :, start : start + COLUMNS]
+                part -= V @ (T @ (V.T @ part))
         return Q
 
 
