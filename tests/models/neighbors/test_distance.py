@@ -141,6 +141,7 @@ def test_kernels_functions_and_given_distances() -> None:
     for model, wanted in (
         (NearestNeighbors(metric=kernel).fit(X).kneighbors(Q), nearest(full, 5)),
         (NearestNeighbors(metric=kernel).fit(sp.csr_array(X)).kneighbors(Q), nearest(full, 5)),
+        (NearestNeighbors(metric=kernel.map(np.positive)).fit(X).kneighbors(Q), nearest(full, 5)),
         (
             NearestNeighbors(metric=lambda x, z: abs(x - z).max()).fit(X).kneighbors(Q),
             nearest(cdist(Q, X, "chebyshev"), 5),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -85,6 +86,7 @@ def test_a_kernel_is_saved_with_its_parts(name: str, tmp_path: Path) -> None:
         Linear() + Polynomial(2, gamma=1.0),
         Linear() * Linear().on([0, 1]),
         (Linear() + 1) ** 3,
+        Linear().on([0, 1]).polynomial([1.0, 0.0, 2.0, 0.5]),
         2 * Linear().normalized(),
         Linear().scaled_by(lambda X: X[:, 1]),
         Linear().map(np.sin),
@@ -109,6 +111,23 @@ def test_sparse_rows_have_the_same_kernel(kernel: object) -> None:
     np.testing.assert_allclose(
         kernel(sp.csr_array(sparse), sp.csr_array(sparse[:4])), kernel(sparse, sparse[:4]), atol=1e-12
     )  # type: ignore[operator]
+
+
+def products(X: Any, Z: Any) -> Any:
+    return X @ Z.T  # sparse if X and Z are
+
+
+def test_functions_join_kernels_on_numbers_and_see_sparse_rows() -> None:
+    wanted = X @ Z.T + RBF(0.2)(np.sin(X), np.sin(Z)) * Linear()(X, Z)
+    joined = Custom(products) + RBF(0.2).map(np.sin) * Linear()
+    np.testing.assert_allclose(joined(X, Z), wanted, rtol=1e-12)
+    np.testing.assert_allclose(joined(sp.csr_array(X), sp.csr_array(Z)), wanted, rtol=1e-10)
+    np.testing.assert_allclose(Custom(products)(sp.csr_array(X), sp.csr_array(Z)), X @ Z.T, atol=1e-12)
+    np.testing.assert_allclose(Custom(products).diagonal(sp.csr_array(X)), (X**2).sum(axis=1))
+    one = Custom(lambda x, z: float((x * z).sum()), pairwise=True)
+    np.testing.assert_allclose(one(sp.csr_array(X), sp.csr_array(Z)), X @ Z.T, atol=1e-12)
+    with pytest.raises(ValueError, match="joins kernels on different things: numbers, objects"):
+        _ = (Spectrum(2) + Custom(products) + Linear()).takes
 
 
 @pytest.mark.parametrize(("gamma", "wanted"), [("scale", 1 / (4 * X.var())), ("auto", 0.25)])

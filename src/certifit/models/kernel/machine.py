@@ -168,7 +168,7 @@ class Machine(Declared, CertifiedEstimator):
     def _on_objects(self) -> bool:
         """Whether rows are not numbers: strings, sets, …"""
         kernel = self._resolved()
-        return kernel.takes == "objects" and not isinstance(kernel, Custom)
+        return kernel.takes in ("objects", "anything") and not isinstance(kernel, Custom)
 
     def _gated(self, X: Any) -> Any:
         """X for the gate: the numbers of its rows where they hold no numbers."""

@@ -53,7 +53,7 @@ class BaseNeighbors(CertifiedEstimator):
 
     def _keep(self, X: Matrix, kept: Array) -> None:
         """Keep those of the checked rows that have a weight, and build what finds them again."""
-        if isinstance(self.metric, Kernel) and self.metric.takes != "numbers":
+        if isinstance(self.metric, Kernel) and self.metric.takes in ("objects", "gram"):
             raise ValueError(
                 f"metric={self.metric} is a kernel on other things than numbers; compute its distances, and give them with "
                 'metric="precomputed".'

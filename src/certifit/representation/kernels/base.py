@@ -18,7 +18,7 @@ from certifit._types import Array, is_sparse
 from certifit.data.sparse import check_sparse
 from certifit.parameters import Declared, check_parameters
 
-__all__ = ["Kernel"]
+__all__ = ["Kernel", "n_rows"]
 
 
 class Kernel(Declared, BaseEstimator):
@@ -28,7 +28,7 @@ class Kernel(Declared, BaseEstimator):
     """
 
     takes = "numbers"
-    """What X holds: "numbers" (a matrix), or "objects" (a sequence of strings, sets, …)."""
+    """What X holds: "numbers" (a matrix), "objects" (a sequence of strings, sets, …), "anything" (what a function takes)."""
     positive = True
     """Whether it is positive semidefinite on all rows; where not, that is tested on the rows of a fit."""
 
@@ -153,6 +153,11 @@ class Kernel(Declared, BaseEstimator):
         from certifit.representation.kernels.calculus import Normalized
 
         return Normalized(self)
+
+
+def n_rows(X: Any) -> int:
+    """How many rows or things X holds."""
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
 def _number(value: Any) -> float:

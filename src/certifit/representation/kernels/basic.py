@@ -18,7 +18,7 @@ from scipy.spatial.distance import cdist
 
 from certifit._types import Array, Matrix, is_sparse
 from certifit.parameters import Any_, Choice, Either, Integer, Nothing, Parameter, Real
-from certifit.representation.kernels.base import Kernel
+from certifit.representation.kernels.base import Kernel, n_rows
 
 __all__ = [
     "RBF",
@@ -389,7 +389,7 @@ class Custom(Kernel):
     array([[4.]])
     """
 
-    takes = "objects"
+    takes = "anything"
     positive = False
 
     function: Any = Parameter(
@@ -419,20 +419,21 @@ class Custom(Kernel):
 
     def block(self, left: Any, right: Any) -> Array:
         """The function's answer, checked."""
+        n, m = n_rows(left), n_rows(right)
         if self.pairwise:
-            return np.array([[float(self.function(x, z)) for z in right] for x in left]).reshape(len(left), len(right))
-        found = np.array(self.function(left, right), dtype=np.float64)
-        if found.shape != (len(left), len(right)):
-            raise ValueError(f"the kernel function returned shape {found.shape} for {len(left)} and {len(right)} rows.")
+            return np.array([[float(self.function(x, z)) for z in right] for x in left]).reshape(n, m)
+        found = self.function(left, right)
+        found = np.array(found.toarray() if is_sparse(found) else found, dtype=np.float64)
+        if found.shape != (n, m):
+            raise ValueError(f"the kernel function returned shape {found.shape} for {n} and {m} rows.")
         return found
 
     def own(self, prepared: Any) -> Array:
         """k(x, x), one at a time."""
-        n = len(prepared)
         return np.array(
             [
                 self.block(self.take(prepared, slice(i, i + 1)), self.take(prepared, slice(i, i + 1)))[0, 0]
-                for i in range(n)
+                for i in range(n_rows(prepared))
             ]
         )
 

@@ -10,7 +10,7 @@ import numpy as np
 from certifit._types import Array, is_sparse
 from certifit.names import stored
 from certifit.parameters import Any_, Integer, Named, Parameter, Real
-from certifit.representation.kernels.base import Kernel
+from certifit.representation.kernels.base import Kernel, n_rows
 
 __all__ = [
     "Constant",
@@ -38,7 +38,7 @@ class Constant(Kernel):
 
     def prepare(self, X: Any) -> Any:
         """Row numbers are enough."""
-        return np.zeros(X.shape[0] if hasattr(X, "shape") else len(X))
+        return np.zeros(n_rows(X))
 
     def block(self, left: Any, right: Any) -> Array:
         """The constant."""
@@ -67,9 +67,10 @@ class _Pair(Kernel):
     def takes(self) -> str:  # type: ignore[override]
         """What the parts take; they must agree."""
         kinds = {k.takes for k in (self.k1, self.k2) if not isinstance(k, Constant)}
-        if len(kinds) > 1:
-            raise ValueError(f"{self} joins kernels on different things: {', '.join(sorted(kinds))}.")
-        return kinds.pop() if kinds else "numbers"
+        named = kinds - {"anything"}
+        if len(named) > 1:
+            raise ValueError(f"{self} joins kernels on different things: {', '.join(sorted(named))}.")
+        return named.pop() if named else kinds.pop() if kinds else "numbers"
 
     def bound(self, X: Any) -> Kernel:
         """Both parts bound."""
@@ -245,13 +246,16 @@ class PolynomialOf(_Of):
 
     coefficients: Any = Parameter((0.0, 1.0), Any_("sequence of float ≥ 0", wrong=("a", (-1.0,), ())), "a_0, a_1, ….")
 
-    def bound(self, X: Any) -> Kernel:
-        """Check the coefficients."""
+    def _check(self) -> None:
         a = np.asarray(self.coefficients, dtype=np.float64)
         if a.ndim != 1 or not a.size or not (np.isfinite(a).all() and (a >= 0).all()):
             raise ValueError(
                 f"coefficients must be finite numbers >= 0, else the result need not be a kernel; got {self.coefficients!r}."
             )
+
+    def bound(self, X: Any) -> Kernel:
+        """Check the coefficients."""
+        self._check()
         return super().bound(X)
 
     def _value(self, base: Array) -> Array:
@@ -268,6 +272,13 @@ class PolynomialOf(_Of):
     def own(self, prepared: Any) -> Array:
         """The polynomial of the diagonal."""
         return self._value(self.k.own(prepared))
+
+    def feature_map(self) -> Callable[[Any], Array]:
+        """The maps of the powers, side by side."""
+        self._check()
+        terms = [(Power(self.k, i) if i else Constant(1.0), float(a)) for i, a in enumerate(self.coefficients) if a]
+        maps = [Scaled(term, a).feature_map() for term, a in terms]
+        return lambda X: np.hstack([np.empty((n_rows(X), 0)), *(phi(X) for phi in maps)])
 
     def formula(self) -> str:
         """a₀ + a₁k + …"""
@@ -292,10 +303,7 @@ class Mapped(_Of):
 
     def _apply(self, X: Any) -> Any:
         found = self.function(X)
-        n, m = (
-            (X.shape[0] if hasattr(X, "shape") else len(X)),
-            (found.shape[0] if hasattr(found, "shape") else len(found)),
-        )
+        n, m = n_rows(X), n_rows(found)
         if n != m:
             raise ValueError(f"map: the function made {m} rows of {n}; it must work row by row.")
         return found
@@ -303,7 +311,7 @@ class Mapped(_Of):
     @property
     def takes(self) -> str:  # type: ignore[override]
         """Whatever the function takes."""
-        return "objects"
+        return "anything"
 
     def prepare(self, X: Any) -> Any:
         """φ(X), prepared."""
@@ -338,7 +346,7 @@ class ScaledBy(_Of):
     def prepare(self, X: Any) -> Any:
         """Rows and their factors."""
         factor = np.asarray(self.function(X), dtype=np.float64).ravel()
-        n = X.shape[0] if hasattr(X, "shape") else len(X)
+        n = n_rows(X)
         if factor.shape != (n,):
             raise ValueError(
                 f"scaled_by: the function made {factor.shape[0]} numbers of {n} rows; it must give one a row."
