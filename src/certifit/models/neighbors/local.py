@@ -59,7 +59,7 @@ class LocalShape(Declared):
     bandwidth_: float | None = Fitted("float or None", 'The width; None for ``bandwidth="nearest"``.')
     fraction_: float | None = Fitted("float or None", 'The share of the rows, for ``bandwidth="nearest"``.')
     candidates_: Array = Fitted("array", "Widths (or fractions) that were tried, if one was chosen.")
-    loo_errors_: Array = Fitted("array", "Their leave-one-out errors.")
+    loo_errors_: Array = Fitted("array", "Their errors on rows left out: mean squares, or log losses of classes.")
 
 
 @stored("LocalBlocks")
@@ -150,8 +150,8 @@ class BaseLocal(CertifiedEstimator):
                 "first, or take degree=1."
             )
 
-    def _settle(self, started: float, nothing: str, constant: float) -> None:
-        """Take the width that is given, or the one of the least leave-one-out error."""
+    def _settle(self, started: float, nothing: str, constant: float, unit: float = 1.0) -> None:
+        """Take the width that is given, or the one of the least leave-one-out error; errors are counted in squares of a unit."""
         for name in ("candidates_", "loo_errors_"):
             if hasattr(self, name):
                 delattr(self, name)
@@ -165,17 +165,18 @@ class BaseLocal(CertifiedEstimator):
         widest = 2.0 * blocks.spread() * blocks.unit * (2.5 if self.kernel == "tricube" else 1.0)
         self.candidates_ = np.array(FRACTIONS) if nearest else widest * 2.0 ** (-0.5 * np.arange(STEPS))
         errors = [self._error(*((None, one) if nearest else (one, None))) for one in self.candidates_.tolist()]
-        self.loo_errors_ = np.array(errors)
-        least = float(self.loo_errors_.min())
+        with np.errstate(over="ignore", under="ignore"):
+            self.loo_errors_ = np.array(errors) * unit * unit
+        least = min(errors)
         # Of equals the widest, which varies least; what differs by rounding is equal.
-        best = int(np.flatnonzero(self.loo_errors_ <= least + EQUAL * constant)[0])
+        best = int(np.flatnonzero(np.array(errors) <= least + EQUAL * constant)[0])
         chosen = float(self.candidates_[best])
         self.bandwidth_, self.fraction_ = (None, chosen) if nearest else (chosen, None)
         tried = f"{self.candidates_.shape[0]} {'fractions' if nearest else 'bandwidths'}"
         self._certify(
             Certificate(
                 "enumeration",
-                objective=float(self.loo_errors_[best]),
+                objective=errors[best],
                 bound=least,
                 scale=constant,
                 tol=EQUAL,
@@ -183,7 +184,7 @@ class BaseLocal(CertifiedEstimator):
                 seconds=time.perf_counter() - started,
                 note=nothing,
                 claim=f"least leave-one-out error of {tried}",
-            )
+            ).rescaled(unit * unit)
         )
 
     def _error(self, width: float | None, fraction: float | None) -> float:

@@ -65,9 +65,9 @@ class LocallyWeightedRegression(LocalShape, RegressorMixin, BaseLocal):
         self._center = np.average(targets / _size(targets), axis=0, weights=weight) * _size(targets)
         self._scale = _size(targets - self._center)
         self._blocks = Blocks.of(X, (targets - self._center) / self._scale, weight, self._threads())
-        variance = float(np.average((self._blocks.y**2).sum(axis=1), weights=self._blocks.s))
+        variance = float(np.average(self._squares(self._blocks.y), weights=self._blocks.s))
         self._noise: Array | None = None
-        self._settle(started, NOTE, variance)
+        self._settle(started, NOTE, variance, float(self._scale.max()))
         return self
 
     @property
@@ -128,8 +128,12 @@ class LocallyWeightedRegression(LocalShape, RegressorMixin, BaseLocal):
         value, own, _ = self._around(blocks.X[rows], width, fraction, spread=False)
         alone = own > 1.0 - ALONE
         left = (blocks.y[rows] - value) / np.where(alone, 1.0, 1.0 - own)[:, None]
-        square = (np.where(alone[:, None], blocks.y[rows], left) ** 2).sum(axis=1)
-        return float(np.average(square, weights=blocks.s[rows]))
+        missed = np.where(alone[:, None], blocks.y[rows], left)
+        return float(np.average(self._squares(missed), weights=blocks.s[rows]))
+
+    def _squares(self, values: Array) -> Array:
+        """Of all targets together, in units of the largest of them: the blocks hold each in units of its own."""
+        return np.asarray(((values * (self._scale / self._scale.max())) ** 2).sum(axis=1))
 
     def _shown(self, values: Array) -> Array:
         shown = values[:, 0] if self._flat else values

@@ -141,7 +141,8 @@ class _Voters(OfRows, BaseNeighbors):
 
     n_neighbors_: int = Fitted("int", "How many are asked.")
     loo_errors_: Array = Fitted(
-        "array of shape (max_neighbors,)", 'Leave-one-out errors of 1, 2, … neighbors, if ``n_neighbors="loo"``.'
+        "array of shape (max_neighbors,)",
+        'Mean squared errors, or shares of wrong classes, of 1, 2, … neighbors on rows left out, if ``n_neighbors="loo"``.',
     )
     outputs_2d_: bool = Fitted("bool", "Whether y had two dimensions.")
 
@@ -202,8 +203,14 @@ class _Voters(OfRows, BaseNeighbors):
             return None
         most = min(self.max_neighbors, others)
         chosen = choose(self._search(), self._fit_X, self._copies, self.weights, most, self._losses)
-        self.n_neighbors_, self.loo_errors_ = chosen.k, chosen.errors
-        return chosen.certificate(self._constant_error(), time.perf_counter() - started)
+        unit = self._unit()
+        with np.errstate(over="ignore", under="ignore"):
+            self.n_neighbors_, self.loo_errors_ = chosen.k, chosen.errors * unit * unit
+        return chosen.certificate(self._constant_error(), time.perf_counter() - started).rescaled(unit * unit)
+
+    def _unit(self) -> float:
+        """What errors are counted in while they are computed."""
+        return 1.0
 
     def _constant_error(self) -> float:
         """The error of the best constant answer."""
