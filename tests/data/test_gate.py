@@ -223,3 +223,9 @@ def test_targets_beyond_the_range_of_the_predictions_are_refused() -> None:
         check_xy(BaseEstimator(), X, y)
     assert check_xy(BaseEstimator(), X.astype(np.float64), y)[1][2] == 1e39
     assert check_xy(BaseEstimator(), X, y * 1e-2)[1][2] == 1e37
+
+
+@pytest.mark.parametrize("kind", [list, tuple, np.array])
+def test_texts_are_not_rows(kind: Any) -> None:
+    with pytest.raises(ValueError, match=r"X must be a matrix of numbers; got 2 texts, the first of them 'ab'"):
+        check_x(BaseEstimator(), kind(["ab", "cd"]), reset=True)

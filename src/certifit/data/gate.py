@@ -65,6 +65,11 @@ def check_x(
             ensure_min_samples=min_samples,
         )
     except ValueError as error:
+        if _are_texts(X):
+            raise ValueError(
+                f"X must be a matrix of numbers; got {len(X)} texts, the first of them {X[0][:40]!r}. Make numbers of them, for "
+                "example with certifit.BagOfWords, or compare them by a kernel on strings such as certifit.kernels.Spectrum."
+            ) from error
         column = _first_text_column(X)
         if column is None:
             raise
@@ -327,6 +332,12 @@ def _check_finite(X: Matrix, allow_nan: bool, names: Any, estimator: str) -> Non
         f"Input X contains NaN: {int(counts[column])} missing values in column {label} (and "
         f"{int((counts > 0).sum()) - 1} more columns). {estimator} does not accept missing values: {MISSING_CURE}."
     )
+
+
+def _are_texts(X: Any) -> bool:
+    """Whether X is a list of texts, not a table."""
+    listed = isinstance(X, (list, tuple)) or (isinstance(X, np.ndarray) and X.ndim == 1)
+    return listed and len(X) > 0 and all(isinstance(one, str) for one in X)
 
 
 def _first_text_column(X: Any) -> str | None:

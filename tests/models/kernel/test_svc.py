@@ -373,3 +373,13 @@ def test_a_warm_start_takes_other_rows_labels_and_weights_as_they_come():
         cold = SVC(C=3.0).fit(rows, labels, sample_weight=weights)
         assert found.certificate_.certified
         np.testing.assert_allclose(found.certificate_.objective, cold.certificate_.objective, rtol=1e-4)
+
+
+@pytest.mark.parametrize("n", [4, 10])
+def test_hulls_of_equal_rows_meet_whatever_rounding_says(n: int) -> None:
+    X = np.random.default_rng(0).normal(size=(n, 3))
+    y = X[:, 0] > 0
+    with pytest.warns(ConvergenceWarning, match="hulls of the classes meet"):
+        model = NuSVC().fit(np.vstack([X, X]), np.r_[y, ~y])
+    assert not model.certificate_
+    assert np.isfinite(model.decision_function(X)).all()

@@ -187,6 +187,7 @@ def test_mercer_names_the_vector_that_shows_it() -> None:
     assert is_mercer(np.eye(3) * 1e-200)
     assert not is_mercer(np.array([[1.0, 0.5], [0.4, 1.0]]))
     assert "not symmetric" in str(is_mercer(np.array([[1.0, 0.5], [0.4, 1.0]])))
+    assert "not symmetric" in str(is_mercer(np.array([[1.0, 3.0], [0.4, 1.0]])))
 
 
 @pytest.mark.parametrize("K", [[[1.0, 2.0]], [[np.nan]], "a", [], [["a"]]])
@@ -213,6 +214,10 @@ def test_mercer_refuses_what_is_no_matrix(K: object) -> None:
         lambda: Linear() + "a",
         lambda: Custom(3)(X),
         lambda: (Spectrum() + RBF(1.0)).takes,
+        lambda: RBF(1.0)(X, Z[:, :2]),
+        lambda: RBF(1.0)(X[0]),
+        lambda: RBF(1.0)(np.where(X > 0, np.nan, X)),
+        lambda: RBF(1.0).diagonal([["a"]]),
     ],
 )
 def test_nonsense_is_refused(wrong: object) -> None:

@@ -73,7 +73,9 @@ class PairMachine(ClassifierMixin, Machine):
     def _pair(self, rows: Array, sides: Array, weight: Array) -> Dual:
         raise TypeError(f"{type(self).__name__} must state the dual of a pair.")
 
-    def _read(self, solved: Solved, scale: float, clock: Progress, doubt: str) -> tuple[Array, float, Certificate]:
+    def _read(
+        self, solved: Solved, gram: Gram, scale: float, clock: Progress, doubt: str
+    ) -> tuple[Array, float, Certificate]:
         """β and b of the function, and its certificate."""
         raise TypeError(f"{type(self).__name__} must read its solution.")
 
@@ -102,7 +104,7 @@ class PairMachine(ClassifierMixin, Machine):
             scales = self._scales(gram, duals)
             found = self._solved(gram, duals, scales, clock)
             doubt = self._proof(gram)
-            read = [self._read(one, float(scale), clock, doubt) for one, scale in zip(found, scales, strict=True)]
+            read = [self._read(one, gram, float(scale), clock, doubt) for one, scale in zip(found, scales, strict=True)]
         self._keep(sample, found, [(beta, b) for beta, b, _ in read], members)
         self.certificates_ = [certificate for *_, certificate in read]
         self.fit_status_ = int(not all(c.certified or c.kind == "none" for c in self.certificates_))
@@ -269,7 +271,9 @@ class SVC(PairMachine):
     def _scales(self, gram: Gram, duals: list[Dual]) -> Array:
         return np.array([2.0 * min(float(dual.high.sum()), -float(dual.low.sum())) for dual in duals])
 
-    def _read(self, solved: Solved, scale: float, clock: Progress, doubt: str) -> tuple[Array, float, Certificate]:
+    def _read(
+        self, solved: Solved, gram: Gram, scale: float, clock: Progress, doubt: str
+    ) -> tuple[Array, float, Certificate]:
         unit = float((solved.dual.high - solved.dual.low).sum())  # C·Σs: the objective is mean loss + ½‖f‖²/(C·Σs)
         certificate = self._certificate(solved, unit, scale, clock, doubt)
         return solved.beta[0], float(solved.evidence.intercepts[0]), certificate
@@ -338,7 +342,9 @@ class NuSVC(PairMachine):
     def _scales(self, gram: Gram, duals: list[Dual]) -> Array:
         return np.array([0.5 * self._energy(gram, dual) for dual in duals])
 
-    def _read(self, solved: Solved, scale: float, clock: Progress, doubt: str) -> tuple[Array, float, Certificate]:
+    def _read(
+        self, solved: Solved, gram: Gram, scale: float, clock: Progress, doubt: str
+    ) -> tuple[Array, float, Certificate]:
         total = float((solved.dual.high - solved.dual.low).sum())
         nu = solved.mass / total
         lowered = f"nu is {nu:.4g} here, all that the smaller class has." if nu < float(self.nu) * (1 - 1e-9) else ""
@@ -347,10 +353,11 @@ class NuSVC(PairMachine):
         b0, b1 = (float(b) for b in solved.evidence.intercepts)
         half = 0.5 * (b1 - b0)
         beta = solved.beta.sum(axis=0)
-        if not half > 1e-12 * max(abs(b0), abs(b1)):
+        rounding = 64.0 * float(np.finfo(np.float64).eps) * gram.largest()
+        if certificate.objective <= rounding or not half > 1e-12 * max(abs(b0), abs(b1)):
             half = 1.0
             certificate = certificate.withdrawn(
-                "The hulls of the classes meet: there is no street to scale by. Lower nu."
+                "The hulls of the classes meet: there is no street to scale by. A larger nu makes them smaller."
             )
         return beta / half, 0.5 * (b0 + b1) / half, certificate
 

@@ -129,6 +129,13 @@ class Gram:
         with np.errstate(over="ignore", invalid="ignore"):
             return np.ascontiguousarray(self.kernel.own(self.prepared), dtype=np.float64)
 
+    def largest(self) -> float:
+        """The largest k(x, x)."""
+        if self.features is None:
+            return float(self.diagonal().max(initial=0.0))
+        square = float(self.features[1].max(initial=0.0))
+        return 1.0 if self.form == 2 else (square + self.offset) ** self.degree
+
     def part(self, rows: Array) -> Gram:
         """The same kernel on some rows."""
         out = Gram.__new__(Gram)

@@ -44,18 +44,35 @@ class Kernel(Declared, BaseEstimator):
         -------
         array of shape (n, m)
         """
-        check_sparse(X)
-        check_sparse(Z, "Z")
+        X = self._checked(X)
         kernel = self.bound(X)
         left = kernel.prepare(X)
         if Z is None:
             gram = kernel.block(left, left)
             return 0.5 * (gram + gram.T)  # rounding of products is not symmetric
+        Z = self._checked(Z, "Z")
+        if self.takes == "numbers" and X.shape[1] != Z.shape[1]:
+            raise ValueError(f"Z must have as many columns as X; got {Z.shape[1]} and {X.shape[1]}.")
         return kernel.block(left, kernel.prepare(Z))
+
+    def _checked(self, X: Any, name: str = "X") -> Any:
+        """What the user gives, as rows where the kernel compares rows of numbers."""
+        check_sparse(X, name)
+        if self.takes != "numbers" or is_sparse(X):
+            return X
+        try:
+            rows = np.asarray(X, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{name} must be a matrix of numbers for the kernel {self}. [{error}]") from error
+        if rows.ndim != 2:
+            raise ValueError(f"{name} must be a matrix, one row for each point; got shape {rows.shape}.")
+        if not np.isfinite(rows).all():
+            raise ValueError(f"{name} contains NaN or infinity.")
+        return rows
 
     def diagonal(self, X: Any) -> Array:
         """k(x_i, x_i), shape (n,)."""
-        check_sparse(X)
+        X = self._checked(X)
         kernel = self.bound(X)
         return kernel.own(kernel.prepare(X))
 

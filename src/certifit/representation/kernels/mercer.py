@@ -41,7 +41,7 @@ class Mercer:
     def __str__(self) -> str:
         if self.positive:
             return f"A Gram matrix: its smallest eigenvalue is {self.smallest:.3g}."
-        if self.asymmetry > 0 and not self.smallest < 0:
+        if self.asymmetry > 0:  # reason enough, and the eigenvalue is that of the symmetric part
             return f"Not a Gram matrix: it is not symmetric (entries differ by up to {self.asymmetry:.3g})."
         return f"Not a Gram matrix: cᵀKc = {self.smallest:.3g} < 0 for the vector c in `witness`."
 

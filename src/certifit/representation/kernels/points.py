@@ -95,7 +95,7 @@ def checked(kernel: Kernel, gram: Array) -> Array:
     with np.errstate(over="ignore", invalid="ignore"):
         finite = bool(np.isfinite(gram.sum()))  # one pass proves it; only a suspicious sum is looked at closely
     if not (finite or np.isfinite(gram).all()):
-        raise ValueError(f"The kernel {kernel} overflows on these rows: scale X, or choose another kernel.")
+        raise ValueError(f"The kernel {kernel} is not finite on these rows: scale X, or choose another kernel.")
     if not by_construction(kernel):
         check_mercer(gram)
     return gram

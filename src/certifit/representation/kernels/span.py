@@ -80,9 +80,11 @@ def pivoted(gram: Array, tolerance: float = 0.0) -> tuple[Array, Array]:
 
 def refusal(gram: Array) -> str:
     """Why a matrix is no Gram matrix, and what to do."""
+    found = is_mercer(gram)
+    lifted = "add a multiple of the identity that lifts this eigenvalue to zero"
     return (
-        f"The kernel is not positive semidefinite on these rows. {is_mercer(gram)} No model with a unique optimum stands on it: "
-        "choose another kernel, or add a multiple of the identity that lifts this eigenvalue to zero."
+        f"The kernel is not positive semidefinite on these rows. {found} No model with a unique optimum stands on it: "
+        f"choose another kernel, or {'give k(z, x) = k(x, z)' if found.asymmetry else lifted}."
     )
 
 
