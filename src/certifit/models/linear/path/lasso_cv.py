@@ -1,7 +1,8 @@
 """Lasso and elastic net with alpha chosen by cross-validation along warm-started paths.
 
-For each fold the whole path is solved in one native call; the alpha (and l1_ratio) with the smallest weighted mean squared
-error on the left-out rows wins, and the model is refitted on all rows.
+For each fold the whole path is solved in one native call, on the products of the columns where X is tall (`reduced.py`); the
+alpha (and l1_ratio) with the smallest weighted mean squared error on the left-out rows wins, and the model is refitted on all
+rows.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from certifit.evaluation.penalties import ElasticNet as ElasticNetPenalty
 from certifit.evaluation.splits.choice import folds_of, over_folds
 from certifit.models.linear.model import BaseLinear
 from certifit.models.linear.parameters import EPS, N_ALPHAS, POSITIVE
-from certifit.models.linear.path.path import elastic_alphas, solve_path
+from certifit.models.linear.path.path import elastic_alphas, solve_path, solve_square
+from certifit.models.linear.path.reduced import FoldProducts
 from certifit.parameters import (
     ALPHAS,
     CV,
@@ -63,16 +65,20 @@ class _PathCV(BaseLinear):
         _, tol, max_iter = self._solver_options()
         threads, p = n_threads(self.n_jobs), weight / weight.sum()
         ratios, tried, least = self._ratios(), [], np.inf
+        products = FoldProducts.of(X, y, weight, self.fit_intercept)
         for ratio in ratios:
             grid = elastic_alphas(
                 X, y, p, ratio, self.n_alphas, self.eps, self.alphas, self.fit_intercept, self.positive
             )
 
             def errors(train: Array, test: Array, grid: Array = grid, ratio: float = ratio) -> Array:
-                share = weight[train] / weight[train].sum()
-                path = solve_path(
-                    X[train], y[train], share, grid, ratio, self.fit_intercept, self.positive, tol, max_iter, threads
-                )
+                square = None if products is None else products.of_fold(train)
+                if square is not None:
+                    path = solve_square(square, grid, ratio, self.positive, tol, max_iter, threads)
+                else:
+                    share = weight[train] / weight[train].sum()
+                    rows = X[train], y[train], share, grid, ratio, self.fit_intercept
+                    path = solve_path(*rows, self.positive, tol, max_iter, threads)
                 scores = np.asarray(X[test] @ path.coefs.T) + path.intercepts
                 return np.asarray((weight[test] / weight[test].sum()) @ (y[test][:, None] - scores) ** 2)
 

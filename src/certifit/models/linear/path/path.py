@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from certifit._types import Array, Matrix, is_sparse
 from certifit.axes import picture
 from certifit.data.gate import check_real, check_xy
+from certifit.models.linear.path.reduced import Square
 from certifit.names import stored
 from certifit.optimization.closed_form.least_squares import solve_least_squares
 from certifit.optimization.closed_form.spectrum import LARGEST_SPECTRUM, Spectrum, in_units, row_slices, total_variance
@@ -26,6 +27,7 @@ __all__ = [
     "ridge_alphas",
     "ridge_path",
     "solve_path",
+    "solve_square",
 ]
 
 RIDGE_GRID = (10.0, 1e-8, 49)  # from almost no model to no visible effect: times the total variance of X, ratio, number
@@ -286,3 +288,24 @@ def solve_path(
         n_threads=threads,
     )
     return RegularizationPath(alphas, result.coefs.astype(X.dtype), result.intercepts, _relative(result.gaps, scale))
+
+
+def solve_square(
+    square: Square, alphas: Array, l1_ratio: float, positive: bool, tol: float, max_iter: int, threads: int
+) -> RegularizationPath:
+    """The path of rows that are given by the products of their columns."""
+    scale = 0.5 * square.variance
+    result = coordinate.path(
+        square.rows,
+        square.target,
+        np.ones(square.target.shape[0]),
+        alphas=alphas,
+        l1_ratio=l1_ratio,
+        lower=0.0 if positive else None,
+        fit_intercept=False,
+        tol=tol * scale,
+        max_iter=max_iter,
+        n_threads=threads,
+    )
+    intercepts = square.center - result.coefs @ square.means
+    return RegularizationPath(alphas, result.coefs, intercepts, _relative(result.gaps, scale))
