@@ -49,11 +49,12 @@ def check_x(
     """Feature matrix as float64 or float32 (as given), finite, two-dimensional, with feature names recorded."""
     if reset:
         check_parameters(estimator)
-    if _is_plain(X, dtype, min_samples) and _plain_columns(estimator, X, reset):
-        _check_finite(X, allow_nan, None, type(estimator).__name__)
-        return X
     X = _from_arrow(X)
     check_sparse(X)
+    if _is_plain(X, dtype, min_samples, accept_sparse) and _plain_columns(estimator, X, reset):
+        checked = canonical(X) if is_sparse(X) else X
+        _check_finite(checked, allow_nan, None, type(estimator).__name__)
+        return checked
     try:
         checked = validate_data(
             estimator,
@@ -84,11 +85,18 @@ def check_x(
     return checked
 
 
-def _is_plain(X: Any, dtype: Any, min_samples: int) -> bool:
-    """Whether X is already what the gate would make of it; most calls of small fits bring such arrays."""
-    if type(X) is not np.ndarray or X.ndim != 2 or X.shape[0] < min_samples or not X.shape[1]:
+def _is_plain(X: Any, dtype: Any, min_samples: int, accept_sparse: bool | Sequence[str]) -> bool:
+    """Whether X is already what the gate would make of it; most calls of small fits bring such matrices."""
+    if type(X) is not np.ndarray and not (is_sparse(X) and _is_wanted(X.format, accept_sparse)):
+        return False
+    if X.ndim != 2 or X.shape[0] < min_samples or not X.shape[1]:
         return False
     return X.dtype in dtype if isinstance(dtype, tuple) else X.dtype == dtype
+
+
+def _is_wanted(form: str, accept_sparse: bool | Sequence[str]) -> bool:
+    known = form in ("csr", "csc")
+    return known and (accept_sparse if isinstance(accept_sparse, bool) else form in accept_sparse)
 
 
 def _plain_columns(estimator: Any, X: Array, reset: bool) -> bool:

@@ -262,6 +262,8 @@ class Seed(Domain):
 
     def refuses(self, value: Any) -> str | None:
         """What scikit-learn's own check refuses."""
+        if type(value) is int and 0 <= value < 2**32:  # to make the generator takes longer than a small fit
+            return None
         try:
             check_random_state(value)
         except (ValueError, TypeError):

@@ -7,6 +7,7 @@ The intercept b is not penalized. Dual: for θ_i in the slopes of the loss with 
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -338,4 +339,11 @@ class LinearSVR(Declared, BaseLinear):
 
 def draw_seed(random_state: Any) -> int:
     """A seed of the native kernels."""
+    return _drawn(random_state) if type(random_state) is int else _draw(random_state)
+
+
+def _draw(random_state: Any) -> int:
     return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+
+
+_drawn = lru_cache(_draw)  # to make a generator of a number takes longer than a small fit

@@ -2,7 +2,7 @@
 
 With more columns than rows, X = LQᵀ with Q of orthonormal columns and L of n × n. A penalty ½ l2 ‖w‖² keeps the best w in the
 span of the rows: w = Qz has the scores Lz and the norm of z, so the problem of z has n columns instead of d, and the same value
-and bound. L comes from the eigenvalues of XXᵀ where they are of comparable size, and from a QR factorization where not.
+and bound. L comes from a Cholesky factorization of XXᵀ where its condition allows, and from a QR factorization of Xᵀ where not.
 """
 
 from __future__ import annotations
@@ -11,16 +11,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import linalg
+from scipy.linalg import lapack
 
 from certifit._types import Array
 from certifit.evaluation.penalties import L2
+from certifit.optimization.closed_form.normal_equations import cholesky_condition
 from certifit.optimization.objective.problem import Point, Problem, Solution
 from certifit.optimization.objective.regularizer import Regularizer
 
 __all__ = ["RowSpace", "row_space"]
 
 WIDER = 1.5  # columns for each row from which XXᵀ pays: it costs what one Hessian of Newton's method does not save
-EVEN = 1e-8  # smallest eigenvalue of XXᵀ, as a share of the largest, from which w keeps half of its digits and more
+UNEVEN = 1e8  # condition of XXᵀ up to which w keeps half of its digits and more
 LEAST = 100  # columns: below, all is done in no time
 
 
@@ -54,10 +56,10 @@ def row_space(problem: Problem) -> RowSpace | None:
     if l2 is None or not l2[0] > 0.0 or not (l2 == l2[0]).all():
         return None
     X = problem.X.astype(np.float64, copy=False)
-    values, vectors = linalg.eigh(X @ X.T, check_finite=False)
-    if values[0] > EVEN * values[-1]:
-        root = np.sqrt(values)
-        return RowSpace(_narrow(problem, vectors * root, float(l2[0])), X, vectors / root)
+    upper, condition = cholesky_condition(X @ X.T)
+    if condition < UNEVEN:
+        back, _ = lapack.dtrtri(upper)
+        return RowSpace(_narrow(problem, upper.T, float(l2[0])), X, back)
     Q, R = linalg.qr(X.T, mode="economic", check_finite=False)
     return RowSpace(_narrow(problem, R.T, float(l2[0])), Q, None)
 
