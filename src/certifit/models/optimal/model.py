@@ -90,13 +90,32 @@ class _OptimalTree(BaseTree):
         tags.target_tags.multi_output = False
         return tags
 
-    def _of_one_target(self, rows: Rows) -> Rows:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Search for the best tree.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            Features; NaN is a missing value and goes, at every split, to the better side.
+        """
+        clock = Progress()
+        rows = self._read(X, y, sample_weight)
         if rows.y.ndim > 1:
             raise ValueError(
                 f"{type(self).__name__} takes one target: y must be a 1d array; it has {rows.y.shape[1]} columns. "
                 "Fit one tree for each."
             )
-        return rows
+        questions = Questions.of(rows.X, self._categories, rows.weight, self.max_thresholds)
+        self._keep(rows, questions, *self._search(rows, questions), clock)
+        return self
+
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+        """The rows, labels as class numbers."""
+        raise TypeError(f"{type(self).__name__} must say what it reads.")
+
+    def _search(self, rows: Rows, questions: Questions) -> tuple[Target, Any, Units]:
+        """What leaves predict, what the native search found, and the units of its costs."""
+        raise TypeError(f"{type(self).__name__} must say what a leaf costs.")
 
     def _limits(self, price: float, scale: float) -> Any:
         seconds = math.inf if self.time_limit is None else float(self.time_limit)
@@ -171,18 +190,11 @@ class OptimalTreeClassifier(_OptimalTree, DecisionTreeClassifier):
     __order__ = (*ORDER[:3], "class_weight", *ORDER[3:])
     criterion = "misclassification"
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> OptimalTreeClassifier:
-        """Search for the best tree.
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+        return read_classes(self, X, y, sample_weight)
 
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Features; NaN is a missing value and goes, at every split, to the better side.
-        """
-        clock = Progress()
-        rows = self._of_one_target(read_classes(self, X, y, sample_weight))
+    def _search(self, rows: Rows, questions: Questions) -> tuple[Target, Any, Units]:
         shares = class_weights(self.class_weight, self.classes_, rows.y, rows.weight)
-        questions = Questions.of(rows.X, self._categories, rows.weight, self.max_thresholds)
         ranks, labels, counts = questions.merged(rows.y, rows.weight)
         weight = whole(counts * shares[labels])
         count, total = self.classes_.shape[0], float(weight.sum())
@@ -191,8 +203,7 @@ class OptimalTreeClassifier(_OptimalTree, DecisionTreeClassifier):
         found = native.classes(ranks, labels.astype(np.uint32), count, weight, self._limits(price, constant))
         parts = np.zeros((rows.y.shape[0], count))
         parts[np.arange(rows.y.shape[0]), rows.y] = rows.weight * shares[rows.y]
-        self._keep(rows, questions, Target(parts, classes=True), found, Units(total, constant), clock)
-        return self
+        return Target(parts, classes=True), found, Units(total, constant)
 
 
 class OptimalTreeRegressor(_OptimalTree, DecisionTreeRegressor):
@@ -215,17 +226,10 @@ class OptimalTreeRegressor(_OptimalTree, DecisionTreeRegressor):
     __order__ = ORDER
     criterion = "squared"
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> OptimalTreeRegressor:
-        """Search for the best tree.
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+        return read_numbers(self, X, y, sample_weight)
 
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Features; NaN is a missing value and goes, at every split, to the better side.
-        """
-        clock = Progress()
-        rows = self._of_one_target(read_numbers(self, X, y, sample_weight))
-        questions = Questions.of(rows.X, self._categories, rows.weight, self.max_thresholds)
+    def _search(self, rows: Rows, questions: Questions) -> tuple[Target, Any, Units]:
         ranks, y, counts = questions.merged(rows.y, rows.weight)
         weight = whole(counts, most=2.0**26)
         # Near one, by a power of two: neither squares nor sums leave the range, and whole numbers stay whole.
@@ -243,6 +247,4 @@ class OptimalTreeRegressor(_OptimalTree, DecisionTreeRegressor):
         found = native.numbers(
             ranks, np.ascontiguousarray(np.column_stack([moments, reach])), self._limits(price, constant)
         )
-        target = Target(np.stack([rows.weight, rows.weight * rows.y], axis=1), classes=False)
-        self._keep(rows, questions, target, found, units, clock)
-        return self
+        return Target(np.stack([rows.weight, rows.weight * rows.y], axis=1), classes=False), found, units
