@@ -60,16 +60,7 @@ class ClassicalMDS(OfDistances):
         f"{WHOLE} rows it is what the smallest one alone has: at least so much.",
     )
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> ClassicalMDS:
-        """Find the points.
-
-        Parameters
-        ----------
-        X : array or data frame of shape (n_samples, n_features)
-            Rows; with ``metric="precomputed"`` their dissimilarities, of shape (n_samples, n_samples).
-        """
-        started = time.perf_counter()
-        X, weight = self._begin(X, sample_weight)
+    def _find(self, X: Array, weight: Array, started: float) -> Certificate:
         D, self._exponent = self._to_kept(X[self._kept])
         A, self._means = _inner_products(D, weight[self._kept])
         pairs, low, negative = _ends(A, self.n_components)
@@ -87,8 +78,7 @@ class ClassicalMDS(OfDistances):
         energy = float((A * A).sum())
         self.non_euclidean_ = negative / energy if energy > 0 else 0.0
         self.embedding_ = like_input(X, self._points_of(X))
-        self._certify(self._evidence(pairs, drawn * real, energy, time.perf_counter() - started))
-        return self
+        return self._evidence(pairs, drawn * real, energy, time.perf_counter() - started)
 
     def _placed(self, D: Array) -> Array:
         """Points of rows with these dissimilarities to the rows of the fit (Gower 1968)."""

@@ -71,16 +71,7 @@ class MetricMDS(OfDistances):
     history_: Array = Fitted("array of shape (n_iter_ + 1,)", "The stress at the start and after each step.")
     n_iter_: int = Fitted("int", "Steps of the start that was kept.")
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MetricMDS:
-        """Find the points.
-
-        Parameters
-        ----------
-        X : array or data frame of shape (n_samples, n_features)
-            Rows; with ``metric="precomputed"`` their dissimilarities, of shape (n_samples, n_samples).
-        """
-        started = time.perf_counter()
-        X, weight = self._begin(X, sample_weight)
+    def _find(self, X: Array, weight: Array, started: float) -> Certificate:
         given = self._start_given(X.shape[0])
         kept, weight = X[self._kept], weight[self._kept]
         D, self._exponent = self._to_kept(kept)
@@ -103,8 +94,7 @@ class MetricMDS(OfDistances):
         )
         note = f"No step raised the stress. {words}; other starts may end lower, and no bound is known."
         seconds = time.perf_counter() - started
-        self._certify(Certificate.absent(self.stress_, note, iterations=self.n_iter_, seconds=seconds))
-        return self
+        return Certificate.absent(self.stress_, note, iterations=self.n_iter_, seconds=seconds)
 
     def _start_given(self, n: int) -> Array | None:
         """The points of `init`, if it gives some."""

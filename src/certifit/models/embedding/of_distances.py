@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array
 from certifit.base import CertifiedEstimator
+from certifit.certificate import Certificate
 from certifit.data.gate import check_sample_weight, check_x, like_input
 from certifit.models.cluster.around_rows import METRIC, check_dissimilarities, dissimilarities
 from certifit.parameters import Declared, Fitted, Integer, Parameter
@@ -67,9 +69,26 @@ class OfDistances(Declared, ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         unit = 2 * shift if self._metric == "sqeuclidean" else shift
         return dissimilarities(self._metric, left, right, n_threads(self.n_jobs)), unit
 
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        """Find the points.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n_samples, n_features)
+            Rows; with ``metric="precomputed"`` their dissimilarities, of shape (n_samples, n_samples).
+        """
+        started = time.perf_counter()
+        X, weight = self._begin(X, sample_weight)
+        self._certify(self._find(X, weight, started))
+        return self
+
+    def _find(self, X: Array, weight: Array, started: float) -> Certificate:
+        """Keep the points; what proves them."""
+        raise TypeError(f"{type(self).__name__} must say how it finds its points.")
+
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
         """Find the points, and give them."""
-        return self.fit(X, y, sample_weight).embedding_  # type: ignore[attr-defined, no-any-return]
+        return np.asarray(self.fit(X, y, sample_weight).embedding_)
 
     def transform(self, X: Any) -> Array:
         """Points of further rows among those of the fit.
