@@ -17,7 +17,7 @@ import numpy as np
 from certifit._types import Array
 from certifit.names import stored
 
-__all__ = ["FLAT", "Form", "ledoit_wolf", "log_posterior", "shrunk"]
+__all__ = ["FLAT", "Form", "PosteriorMixin", "ledoit_wolf", "log_posterior", "shrunk"]
 
 FLAT = 1e-13  # variance in units of the columns' own, below which a direction counts as flat
 
@@ -95,6 +95,22 @@ def log_posterior(joint: Array, dtype: Any) -> Array:
         log = np.asarray(shifted, dtype=dtype)
     log[np.exp(log) == 1.0] = 0.0  # by the exponential that `predict_proba` takes, whose last digit may differ
     return log
+
+
+class PosteriorMixin:
+    """Probabilities of the classes by Bayes' rule; a subclass says how likely rows and classes are together."""
+
+    def _joint(self, X: Any) -> tuple[Array, Any]:
+        """ln P(x, class) in double precision, and the precision of the rows."""
+        raise TypeError(f"{type(self).__name__} must say how likely rows and classes are.")
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Logarithms of the posterior probabilities, shape (n_samples, n_classes)."""
+        return log_posterior(*self._joint(X))
+
+    def predict_proba(self, X: Any) -> Array:
+        """Posterior probabilities of the classes, shape (n_samples, n_classes)."""
+        return np.exp(self.predict_log_proba(X))
 
 
 def shrunk(covariance: Array, shrinkage: float) -> Array:

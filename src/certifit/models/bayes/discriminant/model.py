@@ -24,7 +24,7 @@ from certifit.certificate import Certificate
 from certifit.data.gate import check_x, check_xy
 from certifit.data.targets import several_classes
 from certifit.evaluation.decisions.bayes import bayes_action
-from certifit.models.bayes.gaussian import Form, log_posterior
+from certifit.models.bayes.gaussian import Form, PosteriorMixin, log_posterior
 from certifit.models.bayes.shares import checked_priors, classes_of_blocks, same_columns
 from certifit.parameters import Choice, Declared, Fitted, Parameter
 from certifit.representation.design.moments import Moments
@@ -40,7 +40,7 @@ COVARIANCE = Parameter(
 )
 
 
-class Discriminant(Declared, ClassifierMixin, CertifiedEstimator):
+class Discriminant(Declared, PosteriorMixin, ClassifierMixin, CertifiedEstimator):
     """What LDA and QDA share: moments of the classes, Bayes' rule, densities, priors and costs changed after the fit."""
 
     n_features_in_: int
@@ -171,15 +171,6 @@ class Discriminant(Declared, ClassifierMixin, CertifiedEstimator):
         """
         joint, dtype = self._joint(X)
         return np.asarray(joint[:, 1] - joint[:, 0] if joint.shape[1] == 2 else joint, dtype=dtype)
-
-    def predict_log_proba(self, X: Any) -> Array:
-        """Logarithms of the posterior probabilities, shape (n_samples, n_classes)."""
-        joint, dtype = self._joint(X)
-        return log_posterior(joint, dtype)
-
-    def predict_proba(self, X: Any) -> Array:
-        """Posterior probabilities of the classes, shape (n_samples, n_classes)."""
-        return np.exp(self.predict_log_proba(X))
 
     def predict(self, X: Any) -> Array:
         """The most probable class, or the least costly one after `with_costs`."""

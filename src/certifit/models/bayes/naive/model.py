@@ -21,7 +21,7 @@ from certifit.base import CertifiedEstimator
 from certifit.certificate import Certificate
 from certifit.data.gate import check_x, check_xy
 from certifit.data.targets import encode_labels
-from certifit.models.bayes.gaussian import log_posterior
+from certifit.models.bayes.gaussian import PosteriorMixin
 from certifit.models.bayes.naive.explanation import Explanation
 from certifit.models.bayes.naive.factors import Factor
 from certifit.models.bayes.shares import checked_priors, classes_of_blocks, same_columns
@@ -40,7 +40,7 @@ VAR_SMOOTHING = Parameter(
 FIT_PRIOR = Parameter(True, Flag(), "Whether shares of the classes are learned; otherwise all are equally probable.")
 
 
-class BaseNaive(Declared, ClassifierMixin, CertifiedEstimator):
+class BaseNaive(Declared, PosteriorMixin, ClassifierMixin, CertifiedEstimator):
     """What all naive Bayes models share: class shares, the product of factors, explanations."""
 
     n_features_in_: int
@@ -170,15 +170,6 @@ class BaseNaive(Declared, ClassifierMixin, CertifiedEstimator):
     def _prior_term(self) -> Array:
         """What the shares of the classes add."""
         return self.class_log_prior_
-
-    def predict_log_proba(self, X: Any) -> Array:
-        """Logarithms of the posterior probabilities, shape (n_samples, n_classes)."""
-        joint, dtype = self._joint(X)
-        return log_posterior(joint, dtype)
-
-    def predict_proba(self, X: Any) -> Array:
-        """Posterior probabilities of the classes, shape (n_samples, n_classes)."""
-        return np.exp(self.predict_log_proba(X))
 
     def predict(self, X: Any) -> Array:
         """The most probable class.
