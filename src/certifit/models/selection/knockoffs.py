@@ -29,7 +29,7 @@ from certifit._types import Array
 from certifit.axes import drawn
 from certifit.data.gate import check_xy
 from certifit.models.linear.regression import Lasso
-from certifit.models.selection.selector import Selector
+from certifit.models.selection.selector import DenseSelector
 from certifit.models.selection.units import LEAST_PIVOT, InUnits
 from certifit.parameters import RANDOM_STATE, Fitted, Parameter, Real
 
@@ -38,7 +38,7 @@ __all__ = ["Knockoffs"]
 CLOSE = 0.999  # of the largest s: the correlations of columns and copies stay regular
 
 
-class Knockoffs(Selector, BaseEstimator):
+class Knockoffs(DenseSelector, BaseEstimator):
     """Select columns with a bound on the expected share of useless ones among them.
 
     Each column is compared with a copy that was made without y; what does not beat its copy clearly is not selected. Without
@@ -127,12 +127,6 @@ class Knockoffs(Selector, BaseEstimator):
         return self._bars(
             ax, self.statistics_, self.threshold_, "columns, best first", "column less copy, |coefficient|"
         )
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.input_tags.sparse = False
-        return tags
 
 
 def knockoff_threshold(statistics: Array, q: float) -> float:

@@ -15,7 +15,7 @@ from certifit.axes import axes_of, drawn
 from certifit.data.gate import check_x
 from certifit.parameters import Declared, Fitted
 
-__all__ = ["Selector", "SelectorOfSizes"]
+__all__ = ["DenseSelector", "Selector", "SelectorOfSizes"]
 
 
 class Selector(Declared, TransformerMixin):
@@ -78,6 +78,16 @@ class Selector(Declared, TransformerMixin):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+class DenseSelector(Selector):
+    """A selection for a target, from columns that are not sparse."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.sparse = False
         return tags
 
 

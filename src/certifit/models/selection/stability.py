@@ -24,7 +24,7 @@ from certifit.data.gate import check_xy
 from certifit.data.targets import encode_labels
 from certifit.models.linear.path.path import elastic_path
 from certifit.models.selection.by_model import importance_of, weighs
-from certifit.models.selection.selector import Selector
+from certifit.models.selection.selector import DenseSelector
 from certifit.parameters import (
     RANDOM_STATE,
     Either,
@@ -40,7 +40,7 @@ from certifit.parameters import (
 __all__ = ["StabilitySelection"]
 
 
-class StabilitySelection(Selector, BaseEstimator):
+class StabilitySelection(DenseSelector, BaseEstimator):
     """Select the columns that most halves of the rows choose.
 
     Examples
@@ -112,12 +112,6 @@ class StabilitySelection(Selector, BaseEstimator):
         return self._bars(
             ax, self.frequencies_, self.threshold, "columns, most stable first", "share of halves that name it"
         )
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.input_tags.sparse = False
-        return tags
 
 
 def halved(weight: Array, rng: Any) -> Array:
