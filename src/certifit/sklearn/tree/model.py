@@ -228,15 +228,9 @@ class DecisionTreeRegressor(_Tree, AsksForValues, theirs.DecisionTreeRegressor):
     _table: ClassVar[Table] = tree_rows(classes=False)
 
 
-class ExtraTreeClassifier(_Tree, AsksForClasses, theirs.ExtraTreeClassifier):
+class ExtraTreeClassifier(DecisionTreeClassifier, theirs.ExtraTreeClassifier):
     """A tree for classes whose thresholds are drawn, and the features of its nodes too."""
 
-    _ours = ours.DecisionTreeClassifier
-    _table: ClassVar[Table] = tree_rows(classes=True)
 
-
-class ExtraTreeRegressor(_Tree, AsksForValues, theirs.ExtraTreeRegressor):
+class ExtraTreeRegressor(DecisionTreeRegressor, theirs.ExtraTreeRegressor):
     """A tree for numbers whose thresholds are drawn."""
-
-    _ours = ours.DecisionTreeRegressor
-    _table: ClassVar[Table] = tree_rows(classes=False)
