@@ -265,16 +265,12 @@ def test_dropout_keeps_the_mean_and_noise_has_its_deviation() -> None:
         slope[...] = 0.0
         return 0.0
 
+    def train(trained: Any, X: Any, **options: float) -> None:
+        loss = native.loss(watch, np.zeros(1))
+        trained.train(rows(X), np.zeros((n, 1)), order(n), loss, plan(**options), np.zeros(1), 1)
+
     net.load("weights", plain)
-    net.train(
-        rows(np.zeros((n, 1))),
-        np.zeros((n, 1)),
-        order(n),
-        native.loss(watch, np.zeros(1)),
-        plan(dropout=0.4),
-        np.zeros(1),
-        1,
-    )
+    train(net, np.zeros((n, 1)), dropout=0.4)
     scores = np.concatenate(seen)[:, 0]
     # The mean of 50 units, each kept with probability 0.6 and scaled by 1/0.6.
     assert scores.mean() == pytest.approx(1.0, abs=5 * np.sqrt(0.4 / 0.6 / 50 / n))
@@ -282,15 +278,7 @@ def test_dropout_keeps_the_mean_and_noise_has_its_deviation() -> None:
     seen.clear()
     line = native.network([1, 1], "relu", 0.0)
     line.load("weights", np.array([1.0, 0.0], dtype=np.float32))
-    line.train(
-        rows(np.ones((n, 1))),
-        np.zeros((n, 1)),
-        order(n),
-        native.loss(watch, np.zeros(1)),
-        plan(noise=0.5),
-        np.zeros(1),
-        1,
-    )
+    train(line, np.ones((n, 1)), noise=0.5)
     noise = np.concatenate(seen)[:, 0] - 1.0
     assert abs(noise.mean()) < 5 * 0.5 / np.sqrt(n)
     assert noise.std() == pytest.approx(0.5, rel=0.06)

@@ -10,6 +10,7 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.dummy import DummyRegressor
 from sklearn.exceptions import FitFailedWarning
+from tests.learners import Mean
 
 from certifit import DecisionTreeClassifier, LinearRegression, Ridge, bias_variance
 
@@ -24,17 +25,6 @@ class Line(RegressorMixin, BaseEstimator):
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         return np.asarray(self.level_ + self.slope_ * X[:, 0])
-
-
-class Mean(RegressorMixin, BaseEstimator):
-    """The mean of the targets."""
-
-    def fit(self, X: np.ndarray, y: np.ndarray) -> Mean:
-        self.mean_ = y.mean()
-        return self
-
-    def predict(self, X: np.ndarray) -> np.ndarray:
-        return np.full(len(X), self.mean_)
 
 
 class First(ClassifierMixin, BaseEstimator):

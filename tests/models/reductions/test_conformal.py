@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.tree import DecisionTreeRegressor
 from tests.grids import exhaustive
+from tests.learners import Mean
 
 from certifit import ConformalClassifier, ConformalRegressor, LogisticRegression, QuantileRegressor, Ridge
 from certifit.evaluation.splits.folds import content_folds
@@ -18,17 +19,6 @@ RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 2))
 Y = X[:, 0] + RNG.normal(size=60)
 NEW = RNG.normal(size=(7, 2))
-
-
-class Mean(RegressorMixin, BaseEstimator):
-    """The mean of the targets."""
-
-    def fit(self, X: np.ndarray, y: np.ndarray) -> Mean:
-        self.mean_ = y.mean()
-        return self
-
-    def predict(self, X: np.ndarray) -> np.ndarray:
-        return np.full(len(X), self.mean_)
 
 
 class Thirds(ClassifierMixin, BaseEstimator):
