@@ -21,7 +21,8 @@ def test_groups_between_columns_are_found_and_told_apart() -> None:
     assert (found["verdict"], found["k"]) == ("groups", 3)
     assert found["label_agreement"] > 0.95
     assert found["stability"]["3"]["survives"]
-    assert found["stability"]["3"]["low"] > found["shuffled"]["high"]
+    own, shuffled = found["stability"]["3"], found["shuffled"]
+    assert own["low"] > shuffled["high"] or own["separation"] > shuffled["separation_high"]
     told = [{trait["column"] for trait in group["traits"]} for group in found["groups"]]
     assert all("colour" in columns for columns in told)
     assert set.union(*told) == {"width", "weight", "colour"}  # and no column that knows nothing of the groups
@@ -100,7 +101,18 @@ def test_columns_that_know_nothing_of_each_other_are_no_structure_between_them()
     found = record("shares")["structure"]
     assert found["verdict"] in ("columns", "none")
     if found["verdict"] == "columns":
-        assert found["stability"][str(found["k"])]["low"] <= found["shuffled"]["high"]
+        own = found["stability"][str(found["k"])]
+        assert own["low"] <= found["shuffled"]["high"]
+        assert own["separation"] <= found["shuffled"]["separation_high"]
+
+
+def test_two_groups_in_both_of_two_columns_lie_between_them() -> None:
+    """Shuffled, columns of two modes make groups as steady, but not as far apart; one such column makes them alone."""
+    rng = np.random.default_rng(0)
+    which = np.repeat([0.0, 6.0], 60)
+    first, second, third = which + rng.normal(size=(3, 120))
+    assert verdict(np.column_stack([first, second])).verdict == "groups"
+    assert verdict(np.column_stack([first, rng.permutation(third)])).verdict in ("columns", "none")
 
 
 def test_the_label_does_not_make_the_map() -> None:

@@ -203,7 +203,14 @@ def _verdict(groups: Structure) -> dict[str, Any]:
             }
             for k, s in groups.stabilities.items()
         },
-        "shuffled": dict(zip(("value", "low", "high"), groups.shuffled, strict=True)) if groups.shuffled else None,
+        "shuffled": {
+            "value": groups.shuffled.reference,
+            "low": groups.shuffled.reference_low,
+            "high": groups.shuffled.reference_high,
+            "separation_high": groups.shuffled.separation_high,
+        }
+        if groups.shuffled
+        else None,
     }
 
 

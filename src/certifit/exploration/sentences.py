@@ -137,8 +137,9 @@ def steadiness(structure: Part) -> list[str]:
             return ["There are too few distinct rows to look for groups."]
         return [
             f"Rows were grouped into 2 to {max(int(k) for k in known)} groups, again and again from samples. Whatever the "
-            f"number, two samples agree to less than {STEADY}, or no better than they may for a table like this one without "
-            "groups, on groups no farther apart than such a table may have: no structure that survives resampling."
+            f"number, the {100 * LEVEL:.0f}\u00a0% interval of how far two samples agree begins below {STEADY}, or they agree no "
+            "better than they may for a table like this one without groups, on groups no farther apart than it may have: no "
+            "structure that survives resampling."
         ]
     own, shuffled = mapped(mapped(structure, "stability"), str(structure["k"])), mapped(structure, "shuffled")
     two = "{:.2f}".format
@@ -150,16 +151,15 @@ def steadiness(structure: Part) -> list[str]:
         f"{100 * own['separation']:.0f}\u00a0% of the variance lies between the groups; without groups it may be up "
         f"to {100 * own['separation_high']:.0f}\u00a0%.",
     ]
-    if structure["verdict"] == "groups":
-        said.append(
-            f"With every column shuffled by itself the agreement is {two(shuffled['value'])}: the groups are in how "
-            "columns go together."
+    if shuffled:
+        among = (
+            f"With every column shuffled by itself, tables agree to {two(shuffled['value'])} on average, a single one up to "
+            f"{two(shuffled['high'])}, and up to {100 * shuffled['separation_high']:.0f}\u00a0% of the variance lies between its "
+            "groups: "
         )
-    elif shuffled:
-        said.append(
-            f"With every column shuffled by itself the agreement is {two(shuffled['value'])}, and the intervals do not part: "
-            "groups as steady as these come from the values of single columns."
-        )
+        steadier = "these groups are steadier, or farther apart, and so lie in how columns go together."
+        alike = "groups as steady and as far apart as these come from the values of single columns."
+        said.append(among + (steadier if structure["verdict"] == "groups" else alike))
     return said
 
 

@@ -7,8 +7,8 @@
    whose groups agree well when samples of the rows are grouped anew, and better, or farther apart, than those of tables like
    this one but without groups (`stability`). These are drawn as tables and mapped like this one: a map bends even a plain
    cloud, and what bends is cut apart more easily than a cloud of the same covariance.
-4. The same is asked of a table whose columns are shuffled, each by itself: groups that are as steady there are the values of
-   single columns, and no structure between them.
+4. The same is asked of tables whose columns are shuffled, each by itself: groups that are as steady and as far apart there are
+   the values of single columns, and no structure between them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ import numpy as np
 import polars as pl
 from scipy.linalg import eigh
 from scipy.sparse.linalg import ArpackError, eigsh
-from scipy.stats import t as student
 
 from certifit._types import Array
 from certifit.evaluation.risk.clouds import Cloud
@@ -70,7 +69,8 @@ class Structure:
     Parameters
     ----------
     verdict : {"groups", "columns", "none"}
-        Groups that survive resampling; groups that do but are as steady in shuffled columns; no structure that survives.
+        Groups that survive resampling; groups that do but are as steady and as far apart in shuffled columns; no structure that
+        survives.
     k : int
         How many; 1 where there is no structure.
     labels : array
@@ -82,8 +82,8 @@ class Structure:
     labels: Array
     count: ClusterCount | None
     stabilities: Mapping[int, Stability]
-    shuffled: tuple[float, float, float] | None
-    """Agreement in tables with shuffled columns: mean and the ends of its interval."""
+    shuffled: Stability | None
+    """The same, beside tables with shuffled columns."""
 
 
 def mapped_rows(features: pl.DataFrame, kinds: Mapping[str, str], rows: Array, seed: int) -> Map:
@@ -159,18 +159,19 @@ def grouped(found: Map, features: pl.DataFrame, kinds: Mapping[str, str], seed: 
         return none
     count = choose_k(points, max_k=most, n_references=5, n_init=2, random_state=seed, n_jobs=1)
     judged_rows = features[found.rows[judged]]
+
+    def beside(k: int, tables: list[Array]) -> Stability:
+        return stability(_Means(k), points, n_resamples=RESAMPLES, reference=tables, level=LEVEL, random_state=seed)
+
     clouds = _clouds(judged_rows, kinds, points.shape[1], rng)
-    stabilities = {
-        k: stability(_Means(k), points, n_resamples=RESAMPLES, reference=clouds, level=LEVEL, random_state=seed)
-        for k in range(2, most + 1)
-    }
+    stabilities = {k: beside(k, clouds) for k in range(2, most + 1)}
     steady = [k for k, value in stabilities.items() if is_steady(value)]
     if not steady:
         return Structure("none", 1, none.labels, count, stabilities, None)
     k = max(steady, key=lambda k: float(np.nan_to_num(count.silhouettes[k - 1], nan=-1.0)))
     labels = by_size(KMeans(k, n_init=3, random_state=0, n_jobs=1).fit(found.points).labels_)
-    shuffled = _shuffled(judged_rows, kinds, k, points.shape[1], rng)
-    verdict = "groups" if len(kinds) > 1 and stabilities[k].low > shuffled[2] else "columns"
+    shuffled = beside(k, _shuffled(judged_rows, kinds, points.shape[1], rng))
+    verdict = "groups" if len(kinds) > 1 and is_steady(shuffled) else "columns"
     return Structure(verdict, k, labels, count, stabilities, shuffled)
 
 
@@ -232,16 +233,9 @@ def _clouds(frame: pl.DataFrame, kinds: Mapping[str, str], axes: int, rng: np.ra
     return found
 
 
-def _shuffled(
-    frame: pl.DataFrame, kinds: Mapping[str, str], k: int, axes: int, rng: np.random.Generator
-) -> tuple[float, float, float]:
-    """How far groups agree in tables whose columns are shuffled, each by itself."""
-    means = []
-    for _ in range(SHUFFLES):
-        shuffled = pl.DataFrame([values[rng.permutation(frame.height)] for values in frame.get_columns()])
-        points = _mapped(shuffled, kinds, axes)
-        seed = int(rng.integers(1 << 31))
-        means.append(stability(_Means(k), points, n_resamples=3, reference=False, random_state=seed).agreement)
-    mean = float(np.mean(means))
-    half = float(student.ppf(0.975, SHUFFLES - 1)) * float(np.std(means, ddof=1)) / np.sqrt(SHUFFLES)
-    return mean, max(-1.0, mean - half), min(1.0, mean + half)
+def _shuffled(frame: pl.DataFrame, kinds: Mapping[str, str], axes: int, rng: np.random.Generator) -> list[Array]:
+    """Maps of tables whose columns are shuffled, each by itself."""
+    tables = (
+        pl.DataFrame([values[rng.permutation(frame.height)] for values in frame.get_columns()]) for _ in range(SHUFFLES)
+    )
+    return [_mapped(table, kinds, axes) for table in tables]
