@@ -105,6 +105,10 @@ def test_the_signature_of_scikit_learn(strategy: str) -> None:
     theirs = reference(y, p, pos_label="a", n_bins=8, strategy=strategy)
     np.testing.assert_allclose(shares, theirs[0], atol=1e-12)
     np.testing.assert_allclose(means, theirs[1], atol=1e-12)
+    by_name = calibration_curve(y_true=y, y_prob=p, pos_label="a", n_bins=8, strategy=strategy)
+    assert all(np.array_equal(one, other) for one, other in zip(by_name, (shares, means), strict=True))
+    with pytest.raises(TypeError, match="needs the labels"):
+        calibration_curve(y)
     with pytest.raises(ValueError, match="pos_label='c' is not a valid label"):
         calibration_curve(y, p, pos_label="c")
     with pytest.raises(ValueError, match="n_bins must be"):

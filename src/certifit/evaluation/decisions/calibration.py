@@ -66,8 +66,8 @@ class CalibrationCurve:
 
 
 def calibration_curve(
-    y: Any,
-    p: Any,
+    y: Any = None,
+    p: Any = None,
     *,
     bins: int = 10,
     strategy: str = "quantile",
@@ -77,6 +77,8 @@ def calibration_curve(
     classes: Any = None,
     n_bins: int | None = None,
     pos_label: Any = None,
+    y_true: Any = None,
+    y_prob: Any = None,
 ) -> CalibrationCurve:
     """Observed shares against predicted probabilities, in bins.
 
@@ -101,6 +103,8 @@ def calibration_curve(
         Scikit-learn's name of `bins`.
     pos_label : label, optional
         The class that is predicted, where it is not the second.
+    y_true, y_prob : arrays, optional
+        Scikit-learn's names of `y` and `p`.
 
     Returns
     -------
@@ -114,6 +118,9 @@ def calibration_curve(
     >>> [(round(one.mean, 2), round(one.rate, 2), one.count) for one in curve.bins], round(curve.error, 4)
     ([(0.2, 0.33, 3.0), (0.8, 0.67, 3.0)], 0.1333)
     """
+    y, p = y_true if y is None else y, y_prob if p is None else p
+    if y is None or p is None:
+        raise TypeError("calibration_curve needs the labels y and their probabilities p; one of them is None.")
     bins = check_real("bins" if n_bins is None else "n_bins", bins if n_bins is None else n_bins, low=1, integer=True)
     if pos_label is not None:
         classes = _predicted_last(y, pos_label)
