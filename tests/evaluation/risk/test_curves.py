@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 from scipy.optimize import brentq
 from scipy.stats import t as student
+from sklearn.model_selection import GroupKFold, KFold
 
 from certifit import DecisionTreeRegressor, LogisticRegression, Ridge
 from certifit.evaluation.metrics.registry import METRICS
@@ -272,3 +274,19 @@ def test_scikit_learns_names_and_what_its_function_returns() -> None:
     assert learning_curve(LogisticRegression(), X, y > 0).metric == "accuracy"
     with pytest.raises(ValueError, match="two names of one argument"):
         learning_curve(Ridge(), X, y, "mse", scoring="r2")
+
+
+def test_splitters_of_scikit_learn() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    y, groups = X[:, 0] + rng.normal(size=60), np.repeat(np.arange(12), 5)
+    options: dict[str, Any] = {"train_sizes": [0.5, 1.0], "shuffle": False, "verbose": 0, "pre_dispatch": "all"}
+    curve = learning_curve(Ridge(alpha=0.01), X, y, "rmse", cv=GroupKFold(4), groups=groups, **options)
+    pairs = list(GroupKFold(4).split(X, y, groups))
+    assert curve == learning_curve(Ridge(alpha=0.01), X, y, "rmse", cv=pairs, **options)
+    by_splitter, by_pairs = (
+        validation_curve(Ridge(), X, y, "rmse", "alpha", [0.1, 1.0], cv=cv) for cv in (KFold(3), KFold(3).split(X))
+    )
+    assert by_splitter == by_pairs
+    with pytest.raises(ValueError, match="a splitter"):
+        learning_curve(Ridge(), X, y, cv="three")

@@ -173,6 +173,10 @@ def learning_curve(
     train_sizes: Any = None,
     scoring: Any = None,
     n_jobs: Any = None,
+    groups: Any = None,
+    shuffle: bool = True,
+    verbose: int = 0,
+    pre_dispatch: Any = "all",
 ) -> LearningCurve:
     """Fit on more and more rows, and judge on rows held out.
 
@@ -191,8 +195,8 @@ def learning_curve(
     sizes : int or sequence, default=5
         How many sizes, evenly spaced in the logarithm from a tenth of the training rows to all of them; or shares (up to
         1.0) or numbers of rows.
-    cv : int, float or iterable, default=3
-        Folds; or the share of rows held out once; or pairs (train rows, held-out rows).
+    cv : int, float, splitter or iterable, default=3
+        Folds; or the share of rows held out once; or a splitter of scikit-learn's; or pairs (train rows, held-out rows).
     sample_weight : array of shape (n,), optional
         How often each row counts, in fitting (estimators only) and judging.
     classes : sequence, optional
@@ -203,6 +207,10 @@ def learning_curve(
         Confidence of the intervals.
     train_sizes, scoring, n_jobs
         Scikit-learn's names of `sizes` and `metric`, with its names of scorers; the curve does not depend on `n_jobs`.
+    groups : array of shape (n,), optional
+        What a splitter keeps together.
+    shuffle, verbose, pre_dispatch
+        Scikit-learn's, without effect: which rows the smaller sizes have is always drawn.
 
     Returns
     -------
@@ -228,7 +236,7 @@ def learning_curve(
     if y.shape[0] != table.n:
         raise ValueError(f"X and y must have the same number of rows: X has {table.n}, y has {y.shape[0]}.")
     weight = check_sample_weight(sample_weight, table.n)
-    folds = _folds(cv, y, weight, "regression" not in metric.tasks, generator(random_state))
+    folds = _folds(cv, y, weight, "regression" not in metric.tasks, generator(random_state), groups)
     steps = _sizes(sizes, min(train.shape[0] for train, _ in folds))
     train_with = _fitter(estimator, table, y, None if sample_weight is None else weight)
     judged = [_judge(train_with, table, y, weight, metric, classes, folds, size, level) for size in steps]
@@ -407,8 +415,12 @@ def _gains(curve: LearningCurve, rows: float) -> list[tuple[float, float]]:
     ]
 
 
-def _folds(cv: Any, y: Array, weight: Array, stratify: bool, rng: np.random.Generator) -> list[tuple[Array, Array]]:
+def _folds(
+    cv: Any, y: Array, weight: Array, stratify: bool, rng: np.random.Generator, groups: Any = None
+) -> list[tuple[Array, Array]]:
     """Pairs of training and held-out rows; training rows in an order whose every start is a fair sample."""
+    if hasattr(cv, "split") and not isinstance(cv, str):
+        cv = cv.split(np.zeros((y.shape[0], 1)), y, groups)
     used = np.flatnonzero(weight > 0)
     if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
         check_real("cv", cv, low=2, high=used.shape[0], integer=True)
@@ -425,7 +437,9 @@ def _folds(cv: Any, y: Array, weight: Array, stratify: bool, rng: np.random.Gene
         pairs = [(np.asarray(a, dtype=np.intp), np.asarray(b, dtype=np.intp)) for a, b in cv]
         pairs = [(a[weight[a] > 0], b[weight[b] > 0]) for a, b in pairs]
     else:
-        raise ValueError(f"cv must be a number of folds, a share held out, or pairs of row numbers; got {cv!r}.")
+        raise ValueError(
+            f"cv must be a number of folds, a share held out, a splitter, or pairs of row numbers; got {cv!r}."
+        )
     if not pairs or any(a.shape[0] == 0 or b.shape[0] == 0 for a, b in pairs):
         raise ValueError("cv leaves a part without rows: use fewer folds or more rows.")
     return [(a[_fair_order(y[a], stratify, rng)], b) for a, b in pairs]
