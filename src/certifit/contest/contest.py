@@ -37,7 +37,7 @@ from certifit.contest.standing import Silent, Standing, Watcher
 from certifit.contest.table.encoded import Training
 from certifit.contest.table.table import Table
 from certifit.contest.verdict.examination import examine
-from certifit.contest.verdict.promise import promise_of
+from certifit.contest.verdict.promise import left_out, promise_of
 from certifit.contest.verdict.referee import Ranking, Referee
 from certifit.contest.verdict.scoring import Scoring, scoring_for
 from certifit.data.gate import check_real
@@ -303,6 +303,7 @@ class Contest:
         warnings += aftermath(
             winner,
             y=referee.unseal()[1],
+            judged=_judged(winner, standings, training, scoring),
             scoring=scoring,
             removed=_removed(winner, standings),
             warned=warnings,
@@ -406,6 +407,12 @@ class Contest:
             "text": origin,
             "why": "",
         }
+
+
+def _judged(winner: Standing, standings: list[Standing], training: Training, scoring: Scoring) -> Array | None:
+    """Losses of the winner on the rows left out in its search, None where there were none."""
+    found = left_out(winner, standings)
+    return None if found is None else scoring.losses(training.y[found[0]], found[1])
 
 
 def _removed(winner: Standing, standings: list[Standing]) -> float | None:

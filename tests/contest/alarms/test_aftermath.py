@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -73,8 +74,32 @@ def test_heavy_tails_are_noticed_and_light_ones_are_not() -> None:
     assert np.mean([has_heavy_tail(rng.standard_cauchy(200) ** 2) is not None for _ in range(50)]) > 0.9
     losses = np.ones(100)
     losses[:2] = 200.0
-    assert has_heavy_tail(losses) == (2, pytest.approx(400 / 498))
+    assert has_heavy_tail(losses) == (2, 100, pytest.approx(400 / 498))
     assert has_heavy_tail(np.zeros(100)) is None
+
+
+def test_a_tail_that_the_sealed_rows_do_not_show_is_seen_in_the_rows_of_the_search() -> None:
+    """Of 60 contests each: an interval covers the truth, or is said not to be trusted, as often as it says."""
+    draws: dict[str, tuple[Callable[[Any, int], Any], float]] = {
+        "t": (lambda rng, n: rng.standard_t(3, n) ** 2, 3.0),
+        "normal": (lambda rng, n: rng.normal(size=n) ** 2, 1.0),
+    }
+    doubted, honest = {}, {}
+    for name, (draw, truth) in draws.items():
+        tails, covers = [], []
+        for seed in range(60):
+            rng = np.random.default_rng(seed)
+            sealed, judged = draw(rng, 100), draw(rng, 400)
+            tails.append(has_heavy_tail(sealed, judged) is not None)
+            found = interval(sealed, level=1 - 0.05 / 17)
+            covers.append(found.low <= truth <= found.high)
+        doubted[name] = np.mean(tails)
+        honest[name] = np.mean(np.logical_or(tails, covers))
+    assert doubted["t"] > 0.5
+    assert doubted["normal"] == 0.0
+    assert min(honest.values()) >= 0.95
+    light = rng.normal(size=3000) ** 2
+    assert has_heavy_tail(light, draws["t"][0](rng, 9000)) is None, "many sealed rows speak for themselves"
 
 
 def test_an_interval_over_a_heavy_tail_is_not_quoted() -> None:

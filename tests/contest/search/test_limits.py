@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import threading
 import time
@@ -46,6 +47,26 @@ def test_an_alarm_that_is_not_heard_rings_again() -> None:
     with pytest.raises(OutOfTime), time_limit(0.1):
         deaf()
     assert 1.0 < time.monotonic() - started < 10.0
+
+
+def test_an_alarm_of_which_others_make_an_error_is_an_alarm() -> None:
+    """NumPy turns whatever rings within a comparison of records into a TypeError."""
+
+    def translated() -> None:
+        try:
+            time.sleep(30)
+        except OutOfTime:
+            raise TypeError("Cannot compare structured arrays") from None
+
+    with pytest.raises(OutOfTime), time_limit(0.05):
+        translated()
+    with pytest.raises(TypeError, match="of its own"), time_limit(30.0):
+        raise TypeError("an error of its own")
+
+
+def test_an_alarm_is_not_swallowed_by_who_catches_all_errors() -> None:
+    with pytest.raises(OutOfTime), time_limit(0.05), contextlib.suppress(Exception):
+        time.sleep(30)
 
 
 def test_a_limit_within_a_limit_ends_with_it() -> None:

@@ -213,10 +213,10 @@ _ALL = (
     Alarm(
         "heavy tail",
         "interval",
-        "A few sealed rows make up most of the error (the {rows:,} worst of {test:,} give {share} % of it): the interval of "
+        "A few rows make up much of the error (the {rows:,} worst of {every:,} {sealed} give {share} % of it): the interval of "
         "the score cannot be trusted, since the next such row may lie further out.",
-        "the worst 2 % of the sealed rows, 30 or more, give more than half of the metric's loss (squared errors, where it is no "
-        "mean over rows) of a number",
+        "of 30 sealed rows or more the worst 2 % give more than half of the metric's loss of a number (squared errors, where it "
+        "is no mean over rows); or, of fewer than 2,000 together with the rows left out in the search, more than a third",
     ),
     Alarm(
         "no time",

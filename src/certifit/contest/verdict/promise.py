@@ -11,19 +11,19 @@ from certifit.contest.standing import Standing
 from certifit.contest.table.encoded import Training
 from certifit.contest.verdict.referee import Referee
 
-__all__ = ["promise_of"]
+__all__ = ["left_out", "promise_of"]
 
 
 def promise_of(winner: Standing, standings: list[Standing], training: Training, referee: Referee) -> Promise | None:
     """The promise, or None where the search judged no fold."""
-    found = _left_out(winner, standings)
+    found = left_out(winner, standings)
     if found is None:
         return None
     rows, predicted = found
     return Promise.of(predicted, training.y[rows], referee.predictions(winner.name), referee.unseal()[1])
 
 
-def _left_out(winner: Standing, standings: list[Standing]) -> tuple[Array, Array] | None:
+def left_out(winner: Standing, standings: list[Standing]) -> tuple[Array, Array] | None:
     """Rows judged in the search and what models that had not seen them predicted; of a blend, the average of its members."""
     if not isinstance(winner.model, Blend):
         if winner.found is None or not winner.found.best.folds:
