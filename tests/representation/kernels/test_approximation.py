@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from certifit import KernelRidge, Nystroem, RandomFourierFeatures, Ridge
 from certifit.kernels import RBF, Laplacian, Linear
@@ -62,3 +63,11 @@ def test_waves_have_the_kernel_as_their_mean(name: str, kernel: object) -> None:
 def test_a_precomputed_matrix_has_no_rows_to_draw() -> None:
     with pytest.raises(ValueError, match="precomputed"):
         Nystroem(kernel="precomputed").fit(np.eye(3))
+
+
+def test_features_of_sparse_rows_are_those_of_dense_ones() -> None:
+    X = rows()
+    dense, sparse = (
+        Nystroem(kernel=RBF(0.5), n_components=20, random_state=0).fit_transform(Z) for Z in (X, sp.csr_array(X))
+    )
+    np.testing.assert_allclose(sparse, dense, atol=1e-10)

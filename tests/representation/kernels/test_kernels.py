@@ -113,6 +113,12 @@ def test_sparse_rows_have_the_same_kernel(kernel: object) -> None:
     )  # type: ignore[operator]
 
 
+def test_a_row_is_not_away_from_itself() -> None:
+    far = X + 1e6
+    for rows in (far, sp.csr_array(far)):
+        np.testing.assert_array_equal(np.diagonal(RBF(0.3)(rows)), 1.0)
+
+
 def products(X: Any, Z: Any) -> Any:
     return X @ Z.T  # sparse if X and Z are
 

@@ -84,6 +84,10 @@ def squared_distances(left: Any, right: Any) -> Array:
     out += left.square[:, None]
     out += right.square
     np.maximum(out, 0.0, out=out)
+    if (
+        left is right
+    ):  # not only up to rounding: pivots among equal k(x, x) are to be the same for dense and sparse rows
+        np.fill_diagonal(out, 0.0)
     return out
 
 
