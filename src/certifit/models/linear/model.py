@@ -41,6 +41,8 @@ from certifit.threads import n_threads
 
 __all__ = ["BaseLinear", "LinearModel"]
 
+FEW = 10  # rows a column, up to which equal rows are looked for: given once or often, they ask for the same fit
+
 
 class BaseLinear(RegressorMixin, CertifiedEstimator):
     """What all linear models share: a subclass says which loss, penalty and constraint its parameters mean."""
@@ -79,7 +81,9 @@ class BaseLinear(RegressorMixin, CertifiedEstimator):
         solver, tol, max_iter = self._solver_options()
         check_loss(loss, y)
         regularizer = Regularizer.of(penalty, alpha, constraint, X.shape[1])
-        if not (loss.smooth or regularizer.strictly_convex):  # the optimum need not be unique
+        # The optimum need not be unique: of a loss with kinks, or where bounds choose among more columns than rows.
+        several = not loss.smooth or (constraint is not None and X.shape[0] <= FEW * X.shape[1])
+        if several and not regularizer.strictly_convex:
             expect_temporaries(8 * X.shape[0] * (3 * X.shape[1] + 50))
             X, y, weight = merge_rows(X, y, weight)
         with progress(getattr(self, "verbose", 0), type(self).__name__) as clock:
