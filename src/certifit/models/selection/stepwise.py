@@ -37,6 +37,8 @@ from certifit.progress import progress
 
 __all__ = ["StepwisePath", "StepwiseSelection"]
 
+ROUNDING = 1e-9  # errors of one subset, reached by other steps, differ less
+
 
 @stored("StepwisePath")
 class StepwisePath(NamedTuple):
@@ -170,12 +172,12 @@ class StepwiseSelection(SelectorOfSizes, BaseEstimator):
             take(*move)
             while self.direction == "floating" and moves.members.sum() > 2:
                 back = best_move(moves, outward=True)
-                if back is None or not back[1] < best[int(moves.members.sum()) - 1][0] * (1 - 1e-9):
+                if back is None or not back[1] < best[int(moves.members.sum()) - 1][0] * (1 - ROUNDING):
                     break
                 take(*back)
             if self.n_features == "auto" and self.patience is not None and len(steps) > self.patience:
                 least = min(error for error, _ in best.values())
-                if all(error > least for _, _, error in steps[-self.patience :]):
+                if all(error > least * (1 + ROUNDING) for _, _, error in steps[-self.patience :]):
                     break
         size = (
             min(best, key=lambda s: (best[s][0], s))
