@@ -119,6 +119,7 @@ def test_a_model_file_that_is_not_there(tmp_path: Path) -> None:
 
 def test_inspect_says_which_rows_the_model_has_seen(done: tuple[Path, str]) -> None:
     told = " ".join(certifit("inspect", done[0] / "model.cfit").stdout.split())
+    assert "threshold 0.1667 origin" in told
     assert "Fitted on all 400 rows" in told
     assert "80 sealed rows" in told
 

@@ -217,6 +217,7 @@ def show_description(description: Mapping[str, Any]) -> None:
         value = description.get(name)
         if value not in (None, [], ""):
             text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+            text = f"{value:.4g}" if isinstance(value, float) else text
             grid.add_row(Text(name, style="bold"), Text(text))
     console.print(grid)
     columns = description.get("columns")

@@ -44,7 +44,7 @@ def aftermath(
         worst = has_heavy_tail(scoring.losses(y, winner.verdict.predicted), judged)
         if worst is not None:
             rows, every, share = worst
-            sealed = "sealed rows" if every == y.shape[0] else "rows judged, in the search and sealed"
+            sealed = "sealed rows" if every == y.shape[0] else "rows judged in the search or sealed"
             found.append(ring("heavy tail", None, rows=rows, every=every, sealed=sealed, share=f"{100 * share:.0f}"))
     if left_out:
         listed = left_out[0] if len(left_out) == 1 else ", ".join(left_out[:-1]) + " and " + left_out[-1]
