@@ -67,7 +67,6 @@ class _AsTheyDraw(BaseNetwork):
 
     _draws: Any = Fitted()
     _evaluations: int = Fitted()
-    _visited: int = Fitted()
     _begin: Any = Fitted()
     """First weights, drawn before the rows that are set aside."""
 

@@ -193,3 +193,15 @@ def test_steps_shrink_with_the_rows_visited() -> None:
     model = MLPRegressor(hidden=(4,), optimizer="sgd", schedule="invscaling", power_t=0.25, max_iter=4, random_state=0)
     rates = model.fit(rows, y).history_["learning_rate"]
     np.testing.assert_allclose(rates, [1e-3 / (1 + 100 * k) ** 0.25 for k in range(4)])
+
+
+@pytest.mark.parametrize("schedule", ["constant", "1/sqrt(t)", "cosine", "invscaling"])
+def test_passes_follow_the_schedule(schedule: str) -> None:
+    rows, y = waves(60)
+    given: dict[str, Any] = {"hidden": (4,), "schedule": schedule, "max_iter": 4, "random_state": 0}
+    online = MLPRegressor(**given)
+    for _ in range(4):
+        online.partial_fit(rows, y)
+    wanted = MLPRegressor(**given).fit(rows, y).history_["learning_rate"]
+    np.testing.assert_allclose(online.history_["learning_rate"], wanted)
+    assert online.n_iter_ == len(online.loss_curve_) == 4

@@ -133,13 +133,22 @@ class BaseNetwork(Diagnostics, NetworkParameters):
         with progress(0, type(self).__name__) as clock, one_blas_thread():
             trainer = self._trainer(sizes, columns, X, target, n_threads(self.n_jobs))
             visits = self._visits(weight, self._generator)
-            recipe = replace(self._recipe(target, self._generator), max_epochs=1)
+            before = 0 if first else len(self.loss_curve_)
+            recipe = replace(
+                self._recipe(target, self._generator),
+                max_epochs=1,
+                before=before,
+                horizon=int(self.max_iter),
+                visited=0 if first else getattr(self, "_visited", 0),  # files of old have none
+            )
             state, history = train(trainer, visits, recipe, state, None, clock)
         self._keep(sizes, columns, target, state)
         self._moments = (state.first, state.second, state.steps)
-        before = [] if first else self.history_["loss"]
+        known: dict[str, list[float]] = {} if first else self.history_
         self._remember(history, target)
-        self.loss_curve_ = self.history_["loss"] = [*before, *self.history_["loss"]]
+        for name in ("loss", "learning_rate"):
+            self.history_[name] = [*known.get(name, []), *self.history_[name]]
+        self.loss_curve_ = self.history_["loss"]
         self.n_iter_ = self.best_epoch_ = len(self.loss_curve_)
         self._certify(partial_certificate(self.n_iter_, clock))
 
@@ -294,7 +303,7 @@ class BaseNetwork(Diagnostics, NetworkParameters):
         self.history_ = {**curves, "learning_rate": history.rate}
         if history.score:
             self.history_["validation_score"] = history.score
-        self._settled, self._ran_away = history.settled, history.ran_away
+        self._settled, self._ran_away, self._visited = history.settled, history.ran_away, history.visited
         self.loss_curve_ = curves["loss"]
         if history.note:
             warnings.warn(f"{type(self).__name__}: {history.note}", ConvergenceWarning, stacklevel=4)

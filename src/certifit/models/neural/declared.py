@@ -63,7 +63,8 @@ class NetworkParameters(Declared, CertifiedEstimator):
         "constant",
         Choice(*SCHEDULES),
         "Step size of later epochs: the same, divided by √t, down to zero along half a cosine by `max_iter`, cut to a fifth "
-        'wherever training would stop otherwise, or, for "invscaling", divided by (1 + rows visited) to the power `power_t`.',
+        'wherever training would stop otherwise, or, for "invscaling", divided by (1 + rows visited) to the power `power_t`. '
+        "A pass of `partial_fit` is an epoch.",
     )
     momentum: float = BETA.but(0.9, 'Share of the last step in the next, of "sgd" and "nesterov".')
     beta1: float = BETA
@@ -155,6 +156,8 @@ class NetworkParameters(Declared, CertifiedEstimator):
     """What `partial_fit` draws from."""
     _double: bool = Fitted()
     """Whether the hidden layers are of double precision."""
+    _visited: int = Fitted()
+    """Rows visited in training."""
     _settled: bool = Fitted()
     """Whether training ended by itself."""
     _ran_away: bool = Fitted()

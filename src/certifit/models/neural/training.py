@@ -45,6 +45,10 @@ class Recipe:
     """Of the rows visited, by which "invscaling" divides the step size."""
     visited: int = 0
     """Rows visited before this training."""
+    before: int = 0
+    """Epochs before this training."""
+    horizon: int = 0
+    """Epochs that "cosine" is laid out for; those of this training by default."""
     least_rate: float | None = None
     """The step size below which a plateau is the end; a thousandth of the first one by default."""
     flat: float = 1e-15
@@ -86,6 +90,8 @@ class History:
     """The epoch whose weights were kept, from 1."""
     note: str = ""
     """What went wrong."""
+    visited: int = 0
+    """Rows visited, those before this training included."""
     ran_away: bool = False
     settled: bool = False
     """Whether training ended by itself, because nothing more was gained."""
@@ -137,7 +143,8 @@ def rate_at(recipe: Recipe, epoch: int, cuts: int, visited: int = 0) -> float:
     if recipe.schedule == "1/sqrt(t)":
         return float(recipe.learning_rate / np.sqrt(epoch))
     if recipe.schedule == "cosine":
-        return float(recipe.learning_rate * 0.5 * (1.0 + np.cos(np.pi * (epoch - 1) / recipe.max_epochs)))
+        share = min((epoch - 1) / (recipe.horizon or recipe.max_epochs), 1.0)
+        return float(recipe.learning_rate * 0.5 * (1.0 + np.cos(np.pi * share)))
     return float(recipe.learning_rate * CUT**cuts)
 
 
@@ -151,10 +158,11 @@ def train(
     """
     watch, cuts, visited = Watch(held_out, recipe, state, clock), 0, recipe.visited
     history = watch.history
+    history.visited = visited
     least = LEAST * recipe.learning_rate if recipe.least_rate is None else recipe.least_rate
     trainer.load(state)
     for epoch in range(1, recipe.max_epochs + 1):
-        rate, order = rate_at(recipe, epoch, cuts, visited), visits.next()
+        rate, order = rate_at(recipe, recipe.before + epoch, cuts, visited), visits.next()
         loss, sound = trainer.epoch(order, recipe, rate)
         after = trainer.state()
         if not sound or not after.finite:
@@ -165,7 +173,7 @@ def train(
             )
             break
         history.rate.append(rate)
-        visited += order.shape[0]
+        history.visited = visited = visited + order.shape[0]
         if not watch.saw(loss, trainer, after):
             continue
         if recipe.schedule != "plateau" or rate * CUT < least:
