@@ -24,24 +24,36 @@ BLOCK = 4096  # rows that go through the layers at a time
 BEYOND = float(np.finfo(np.float32).max)  # a loss like that has run away in any precision
 
 
+def _relu(z: Array, leak: Any) -> tuple[Array, Array]:
+    a = np.maximum(z, 0.0, out=z)
+    return a, a > 0
+
+
 def _bent(z: Array, leak: Any) -> tuple[Array, Array]:
     slope = np.where(z > 0, 1.0, leak)
-    return z * slope, slope
+    z *= slope
+    return z, slope
 
 
-def _curved(a: Array, slope: Array) -> tuple[Array, Array]:
-    return a, slope
+def _tanh(z: Array, leak: Any) -> tuple[Array, Array]:
+    a = np.tanh(z, out=z)
+    return a, 1.0 - a * a
+
+
+def _sigmoid(z: Array, leak: Any) -> tuple[Array, Array]:
+    a = expit(z, out=z)
+    return a, a * (1.0 - a)
 
 
 UNITS: dict[str, Callable[[Array, Any], tuple[Array, Array]]] = {
-    "identity": lambda z, leak: (z, np.ones_like(z)),
-    "relu": lambda z, leak: _bent(z, 0.0),
+    "identity": lambda z, leak: (z, np.ones(z.shape, dtype=bool)),
+    "relu": _relu,
     "leaky_relu": _bent,
     "prelu": _bent,
-    "tanh": lambda z, leak: _curved(a := np.tanh(z), 1.0 - a * a),
-    "sigmoid": lambda z, leak: _curved(a := expit(z), a * (1.0 - a)),
+    "tanh": _tanh,
+    "sigmoid": _sigmoid,
 }
-"""Outputs of units and their slopes, from their inputs."""
+"""Outputs of units, written over their inputs, and their slopes."""
 
 
 class DoubleNetwork:
@@ -63,19 +75,25 @@ class DoubleNetwork:
     def backpropagated(
         self, weights: Array, a: Any, slopes_at: Callable[[Array], Array], dropout: float = 0.0, draws: Any = None
     ) -> tuple[Array, Array]:
-        """The gradient of a sum over rows, of which ``slopes_at(scores)`` gives the slopes at the scores: at weights and rows."""
+        """The gradient of a sum over rows at the weights, and its slopes at the inputs of the units of the first layer.
+
+        ``slopes_at(scores)`` gives the slopes of the sum at the scores.
+        """
         coefs, intercepts = parts(self.sizes, weights)
         below, last = leaks(self.sizes, weights), len(coefs) - 1
         inputs, slopes, low = [a], [], []
         for layer in range(last):
-            z = a @ coefs[layer] + intercepts[layer]
+            z = a @ coefs[layer]
+            z += intercepts[layer]
+            # Where a unit was below zero its output was leak·z, of which z is the slope at the leak.
+            under = np.minimum(z, 0.0) if below else None
             a, slope = UNITS[self.activation](z, below[layer] if below else self.leak)
-            kept = (draws.random(a.shape) >= dropout) / (1.0 - dropout) if dropout > 0 else 1.0
-            a, slope = a * kept, slope * kept
+            if dropout > 0:
+                kept = (draws.random(a.shape) >= dropout) / (1.0 - dropout)
+                a, slope, under = a * kept, slope * kept, None if under is None else under * kept
             inputs.append(a)
             slopes.append(slope)
-            # Where a unit was below zero its output was leak·z, of which z is the slope at the leak.
-            low.append(np.minimum(z, 0.0) * kept if below else None)
+            low.append(under)
         delta = slopes_at(a @ coefs[last] + intercepts[last])
         gradient = np.empty_like(weights)
         at_coefs, at_intercepts = parts(self.sizes, gradient)
@@ -83,11 +101,11 @@ class DoubleNetwork:
         for layer in range(last, -1, -1):
             at_coefs[layer][...] = inputs[layer].T @ delta
             at_intercepts[layer][...] = delta.sum(axis=0)
-            delta = delta @ coefs[layer].T
             if layer:
+                delta = delta @ coefs[layer].T
                 if below:
                     at_below[layer - 1][...] = (delta * low[layer - 1]).sum(axis=0)
-                delta = delta * slopes[layer - 1]
+                delta *= slopes[layer - 1]
         return gradient, delta
 
 
@@ -147,7 +165,7 @@ class DoubleTrainer:
     def _slopes(
         self, weights: Array, a: Any, rows: Any, factor: Any, dropout: float = 0.0, draws: Any = None
     ) -> tuple[Array, Array, Array]:
-        """Losses of rows, and the gradient of their sum with these factors: at the weights and at the rows."""
+        """Losses of rows, the gradient of their sum with these factors, and its slopes at the inputs of the first layer."""
         found: list[Array] = []
 
         def slopes_at(scores: Array) -> Array:
@@ -155,8 +173,8 @@ class DoubleTrainer:
             found.append(values)
             return slopes * factor
 
-        gradient, at_rows = self.net.backpropagated(weights, a, slopes_at, dropout, draws)
-        return found[0], gradient, at_rows
+        gradient, at_first = self.net.backpropagated(weights, a, slopes_at, dropout, draws)
+        return found[0], gradient, at_first
 
     def _step(self, gradient: Array, recipe: Recipe, rate: float) -> None:
         """The formulas of `native/network/step.hpp`."""
@@ -197,7 +215,10 @@ class DoubleTrainer:
 
     def input_slopes(self, rows: Array) -> Array:
         """The slopes of the loss of each of some rows at its inputs."""
-        return self._slopes(self.now.weights, self.rows[rows], rows, 1.0)[2]
+        return (
+            self._slopes(self.now.weights, self.rows[rows], rows, 1.0)[2]
+            @ parts(self.net.sizes, self.now.weights)[0][0].T
+        )
 
     def output(self, layer: int | None = None, width: int = 0, rows: Any = None) -> Array:
         """What the units of a layer give for the rows; `width` is known here."""
