@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.spatial import procrustes
-from scipy.spatial.distance import cdist
+from scipy.spatial.distance import cdist, pdist
 
 import certifit.models.embedding.classical_mds as module
 from certifit import PCA, ClassicalMDS
@@ -69,6 +69,16 @@ def test_the_partial_solver_finds_what_the_whole_one_does(monkeypatch: pytest.Mo
     assert 0 < part.non_euclidean_ <= whole.non_euclidean_
     assert part.certificate_.certified
     assert "missed" in part.certificate_.claim
+
+
+def test_equal_rows_break_no_solver(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lanczos has nothing to start from where all dissimilarities are zero, and breaks down where few differ."""
+    monkeypatch.setattr(module, "WHOLE", 10)
+    zero = ClassicalMDS(3, metric="precomputed").fit(np.zeros((40, 40)))
+    np.testing.assert_array_equal(zero.embedding_, 0.0)
+    assert zero.non_euclidean_ == 0.0
+    X = np.repeat([[0.0, 0.0], [3.0, 4.0]], 20, axis=0)
+    np.testing.assert_allclose(pdist(ClassicalMDS(3).fit(X).embedding_), pdist(X), atol=1e-6)
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan", "precomputed"])

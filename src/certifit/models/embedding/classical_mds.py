@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import eigvalsh
-from scipy.sparse.linalg import eigsh
+from scipy.sparse.linalg import ArpackError, eigsh
 
 from certifit._types import Array
 from certifit.certificate import Certificate
@@ -124,17 +124,12 @@ def _ends(A: Array, k: int) -> tuple[Eigenpairs, float, float]:
     """
     n = A.shape[0]
     found = min(k, n)
-    if n <= WHOLE:
+    ends = _few_ends(A, found) if n > WHOLE else None
+    if ends is None:
         pairs, values = exact(A, found), eigvalsh(A)
         low, negative = float(values[0]), float((np.minimum(values, 0.0) ** 2).sum())
     else:
-        start: Any = np.random.default_rng(0).standard_normal(n)
-        values, vectors = eigsh(A, k=found, which="LA", v0=start)
-        order = np.argsort(-values)
-        values, vectors = values[order], vectors[:, order]
-        pairs = Eigenpairs(values, vectors, np.linalg.norm(A @ vectors - vectors * values, axis=0), 1)
-        low = float(eigsh(A, k=1, which="SA", v0=start, return_eigenvectors=False, tol=1e-6)[0])
-        negative = min(low, 0.0) ** 2
+        pairs, low, negative = ends
     if -low <= ROUNDING * n * abs(float(pairs.values[0])):
         low, negative = max(low, 0.0), 0.0
     if found < k:
@@ -144,3 +139,17 @@ def _ends(A: Array, k: int) -> tuple[Eigenpairs, float, float]:
             np.append(pairs.values, np.zeros(more)), padded, np.append(pairs.residuals, np.zeros(more)), 1
         )
     return pairs, low, negative
+
+
+def _few_ends(A: Array, k: int) -> tuple[Eigenpairs, float, float] | None:
+    """The same from products with A alone, of negative ones only the smallest; None where Lanczos breaks down, as for A = 0."""
+    start: Any = np.random.default_rng(0).standard_normal(A.shape[0])
+    try:
+        values, vectors = eigsh(A, k=k, which="LA", v0=start)
+        low = float(eigsh(A, k=1, which="SA", v0=start, return_eigenvectors=False, tol=1e-6)[0])
+    except ArpackError:
+        return None
+    order = np.argsort(-values)
+    values, vectors = values[order], vectors[:, order]
+    pairs = Eigenpairs(values, vectors, np.linalg.norm(A @ vectors - vectors * values, axis=0), 1)
+    return pairs, low, min(low, 0.0) ** 2
