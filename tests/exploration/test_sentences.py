@@ -73,7 +73,9 @@ def test_the_strongest_pair() -> None:
 def test_steadiness_names_its_evidence() -> None:
     said = sentences.steadiness(record("groups")["structure"])
     assert "grouped into 3" in said[0]
-    assert said[2].endswith("these groups are steadier, or farther apart, and so lie in how columns go together.")
+    assert said[2].endswith(
+        "these groups are steadier, or plainly farther apart, and so lie in how columns go together."
+    )
     assert sentences.steadiness(record("cloud")["structure"])[0].endswith("no structure that survives resampling.")
     assert sentences.steadiness({"k": 1, "stability": {}}) == ["There are too few distinct rows to look for groups."]
     single = copy.deepcopy(record("groups")["structure"])

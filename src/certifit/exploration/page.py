@@ -18,7 +18,7 @@ from certifit.contest.report.page import filled
 from certifit.contest.report.tables import column_rows
 from certifit.exploration import sentences
 from certifit.exploration.exploration import FORMAT
-from certifit.exploration.structure import LEVEL, STEADY
+from certifit.exploration.structure import LEVEL, PLAINLY, STEADY
 from certifit.printable import json_text
 
 __all__ = ["FILES", "render", "write"]
@@ -69,6 +69,7 @@ def _content(run: Part) -> Part:
         "summary": sentences.summary(run),
         "structure": structure,
         "steady_from": STEADY,
+        "plainly": PLAINLY,
         "steady": sentences.steadiness(structure) if structure else [],
         "agreement": structure.get("label_agreement"),
         "groups": groups,

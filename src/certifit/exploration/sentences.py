@@ -157,8 +157,8 @@ def steadiness(structure: Part) -> list[str]:
             f"{two(shuffled['high'])}, and up to {100 * shuffled['separation_high']:.0f}\u00a0% of the variance lies between its "
             "groups: "
         )
-        steadier = "these groups are steadier, or farther apart, and so lie in how columns go together."
-        alike = "groups as steady and as far apart as these come from the values of single columns."
+        steadier = "these groups are steadier, or plainly farther apart, and so lie in how columns go together."
+        alike = "groups as steady, and nearly as far apart, come from the values of single columns."
         said.append(among + (steadier if structure["verdict"] == "groups" else alike))
     return said
 

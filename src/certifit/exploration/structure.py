@@ -7,8 +7,8 @@
    whose groups agree well when samples of the rows are grouped anew, and better, or farther apart, than those of tables like
    this one but without groups (`stability`). These are drawn as tables and mapped like this one: a map bends even a plain
    cloud, and what bends is cut apart more easily than a cloud of the same covariance.
-4. The same is asked of tables whose columns are shuffled, each by itself: groups that are as steady and as far apart there are
-   the values of single columns, and no structure between them.
+4. The same is asked of tables whose columns are shuffled, each by itself: groups that are as steady and nearly as far apart
+   there are the values of single columns, and no structure between them.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ RESAMPLES = 10
 LEVEL = 0.99  # of their intervals: several numbers of groups are tried
 STEADY = 0.75  # agreement from which two groupings are the same one, but for a few rows
 SHUFFLES = 8
+PLAINLY = 0.95  # of the variance that groups of shuffled columns leave within them: less is plainly less
 
 
 @dataclass(frozen=True)
@@ -69,8 +70,8 @@ class Structure:
     Parameters
     ----------
     verdict : {"groups", "columns", "none"}
-        Groups that survive resampling; groups that do but are as steady and as far apart in shuffled columns; no structure that
-        survives.
+        Groups that survive resampling; groups that do but are as steady and nearly as far apart in shuffled columns; no structure
+        that survives.
     k : int
         How many; 1 where there is no structure.
     labels : array
@@ -171,7 +172,7 @@ def grouped(found: Map, features: pl.DataFrame, kinds: Mapping[str, str], seed: 
     k = max(steady, key=lambda k: float(np.nan_to_num(count.silhouettes[k - 1], nan=-1.0)))
     labels = by_size(KMeans(k, n_init=3, random_state=0, n_jobs=1).fit(found.points).labels_)
     shuffled = beside(k, _shuffled(judged_rows, kinds, points.shape[1], rng))
-    verdict = "groups" if len(kinds) > 1 and is_steady(shuffled) else "columns"
+    verdict = "groups" if len(kinds) > 1 and _is_between(shuffled) else "columns"
     return Structure(verdict, k, labels, count, stabilities, shuffled)
 
 
@@ -180,6 +181,12 @@ def is_steady(found: Stability) -> bool:
     in every sample.
     """
     return found.survives and found.low >= STEADY
+
+
+def _is_between(shuffled: Stability) -> bool:
+    """Whether groups are steadier, or plainly farther apart, than those of a single table of shuffled columns may be."""
+    left, usual = 1.0 - shuffled.separation, 1.0 - shuffled.separation_high
+    return shuffled.low > shuffled.reference_high or left < PLAINLY * usual
 
 
 @dataclass(frozen=True)
