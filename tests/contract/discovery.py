@@ -71,6 +71,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
         {"loss": "gamma", "penalty": "l2", "alpha": 0.02},
         {"loss": "logistic", "penalty": "l2", "alpha": 0.02},
     ],
+    "Knockoffs": [{}, {"copies": "model", "distance": "largest"}],
     "LinearRegression": [{}, {"positive": True}],
     "LinearSVC": [{}, {"loss": "squared_hinge"}],
     "LinearSVR": [{}, {"loss": "squared_epsilon_insensitive"}],

@@ -123,4 +123,5 @@ def test_set_output(case: Case, kind: str) -> None:
     assert isinstance(result, pd.DataFrame if kind == "pandas" else pl.DataFrame)
     assert list(result.columns) == list(without.get_feature_names_out())
     assert len(set(result.columns)) == result.shape[1] == plain.shape[1]
-    assert_same(np.asarray(result, dtype=plain.dtype), plain, 1e-12)
+    if plain.shape[1]:  # old versions of polars do not turn a frame without columns into an array
+        assert_same(np.asarray(result, dtype=plain.dtype), plain, 1e-12)

@@ -67,3 +67,42 @@ def test_what_cannot_be_told_apart_is_not_selected() -> None:
     constant = Knockoffs().fit(np.column_stack([X, np.ones(30)]), X[:, 0])
     assert constant.statistics_[4] == 0
     assert not Knockoffs().fit(X, np.ones(30)).support_.any()
+
+
+def test_false_discoveries_of_gaussian_rows_and_classes_by_simulation() -> None:
+    """Rows are drawn anew each time, and y is a class that no linear model has made."""
+    rng = np.random.default_rng(5)
+    shares, power = [], []
+    for seed in range(60):
+        base = rng.normal(size=(400, 25))
+        X = base + 0.7 * np.roll(base, 1, axis=1)
+        y = np.sign(X[:, :10]).sum(axis=1) + rng.normal(size=400) > 1
+        chosen = Knockoffs(q=0.2, copies="model", random_state=seed).fit(X, y).support_
+        shares.append(chosen[10:].sum() / max(chosen.sum(), 1))
+        power.append(chosen[:10].mean())
+    assert np.mean(shares) <= 0.2 + 3 * np.std(shares) / np.sqrt(60)
+    assert np.mean(power) > 0.5
+
+
+@pytest.mark.parametrize("copies", ["fixed", "model"])
+def test_two_columns_that_are_alike_hold_back_equal_distances_only(copies: str) -> None:
+    rng = np.random.default_rng(6)
+    found: dict[str, list[float]] = {"equal": [], "largest": []}
+    shares = []
+    for seed in range(20):
+        X = rng.normal(size=(300, 16))
+        X[:, 15] = X[:, 14] + 0.05 * rng.normal(size=300)
+        y = 0.3 * X[:, :8].sum(axis=1) + rng.normal(size=300)
+        for distance, power in found.items():
+            chosen = Knockoffs(q=0.2, copies=copies, distance=distance, random_state=seed).fit(X, y).support_
+            power.append(chosen[:8].mean())
+        shares.append(chosen[8:].sum() / max(chosen.sum(), 1))
+    assert np.mean(found["largest"]) > np.mean(found["equal"]) + 0.3
+    assert np.mean(shares) <= 0.2 + 3 * np.std(shares) / np.sqrt(20)
+
+
+def test_nothing_selected_is_a_frame_without_columns() -> None:
+    X = np.random.default_rng(0).normal(size=(50, 4))
+    model = Knockoffs(random_state=0).set_output(transform="polars").fit(X, np.arange(50.0) % 7)
+    assert not model.support_.any()
+    assert model.transform(X).columns == []

@@ -2,18 +2,16 @@
 
 Every column x_j gets a copy x̃_j that has the same correlations with all others but was made without y (Barber and Candès 2015):
 
-    X̃ᵀX̃ = XᵀX = Σ,    X̃ᵀX = Σ − s·I
+    X̃ᵀX̃ = XᵀX = Σ,    X̃ᵀX = Σ − diag(s)
 
 A column that says nothing beside the others is as likely to look better than its copy as worse. So among the columns with
 W_j = |w_j| − |w̃_j| ≥ t, w from a lasso on both, about as many are useless as there are columns with W_j ≤ −t; the least t
 at which (1 + #{W ≤ −t}) / #{W ≥ t} ≤ q bounds the expected share of useless ones by q, for y = Xβ + Gaussian noise and
 any number of rows.
 
-The copies are never made: the lasso asks only for correlations. Those of y with copies drawn at random from all that fit are
-
-    X̃ᵀy = Xᵀy − s Σ⁻¹Xᵀy + Cᵀu,    CᵀC = 2s·I − s² Σ⁻¹,
-
-u the residual of least squares, seen from d directions drawn at random among those that X leaves.
+With rows drawn from a Gaussian law the copies may be drawn from their law given the row instead (Candès, Fan, Janson and Lv
+2018): then nothing is asked of y. The copies are never made, since the lasso asks only for correlations, and these are drawn
+directly (`copies.py`).
 """
 
 from __future__ import annotations
@@ -29,13 +27,12 @@ from certifit._types import Array
 from certifit.axes import drawn
 from certifit.data.gate import check_xy
 from certifit.models.linear.regression import Lasso
+from certifit.models.selection.copies import equal_distances, fixed_copies, largest_distances, model_copies
 from certifit.models.selection.selector import DenseSelector
 from certifit.models.selection.units import LEAST_PIVOT, InUnits
-from certifit.parameters import RANDOM_STATE, Fitted, Parameter, Real
+from certifit.parameters import RANDOM_STATE, Choice, Fitted, Parameter, Real
 
 __all__ = ["Knockoffs"]
-
-CLOSE = 0.999  # of the largest s: the correlations of columns and copies stay regular
 
 
 class Knockoffs(DenseSelector, BaseEstimator):
@@ -45,7 +42,9 @@ class Knockoffs(DenseSelector, BaseEstimator):
     twice as many rows as columns, or where columns are combinations of others, nothing is, with a warning.
 
     The bound holds on average over the draw of copies and over the noise of y, which must be Gaussian around a linear model of
-    the columns; of few useful columns often none is selected, for a share of q among k columns can only be shown if k ≥ 1/q.
+    the columns. With ``copies="model"`` it holds over the draw of the rows of X instead, which must be Gaussian, and y may be
+    anything that depends on them, a class number too; their covariance is that of the rows given. Of few useful columns often
+    none is selected, for a share of q among k columns can only be shown if k ≥ 1/q.
 
     Examples
     --------
@@ -62,6 +61,18 @@ class Knockoffs(DenseSelector, BaseEstimator):
         0.1,
         Real(0, 1, open_low=True, open_high=True),
         "Most useless columns among the selected ones, as an expected share.",
+    )
+    copies: str = Parameter(
+        "fixed",
+        Choice("fixed", "model"),
+        '"fixed": y is a linear model of the columns with Gaussian noise, whatever the columns are; "model": the rows of X are '
+        "Gaussian, whatever y has to do with them.",
+    )
+    distance: str = Parameter(
+        "equal",
+        Choice("equal", "largest"),
+        'How far copies are from their columns: "equal" for all, or with the "largest" sum, so that a few columns that are alike '
+        "hold back no others.",
     )
     random_state: Any = RANDOM_STATE.but(text="Seed of the copies.")
 
@@ -96,20 +107,13 @@ class Knockoffs(DenseSelector, BaseEstimator):
         least = float(np.linalg.eigvalsh(correlations)[0])
         if least <= LEAST_PIVOT:
             return self._nothing("columns are combinations of others; remove those that depend on others", d)
-        s = CLOSE * min(1.0, 2.0 * least)
-        inverse = np.linalg.inv(correlations)
-        root = np.linalg.cholesky(2.0 * s * np.eye(d) - s * s * inverse).T
-        unexplained = max(0.0, 1.0 - float(with_y @ inverse @ with_y))
-        rng = check_random_state(self.random_state)
-        seen = rng.standard_normal(d)
-        hidden = float(rng.chisquare(rows - 1 - 2 * d)) if rows - 1 > 2 * d else 0.0
-        residual = np.sqrt(unexplained) * seen / np.sqrt(seen @ seen + hidden)
-        of_copies = with_y - s * (inverse @ with_y) + root.T @ residual
-        apart = correlations - s * np.eye(d)
-        both = np.block([[correlations, apart], [apart, correlations]])
+        s = equal_distances(correlations) if self.distance == "equal" else largest_distances(correlations)[0]
+        draw = fixed_copies if self.copies == "fixed" else model_copies
+        drawn_copies = draw(correlations, with_y, rows, s, check_random_state(self.random_state))
+        both = np.block([[correlations, drawn_copies.with_columns.T], [drawn_copies.with_columns, drawn_copies.among]])
         # Rows with these correlations: the lasso sees no difference.
         factor = np.linalg.cholesky(both).T
-        target = np.linalg.solve(factor.T, np.concatenate([with_y, of_copies]))
+        target = np.linalg.solve(factor.T, np.concatenate([with_y, drawn_copies.with_y]))
         noise = max(1.0 - float(target @ target), 0.0) / max(rows - 1 - 2 * d, 1.0)
         alpha = float(np.sqrt(2.0 * np.log(2 * d) * noise)) if d else 0.0
         model = Lasso(alpha=max(alpha, 1e-6) / (2 * d), fit_intercept=False, max_iter=10_000).fit(factor, target)
