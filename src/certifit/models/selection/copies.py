@@ -12,7 +12,7 @@ bounds Σ s_j by 2μ·tr(ΣM) + Σ max(0, 1 − μM_jj).
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -77,7 +77,7 @@ def largest_distances(correlations: Array) -> tuple[Array, float]:
     return CLOSE * s, bound
 
 
-def fixed_copies(correlations: Array, with_y: Array, rows: float, s: Array, rng: np.random.RandomState) -> Copies:
+def fixed_copies(correlations: Array, with_y: Array, rows: float, s: Array, rng: Any) -> Copies:
     """Copies with exactly the correlations of the columns, drawn from all that fit: X̃ = X(I − Σ⁻¹S) + UC."""
     d = correlations.shape[0]
     inverse = np.linalg.inv(correlations)
@@ -90,7 +90,7 @@ def fixed_copies(correlations: Array, with_y: Array, rows: float, s: Array, rng:
     return Copies(of_copies, correlations - np.diag(s), correlations)
 
 
-def model_copies(correlations: Array, with_y: Array, rows: float, s: Array, rng: np.random.RandomState) -> Copies:
+def model_copies(correlations: Array, with_y: Array, rows: float, s: Array, rng: Any) -> Copies:
     """Copies whose rows are drawn from their Gaussian law given the row: X̃ = X(I − Σ⁻¹S) + E, E's rows from N(0, 2S − SΣ⁻¹S).
 
     Of the n × d numbers E only the products with (y, X) and among themselves are seen. The part of E in the d + 1 directions of
