@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from certifit import SVC, LinearSVC
+from certifit import SVC, KernelLogisticRegression, LinearSVC
 from certifit.kernels import RBF
 from certifit.plots import plot_gram, plot_margin
 
@@ -65,3 +65,8 @@ def test_what_is_no_gram_matrix_is_told():
         plot_gram("linear", X, Y[:5])
     with pytest.raises(ValueError, match="kernel must be"):
         plot_gram("no such kernel", X)
+
+
+def test_a_machine_without_support_vectors_is_told():
+    with pytest.raises(TypeError, match="with support vectors, such as SVC; got KernelLogisticRegression"):
+        plot_margin(KernelLogisticRegression().fit(X, Y), X, Y)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from certifit import LocallyWeightedRegression
+from certifit import KernelRidge, LocallyWeightedRegression
 from certifit.plots import plot_local_fit
 
 RNG = np.random.default_rng(0)
@@ -31,3 +31,5 @@ def test_what_has_no_curve_is_refused() -> None:
         plot_local_fit(LocallyWeightedRegression(bandwidth=1.0).fit(np.hstack([X, X]), Y))
     with pytest.raises(ValueError, match="level"):
         plot_local_fit(LocallyWeightedRegression(bandwidth=1.0).fit(X, Y), level=1.0)
+    with pytest.raises(TypeError, match="LocallyWeightedRegression; got KernelRidge"):
+        plot_local_fit(KernelRidge().fit(X, Y))

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
+from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array
 from certifit.axes import axes_of, drawn
@@ -40,6 +41,12 @@ def plot_margin(model: Any, X: Any, y: Any, ax: Any = None) -> Any:
     rows = np.asarray(X, dtype=np.float64)
     if rows.ndim != 2 or rows.shape[1] != 2:
         raise ValueError(f"X must have two columns to be drawn on a plane; got shape {rows.shape}.")
+    check_is_fitted(model)
+    if not hasattr(model, "support_"):
+        raise TypeError(
+            f"model must be a classifier with support vectors, such as SVC; got {type(model).__name__}. "
+            "plot_classes draws its boundary."
+        )
     ax = plot_classes(model, rows, y, ax)
     if len(model.classes_) != 2:
         raise ValueError(

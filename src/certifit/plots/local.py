@@ -41,6 +41,8 @@ def plot_local_fit(model: Any, ax: Any = None, level: float = 0.95, points: int 
     """
     check_real("level", level, low=0.0, high=1.0, open_low=True, open_high=True)
     check_real("points", points, low=2, integer=True)
+    if not hasattr(model, "rows"):
+        raise TypeError(f"model must be a LocallyWeightedRegression; got {type(model).__name__}.")
     X, y = model.rows()
     if X.shape[1] != 1 or y.shape[1] != 1:
         raise ValueError(
