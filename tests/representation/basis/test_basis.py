@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.spatial.distance import cdist
+from scipy.special import ndtri
 from scipy.stats import norm
 from sklearn import preprocessing as peer
 from sklearn.base import clone
@@ -482,3 +483,10 @@ def test_splines_of_nothing_are_zero():
         SplineBasis().fit(X)
     found = SplineBasis(3, degree=1, missing="zeros", include_bias=True).fit(X).transform(X)
     np.testing.assert_array_equal(found.sum(axis=1), [1.0, 1.0, 0.0, 1.0])
+
+
+def test_a_row_of_next_to_no_weight_has_a_level_at_either_end() -> None:
+    X = np.array([[-1.0], [0.0], [1.0]])
+    levels = [QuantileScaler().fit(X, sample_weight=w).transform(X).ravel() for w in ([1e-18, 1, 1], [1, 1, 1e-18])]
+    np.testing.assert_allclose(levels[0], -levels[1][::-1])
+    assert ndtri(0.25e-18) <= levels[0][0] <= ndtri(0.5e-18) + 1e-12  # half of its weight lies below it, or all of it

@@ -48,9 +48,9 @@ class QuantileScaler(OfColumns, OneToOneFeatureMixin, TransformerMixin, BaseEsti
         self.knots_, self.levels_ = [], []
         for column in X.T:
             knots = np.unique(weighted_quantiles(column, weight, shares))
-            rank = _ranks(column, weight, knots)
+            below, above = _shares(column, weight, knots)
             self.knots_.append(knots)
-            self.levels_.append(rank if self.output == "uniform" else ndtri(rank))
+            self.levels_.append(below if self.output == "uniform" else _normal(below, above))
         return self
 
     def transform(self, X: Matrix) -> Array:
@@ -81,9 +81,16 @@ class QuantileScaler(OfColumns, OneToOneFeatureMixin, TransformerMixin, BaseEsti
         return tags
 
 
-def _ranks(column: Array, weight: Array, knots: Array) -> Array:
-    """F at the knots: the share of the weight below them, and half of that on them."""
+def _shares(column: Array, weight: Array, knots: Array) -> tuple[Array, Array]:
+    """F and 1 − F at the knots: the share of the weight below and above them, each with half of that on them."""
     order = np.argsort(column, kind="stable")
-    ladder = np.concatenate([[0.0], np.cumsum(weight[order])])
-    below, upto = (ladder[np.searchsorted(column[order], knots, side=side)] for side in ("left", "right"))
-    return np.asarray(0.5 * (below + upto) / ladder[-1])
+    first, last = (np.searchsorted(column[order], knots, side=side) for side in ("left", "right"))
+    up = np.concatenate([[0.0], np.cumsum(weight[order])])
+    down = np.concatenate([np.cumsum(weight[order][::-1])[::-1], [0.0]])
+    return 0.5 * (up[first] + up[last]) / up[-1], 0.5 * (down[first] + down[last]) / up[-1]
+
+
+def _normal(below: Array, above: Array) -> Array:
+    """Φ⁻¹ of F, from the smaller of its two sides: 1 − F of a row with next to no weight is lost in F."""
+    tail = ndtri(np.maximum(np.minimum(below, above), np.finfo(float).tiny))
+    return np.asarray(np.where(below <= above, tail, -tail))
