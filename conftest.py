@@ -5,4 +5,4 @@ from __future__ import annotations
 import sklearn
 
 RELEASE = tuple(int(part) for part in sklearn.__version__.split(".")[:2])
-collect_ignore = [] if RELEASE >= (1, 9) else ["src/certifit/sklearn", "tests/sklearn"]
+collect_ignore = [] if RELEASE >= (1, 9) else ["src/certifit/sklearn", "tests/sklearn", "tests/compatibility"]

@@ -118,6 +118,11 @@ def test_every_public_name_resolves() -> None:
     each((name, functools.partial(ask, name)) for name in certifit.__all__)
 
 
+def test_all_names_leave_scikit_learn_its_own() -> None:
+    assert "sklearn" not in certifit.__all__
+    assert "sklearn" in dir(certifit)
+
+
 def test_an_unknown_name_says_where_to_look() -> None:
     with pytest.raises(AttributeError, match=r"Lassso.*__all__"):
         certifit.Lassso  # noqa: B018

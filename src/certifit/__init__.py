@@ -36,7 +36,8 @@ def _exports(stub: Path) -> dict[str, str]:
 
 # Names load on first use, so that `import certifit` stays fast; editors read the same list from the stub.
 _EXPORTS = _exports(Path(__file__).with_suffix(".pyi"))
-__all__ = sorted(_EXPORTS)
+# `from certifit import *` must neither hide scikit-learn itself nor load drop-ins that refuse its earlier releases.
+__all__ = sorted(_EXPORTS.keys() - {"sklearn"})
 
 
 def __getattr__(name: str) -> Any:

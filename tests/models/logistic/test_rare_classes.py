@@ -19,7 +19,7 @@ from certifit import LinearSVC, LogisticRegression, LogisticRegressionCV, SGDCla
 CLASSIFIERS = sorted(
     {
         name
-        for name in dir(certifit)
+        for name in certifit.__all__
         if isinstance(getattr(certifit, name), type) and issubclass(getattr(certifit, name), ClassifierMixin)
     }
 )
