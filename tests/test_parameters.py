@@ -400,6 +400,13 @@ def test_a_file_of_an_earlier_release_has_the_old_name() -> None:
     assert clone(model).get_params() == {"most": 5, "least": 0}
 
 
+def test_a_file_older_than_a_parameter_has_its_default() -> None:
+    model = Renamed.__new__(Renamed)
+    vars(model).update(least=0)
+    assert model.most == 3
+    assert "most" not in vars(model)
+
+
 @pytest.mark.parametrize(
     ("cls", "old", "new", "value"),
     [

@@ -72,13 +72,13 @@ def class_of(name: str) -> type | None:
 
 
 def _public_modules() -> Iterator[str]:
-    return (name for name, module in certifit._EXPORTS.items() if module == f"certifit.{name}")
+    return (name for name in certifit.__all__ if certifit._EXPORTS[name] == f"certifit.{name}")
 
 
 def _public(name: str) -> type | None:
     """``Ridge`` is ``certifit.Ridge``, and ``losses.Huber`` is a public name of ``certifit.losses``."""
     head, _, tail = name.partition(".")
-    found = getattr(certifit, head) if head in certifit._EXPORTS else None
+    found = getattr(certifit, head) if head in certifit.__all__ else None
     if tail:
         offered = isinstance(found, ModuleType) and tail in getattr(found, "__all__", ())
         found = getattr(found, tail) if offered else None

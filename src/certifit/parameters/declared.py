@@ -164,11 +164,14 @@ class Declared:
         return super().set_params(**_by_new_names(type(self), params))  # type: ignore[misc]
 
     def __getattr__(self, name: str) -> Any:
-        """A parameter under its old name, or one that an old file holds under it."""
+        """A parameter under its old name, one that an old file holds under it, or the default of one that it did not know."""
         old_names: dict[str, str] = type(self).__dict__.get("__old_names__", {})
         other = old_names.get(name) or next((old for old, new in old_names.items() if new == name), None)
         if other is not None and other in vars(self):
             return vars(self)[other]
+        parameters = type(self).__dict__.get("__parameters__", {})
+        if name in parameters:
+            return parameters[name].default
         return object.__getattribute__(self, name)  # raises once more, a property in its own words
 
 
