@@ -40,3 +40,11 @@ def test_at_most_so_many_and_several_scores() -> None:
 def test_a_model_without_importances_is_refused() -> None:
     with pytest.raises(ValueError, match="neither coef_ nor feature_importances_"):
         SelectFromModel(KNeighborsClassifier()).fit(X, Y > 0)
+
+
+def test_importances_are_drawn_with_the_threshold() -> None:
+    plain = SelectFromModel(Lasso(alpha=0.2)).fit(X, Y).plot()
+    assert len(plain.patches) == 8
+    assert not plain.lines
+    line = SelectFromModel(Lasso(alpha=0.2), threshold="mean").fit(X, Y).plot().lines[0]
+    assert line.get_ydata()[0] == pytest.approx(np.mean(SelectFromModel(Lasso(alpha=0.2)).fit(X, Y).importances_))

@@ -92,3 +92,13 @@ def test_sparse_rows_have_the_scores_of_dense_ones(by: str) -> None:
         sparse = SelectBest(by, k=2).fit(form(X), target, sample_weight=weight)
         np.testing.assert_allclose(sparse.scores_, dense.scores_, rtol=1e-9, atol=1e-12)
         np.testing.assert_array_equal(sparse.transform(form(X)).toarray(), dense.transform(X))
+
+
+def test_scores_are_drawn_best_first() -> None:
+    X = np.random.default_rng(0).normal(size=(30, 5))
+    model = SelectBest("f", k=2).fit(X, X[:, 3])  # one column explains all of y
+    axes = model.plot()
+    heights = [bar.get_height() for bar in axes.patches]
+    assert heights == sorted(heights, reverse=True)
+    assert np.isfinite(heights).all()
+    assert axes.get_ylabel() == "score by f"

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils import get_tags
-from sklearn.utils.validation import has_fit_parameter
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from certifit._types import Array
+from certifit.axes import drawn
 from certifit.data.gate import check_xy
 from certifit.models.linear.path.lasso_cv import LassoCV
 from certifit.models.selection.selector import Selector
@@ -75,6 +76,13 @@ class SelectFromModel(Selector, BaseEstimator):
             kept[last] = False
         self.support_ = kept
         return self
+
+    @drawn
+    def plot(self, ax: Any = None) -> Any:
+        """The importances in falling order, and the threshold."""
+        check_is_fitted(self)
+        threshold = self.threshold_ if self.threshold_ > 0 else np.inf  # what is not zero is kept: no line to draw
+        return self._bars(ax, self.importances_, threshold, "columns, most important first", "importance")
 
     def _model(self) -> Any:
         return LassoCV() if self.estimator is None else self.estimator

@@ -17,8 +17,10 @@ from scipy.stats import chi2 as chi2_distribution
 from scipy.stats import f as f_distribution
 from scipy.stats import t as t_distribution
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, Matrix, is_sparse
+from certifit.axes import drawn
 from certifit.data.gate import check_xy
 from certifit.data.targets import encode_labels
 from certifit.models.selection.selector import Selector
@@ -172,6 +174,15 @@ class SelectBest(Selector, BaseEstimator):
         self.support_ = np.zeros(X.shape[1], dtype=bool)
         self.support_[best] = True
         return self
+
+    @drawn
+    def plot(self, ax: Any = None) -> Any:
+        """The scores in falling order, and that of the last column that is kept; one without bound as the highest other."""
+        check_is_fitted(self)
+        finite = np.isfinite(self.scores_)
+        shown = np.where(finite, self.scores_, self.scores_[finite].max(initial=1.0))
+        least = float(shown[self.support_].min())
+        return self._bars(ax, shown, least, "columns, best first", f"score by {self.by.replace('_', ' ')}")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

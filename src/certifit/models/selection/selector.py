@@ -72,6 +72,7 @@ class Selector(Declared, TransformerMixin):
         if np.isfinite(threshold):
             ax.axhline(threshold, color="gray", linestyle=":", label="threshold")
             ax.legend()
+        ax.xaxis.get_major_locator().set_params(integer=True)  # there is no half of a column
         ax.set(xlabel=xlabel, ylabel=ylabel)
         return ax
 
