@@ -253,8 +253,12 @@ def check_numbers(name: str, value: Any) -> Array:
 
 
 def like_input(X: Any, values: Array) -> Array:
-    """Predictions in single precision for rows in single precision."""
-    return values.astype(np.float32) if getattr(X, "dtype", None) == np.float32 else values
+    """Predictions in single precision for rows in single precision, unless they are too large for it."""
+    if getattr(X, "dtype", None) != np.float32:
+        return values
+    with np.errstate(over="ignore"):
+        single = values.astype(np.float32)
+    return values if np.isinf(single).any() else single
 
 
 def check_choice(name: str, value: Any, choices: Sequence[Any]) -> Any:
