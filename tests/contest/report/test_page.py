@@ -406,6 +406,13 @@ def test_a_finalist_without_a_proof_shows_no_bound_and_one_with_a_part_says_so(r
     assert "Certificate: certified in part" in render(run)
 
 
+def test_an_interval_that_is_not_to_be_trusted_says_so_beside_its_score(runs: Runs) -> None:
+    run = runs("regression")
+    assert "not to be trusted" not in render(run)
+    run["entrants"][0]["score"]["trusted"] = False
+    assert render(run).count("<small>not to be trusted</small>") == 1
+
+
 def test_scores_are_written_with_the_digits_that_mean_something() -> None:
     metric = {"label": "mean squared error", "value": 2033348086.7, "low": 1.8e9, "high": 2.3e9, "format": ".4g"}
     assert _metric(metric)[1:3] == ("2,033,348,087", "1,800,000,000 to 2,300,000,000")

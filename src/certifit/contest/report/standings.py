@@ -71,6 +71,8 @@ class Row:
     cut_high: bool
     score: str
     interval: str
+    doubted: bool
+    """Whether the interval is not to be trusted."""
     verdict: str
     tone: str
     against: str
@@ -233,7 +235,8 @@ def _row(entrant: Part, k: int, axis: Scale | None, spec: Any, links: dict[str, 
         cut_high=bool(axis and is_number(high) and high > axis.high),
         beyond=bool(axis and score and not axis.low <= score["value"] <= axis.high),
         score=with_format(score.get("value"), spec),
-        interval=interval(low, high, spec) + (", not to be trusted" if score.get("trusted") is False else ""),
+        interval=interval(low, high, spec),
+        doubted=score.get("trusted") is False,
         verdict=verdict,
         tone=tone,
         against=_against(entrant.get("against_best"), spec),
