@@ -199,9 +199,10 @@ def target_of_numbers(criterion: str, y: Array, weight: Array, draws: int) -> Fi
     center = np.zeros(K) if criterion == "poisson" else 0.5 * least + 0.5 * most
     # Two exponents: one brings the targets near 1, one (of each target) their distances from the center, so that neither
     # overflows nor loses bits.
-    value_exponent = math.frexp(max(float(np.abs(least).max()), float(np.abs(most).max())))[1]
+    size = max(float(np.abs(least).max()), float(np.abs(most).max()))
+    value_exponent = math.frexp(size)[1]
     reach = np.maximum(most - center, center - least)
-    spread = np.frexp(np.where(reach > 0, reach, reach.max()))[1].astype(np.int64)
+    spread = np.frexp(np.where(reach > 0, reach, float(reach.max()) or size))[1].astype(np.int64)
     offset = np.ldexp(targets - center[:, None], -spread[:, None])
     # Whole weights leave 25 bits or more for the targets that they multiply.
     weights, exponent = (np.ones(targets.shape[1]), 0) if draws else fixed_point(weight, most=2.0**26)
