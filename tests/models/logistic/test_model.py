@@ -468,3 +468,15 @@ def test_huge_columns_do_not_run_away() -> None:
     model = LogisticRegression(penalty="elasticnet").fit(X * 1e30, y)
     assert model.certificate_.objective < np.log(3)
     assert np.abs(model.coef_).max() < 1e-20
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_several_classes_and_columns_that_add_up(seed: int) -> None:
+    """Directions without curvature take no step: the fit is that of the columns without the sum."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(40, 2)), rng.integers(0, 3, 40)
+    full = LogisticRegression(alpha=0.0, tol=1e-8).fit(np.c_[X, X[:, 0] - X[:, 1]], y)
+    alone = LogisticRegression(alpha=0.0, tol=1e-8).fit(X, y)
+    assert full.certificate_.certified
+    np.testing.assert_allclose(full.certificate_.objective, alone.certificate_.objective, rtol=1e-8)
+    assert np.abs(full.coef_).max() < 10.0

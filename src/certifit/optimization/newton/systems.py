@@ -110,7 +110,7 @@ def conjugate_gradients(
         z, product = state.curved(h, dw, db)
         image = problem.centered(problem.join(product.columns + l2 * dw, product.level))
         curvature = float((direction * image).sum())
-        if not curvature > 0.0:
+        if not curvature > 1e-12 * rho:  # none, or none that rounding leaves to be seen: the step would have no end
             break
         length = rho / curvature
         delta += length * direction
@@ -160,7 +160,10 @@ def kronecker(problem: Problem) -> Inverse:
     )
     strength = problem.join(strengths(problem), 0.0)
     ridge = 1e-10 * np.diag(gram).max(initial=0.0) + 1e-300
-    blocks = np.maximum(values, 1e-3 / K)[:, None, None] * gram + np.diag(strength + ridge)
+    levels = np.maximum(values, 1e-3 / K)
+    if not strengths(problem).all() and (curved := _curved_part(gram)) is not None:
+        return lambda right: problem.centered(vectors @ ((vectors.T @ right) / levels[:, None] @ curved))
+    blocks = levels[:, None, None] * gram + np.diag(strength + ridge)
     if blocks.shape[1] <= INVERTED:
         inverse = np.linalg.inv(blocks)  # applied dozens of times to one vector each: cheaper than as many solves
         return lambda right: problem.centered(vectors @ (inverse @ (vectors.T @ right)[:, :, None])[:, :, 0])
@@ -168,6 +171,21 @@ def kronecker(problem: Problem) -> Inverse:
     return lambda right: problem.centered(
         vectors @ np.stack([lapack.dpotrs(f, r)[0] for f, r in zip(factors, vectors.T @ right, strict=True)])
     )
+
+
+def _curved_part(gram: Array) -> Array | None:
+    """The pseudo-inverse of a matrix with directions that have no curvature; None where it has none of them.
+
+    Of rounding, in such directions, an inverse would make the longest step of all.
+    """
+    own = np.diag(gram)
+    unit = 1.0 / np.sqrt(np.where(own > 0.0, own, 1.0))
+    scaled = gram * unit[:, None] * unit
+    factor, failed = lapack.dpotrf(scaled)
+    if not np.isfinite(scaled).all() or (not failed and float(np.diag(factor).min()) > 1e-6):
+        return None
+    inverse: Array = np.linalg.pinv(scaled, rcond=1e-11, hermitian=True)
+    return unit[:, None] * inverse * unit
 
 
 def _by_score(state: State, h: list[Any]) -> Inverse:

@@ -10,10 +10,12 @@ At the optimum θ_i = ℓ'(y_i, f_i). `dual_bound` makes any θ near that feasib
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy.linalg
+from scipy.linalg import lapack
 
 from certifit._types import Array
 from certifit.optimization.objective.fold import State, finite_sum, level_step, total
@@ -22,6 +24,7 @@ from certifit.representation.design.design import Design, weighted
 __all__ = ["dual_bound", "dual_value", "factored", "largest_scale", "orthogonal_to"]
 
 EXACT_LIMIT = 2500  # K·(columns + 1) up to which K > 1 scores are made orthogonal to free columns
+SINGULAR_LIMIT = 600  # rows of a Hessian of K scores up to which directions without curvature are taken out of it
 
 
 def dual_bound(
@@ -186,7 +189,7 @@ def _is_orthogonal(state: State, theta: list[Array], designs: list[Design]) -> b
 
 
 def factored(hessian: Array, K: int, invariant: bool) -> Callable[[Array], Array] | None:
-    """The inverse of a Hessian of K scores by Cholesky; None where it has none.
+    """The inverse of a Hessian of K scores by Cholesky, or that of its curved directions where others have no curvature.
 
     The direction that all scores of a shift-invariant loss share has no curvature and gets some: slopes sum to zero over
     the scores, and so do all right hand sides, so that what is added is never seen.
@@ -200,15 +203,21 @@ def factored(hessian: Array, K: int, invariant: bool) -> Callable[[Array], Array
     unit = 1.0 / np.sqrt(np.diag(hessian))
     scaled = hessian * unit[:, None] * unit
     for ridge in (0.0, 1e-13, 1e-10, 1e-7, 1e-4):
-        try:
-            factor = scipy.linalg.cho_factor(scaled + ridge * np.eye(K * D), lower=True, check_finite=False)
-        except (scipy.linalg.LinAlgError, ValueError):
-            continue
-        if float(np.diag(factor[0]).min()) > 1e-8 or ridge == 1e-4:
-            return lambda right: np.asarray(
-                unit * scipy.linalg.cho_solve(factor, unit * right.ravel(), check_finite=False)
-            ).reshape(right.shape)
+        factor, failed = lapack.dpotrf(scaled + ridge * np.eye(K * D), lower=1)
+        if not failed and (float(np.diag(factor).min()) > 1e-6 or ridge == 1e-4):
+            return partial(_solved, unit, factor)
+        if K * D <= SINGULAR_LIMIT and np.isfinite(scaled).all():
+            # Of rounding, in directions without curvature, an inverse would make the longest step of all.
+            values, vectors = scipy.linalg.eigh(scaled, check_finite=False)
+            kept = values > 1e-11 * max(float(values[-1]), 1e-300)
+            half = unit[:, None] * (vectors[:, kept] / np.sqrt(values[kept]))
+            return lambda right: np.asarray(half @ (half.T @ right.ravel())).reshape(right.shape)
     return None
+
+
+def _solved(unit: Array, factor: Array, right: Array) -> Array:
+    found: Array = unit * lapack.dpotrs(factor, unit * right.ravel(), lower=1)[0]
+    return found.reshape(right.shape)
 
 
 def largest_scale(v: Array, low: Array, high: Array) -> float:
