@@ -40,3 +40,12 @@ def test_what_cannot_be() -> None:
     with pytest.raises(ValueError, match="neither coef_ nor feature_importances_"):
         RecursiveElimination(KNeighborsRegressor()).fit(X, y)
     assert RecursiveElimination(n_features=70).fit(X, y).support_.all()
+
+
+def test_columns_are_drawn_by_the_fits_they_stayed_for() -> None:
+    model = RecursiveElimination(n_features=2, step=2).fit(X, y)
+    bars = model.plot().patches
+    # Seven columns, then five, three and two.
+    assert [bar.get_height() for bar in bars] == [4, 4, 3, 2, 2, 1, 1]
+    assert len({bar.get_facecolor() for bar in bars[:2]}) == len({bar.get_facecolor() for bar in bars[2:]}) == 1
+    assert bars[0].get_facecolor() != bars[2].get_facecolor()

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array
+from certifit.axes import drawn
 from certifit.data.gate import check_xy
 from certifit.models.linear.regression import Ridge
 from certifit.models.selection.by_model import importance_of, weighs
@@ -90,6 +92,13 @@ class RecursiveElimination(Selector, BaseEstimator):
         )
         self.support_ = self.ranking_ == 1
         return self
+
+    @drawn
+    def plot(self, ax: Any = None) -> Any:
+        """How many fits each column stayed for: those that are kept for all."""
+        check_is_fitted(self)
+        fits = self.ranking_.max() + 1 - self.ranking_
+        return self._bars(ax, fits, np.inf, "columns, those that are kept first", "fits with the column")
 
     def _model(self) -> Any:
         return Ridge() if self.estimator is None else self.estimator
