@@ -98,3 +98,14 @@ def test_what_is_no_record_is_refused(tmp_path: Path) -> None:
     for wrong in ({}, {"kind": "exploration", "format": 99}, {"format": 1}):
         with pytest.raises(ValueError, match="no record of an exploration"):
             render(wrong)
+
+
+def test_labels_spelled_like_missing_and_others_keep_their_colours() -> None:
+    found = record("groups")
+    words = 2 * ["missing", None, "others", "(others)"] + list("abcdefgh")
+    labels = [words[i % len(words)] for i in range(len(found["map"]["label"]))]
+    text = render({**found, "map": {**found["map"], "label": labels}})
+    shown = next(line for line in text.splitlines() if "The points by kind: " in line)
+    names = shown.split("The points by kind: ")[1].split('"')[0].split(", ")
+    assert {"missing", "(missing)", "others", "(others)", "((others))"} <= set(names)
+    assert len(set(names)) == len(names) == 8

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -129,16 +129,26 @@ def _map(run: Part) -> Figure | None:
     )
 
 
+def _free(word: str, taken: Iterable[Any]) -> str:
+    """The word, in brackets where a value is spelled like it, so that the two keep their own colours."""
+    used = {str(value) for value in taken if value is not None}
+    while word in used:
+        word = f"({word})"
+    return word
+
+
 def _coloured(run: Part) -> Figure | None:
     """The map by the label that was asked for."""
     drawn, label = mapped(run, "map"), run["data"].get("label")
     if not listed(drawn, "label"):
         return None
-    names = ["missing" if name is None else str(name) for name in drawn["label"]]
+    absent = _free("missing", drawn["label"])
+    names = [absent if name is None else str(name) for name in drawn["label"]]
     order = sorted(set(names), key=lambda name: (-names.count(name), name))
     if len(order) > TONES:
         kept = order[: TONES - 1]
-        names, order = [name if name in kept else "others" for name in names], [*kept, "others"]
+        rest = _free("others", kept)
+        names, order = [name if name in kept else rest for name in names], [*kept, rest]
     return Figure(
         f"The same map, coloured by “{label}”",
         f"The points by {label}: {', '.join(order)}",

@@ -81,7 +81,7 @@ def read(
     types, drop = dict(types or {}), list(drop)
     asked = [name for name in (label, *types, *drop) if name is not None]
     as_text = [name for name, kind in types.items() if kind in ("category", "text", "id")]
-    raw = read_table(source, as_text=as_text, named=asked)
+    raw = read_table(source, as_text=as_text, named=asked, alone=True)
     for what, names in (("label", [label] if label else []), ("types", types), ("drop", drop)):
         for name in names:
             if name not in raw.frame.columns:

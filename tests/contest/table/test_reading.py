@@ -172,6 +172,31 @@ def test_a_first_row_of_words_that_return_is_no_header() -> None:
     assert read("kind\ttext\n" + rows).frame.shape == (50, 2)
 
 
+@pytest.mark.parametrize(
+    ("text", "name", "values"),
+    [
+        ("wage\n1\n\n3\n", "wage", [1, None, 3]),
+        ("1.5\n2.5\n", "column_1", [1.5, 2.5]),
+        ('said\nyes\n"no, never"\nwell, or so\n', "said", ["yes", "no, never", "well, or so"]),
+        ("wage\n12,5\n13,0\n", "wage", ["12,5", "13,0"]),
+    ],
+)
+def test_a_text_of_one_column_is_a_table_where_one_is_asked_for(text: str, name: str, values: list[Any]) -> None:
+    raw = read_table(io.BytesIO(text.encode()), alone=True)
+    assert raw.frame.to_dict(as_series=False) == {name: values}
+    assert "no delimiter was found: every line is a value of a single column" in raw.notes
+
+
+@pytest.mark.parametrize(("mark", "word"), [(",", "comma"), (";", "semicolon"), ("\t", "tab"), ("|", "bar")])
+def test_values_that_agree_on_a_delimiter_are_no_single_column(mark: str, word: str) -> None:
+    text = "# a remark\nname\n" + "".join(f"a{i}{mark}b\n" for i in range(9)) + "c\n"
+    with pytest.raises(TableError, match=f"a {word} in nearly every line, but none in the first, 'name'"):
+        read_table(io.BytesIO(text.encode()), alone=True)
+    assert read_table(io.BytesIO(f"{text}d\n".encode()), alone=True).frame.height == 11
+    with pytest.raises(TableError, match="no delimiter"):
+        read_table(io.BytesIO(b"# nothing but a remark\n"), alone=True)
+
+
 BAD: dict[str, tuple[bytes, str]] = {
     "empty": (b"", "is empty"),
     "blank": (b" \n\n ", "is empty"),

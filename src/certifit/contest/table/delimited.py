@@ -22,13 +22,16 @@ from certifit.contest.table.values import MISSING
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["DELIMITERS", "Layout", "Parsed", "find_layout", "parse"]
+__all__ = ["DELIMITERS", "Layout", "Parsed", "find_layout", "missed", "parse"]
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 RARE_DELIMITERS = {" ": "blank", ":": "colon"}
 OTHER_DELIMITERS = "!#$%&*/@\\^~"
 """Taken where the first line says so."""
+ALONE = "\x1f"
+"""Stands for the delimiter of a single column, which has none: no text holds it."""
 SAMPLE_RECORDS = 200
+CONSISTENT = 0.9
 LONGEST_FIELD = 1 << 24
 BLOCK = 1 << 22
 INFERRED = 10_000  # rows that tell the types
@@ -65,10 +68,11 @@ class Parsed:
 # Layout
 
 
-def find_layout(sample: str, named: Iterable[str] = ()) -> Layout | None:
+def find_layout(sample: str, named: Iterable[str] = (), alone: bool = False) -> Layout | None:
     """The layout of a text by its first lines; None where no delimiter is found.
 
-    A first row that holds one of the `named` columns is a header, whatever else speaks against it.
+    A first row that holds one of the `named` columns is a header, whatever else speaks against it. Where a single column
+    is a table (`alone`), lines without a delimiter are its values.
     """
     lines = list(io.StringIO(sample))  # only a line feed ends a line, not the dozen characters that Python knows
     skip, told, notes = 0, None, []
@@ -83,6 +87,8 @@ def find_layout(sample: str, named: Iterable[str] = ()) -> Layout | None:
     body = lines[skip:]
     if told is None:
         delimiter = _sniff(body)
+        if delimiter is None and alone and body and missed(body) is None:
+            delimiter = ALONE
         if delimiter is None:
             return None
     else:
@@ -91,6 +97,8 @@ def find_layout(sample: str, named: Iterable[str] = ()) -> Layout | None:
     first = records[0] if records else []
     if skip and told is None and not notes:
         notes.append(f"{skip} lines before the header were left out")
+    if delimiter == ALONE:
+        notes.append("no delimiter was found: every line is a value of a single column")
     names = [name.strip() for name in first]
     numbers = _is_data(names)
     has_header = not numbers and (not _returns_below(names, records[1:]) or _over_numbers(names, records[1:]))
@@ -149,6 +157,17 @@ def _sniff(lines: list[str]) -> str | None:
     counts = {delimiter: header.count(delimiter) for delimiter in DELIMITERS}
     likely = max(counts, key=lambda d: counts[d])
     return likely if counts[likely] else None
+
+
+def missed(lines: list[str]) -> str | None:
+    """The delimiter that nearly all lines below a header without one agree on, unless it is the point of numbers."""
+    for delimiter in DELIMITERS:
+        records = _records_of(lines, delimiter)[1:]
+        width, same = Counter(map(len, records)).most_common(1)[0] if records else (1, 0)
+        numbers = delimiter == "," and all(_is_number(",".join(record)) for record in records)
+        if width > 1 and same >= CONSISTENT * len(records) and not numbers:
+            return delimiter
+    return None
 
 
 def _widths(lines: list[str], delimiter: str) -> list[int]:

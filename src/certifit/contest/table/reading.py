@@ -62,7 +62,7 @@ class RawTable:
     duplicated: tuple[str, ...] = ()
 
 
-def read_table(source: Any, *, as_text: Iterable[str] = (), named: Iterable[str] = ()) -> RawTable:
+def read_table(source: Any, *, as_text: Iterable[str] = (), named: Iterable[str] = (), alone: bool = False) -> RawTable:
     r"""Read a table from a path, from standard input ("-"), from a binary stream or from a data frame.
 
     Parameters
@@ -74,6 +74,8 @@ def read_table(source: Any, *, as_text: Iterable[str] = (), named: Iterable[str]
         Read as strings even where they look like numbers, so that codes keep their leading zeros.
     named : names of columns, default=()
         Columns that the caller knows: a first row that holds one of them is a header.
+    alone : bool, default=False
+        Whether a text of a single column is a table. Otherwise a text without a delimiter is refused.
 
     Returns
     -------
@@ -96,12 +98,12 @@ def read_table(source: Any, *, as_text: Iterable[str] = (), named: Iterable[str]
     """
     _check_threads()
     if isinstance(source, (str, Path)) and str(source) != "-":
-        return _from_path(Path(source), as_text, named)
+        return _from_path(Path(source), as_text, named, alone)
     if isinstance(source, str) or hasattr(source, "read"):
         stream = sys.stdin.buffer if isinstance(source, str) else source
         data = stream.read()
         name = "standard input" if isinstance(source, str) else str(getattr(source, "name", "stream"))
-        return _from_bytes(data.encode() if isinstance(data, str) else data, name, as_text, named)
+        return _from_bytes(data.encode() if isinstance(data, str) else data, name, as_text, named, alone)
     return _from_frame(source)
 
 
@@ -122,7 +124,7 @@ def _check_threads() -> None:
 # Sources
 
 
-def _from_path(path: Path, as_text: Iterable[str], named: Iterable[str]) -> RawTable:
+def _from_path(path: Path, as_text: Iterable[str], named: Iterable[str], alone: bool) -> RawTable:
     path = path.expanduser()
     name = path.name or str(path)
     try:
@@ -137,18 +139,18 @@ def _from_path(path: Path, as_text: Iterable[str], named: Iterable[str]) -> RawT
     except OSError as error:
         raise TableError(f"{path} cannot be read ({error.strerror or error}): check the path.") from None
     if start[:2] == b"\x1f\x8b":
-        return _from_bytes(path.read_bytes(), name, as_text, named)
+        return _from_bytes(path.read_bytes(), name, as_text, named, alone)
     if start[:4] == b"PAR1":
         return _finished(read_parquet(path, name), name, encoding="parquet")
-    return _from_text(path, start, name, as_text, named)
+    return _from_text(path, start, name, as_text, named, alone)
 
 
-def _from_bytes(data: bytes, name: str, as_text: Iterable[str], named: Iterable[str]) -> RawTable:
+def _from_bytes(data: bytes, name: str, as_text: Iterable[str], named: Iterable[str], alone: bool) -> RawTable:
     if data[:2] == b"\x1f\x8b":
         data = _inflated(data, name)
     if data[:4] == b"PAR1":
         return _finished(read_parquet(data, name), name, encoding="parquet")
-    return _from_text(data, data[:SAMPLE_BYTES], name, as_text, named)
+    return _from_text(data, data[:SAMPLE_BYTES], name, as_text, named, alone)
 
 
 def _inflated(data: bytes, name: str) -> bytes:
@@ -207,21 +209,21 @@ def _pandas_with_names(frame: Any) -> Any:
 
 
 def _from_text(
-    content: Path | bytes, start: bytes, name: str, as_text: Iterable[str], named: Iterable[str]
+    content: Path | bytes, start: bytes, name: str, as_text: Iterable[str], named: Iterable[str], alone: bool
 ) -> RawTable:
-    from certifit.contest.table.delimited import find_layout, parse
+    from certifit.contest.table.delimited import parse
 
     if not start.strip():
         raise TableError(f"{name} is empty: give a file with a header and rows.")
     encoding = _encoding(start, name)
     content, start = _as_utf8(content, start, encoding)
-    layout = _layout(find_layout, start, name, named)
+    layout = _layout(start, name, named, alone)
     try:
         parsed = parse(content, layout, as_text)
     except UnicodeDecodeError:  # plain at the start, accents later
         encoding = "cp1252"
         content, start = _as_utf8(content, start, encoding)
-        layout = _layout(find_layout, start, name, named)
+        layout = _layout(start, name, named, alone)
         parsed = parse(content, layout, as_text)
     if parsed.frame.height == 0:
         _no_rows(name, layout, parsed.bad_rows)
@@ -233,20 +235,27 @@ def _from_text(
     )
 
 
-def _layout(find: Any, start: bytes, name: str, named: Iterable[str]) -> Layout:
+def _layout(start: bytes, name: str, named: Iterable[str], alone: bool) -> Layout:
+    from certifit.contest.table.delimited import DELIMITERS, find_layout, missed
+
     text = codecs.getincrementaldecoder("utf-8")("ignore").decode(start).removeprefix("\ufeff")
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     if len(start) >= SAMPLE_BYTES and "\n" in text:  # a line that is cut off would look ragged
         text = text[: text.rindex("\n") + 1]
-    layout = find(text, named)
+    layout = find_layout(text, named, alone)
     if layout is None:
-        line = text.strip().splitlines()[0][:60] if text.strip() else ""
+        lines = [line for line in text.split("\n") if line.strip() and not line.lstrip().startswith("# ")]
+        line = lines[0].strip()[:60] if lines else ""
+        if alone and (mark := missed(lines)):
+            raise TableError(
+                f"{name} has a {DELIMITERS[mark]} in nearly every line, but none in the first, {line!r}: name every column "
+                "in the first line, or, if there is only one, put its values in quotes."
+            )
         raise TableError(
             f"{name} has no delimiter (tried comma, semicolon, tab and bar; the first line is {line!r}): "
             "a table needs at least two columns, separated by one of these."
         )
-    found: Layout = layout
-    return found
+    return layout
 
 
 def _no_rows(name: str, layout: Layout, bad_rows: tuple[tuple[int, str], ...]) -> None:

@@ -108,7 +108,8 @@ class TableSchema:
         """
         words = [c.name for c in self.columns if c.kind in ("category", "boolean", "text")]
         numbers = [c.name for c in self.columns if c.number_format]
-        raw = read_table(source, as_text=[*words, *numbers], named=[*self.kinds, self.target])
+        named, alone = [*self.kinds, self.target], len(self.columns) == 1
+        raw = read_table(source, as_text=[*words, *numbers], named=named, alone=alone)
         absent = [c.name for c in self.columns if c.name not in raw.frame.columns]
         if absent:
             some = ", ".join(repr(name) for name in absent[:LISTED]) + (", …" if len(absent) > LISTED else "")
