@@ -140,11 +140,12 @@ Plan make_plan(const std::string& rule, double rate, double momentum, nb::tuple 
         if (rule == word) plan.step.rule = kind, found = true;
     if (!found) refuse("no such optimizer: " + rule);
     if (batch < 1) refuse("the batch must have at least one row");
-    if (adam.size() != 3) refuse("adam must be (beta1, beta2, epsilon)");
+    if (adam.size() != 3 && adam.size() != 4) refuse("adam must be (beta1, beta2, epsilon) or (beta1, beta2, epsilon, unscaled)");
     if (draws.size() != 3) refuse("draws must be (dropout, noise, attack)");
     plan.step.rate = static_cast<float>(rate), plan.step.momentum = static_cast<float>(momentum);
     plan.step.beta1 = nb::cast<float>(adam[0]), plan.step.beta2 = nb::cast<float>(adam[1]);
     plan.step.epsilon = nb::cast<float>(adam[2]), plan.step.decay = static_cast<float>(decay);
+    if (adam.size() == 4) plan.step.unscaled = nb::cast<bool>(adam[3]);
     plan.dropout = nb::cast<float>(draws[0]), plan.noise = nb::cast<float>(draws[1]), plan.attack = nb::cast<float>(draws[2]);
     if (!(plan.dropout >= 0.0f && plan.dropout < 1.0f)) refuse("dropout must be in [0, 1)");
     plan.batch = batch, plan.clip = clip, plan.seed = seed;

@@ -3,6 +3,7 @@
 //     g ← clip·g + decay·w
 //     momentum   v ← μv − ηg,   w ← w + v    (Nesterov: w + μv − ηg)
 //     Adam       m ← β₁m + (1 − β₁)g,   v ← β₂v + (1 − β₂)g²,   w ← w − η·m̂/(√v̂ + ε)      Kingma and Ba 2015
+//                (`unscaled`: w ← w − η·√(1 − β₂ᵗ)·m̂/(√v + ε), their variant with ε beside the root as it is)
 //     AdamW      the same without decay in g, and w ← (1 − η·decay)·w before                  Loshchilov and Hutter 2019
 #pragma once
 
@@ -19,6 +20,7 @@ struct Step {
     float rate = 1e-3f, momentum = 0.9f, beta1 = 0.9f, beta2 = 0.999f, epsilon = 1e-8f, decay = 0.0f;
     float clip = 1.0f;                    // factor of the gradient
     float grown1 = 1.0f, grown2 = 1.0f;  // 1/(1 − β₁ᵗ) and 1/√(1 − β₂ᵗ): averages that began at zero
+    bool unscaled = false;               // whether ε is added to the root before it is grown
 
     bool adaptive() const { return rule == Rule::adam || rule == Rule::adamw; }
     void at(double t) {
@@ -34,7 +36,7 @@ CERTIFIT_CLONES [[maybe_unused]] static void take(const Step& s, float decay, co
     if (s.adaptive()) {
         const float keep = s.rule == Rule::adamw ? 1.0f - rate * decay : 1.0f, pull = s.rule == Rule::adamw ? 0.0f : decay;
         const float b1 = s.beta1, c1 = 1.0f - b1, b2 = s.beta2, c2 = 1.0f - b2, far = rate * s.grown1, grown = s.grown2;
-        const float epsilon = s.epsilon;
+        const float epsilon = s.unscaled ? s.epsilon * grown : s.epsilon;
         for (Index i = 0; i < n; ++i) {
             const float slope = clip * g[i] + pull * w[i];
             m[i] = b1 * m[i] + c1 * slope;

@@ -142,6 +142,7 @@ class _AsTheyDraw(BaseNetwork):
             flat=FLAT,
             evaluations=self._evaluations,
             visited=self._visited,
+            unscaled=True,
         )
 
 
@@ -240,7 +241,7 @@ ROWS: dict[str, Row] = {
     ),
     "beta_1": Same("beta1"),
     "beta_2": Same("beta2"),
-    "epsilon": By(lambda value, data: value, "the same, added to the corrected root mean square"),
+    "epsilon": Same(),
     "n_iter_no_change": By(_patience, "one more: theirs stop when it is exceeded"),
     "max_fun": Free('most evaluations of "lbfgs"'),
 }

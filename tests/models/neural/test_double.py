@@ -73,7 +73,9 @@ def test_gradients_are_slopes_of_the_objective(name: str, activation: str) -> No
 
 
 @pytest.mark.parametrize("optimizer", ["adam", "adamw", "sgd", "nesterov"])
-@pytest.mark.parametrize("more", [{}, {"clip": 0.05}, {"adversarial": 0.1}], ids=str)
+@pytest.mark.parametrize(
+    "more", [{}, {"clip": 0.05}, {"adversarial": 0.1}, {"epsilon": 0.01, "unscaled": True}], ids=str
+)
 def test_steps_are_those_of_native_code(optimizer: str, more: dict[str, Any]) -> None:
     double, single, _ = trainers("huber", "prelu")
     given, order = replace(RECIPE, optimizer=optimizer, **more), np.arange(40, dtype=np.uint32)[::-1].copy()

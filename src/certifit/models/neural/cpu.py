@@ -54,7 +54,7 @@ class Trainer:
             recipe.optimizer,
             rate,
             recipe.momentum,
-            (*recipe.betas, recipe.epsilon),
+            (*recipe.betas, recipe.epsilon, *([True] if recipe.unscaled else [])),
             recipe.alpha,
             min(recipe.batch_size, order.shape[0]),
             (recipe.dropout, recipe.input_noise, recipe.adversarial),

@@ -241,7 +241,7 @@ class CudaTrainer:
             first, second = recipe.betas
             m.mul_(first).add_(g, alpha=1.0 - first)
             v.mul_(second).addcmul_(g, g, value=1.0 - second)
-            root = v.sqrt().mul_(1.0 / np.sqrt(1.0 - second**self.steps)).add_(recipe.epsilon)
+            root = v.sqrt().mul_(1.0 / np.sqrt(1.0 - second**self.steps)).add_(recipe.epsilon_at(self.steps))
             w.addcdiv_(m, root, value=-rate / (1.0 - first**self.steps))
             return
         m.mul_(recipe.momentum).add_(g, alpha=-rate)

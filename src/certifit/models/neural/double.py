@@ -190,7 +190,7 @@ class DoubleTrainer:
             first, second = recipe.betas
             now.first += (1.0 - first) * (g - now.first)
             now.second += (1.0 - second) * (g * g - now.second)
-            root = np.sqrt(now.second / (1.0 - second**now.steps)) + recipe.epsilon
+            root = np.sqrt(now.second / (1.0 - second**now.steps)) + recipe.epsilon_at(now.steps)
             now.weights -= rate / (1.0 - first**now.steps) * now.first / root
             return
         now.first *= recipe.momentum

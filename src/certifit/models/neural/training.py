@@ -55,6 +55,12 @@ class Recipe:
     """Relative fall of the objective at which L-BFGS stops."""
     evaluations: int = 1_000_000
     """Most evaluations of the objective by L-BFGS."""
+    unscaled: bool = False
+    """Whether Adam adds epsilon to its root before that is corrected for its start at zero."""
+
+    def epsilon_at(self, steps: float) -> float:
+        """What Adam adds to its corrected root in this step, numbered from 1."""
+        return self.epsilon / float(np.sqrt(1.0 - self.betas[1] ** steps)) if self.unscaled else self.epsilon
 
 
 @dataclass
