@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
 
-from certifit import SVC, ElasticNet, Lasso, Ridge, Search
+from certifit import SVC, ElasticNet, Lasso, LogisticRegression, Ridge, Search
 from certifit.models.reductions import trial
 from certifit.models.reductions.warm import along_the_path, has_path, path_groups, walk_groups
 
@@ -41,14 +41,52 @@ def test_scores_are_those_of_single_fits(
     assert walked.best_params_ == single.best_params_
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("metric", ["auto", "accuracy", "roc_auc"])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_scores_of_classes_are_those_of_single_fits(
+    classes: int, metric: str, sparse: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    labels = np.array(["a", "b", "c"])[np.digitize(Y, [0.0] if classes == 2 else [-1.0, 1.0])]
+    rows, weight = sp.csr_array(X) if sparse else X, np.arange(90) % 3 + 1.0
+    model = LogisticRegression(tol=1e-12, class_weight="balanced" if sparse else None)
+    grid = {"alpha": ALPHAS, "penalty": ["l2", "l1"]}
+    search = Search(model, grid, metric="log_loss" if (metric, classes) == ("roc_auc", 3) else metric, cv=3)
+    walked = search.fit(rows, labels, sample_weight=weight)
+    found = np.asarray(walked.cv_results_["mean_test_score"])
+    monkeypatch.setattr(trial, "path_groups", lambda *given: [])
+    single = search.fit(rows, labels, sample_weight=weight)
+    assert_allclose(found, single.cv_results_["mean_test_score"], rtol=1e-5)
+    assert walked.best_params_ == single.best_params_
+    assert walked.failures_ == single.failures_ == []
+
+
+def test_a_class_that_a_part_lacks_has_no_chance_there() -> None:
+    labels = np.digitize(Y, [-1.0, 1.0])
+    model, alphas = LogisticRegression(tol=1e-12), np.array([0.1, 1.0])
+    seen = labels != 1
+    said = along_the_path(model, alphas, X[seen], labels[seen], None, X, "probability", np.arange(3))
+    for alpha, chances in zip(alphas, said, strict=True):
+        alone = LogisticRegression(alpha=alpha, tol=1e-12).fit(X[seen], labels[seen]).predict_proba(X)
+        assert_allclose(chances, np.column_stack([alone[:, 0], np.zeros(90), alone[:, 1]]), atol=1e-6)
+
+
 def test_one_walk_a_fold(monkeypatch: pytest.MonkeyPatch) -> None:
-    walks = []
-    monkeypatch.setattr(trial, "along_the_path", lambda *given: walks.append(len(given[1])) or along_the_path(*given))
+    walks: list[int] = []
+
+    def counted(*given: Any) -> list[Any]:
+        walks.append(len(given[1]))
+        return along_the_path(*given)
+
+    monkeypatch.setattr(trial, "along_the_path", counted)
     Search(Lasso(), {"alpha": ALPHAS}, cv=4).fit(X, Y)
     assert walks == [4, 4, 4, 4]
+    Search(LogisticRegression(), {"alpha": ALPHAS}, cv=2).fit(X, Y > 0)
+    assert walks[4:] == [4, 4]
     Search(Lasso(), {"alpha": ALPHAS}, cv=4, time_limit=100.0).fit(X, Y)
     Search(Lasso(solver="prox_newton"), {"alpha": ALPHAS}, cv=4).fit(X, Y)
-    assert len(walks) == 4
+    Search(LogisticRegression(solver="newton"), {"alpha": ALPHAS}, cv=4).fit(X, Y > 0)
+    assert len(walks) == 6
 
 
 def test_which_settings_share_a_path() -> None:

@@ -9,8 +9,8 @@
 | halving | all on few rows; the best 1/factor of them on factor times as many; … ; the last on all rows |
 
 With the rule of one standard error the simplest setting wins whose error exceeds the least by no more than its standard error
-over the folds. Successive halving: Jamieson and Talwalkar (2016). Alphas of `Ridge`, `Lasso` and `ElasticNet` come from one walk
-along their path for each fold, unless there is a time limit.
+over the folds. Successive halving: Jamieson and Talwalkar (2016). Alphas of `Ridge`, `Lasso`, `ElasticNet` and
+`LogisticRegression` come from one walk along their path for each fold, unless there is a time limit.
 """
 
 from __future__ import annotations

@@ -96,8 +96,10 @@ class Trial:
         if self.search.time_limit is not None:
             return {}  # a limit is looked at between settings, and a walk has no between
         inner, chosen = self.search._inner(), [settings[k] for k in alive]
-        numbers = self.metric.needs == "value" and self.numbers is not None
-        walks = [(self._walk, group) for group in (path_groups(inner, chosen) if numbers else [])]
+        told = self.data.classes is not None or self.metric.needs == "value"
+        walks = [
+            (self._walk, group) for group in (path_groups(inner, chosen) if told and self.numbers is not None else [])
+        ]
         walks += [(self._climb, group) for group in walk_groups(inner, chosen)]
         return {int(alive[min(group)]): (walk, [int(alive[k]) for k in group]) for walk, group in walks}
 
@@ -116,13 +118,14 @@ class Trial:
         """All settings of a group from one path a part; where a path fails, each is fitted by itself and tells why."""
         model = clone(self.search._inner()).set_params(**settings[group[0]])
         alphas = np.array([settings[k]["alpha"] for k in group], dtype=np.float64)
-        data, numbers = self.data, self.numbers
+        data, numbers, need = self.data, self.numbers, self.metric.needs
 
         def walked(part: Fold) -> tuple[list[Array], float]:
             begun = time.perf_counter()
             weight = data.weight[part.train] if data.given else None
             held = numbers[part.test]
-            said = along_the_path(model, alphas, numbers[part.train], data.y[part.train], weight, held)
+            rows = numbers[part.train], data.y[part.train], weight
+            said = along_the_path(model, alphas, *rows, held, need, data.classes)
             return said, (time.perf_counter() - begun) / len(group)
 
         try:
@@ -132,7 +135,7 @@ class Trial:
                 self._try(number, settings[number], parts, rung)
             return
         for at, number in enumerate(group):
-            fits = [Fitted(part, {"value": said[at]}, spent) for part, (said, spent) in zip(parts, found, strict=True)]
+            fits = [Fitted(part, {need: said[at]}, spent) for part, (said, spent) in zip(parts, found, strict=True)]
             self._note(number, settings[number], fits, rung)
 
     def _try(self, number: int, setting: dict[str, Any], parts: list[Fold], rung: int) -> None:

@@ -13,16 +13,21 @@ import numpy as np
 from sklearn.base import clone
 
 from certifit._types import Array
+from certifit.evaluation.metrics.predictions import predict_for
+from certifit.evaluation.resampling.fitting import aligned
 from certifit.models.linear.regression import ElasticNet, Lasso, Ridge
+from certifit.models.logistic.model import LogisticRegression
+from certifit.models.logistic.probabilities import LogisticScores
 
 __all__ = ["along_the_path", "has_path", "path_groups", "walk_groups"]
 
-SOLVED = ("fit_intercept", "positive", "tol", "max_iter", "n_jobs")
+SOLVED = ("fit_intercept", "tol", "max_iter", "n_jobs")
 # Parameters that the path of a class takes; with any other parameter away from its default, each setting is fitted by itself.
 PATHS: dict[type, tuple[str, ...]] = {
     Ridge: ("fit_intercept",),
-    Lasso: SOLVED,
-    ElasticNet: ("l1_ratio", *SOLVED),
+    Lasso: ("positive", *SOLVED),
+    ElasticNet: ("l1_ratio", "positive", *SOLVED),
+    LogisticRegression: ("penalty", "l1_ratio", "class_weight", *SOLVED),
 }
 IRRELEVANT = frozenset({"alpha", "verbose"})
 CLOSED_FORM = frozenset({"tol", "max_iter", "n_jobs"})  # of ridge: a decomposition has no use for them
@@ -66,13 +71,38 @@ def _alike_but_for(name: str, settings: Sequence[Mapping[str, Any]]) -> list[lis
     return [group for group in groups.values() if len(group) > 1]
 
 
-def along_the_path(estimator: Any, alphas: Array, X: Any, y: Array, sample_weight: Any, held: Any) -> list[Array]:
-    """Predictions for the rows of `held` with each alpha, in the order of the alphas."""
+class _Scored(LogisticScores):
+    """The classes of a path at one alpha, read from its scores."""
+
+    def __init__(self, classes: Array) -> None:
+        self.classes_ = classes
+
+    def decision_function(self, X: Any) -> Array:
+        """The scores, which are given."""
+        return np.asarray(X)
+
+
+def along_the_path(
+    estimator: Any,
+    alphas: Array,
+    X: Any,
+    y: Array,
+    sample_weight: Any,
+    held: Any,
+    need: str = "value",
+    classes: Array | None = None,
+) -> list[Array]:
+    """Predictions for the rows of `held` with each alpha, in the order of the alphas; of classes, what a metric needs."""
     grid, place = np.unique(np.asarray(alphas, dtype=np.float64), return_inverse=True)
     options = {name: getattr(estimator, name) for name in PATHS[type(estimator)]}
     path = type(estimator).path(X, y, alphas=grid, sample_weight=sample_weight, **options)
     if not np.array_equal(path.alphas, grid[::-1]):
         raise ValueError("the path has other alphas than were asked for.")
     rows = held if hasattr(held, "dtype") else np.asarray(held, dtype=np.float64)
-    scores = np.asarray(rows @ path.coefs.T) + path.intercepts
-    return [scores[:, grid.shape[0] - 1 - k] for k in place]
+    flat = np.asarray(rows @ path.coefs.reshape(-1, path.coefs.shape[-1]).T)
+    scores = flat.reshape(rows.shape[0], *path.coefs.shape[:-1]) + path.intercepts
+    found = [scores[:, grid.shape[0] - 1 - k] for k in place]
+    if classes is None:
+        return found
+    read = _Scored(np.unique(y))
+    return [aligned(read, predict_for(read, one, need), need, classes) for one in found]
