@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "core/boundary.hpp"
@@ -24,12 +25,32 @@ struct Limits {
     int depth;
     double price, slack, seconds;
     int threads;
-    Limits(int depth_, double price_, double slack_, double seconds_, int threads_)
-        : depth(depth_), price(price_), slack(slack_), seconds(seconds_), threads(threads_) {
+    nb::object told;  // called now and then with what `optimal::best_tree` tells, or None
+    Limits(int depth_, double price_, double slack_, double seconds_, int threads_, nb::object told_)
+        : depth(depth_), price(price_), slack(slack_), seconds(seconds_), threads(threads_), told(std::move(told_)) {
         if (depth < 0 || depth > optimal::kMostDepth) refuse("depth must lie in 0 … 4");
         if (!(price >= 0.0) || !(slack >= 0.0) || !(seconds >= 0.0)) refuse("price, slack and seconds must not be negative");
         expect_threads(threads);
     }
+};
+
+// Hands what a search tells to Python, at most ten times a second; an error there ends the search as an interrupt does.
+class Teller {
+  public:
+    explicit Teller(const nb::object& told) : told_(told), silent_(told.is_none()) {}
+    void operator()(std::int64_t looked_at, std::int64_t open, double value, double bound) {
+        if (silent_) return;
+        const auto now = std::chrono::steady_clock::now();
+        if (now - last_ < std::chrono::milliseconds(100)) return;
+        last_ = now;
+        nb::gil_scoped_acquire held;
+        told_(looked_at, open, value, bound);
+    }
+
+  private:
+    const nb::object& told_;
+    const bool silent_;
+    std::chrono::steady_clock::time_point last_{};
 };
 
 template <class Kind>
@@ -48,6 +69,7 @@ void sort_columns(optimal::Node<Kind>& node, const ColumnMajor<std::uint32_t>& c
 template <class Kind, class Fill>
 nb::tuple searched(const Kind& kind, const ColumnMajor<std::uint32_t>& codes, const Limits& limits, Fill&& fill) {
     optimal::Best best;
+    Teller teller(limits.told);
     with_team(limits.threads, [&](Team& team) {
         optimal::Node<Kind> root;
         root.resize(static_cast<Index>(codes.shape(0)), static_cast<Index>(codes.shape(1)));
@@ -58,7 +80,7 @@ nb::tuple searched(const Kind& kind, const ColumnMajor<std::uint32_t>& codes, co
         terms.price = limits.price, terms.slack = limits.slack, terms.late = &late;
         if (limits.seconds < 1e9)
             terms.end = std::chrono::steady_clock::now() + std::chrono::microseconds(static_cast<std::int64_t>(1e6 * limits.seconds));
-        best = optimal::best_tree(kind, root, limits.depth, terms, team);
+        best = optimal::best_tree(kind, root, limits.depth, terms, team, teller);
     });
     const optimal::Tree& tree = best.found.tree;
     return nb::make_tuple(array(std::vector<std::int32_t>(tree.feature.begin(), tree.feature.end())),
@@ -116,7 +138,8 @@ nb::tuple numbers(ColumnMajor<std::uint32_t> codes, RowMajor<double> rows, const
 
 NB_MODULE(optimal, m) {
     nb::class_<Limits>(m, "Limits")
-        .def(nb::init<int, double, double, double, int>(), "depth"_a, "price"_a, "slack"_a, "seconds"_a, "threads"_a);
+        .def(nb::init<int, double, double, double, int, nb::object>(), "depth"_a, "price"_a, "slack"_a, "seconds"_a, "threads"_a,
+             "told"_a = nb::none());
     m.def("classes", &classes, "codes"_a.noconvert(), "label"_a.noconvert(), "count"_a, "weight"_a.noconvert(), "limits"_a);
     m.def("numbers", &numbers, "codes"_a.noconvert(), "rows"_a.noconvert(), "limits"_a);
 }

@@ -191,9 +191,10 @@ struct Best {
     std::int64_t trees = 0;
 };
 
-// The best tree of all rows, by all threads.
-template <class Kind>
-Best best_tree(const Kind& kind, const Node<Kind>& root, int depth, const Terms& terms, Team& team) {
+// The best tree of all rows, by all threads. After each round, `told(looked at, open, value, bound)`: how much was looked at and how many
+// intervals are open, the cost of the best tree so far, and what every tree costs at least.
+template <class Kind, class Told>
+Best best_tree(const Kind& kind, const Node<Kind>& root, int depth, const Terms& terms, Team& team, Told&& told) {
     std::vector<std::unique_ptr<Searcher<Kind>>> workers(static_cast<std::size_t>(team.size()));
     const auto worker = [&](int number) -> Searcher<Kind>& {
         auto& made = workers[static_cast<std::size_t>(number)];
@@ -225,6 +226,8 @@ Best best_tree(const Kind& kind, const Node<Kind>& root, int depth, const Terms&
             best.trees += 1 + look.trees;
             for (const Interval& rest : look.rest) open.push(rest);
         }
+        const double lower = open.empty() ? floor : std::min(floor, open.top().bound);
+        told(best.trees, static_cast<std::int64_t>(open.size()), best.found.value, std::min(lower, best.found.value));
     }
     if (!open.empty()) floor = std::min(floor, open.top().bound);
     best.found.lower = std::min(floor, best.found.value);

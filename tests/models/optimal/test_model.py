@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.exceptions import ConvergenceWarning
 
 from certifit import DecisionTreeClassifier, DecisionTreeRegressor, OptimalTreeClassifier, OptimalTreeRegressor
+from certifit.progress import Progress
 
 Array = NDArray[Any]
 
@@ -161,6 +163,28 @@ def test_when_time_is_over_the_bound_is_true() -> None:
     assert stopped.certificate_.bound <= whole.certificate_.objective <= stopped.certificate_.objective
     assert whole.certificate_.certified
     assert not stopped.certificate_.certified
+
+
+@pytest.mark.parametrize("cls", [OptimalTreeClassifier, OptimalTreeRegressor])
+def test_the_bar_tells_how_far_the_tree_is_from_the_best(cls: type, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[tuple[int, int, float]] = []
+    monkeypatch.setattr(Progress, "update", lambda self, *given: told.append(given))
+    X, labels, _, _ = table(6, 200, 4, 1000)
+    cls(3, verbose=1).fit(X, labels % 2)
+    assert told
+    for before, after in pairwise(told):
+        assert before[0] < after[0]
+        assert before[2] >= after[2]
+    for looked_at, known, gap in told:
+        assert 0 < looked_at <= known
+        assert 0.0 <= gap <= 1.0
+
+    def stop(*given: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Progress, "update", stop)
+    with pytest.raises(KeyboardInterrupt):
+        cls(3, verbose=1).fit(X, labels % 2)
 
 
 @pytest.mark.parametrize("cls", [OptimalTreeClassifier, OptimalTreeRegressor])

@@ -24,8 +24,9 @@ from certifit.models.tree.base import BaseTree
 from certifit.models.tree.model import DecisionTreeClassifier, DecisionTreeRegressor
 from certifit.models.tree.rows import Rows, read_classes, read_numbers
 from certifit.models.tree.targets import fixed_point
-from certifit.parameters import ALPHA, CLASS_WEIGHT, TOL, Either, Fitted, Integer, Nothing, Parameter, Real
-from certifit.progress import Progress
+from certifit.parameters import ALPHA, CLASS_WEIGHT, TOL, VERBOSE, Either, Fitted, Integer, Nothing, Parameter, Real
+from certifit.parameters import check_parameters as check_all
+from certifit.progress import Progress, progress
 from certifit.threads import n_threads
 
 __all__ = ["OptimalTreeClassifier", "OptimalTreeRegressor"]
@@ -80,6 +81,7 @@ class _OptimalTree(BaseTree):
     max_thresholds: int | None = THRESHOLDS
     tol: float = TOL
     time_limit: float | None = TIME_LIMIT
+    verbose: int = VERBOSE
 
     certificate_: Certificate = Fitted("Certificate", "A bound of the objective of every tree of that depth.")
 
@@ -98,30 +100,37 @@ class _OptimalTree(BaseTree):
         X : array, sparse matrix or data frame of shape (n_samples, n_features)
             Features; NaN is a missing value and goes, at every split, to the better side.
         """
-        clock = Progress()
-        rows = self._read(X, y, sample_weight)
-        if rows.y.ndim > 1:
-            raise ValueError(
-                f"{type(self).__name__} takes one target: y must be a 1d array; it has {rows.y.shape[1]} columns. "
-                "Fit one tree for each."
-            )
-        questions = Questions.of(rows.X, self._categories, rows.weight, self.max_thresholds)
-        self._keep(rows, questions, *self._search(rows, questions), clock)
+        check_all(self)
+        with progress(int(self.verbose), type(self).__name__) as clock:
+            rows = self._read(X, y, sample_weight)
+            if rows.y.ndim > 1:
+                raise ValueError(
+                    f"{type(self).__name__} takes one target: y must be a 1d array; it has {rows.y.shape[1]} columns. "
+                    "Fit one tree for each."
+                )
+            questions = Questions.of(rows.X, self._categories, rows.weight, self.max_thresholds)
+            self._keep(rows, questions, *self._search(rows, questions, clock), clock)
         return self
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> Rows:
         """The rows, labels as class numbers."""
         raise TypeError(f"{type(self).__name__} must say what it reads.")
 
-    def _search(self, rows: Rows, questions: Questions) -> tuple[Target, Any, Units]:
+    def _search(self, rows: Rows, questions: Questions, clock: Progress) -> tuple[Target, Any, Units]:
         """What leaves predict, what the native search found, and the units of its costs."""
         raise TypeError(f"{type(self).__name__} must say what a leaf costs.")
 
-    def _limits(self, price: float, scale: float) -> Any:
+    def _limits(self, price: float, scale: float, clock: Progress) -> Any:
+        """Of the native search, and the bar that it moves; the scale is the cost of the best constant."""
+
+        def told(looked_at: int, still_open: int, value: float, bound: float) -> None:
+            clock.update(looked_at, looked_at + still_open, (value - bound) / scale if scale > 0 else 0.0)
+
         seconds = math.inf if self.time_limit is None else float(self.time_limit)
         # Half of the tolerance is for what is left aside, half for rounding.
         slack = min(0.5 * self.tol, 1e30) * scale
-        return native.Limits(int(self.max_depth or 0), price, slack, seconds, n_threads(self.n_jobs))
+        threads = n_threads(self.n_jobs)
+        return native.Limits(int(self.max_depth or 0), price, slack, seconds, threads, told if self.verbose else None)
 
     def _keep(
         self, rows: Rows, questions: Questions, target: Target, found: Any, units: Units, clock: Progress
@@ -150,7 +159,7 @@ class _OptimalTree(BaseTree):
         self._certify(certificate.rescaled(units.unit))
 
 
-ORDER = ("max_depth", "alpha", "max_thresholds", "categorical_features", "tol", "time_limit", "n_jobs")
+ORDER = ("max_depth", "alpha", "max_thresholds", "categorical_features", "tol", "time_limit", "n_jobs", "verbose")
 
 
 class OptimalTreeClassifier(_OptimalTree, DecisionTreeClassifier):
@@ -193,14 +202,14 @@ class OptimalTreeClassifier(_OptimalTree, DecisionTreeClassifier):
     def _read(self, X: Any, y: Any, sample_weight: Any) -> Rows:
         return read_classes(self, X, y, sample_weight)
 
-    def _search(self, rows: Rows, questions: Questions) -> tuple[Target, Any, Units]:
+    def _search(self, rows: Rows, questions: Questions, clock: Progress) -> tuple[Target, Any, Units]:
         shares = class_weights(self.class_weight, self.classes_, rows.y, rows.weight)
         ranks, labels, counts = questions.merged(rows.y, rows.weight)
         weight = whole(counts * shares[labels])
         count, total = self.classes_.shape[0], float(weight.sum())
         price = exact_price(float(self.alpha), total)
         constant = total - float(np.bincount(labels, weights=weight).max()) + price
-        found = native.classes(ranks, labels.astype(np.uint32), count, weight, self._limits(price, constant))
+        found = native.classes(ranks, labels.astype(np.uint32), count, weight, self._limits(price, constant, clock))
         parts = np.zeros((rows.y.shape[0], count))
         parts[np.arange(rows.y.shape[0]), rows.y] = rows.weight * shares[rows.y]
         return Target(parts, classes=True), found, Units(total, constant)
@@ -229,7 +238,7 @@ class OptimalTreeRegressor(_OptimalTree, DecisionTreeRegressor):
     def _read(self, X: Any, y: Any, sample_weight: Any) -> Rows:
         return read_numbers(self, X, y, sample_weight)
 
-    def _search(self, rows: Rows, questions: Questions) -> tuple[Target, Any, Units]:
+    def _search(self, rows: Rows, questions: Questions, clock: Progress) -> tuple[Target, Any, Units]:
         ranks, y, counts = questions.merged(rows.y, rows.weight)
         weight = whole(counts, most=2.0**26)
         # Near one, by a power of two: neither squares nor sums leave the range, and whole numbers stay whole.
@@ -245,6 +254,6 @@ class OptimalTreeRegressor(_OptimalTree, DecisionTreeRegressor):
         with np.errstate(over="ignore", under="ignore"):
             units = Units(total, constant, float(np.ldexp(1.0, 2 * exponent)))
         found = native.numbers(
-            ranks, np.ascontiguousarray(np.column_stack([moments, reach])), self._limits(price, constant)
+            ranks, np.ascontiguousarray(np.column_stack([moments, reach])), self._limits(price, constant, clock)
         )
         return Target(np.stack([rows.weight, rows.weight * rows.y], axis=1), classes=False), found, units
