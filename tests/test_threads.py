@@ -9,7 +9,7 @@ import numpy as np
 import scipy.linalg
 from threadpoolctl import threadpool_info
 
-from certifit.threads import one_blas_thread
+from certifit.threads import one_blas_thread, shared_work
 
 
 def blas() -> list[tuple[str, int]]:
@@ -59,3 +59,9 @@ def test_a_forked_child_begins_outside() -> None:
             os._exit(0 if blas() == before else 1)
         _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 0
+
+
+def test_shared_work_comes_in_order_with_one_thread_of_blas() -> None:
+    with shared_work() as share:
+        assert single()
+        assert list(share(lambda k: k * k, range(20))) == [k * k for k in range(20)]

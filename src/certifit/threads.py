@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
 import certifit._native.threads as _native
 
-__all__ = ["n_threads", "one_blas_thread"]
+__all__ = ["n_threads", "one_blas_thread", "shared_work"]
 
 
 def n_threads(n_jobs: int | None) -> int:
@@ -86,3 +87,19 @@ def one_blas_thread() -> Iterator[None]:
         yield
     finally:
         _quiet.leave()
+
+
+@contextmanager
+def shared_work() -> Iterator[Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]]:
+    """A `map` whose calls are shared by the threads of this process, none of them inside BLAS; results come in order.
+
+    For work in NumPy whose pieces are large: what BLAS would split into threads at every product, two libraries of it that
+    wait for each other, is split once.
+    """
+    threads = n_threads(None)
+    with one_blas_thread():
+        if threads == 1:
+            yield map
+            return
+        with ThreadPoolExecutor(threads) as pool:
+            yield pool.map

@@ -6,18 +6,20 @@ Panels of b columns are made triangular by reflections, which go to both sides o
 4/3 n³ operations for B, as many for Q, all of them products of matrices, and 4bn² for each ρ. On the way to a tridiagonal B half
 of the operations are products with vectors, at the speed of memory, and eigenvectors take two to three times as many in all.
 
-Only the parts of columns from the diagonal on are kept, in stripes that lie in memory as BLAS wants them: it adds in place.
+Only the parts of columns from the diagonal on are kept, in stripes, which threads share.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from scipy.linalg import blas, lapack
+from scipy.linalg import lapack
 
 from certifit._types import Array
+from certifit.threads import shared_work
 
 __all__ = ["Band", "BandFactor"]
 
@@ -77,19 +79,20 @@ class Band:
         reflections = np.zeros((n - width, n - width), order="F")
         tau = np.zeros(n - width)
         diagonal, below = [], []
-        for j in range(0, n, width):
-            e, (number, inside) = min(width, n - j), divmod(j, broad)
-            stripe, top = stripes[number], j - number * broad
-            diagonal.append(_mirrored(stripe[top : top + e, inside : inside + e]))
-            if j + e >= n:
-                break
-            panel = np.array(stripe[top + e :, inside : inside + e], order="F")
-            found, scales, _, _ = lapack.dgeqrf(panel, lwork=32 * e, overwrite_a=1)
-            below.append(np.triu(found[: min(e, found.shape[0])]))
-            k = scales.shape[0]
-            reflections[j:, j : j + k] = found[:, :k]
-            tau[j : j + k] = scales
-            _reflect_both_sides(stripes, broad, j + e, *_compact(found[:, :k], scales))
+        with shared_work() as share:
+            for j in range(0, n, width):
+                e, (number, inside) = min(width, n - j), divmod(j, broad)
+                stripe, top = stripes[number], j - number * broad
+                diagonal.append(_mirrored(stripe[top : top + e, inside : inside + e]))
+                if j + e >= n:
+                    break
+                panel = np.array(stripe[top + e :, inside : inside + e], order="F")
+                found, scales, _, _ = lapack.dgeqrf(panel, lwork=32 * e, overwrite_a=1)
+                below.append(np.triu(found[: min(e, found.shape[0])]))
+                k = scales.shape[0]
+                reflections[j:, j : j + k] = found[:, :k]
+                tau[j : j + k] = scales
+                _reflect_both_sides(stripes, broad, j + e, *_compact(found[:, :k], scales), share)
         return Band(tuple(diagonal), tuple(below), reflections, tau)
 
     def factor(self, ridge: float) -> BandFactor:
@@ -113,12 +116,17 @@ class Band:
         """Q, the product of all reflections, from the last one on: each changes only what those after it have."""
         b, m = self.diagonal[0].shape[0], self.tau.shape[0]
         Q = np.asfortranarray(np.eye(m + b))
-        for j in reversed(range(0, m, PANELS * b)):
-            some = slice(j, j + PANELS * b)
-            V, T = _compact(self.reflections[j:, some], self.tau[some])
-            for start in range(j + b, m + b, COLUMNS):
-                part = Q[j + b :, start : start + COLUMNS]
-                part -= V @ (T @ (V.T @ part))
+        with shared_work() as share:
+            for j in reversed(range(0, m, PANELS * b)):
+                some = slice(j, j + PANELS * b)
+                V, T = _compact(self.reflections[j:, some], self.tau[some])
+                below = Q[j + b :].T  # its rows are columns of Q, one after the other in memory
+
+                def reflect(start: int, below: Array = below, V: Array = V, T: Array = T) -> None:
+                    part = below[start : start + COLUMNS]
+                    part -= ((part @ V) @ T.T) @ V.T
+
+                list(share(reflect, range(j + b, m + b, COLUMNS)))
         return Q
 
 
@@ -126,7 +134,8 @@ def inverse_diagonals(Q: Array, factors: Sequence[BandFactor]) -> Array:
     """diag((A + ρ)⁻¹), one column for each factor."""
     n, b, count = Q.shape[0], factors[0].steps[0].shape[0], len(factors[0].steps)
     found = np.empty((n, len(factors)))
-    for start in range(0, n, ROWS):
+
+    def solve(start: int) -> None:
         rows = Q[start : start + ROWS]
         padded = np.zeros((count * b, rows.shape[0]))
         padded[:n] = rows.T
@@ -137,6 +146,9 @@ def inverse_diagonals(Q: Array, factors: Sequence[BandFactor]) -> Array:
             halves = blocks[1:, 0]
             # The last block is filled up with rows of zeros, whose solutions are zero.
             found[start : start + ROWS, k] = np.einsum("ijk,ijk->k", halves, halves)
+
+    with shared_work() as share:
+        list(share(solve, range(0, n, ROWS)))
     return found
 
 
@@ -156,30 +168,30 @@ def _compact(found: Array, tau: Array) -> tuple[Array, Array]:
     return V, T
 
 
-def _reflect_both_sides(stripes: list[Array], broad: int, begin: int, V: Array, T: Array) -> None:
+def _reflect_both_sides(stripes: list[Array], broad: int, begin: int, V: Array, T: Array, share: Any) -> None:
     """A ← (I − V T Vᵀ)ᵀ A (I − V T Vᵀ) = A − V Wᵀ − W Vᵀ from row and column `begin` on, W = Y − ½V(TᵀVᵀY), Y = A V T."""
     m, k = V.shape
-    Vt, room = np.ascontiguousarray(V.T), np.empty(m * k)
-    image = np.zeros((k, m))
-    active = []
+    Vt, image = np.ascontiguousarray(V.T), np.zeros((k, m))
+    active = []  # columns of a stripe as rows, from the diagonal on, and which of the m they are
     for number in range(begin // broad, len(stripes)):
         stripe, at = stripes[number], number * broad
-        active.append((stripe, stripe[:, max(begin - at, 0) :], at))
-    for _, columns, at in active:
-        top = max(at - begin, 0)
-        end = top + columns.shape[1]
-        lower = columns[columns.shape[0] - (m - top) :]
-        out = room[: k * (m - top)].reshape(k, -1)
-        image[:, top:] += np.matmul(Vt[:, top:end], lower.T, out=out)
-        rest = lower[end - top :]
-        out = room[: k * (end - top)].reshape(k, -1)
-        image[:, top:end] += np.matmul(Vt[:, end:], rest, out=out)
+        top, height = max(at - begin, 0), m - max(at - begin, 0)
+        columns = stripe[stripe.shape[0] - height :, max(begin - at, 0) :].T
+        active.append((columns, top, top + columns.shape[0]))
+
+    def pulled(part: tuple[Array, int, int]) -> tuple[Array, Array]:
+        columns, top, end = part
+        return Vt[:, top:end] @ columns, Vt[:, end:] @ columns[:, end - top :].T
+
+    for (_, top, end), (along, across) in zip(active, share(pulled, active), strict=True):
+        image[:, top:] += along
+        image[:, top:end] += across
     Y = T.T @ image
     W = Y - (0.5 * (Y @ V) @ T) @ Vt
     both, swapped = np.vstack([Vt, W]), np.vstack([W, Vt])
-    for _, columns, at in active:
-        top = max(at - begin, 0)
-        end, above = top + columns.shape[1], columns.shape[0] - (m - top)
-        left = np.zeros((columns.shape[0], 2 * k), order="F")
-        left[above:] = both[:, top:].T
-        blas.dgemm(-1.0, left, swapped[:, top:end].T, beta=1.0, c=columns, trans_b=1, overwrite_c=1)
+
+    def updated(part: tuple[Array, int, int]) -> None:
+        columns, top, end = part
+        columns -= swapped[:, top:end].T @ both[:, top:]
+
+    list(share(updated, active))
