@@ -24,8 +24,9 @@ def test_plain_groups_are_counted_by_all() -> None:
 
 
 def test_rows_without_groups_are_one_by_the_gap() -> None:
-    found = choose_k(RNG.normal(size=(200, 3)), max_k=5, random_state=0)
-    assert found.by["gap"] == 1
+    found = choose_k(RNG.normal(size=(200, 3)), method="gap", max_k=5, random_state=0)
+    assert found.k == 1
+    assert str(found).startswith("1 cluster by gap (silhouette ")
 
 
 def test_a_weight_of_zero_drops_the_row() -> None:

@@ -56,7 +56,7 @@ class ClusterCount:
 
     def __str__(self) -> str:
         others = ", ".join(f"{name} {self.by[name]}" for name in METHODS if name != self.method)
-        return f"{self.k} clusters by {self.method} ({others})"
+        return f"{self.k} cluster{'s' if self.k > 1 else ''} by {self.method} ({others})"
 
     def plot(self, axes: Any = None) -> Any:
         """Cost, silhouette and gap over the number of clusters, with each method's choice marked.
@@ -83,6 +83,7 @@ class ClusterCount:
             errors = self.gap_errors if name == "gap" else None
             ax.errorbar(self.ks, values, yerr=errors, marker="o", color="#1f4e9c")
             ax.axvline(self.by[name], color="#b3261e", linestyle="--")
+            ax.xaxis.get_major_locator().set_params(integer=True)
             ax.set(xlabel="clusters", title=f"{label}: {self.by[name]}")
         return axes
 

@@ -111,6 +111,7 @@ class Projection(Declared, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ce
         ax.bar(number, self.explained_variance_ratio_, color="#b8c4d6", label="each")
         ax.plot(number, np.cumsum(self.explained_variance_ratio_), "o-", color="#1f4e9c", label="together")
         ax.set(xlabel="component", ylabel="share of the variance", ylim=(0, 1.02))
+        ax.xaxis.get_major_locator().set_params(integer=True)
         ax.legend(frameon=False)
         return ax
 
@@ -122,7 +123,7 @@ class Projection(Declared, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ce
         X : array, sparse matrix or data frame of shape (n_samples, n_features)
             Rows to draw.
         components : pair of int
-            The two directions, from 0 on.
+            Which two, from 0 on; the axes count from 1, as the scree plot does.
         ax : matplotlib Axes, optional
             Where to draw; new ones by default.
 
@@ -144,10 +145,13 @@ class Projection(Declared, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ce
         names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.components_.shape[1])])
         for (x, y), name in zip(arrows * reach, names, strict=True):
             ax.annotate("", (x, y), (0, 0), arrowprops={"arrowstyle": "->", "color": "#b3261e"})
-            ax.text(1.05 * x, 1.05 * y, str(name), color="#b3261e", fontsize=8)
+            above = "bottom" if y >= 0 else "top"
+            ax.text(x, y, str(name), color="#b3261e", fontsize=8, ha="center", va=above)
+        ax.update_datalim(arrows * reach)
+        ax.autoscale_view()
         share = self.explained_variance_ratio_
         ax.set(
-            xlabel=f"component {first} ({share[first]:.0%} of the variance)",
-            ylabel=f"component {second} ({share[second]:.0%})",
+            xlabel=f"component {first + 1} ({share[first]:.0%} of the variance)",
+            ylabel=f"component {second + 1} ({share[second]:.0%})",
         )
         return ax
