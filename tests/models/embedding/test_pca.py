@@ -96,6 +96,32 @@ def test_blocks_of_rows_are_all_rows() -> None:
     assert parts.n_samples_seen_ == weight.sum()
 
 
+def test_a_block_that_is_refused_was_not_seen() -> None:
+    X = table(40, 5)
+    parts = IncrementalPCA(4).partial_fit(X[:20])
+    with pytest.raises(ValueError, match="beyond double precision"):
+        parts.partial_fit(1e160 * X)
+    np.testing.assert_allclose(parts.partial_fit(X[20:]).components_, PCA(4).fit(X).components_, atol=1e-9)
+    begun = IncrementalPCA(4)
+    with pytest.raises(ValueError, match=r"min\(n_samples, n_features\) = 2; got 4"):
+        begun.partial_fit(X[:2])
+    assert begun.partial_fit(X).n_samples_seen_ == 40
+
+
+@pytest.mark.parametrize("solver", ["covariance", "svd", "gram", "power", "randomized"])
+def test_units_change_nothing_but_units(solver: str) -> None:
+    X = table(40, 5)
+    one = PCA(2).fit(X)
+    for exponent in (-150, -100, -80, -60, 60, 80, 100, 150):
+        other = PCA(2, solver=solver, tol=1e-9, random_state=0).fit(X * 10.0**exponent)
+        np.testing.assert_allclose(other.components_, one.components_, atol=1e-5)
+        np.testing.assert_allclose(other.explained_variance_ratio_, one.explained_variance_ratio_, rtol=1e-6)
+    with pytest.raises(ValueError, match="squares are beyond double precision"):
+        PCA(2, solver=solver).fit(X * 1e160)
+    with pytest.raises(ValueError, match=r"squares are beyond single precision.*or as float64"):
+        PCA(2, solver=solver).fit((X * 1e25).astype(np.float32))
+
+
 def test_far_from_zero_no_digits_are_lost() -> None:
     X = RNG.normal(size=(2000, 3)) * [3.0, 2.0, 1.0]
     near, far = PCA().fit(X), PCA().fit(X + 1e7)
@@ -127,4 +153,16 @@ def test_pictures() -> None:
     assert len(ax.patches) == 4
     drawn = model.biplot(X)
     assert [text.get_text() for text in drawn.texts if text.get_text()] == ["x0", "x1", "x2", "x3"]
+    assert drawn.get_xlabel().startswith("component 1 (")
     assert "%" in drawn.get_xlabel()
+    assert all(float(place).is_integer() for place in ax.get_xticks())
+
+
+def test_every_arrow_of_a_biplot_is_in_the_picture() -> None:
+    X = np.repeat(RNG.normal(size=(60, 1)), 50, axis=1)
+    X = np.column_stack([X, 0.9 * np.sqrt(50.0) * RNG.uniform(-1.0, 1.0, size=60)])
+    ax = PCA(2).fit(X).biplot(X)
+    (left, right), (low, high) = ax.get_xlim(), ax.get_ylim()
+    for text in ax.texts:
+        assert left <= text.get_position()[0] <= right
+        assert low <= text.get_position()[1] <= high

@@ -80,14 +80,15 @@ class _Centered(Projection):
 
     def _keep(self, found: Spectrum, weight: float, less: int, dtype: Any, started: float) -> None:
         """The fitted attributes, in scikit-learn's scales."""
-        found = found.first(self._chosen(found.values, found.total))
         sample = weight / (weight - 1.0) if weight > 1.0 else 1.0
+        found.scaled(sample).check_range(dtype)
+        found = found.first(self._chosen(found.values, found.total))
         self.n_components_ = k = int(found.values.shape[0])
         self.components_ = np.ascontiguousarray(found.vectors.T).astype(dtype)
         self.mean_ = found.mean.astype(dtype)
         self.explained_variance_ = (found.values * sample).astype(dtype)
         self.explained_variance_ratio_ = (found.values / (found.total or 1.0)).astype(dtype)
-        self.singular_values_ = np.sqrt(found.values * weight).astype(dtype)
+        self.singular_values_ = (np.sqrt(found.values) * np.sqrt(weight)).astype(dtype)
         rest = max(0.0, found.total - float(found.values.sum()))
         self.noise_variance_ = rest * sample / (less - k) if less > k else 0.0
         self._certify(found.certificate(self.tol, time.perf_counter() - started))
@@ -176,6 +177,11 @@ class IncrementalPCA(_Centered):
 
     n_samples_seen_: float = Fitted("float", "Rows seen, or their weight.")
 
+    def _forget(self) -> None:
+        self._moments: Moments | None = None
+        self._rows_seen = 0
+        self._codes = np.empty(0, dtype=np.uint64)
+
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> IncrementalPCA:
         """Find the directions, block after block."""
         X = check_x(self, X, reset=True, accept_sparse=("csr",))
@@ -193,13 +199,14 @@ class IncrementalPCA(_Centered):
         if not known:
             self._forget()
         X = check_x(self, X, reset=not known, accept_sparse=("csr",))
-        self._add(X, check_sample_weight(sample_weight, X.shape[0]))
-        return self._settle(X.dtype)
-
-    def _forget(self) -> None:
-        self._moments: Moments | None = None
-        self._rows_seen = 0
-        self._codes = np.empty(0, dtype=np.uint64)
+        weight = check_sample_weight(sample_weight, X.shape[0])
+        before = self._moments, self._rows_seen, self._codes
+        try:
+            self._add(X, weight)
+            return self._settle(X.dtype)
+        except ValueError:
+            self._moments, self._rows_seen, self._codes = before  # a block that is refused was not seen
+            raise
 
     def _add(self, X: Any, weight: Array) -> None:
         kept = weight > 0

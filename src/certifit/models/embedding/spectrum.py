@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.linalg import svd
@@ -27,7 +28,9 @@ __all__ = ["SOLVERS", "Effort", "Spectrum", "choose_solver", "spectrum"]
 
 SOLVERS = ("auto", "covariance", "svd", "gram", "power", "randomized")
 SMALL = 2000  # up to here all eigenvectors of a matrix are found as fast as some
-RANGE = 1e100  # entries beyond which, or below whose inverse, X is scaled first
+RANGE = (
+    1e50  # entries beyond which, or below whose inverse, X is scaled first: residuals are squares of squares of them
+)
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,14 @@ class Spectrum:
         """Variances in another unit."""
         values, residuals = self.values * square, self.residuals * square
         return replace(self, values=values, residuals=residuals, total=self.total * square)
+
+    def check_range(self, dtype: Any) -> None:
+        """Refuse variances that are no numbers."""
+        if self.total > float(np.finfo(dtype).max):
+            precision, cure = ("single", ", or as float64") if dtype == np.float32 else ("double", "")
+            raise ValueError(
+                f"X holds numbers whose squares are beyond {precision} precision: give large columns in another unit{cure}."
+            )
 
     def first(self, k: int) -> Spectrum:
         """Only the first k."""

@@ -63,9 +63,10 @@ class TruncatedSVD(Projection):
             self.solver_ = "covariance"
         effort = Effort(self.tol, self.max_iter, check_random_state(self.random_state))
         found = spectrum(rows, weight, k, self.solver_, effort, center=False)
+        found.check_range(X.dtype)
         total, self.n_iter_ = float(weight.sum()), found.iterations
         self.components_ = np.ascontiguousarray(found.vectors.T).astype(X.dtype)
-        self.singular_values_ = np.sqrt(found.values * total).astype(X.dtype)
+        self.singular_values_ = (np.sqrt(found.values) * np.sqrt(total)).astype(X.dtype)
         middle = np.asarray(rows.T @ (weight / total), dtype=np.float64).ravel() @ found.vectors
         spread = np.maximum(found.values - middle**2, 0.0)
         whole = total_scatter(rows, weight) / total
