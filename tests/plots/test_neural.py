@@ -32,5 +32,8 @@ def test_the_first_layer_is_drawn_unit_by_unit() -> None:
     longest = int(np.argmax(np.linalg.norm(model.coefs_[0], axis=0)))
     first = model.coefs_[0][:, longest].reshape(3, 4)
     np.testing.assert_allclose(canvas[:3, :4], first / np.abs(first).max(), rtol=1e-6)
-    with pytest.raises(ValueError, match="as many pixels"):
-        plot_first_layer(model, (3, 5))
+    for wrong in ((3, 5), (-3, -4), 12, (12,)):
+        with pytest.raises(ValueError, match="as many pixels"):
+            plot_first_layer(model, wrong)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="n_units must be"):
+        plot_first_layer(model, (3, 4), n_units=0)

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from certifit.axes import axes_of, drawn
+from certifit.data.gate import check_real
 from certifit.plots.frame import COLORS, framed
 
 __all__ = ["plot_first_layer", "plot_history"]
@@ -58,11 +59,22 @@ def plot_first_layer(model: Any, shape: tuple[int, int], ax: Any = None, n_units
         Where to draw.
     n_units : int, default=25
         Most units shown.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from certifit import MLPClassifier
+    >>> from certifit.plots import plot_first_layer
+    >>> pixels, digits = load_digits(return_X_y=True)
+    >>> model = MLPClassifier(hidden=(16,), max_iter=5, random_state=0).fit(pixels, digits)
+    >>> plot_first_layer(model, (8, 8)).images[0].get_array().shape  # four by four units, a line between them
+    (35, 35)
     """
     check_is_fitted(model)
-    height, width = shape
     weights = model.coefs_[0]
-    if height * width != weights.shape[0]:
+    check_real("n_units", n_units, low=1, integer=True)
+    height, width = shape if np.shape(shape) == (2,) else (0, 0)
+    if min(height, width) < 1 or height * width != weights.shape[0]:
         raise ValueError(f"shape must have as many pixels as X has columns, {weights.shape[0]}; got {shape!r}.")
     chosen = np.argsort(-np.linalg.norm(weights, axis=0), kind="stable")[:n_units]
     across = int(np.ceil(np.sqrt(chosen.shape[0])))

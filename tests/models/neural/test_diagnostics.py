@@ -89,6 +89,12 @@ def test_attacks_raise_the_loss_and_training_on_them_helps() -> None:
     np.testing.assert_array_equal(plain.adversarial(X, LABELS, 0.0), X)
 
 
+def test_they_look_at_the_network_as_it_was_fitted() -> None:
+    for before, after in (("float32", "float64"), ("float64", "float32")):
+        model = MLPRegressor(**QUICK, dtype=before).fit(X, LABELS)
+        assert model.set_params(dtype=after).check_gradients(X[:40], LABELS[:40, None]).passed
+
+
 def test_bad_input_is_named() -> None:
     model, number = MLPClassifier(**QUICK).fit(X, LABELS), MLPRegressor(**QUICK).fit(X, LABELS)
     with pytest.raises(ValueError, match="not in classes"):
@@ -97,6 +103,13 @@ def test_bad_input_is_named() -> None:
         model.check_gradients(X, LABELS[:10])
     with pytest.raises(ValueError, match="same number of rows"):
         number.check_gradients(X, LABELS[:10])
+    for wrong, message in [
+        (np.full(300, np.nan), "y contains NaN"), (np.c_[LABELS, LABELS], "y asks for 2"), (["a"] * 300, "y must be numeric"),
+    ]:  # fmt: skip
+        with pytest.raises(ValueError, match=message):
+            number.unit_report(X, wrong)
+    with pytest.raises(ValueError, match="one class for each row"):
+        model.adversarial(X, np.c_[LABELS > 1, LABELS < 3].astype(int))
     with pytest.raises(ValueError, match="eps must be"):
         model.adversarial(X, LABELS, eps=-1.0)
     with pytest.raises(ValueError, match="n_weights must be"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from typing import Any
 
@@ -208,6 +209,59 @@ def test_partial_fit_and_warm_start_go_on() -> None:
     assert online.loss_curve_[-1] < online.loss_curve_[0]
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({"optimizer": "adam"}, {"optimizer": "sgd"}),
+        ({"optimizer": "nesterov"}, {"optimizer": "adamw"}),
+        ({"optimizer": "lbfgs", "tol": 0.1}, {"optimizer": "adam"}),
+    ],
+    ids=str,
+)
+def test_another_optimizer_goes_on_without_the_memory_of_the_last(
+    before: dict[str, Any], after: dict[str, Any]
+) -> None:
+    X, y = waves(200)
+    model = MLPRegressor(**QUICK, **before, warm_start=True).fit(X, y)
+    fresh = copy.deepcopy(model).set_params(**after)
+    fresh._moments = None
+    np.testing.assert_array_equal(model.set_params(**after).fit(X, y).predict(X), fresh.fit(X, y).predict(X))
+
+
+def test_training_goes_on_in_another_precision_with_its_memory() -> None:
+    X, y = waves(200)
+    for before, after in (("float32", "float64"), ("float64", "float32")):
+        model = MLPRegressor(**QUICK, dtype=before, warm_start=True).fit(X, y)
+        plain = copy.deepcopy(model).fit(X, y)
+        np.testing.assert_allclose(model.set_params(dtype=after).fit(X, y).predict(X), plain.predict(X), atol=1e-3)
+
+
+def test_what_cannot_go_on_is_named() -> None:
+    X, y = waves(200)
+    model = MLPRegressor(**QUICK, warm_start=True).fit(X, y)
+    learned = MLPRegressor(**QUICK, warm_start=True, activation="prelu").fit(X, y)
+    coded = MLPRegressor(**QUICK, warm_start=True, categorical_features=[0]).fit(np.rint(X), y)
+    classes = NeuralNetwork(**QUICK, loss="softmax").partial_fit(X, np.arange(200) % 3)
+    for case, y_new, change, message in (
+        (model, np.c_[y, y], {}, "1 of them, and y asks for 2"),
+        (classes, np.arange(200) % 2, {}, "3 of them, and y asks for 2"),
+        (model, np.abs(y), {"loss": "poisson"}, "set loss back to Squared"),
+        (model, y, {"categorical_features": [0]}, r"categorical_features=\[0\] is not what it began with"),
+        (coded, y, {"categorical_features": None}, "categorical_features=None is not what it began with"),
+        (model, y, {"activation": "prelu"}, "did not learn their slopes below zero"),
+        (learned, y, {"activation": "relu"}, "whose units learned their slopes below zero"),
+    ):
+        changed = copy.deepcopy(case).set_params(**change)
+        with pytest.raises(ValueError, match=message):
+            changed.partial_fit(X, y_new)
+        if changed.warm_start:
+            with pytest.raises(ValueError, match=message):
+                changed.fit(X, y_new)
+        changed.set_params(warm_start=False).fit(X, y_new)
+    with pytest.raises(ValueError, match="did not learn"):
+        model.set_params(activation="prelu").predict(X)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("optimizer", ["sgd", "nesterov", "adam", "adamw"])
 def test_a_step_that_runs_away_is_told_and_taken_back(optimizer: str, dtype: str) -> None:
@@ -217,6 +271,13 @@ def test_a_step_that_runs_away_is_told_and_taken_back(optimizer: str, dtype: str
         model.fit(X, y)
     assert np.isfinite(model.predict(X)).all()
     assert "ran away" in model.certificate_.note
+
+
+def test_a_gradient_beyond_its_precision_has_no_norm() -> None:
+    X, y = waves(200)
+    with pytest.warns(ConvergenceWarning, match="ran away in epoch 2"):
+        model = MLPRegressor(hidden=(8, 6), optimizer="sgd", learning_rate=1e6, max_iter=5, random_state=0).fit(X, y)
+    assert "gradient of the objective is beyond the range of its precision" in model.certificate_.note
 
 
 def test_constant_columns_and_constant_targets() -> None:

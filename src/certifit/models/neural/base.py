@@ -37,7 +37,7 @@ from certifit.models.neural.layers import Columns, flat, initial, leaks, parts
 from certifit.models.neural.objective import Target
 from certifit.models.neural.parameters import check_hidden
 from certifit.models.neural.polish import best_output_layer
-from certifit.models.neural.training import History, Recipe, State, train
+from certifit.models.neural.training import History, Recipe, State, adaptive, train
 from certifit.models.neural.whole import minimize_whole
 from certifit.models.sgd.base import partial_certificate
 from certifit.optimization.stochastic.descent import Visits
@@ -54,6 +54,11 @@ class BaseNetwork(Diagnostics, NetworkParameters):
 
     def _spread(self, X: Any, y: Any, sample_weight: Any, first: bool) -> tuple[Any, Any, Any, Any]:
         """Who checks the rows, and the rows, with columns of 0 and 1 for categories."""
+        if not first and (self.categorical_features is None) != (getattr(self, "_categories", None) is None):
+            raise ValueError(
+                "warm_start and partial_fit continue a network, and categorical_features="
+                f"{self.categorical_features!r} is not what it began with: set it back, or fit anew with warm_start=False."
+            )
         if self.categorical_features is None:
             self._categories = None
             return self, X, y, sample_weight
@@ -81,6 +86,7 @@ class BaseNetwork(Diagnostics, NetworkParameters):
     @property
     def embeddings_(self) -> dict[int, dict[Any, Array]]:
         """For every column of categories, by number: the learned vector of each category, in the units of the first layer."""
+        check_is_fitted(self)
         if self._categories is None:
             return {}
         return {
@@ -124,8 +130,7 @@ class BaseNetwork(Diagnostics, NetworkParameters):
         if first:
             target, columns = Target.of(loss, y, weight, bool(self.standardize_target)), self._scaling(X, weight)
         else:
-            target = Target.in_units(loss, y, weight, self._unit, self._offset)
-            columns = Columns(self.mean_, self.scale_)
+            target, columns = self._again(loss, y, weight), Columns(self.mean_, self.scale_)
         if getattr(self, "_generator", None) is None:
             self._generator = np.random.default_rng(self._seed())
         sizes = (X.shape[1], *check_hidden(self.hidden), target.n_scores)
@@ -196,8 +201,23 @@ class BaseNetwork(Diagnostics, NetworkParameters):
     def _units(self, X: Matrix, y: Array, weight: Array, loss: Loss) -> tuple[Target, Columns]:
         """Targets and columns in the units the network learns in; a warm start keeps those it began with."""
         if self._goes_on():
-            return Target.in_units(loss, y, weight, self._unit, self._offset), Columns(self.mean_, self.scale_)
+            return self._again(loss, y, weight), Columns(self.mean_, self.scale_)
         return Target.of(loss, y, weight, bool(self.standardize_target)), self._scaling(X, weight)
+
+    def _again(self, loss: Loss, y: Array, weight: Array) -> Target:
+        """Other targets in the units of the fitted network."""
+        found, scores = loss.n_scores(y), self._offset.shape[0]
+        if found != scores:
+            raise ValueError(
+                f"The fitted network has a score for each target or class, {scores} of them, and y asks for {found}: give the "
+                "targets or classes that it began with, or fit anew with warm_start=False."
+            )
+        if self._unit != 1.0 and loss.rescaled(self._unit) is None:
+            raise ValueError(
+                f"The fitted network learned y in units of {self._unit:.4g}, in which {loss!r} has no meaning: set loss back to "
+                f"{self._loss!r}, or fit anew with warm_start=False."
+            )
+        return Target.in_units(loss, y, weight, self._unit, self._offset)
 
     def _goes_on(self) -> bool:
         return bool(self.warm_start) and hasattr(self, "coefs_")
@@ -221,7 +241,10 @@ class BaseNetwork(Diagnostics, NetworkParameters):
             self._leaks(),
             self._kind(self._in_double()),
         )
-        return State.start(weights) if self._moments is None else State(weights, *self._moments)
+        if self._moments is None or adaptive(getattr(self, "_stepped_by", self.optimizer)) != adaptive(self.optimizer):
+            return State.start(weights)  # what one optimizer remembers means nothing to another
+        first, second, steps = self._moments
+        return State(weights, first.astype(weights.dtype), second.astype(weights.dtype), steps)
 
     def _in_double(self) -> bool:
         """Whether the next training is in double precision; of a fitted network `_double` says whether the last one was."""
@@ -290,7 +313,7 @@ class BaseNetwork(Diagnostics, NetworkParameters):
         self.mean_, self.scale_ = columns.mean, columns.scale
         self._loss, self._unit, self._offset = target.loss, target.unit, target.offset
         self._several = target.inner.coupled or target.y.ndim == 2
-        self._double = self._in_double()
+        self._double, self._stepped_by = self._in_double(), self.optimizer
         self._moments = (state.first, state.second, state.steps) if self.warm_start else None
 
     def _remember(self, history: History, target: Target) -> None:
@@ -345,7 +368,14 @@ class BaseNetwork(Diagnostics, NetworkParameters):
 
     def _leaks(self) -> list[Array]:
         """Learned slopes below zero, which only units that learn them have."""
-        return self.leaks_ if self.activation == "prelu" else []
+        slopes: list[Array] = getattr(self, "leaks_", [])  # files of old have none
+        if bool(slopes) != (self.activation == "prelu" and len(self.coefs_) > 1):
+            raise ValueError(
+                f"activation={self.activation!r} is not that of the fitted network, whose units "
+                f"{'learned' if slopes else 'did not learn'} their slopes below zero: set it back, or fit anew with "
+                "warm_start=False."
+            )
+        return slopes
 
     def _features(self, X: Matrix, layer: int) -> Array:
         if getattr(self, "_double", False):

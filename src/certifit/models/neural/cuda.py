@@ -18,7 +18,7 @@ from certifit._types import Array, Matrix
 from certifit.evaluation.losses import Softmax
 from certifit.models.neural.layers import Columns
 from certifit.models.neural.objective import Target
-from certifit.models.neural.training import Recipe, State
+from certifit.models.neural.training import Recipe, State, adaptive
 from certifit.optimization.stochastic.engines import kernel_form
 
 __all__ = ["CudaTrainer", "import_torch"]
@@ -237,7 +237,7 @@ class CudaTrainer:
             w.addcmul_(w, self.decays, value=-rate * recipe.alpha)
         else:
             g.addcmul_(w, self.decays, value=recipe.alpha)
-        if recipe.optimizer.startswith("adam"):
+        if adaptive(recipe.optimizer):
             first, second = recipe.betas
             m.mul_(first).add_(g, alpha=1.0 - first)
             v.mul_(second).addcmul_(g, g, value=1.0 - second)

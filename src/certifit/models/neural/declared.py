@@ -150,6 +150,8 @@ class NetworkParameters(Declared, CertifiedEstimator):
 
     _moments: Any = Fitted()
     """The optimizer's running means and its steps, where training may go on."""
+    _stepped_by: str = Fitted()
+    """The optimizer that they are of."""
     _categories: Any = Fitted()
     """The columns of categories, and the categories seen in training."""
     _generator: Any = Fitted()

@@ -107,6 +107,11 @@ class Diagnostics:
     def _examined(self, X: Matrix, y: Any) -> Target:
         raise TypeError(f"{type(self).__name__} must say what its targets are.")
 
+    @staticmethod
+    def _check_rows(X: Matrix, y: Array) -> None:
+        if y.shape[0] != X.shape[0]:
+            raise ValueError(f"X and y must have the same number of rows: X has {X.shape[0]}, y has shape {y.shape}.")
+
     def _checked(self, X: Any) -> Matrix:
         raise TypeError(f"{type(self).__name__} must say how it takes rows.")
 
@@ -123,7 +128,7 @@ class Diagnostics:
         given = (sizes, self.activation, float(self.leak), columns, X, target)
         double = getattr(self, "_double", False)
         trainer = DoubleTrainer(*given) if double else Trainer(*given, n_threads(self.n_jobs))
-        state = self._same_layers(sizes)
+        state = State.start(self._same_layers(sizes).weights.astype(np.float64 if double else np.float32))
         trainer.load(state)
         return X, trainer, target, state, sizes
 

@@ -16,7 +16,7 @@ from scipy.special import expit
 from certifit._types import Array, Matrix, is_sparse
 from certifit.models.neural.layers import Columns, leaks, n_weights, parts, penalty_of
 from certifit.models.neural.objective import Target
-from certifit.models.neural.training import Recipe, State
+from certifit.models.neural.training import Recipe, State, adaptive
 
 __all__ = ["BLOCK", "DoubleNetwork", "DoubleTrainer"]
 
@@ -186,7 +186,7 @@ class DoubleTrainer:
         else:
             g += recipe.alpha * self.decays * now.weights
         now.steps += 1.0
-        if recipe.optimizer.startswith("adam"):
+        if adaptive(recipe.optimizer):
             first, second = recipe.betas
             now.first += (1.0 - first) * (g - now.first)
             now.second += (1.0 - second) * (g * g - now.second)

@@ -48,11 +48,12 @@ def evidence(
         rows, where = _visited(target.weight)
         gradient = gradient_at(trainer, sizes, state, alpha, rows).astype(np.float64)
     steep = float(np.linalg.norm(gradient))
-    note = f"A network has many local optima: the gradient of the objective has norm {steep:.2g}{where}."
+    told = f"has norm {steep:.2g}{where}" if np.isfinite(steep) else "is beyond the range of its precision"
+    note = f"A network has many local optima: the gradient of the objective {told}."
     with np.errstate(over="ignore"):
-        told = objective * target.factor
+        value = objective * target.factor
     return Certificate.absent(
-        float(told) if np.isfinite(told) else float(np.finfo(np.float64).max),
+        float(value) if np.isfinite(value) else float(np.finfo(np.float64).max),
         f"{note} {history.note}".strip(),
         scale=1.0,
         iterations=len(history.loss),

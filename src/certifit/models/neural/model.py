@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, Matrix
 from certifit.base import HighestScoreMixin
-from certifit.data.gate import check_xy
+from certifit.data.gate import check_xy, numbers_of, target_array
 from certifit.data.targets import (
     announced_classes,
     check_labels,
@@ -130,11 +130,13 @@ class NeuralNetwork(RegressorMixin, BaseNetwork):
         return type(loss)(**{**loss.get_params(), "n_classes": loss.n_scores(y)}), y
 
     def _examined(self, X: Matrix, y: Any) -> Target:
-        y = np.asarray(y, dtype=np.float64)
-        if y.shape[:1] != X.shape[:1]:
-            raise ValueError(f"X and y must have the same number of rows: X has {X.shape[0]}, y has shape {y.shape}.")
-        y = y.astype(np.intp) if self._loss.coupled and y.ndim == 1 else y
-        return Target.in_units(self._loss, y, np.ones(X.shape[0]), self._unit, self._offset)
+        y = numbers_of(target_array(y, multi_output=True))
+        self._check_rows(X, y)
+        if not self._loss.coupled:
+            y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 and not self._several else y
+            return self._again(*self._checked_target(self._loss, y), np.ones(X.shape[0]))
+        self._loss.check_target(y)
+        return self._again(self._loss, y.astype(np.intp) if y.ndim == 1 else y, np.ones(X.shape[0]))
 
     def _score(self, target: Target, scores: Array) -> float:
         found, y = target.inner.predict(scores), target.plain()
@@ -278,13 +280,13 @@ class MLPClassifier(HighestScoreMixin, ClassifierMixin, BaseNetwork):
     def _examined(self, X: Matrix, y: Any) -> Target:
         labels = several_labels(y)
         loss, target = self._coded(
-            codes_of(self.classes_, np.asarray(y)) if labels is None else labels.astype(np.float64)
+            codes_of(self.classes_, target_array(y)) if labels is None else labels.astype(np.float64)
         )
-        if target.shape[:1] != X.shape[:1] or (target.ndim == 2) != self._of_columns():
-            raise ValueError(
-                f"X and y must have the same number of rows: X has {X.shape[0]}, y has shape {target.shape}."
-            )
-        return Target.in_units(loss, target, np.ones(X.shape[0]), self._unit, self._offset)
+        self._check_rows(X, target)
+        if (target.ndim == 2) != self._of_columns():
+            wanted = "a column for each label" if self._of_columns() else "one class for each row"
+            raise ValueError(f"y must hold {wanted}, as in training; got an array of shape {target.shape}.")
+        return self._again(loss, target, np.ones(X.shape[0]))
 
     def _of_columns(self) -> bool:
         """Whether rows have several labels."""

@@ -14,7 +14,7 @@ from certifit._types import Array
 from certifit.optimization.stochastic.descent import Visits
 from certifit.progress import Progress
 
-__all__ = ["SCHEDULES", "History", "Recipe", "State", "Watch", "rate_at", "train"]
+__all__ = ["SCHEDULES", "History", "Recipe", "State", "Watch", "adaptive", "rate_at", "train"]
 
 SCHEDULES = ("constant", "1/sqrt(t)", "cosine", "plateau", "invscaling")
 CUT, LEAST = 0.2, 1e-3  # factor of the step size on a plateau, and the share of the first one at which to stop
@@ -140,6 +140,11 @@ class Watch:
             return self.kept, self.history
         self.history.best = len(self.history.loss)
         return self.last, self.history
+
+
+def adaptive(optimizer: str) -> bool:
+    """Whether an optimizer remembers gradients and their squares; others remember their last step."""
+    return optimizer.startswith("adam")
 
 
 def rate_at(recipe: Recipe, epoch: int, cuts: int, visited: int = 0) -> float:
