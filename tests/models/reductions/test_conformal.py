@@ -92,15 +92,28 @@ def test_quantiles_follow_the_spread() -> None:
 def test_sets_by_hand() -> None:
     labels = np.repeat(["a", "b", "c"], [30, 18, 12])
     model = ConformalClassifier(Thirds(), level=0.75).fit(X, labels)
-    # The scores are 0.5 of a, 0.8 of b and 1 of c.
+    # The scores are 0 of a, 0.5 of b and 0.8 of c.
     aside = labels[content_folds(X, np.repeat([0.0, 1.0, 2.0], [30, 18, 12]), 4) == 0]
-    scores = np.sort(np.select([aside == "a", aside == "b"], [0.5, 0.8], 1.0))
+    scores = np.sort(np.select([aside == "a", aside == "b"], [0.0, 0.5], 0.8))
     q = scores[int(np.ceil(0.75 * (len(scores) + 1))) - 1]
-    np.testing.assert_array_equal(model.predict_set(NEW), np.tile(np.array([0.5, 0.8, 1.0]) <= q + 1e-9, (7, 1)))
+    np.testing.assert_array_equal(model.predict_set(NEW), np.tile(np.array([0.0, 0.5, 0.8]) <= q + 1e-9, (7, 1)))
     assert model.predict_set(NEW, level=0.999).all()
     assert (model.predict_set(NEW, level=0.01).sum(axis=1) == 1).all()
     conditional = ConformalClassifier(Thirds(), level=0.6, class_conditional=True).fit(X, labels)
     assert conditional.predict_set(NEW).all()  # each class needs its own score, which is the same for all its rows
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_sets_are_no_larger_than_the_level_needs(classes: int) -> None:
+    """Though more than a tenth of the rows belong to the least likely class."""
+    draw = np.random.default_rng(4)
+    scores = draw.normal(size=(9000, classes))
+    y = (scores + draw.gumbel(size=scores.shape)).argmax(axis=1)
+    model = ConformalClassifier(LogisticRegression(1e-4), level=0.9).fit(scores[:6000], y[:6000])
+    sets, truth = model.predict_set(scores[6000:]), y[6000:]
+    assert np.mean(model.predict_proba(scores[6000:]).argmin(axis=1) == truth) > 0.1
+    assert np.mean(sets[np.arange(3000), truth]) == pytest.approx(0.9, abs=0.03)
+    assert sets.sum(axis=1).mean() < 0.85 * classes
 
 
 def coverage(method: str, rounds: int, level: float) -> float:

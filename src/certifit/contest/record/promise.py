@@ -1,7 +1,7 @@
 """What a contest's winner promises of single predictions: intervals and sets that hold the truth as often as they say.
 
 Scores are those of training rows, by models of the search that had not seen them: |y − f(x)|, or for classes the probability of
-all classes that are at least as likely as the true one. If new rows come from where these came from, a new row's score is like
+all classes that are likelier than the true one. If new rows come from where these came from, a new row's score is like
 one of them, and so its truth lies within their quantile. The sealed rows measure how often it did.
 """
 
@@ -35,7 +35,7 @@ class Promise:
     scores : array
         Of training rows, ascending.
     sealed : array
-        Of the sealed rows, ascending; −∞ for a row whose true class was the likeliest, which every set holds.
+        Of the sealed rows, ascending; zero for a row whose true class was the likeliest, which every set holds.
     rows : int
         How many training rows there were.
     """
@@ -50,8 +50,7 @@ class Promise:
         if left_out.ndim == 1:
             scores, sealed = np.abs(y - left_out), np.abs(truth - predicted)
         else:
-            scores = _of_the_truth(left_out, y)
-            sealed = np.where(predicted.argmax(axis=1) == truth, -np.inf, _of_the_truth(predicted, truth))
+            scores, sealed = _of_the_truth(left_out, y), _of_the_truth(predicted, truth)
         return cls(_thinned(scores), _thinned(sealed), int(y.shape[0]))
 
     def quantile(self, level: Any) -> float:
@@ -66,10 +65,7 @@ class Promise:
 
     def sets(self, predicted: Array, level: Any) -> Array:
         """Which classes are in the set of each row, shape (n, K): the likeliest ones, at least one."""
-        scores = adaptive_scores(predicted)
-        inside = scores <= self.quantile(level) + 1e-12
-        inside[np.arange(inside.shape[0]), scores.argmin(axis=1)] = True
-        return inside
+        return np.asarray(adaptive_scores(predicted) <= self.quantile(level) + 1e-12)
 
     def coverage(self, level: Any) -> tuple[float, float, float]:
         """Share of the sealed rows whose truth was inside, and its 95 % interval."""

@@ -11,7 +11,7 @@ a new row has r ≤ q with probability at least `level`, and at most level + 1/(
 | split | \|y − f(x)\| on rows set aside | f(x) ± q | level |
 | quantile | max(a(x) − y, y − b(x)), for fitted quantiles a, b | [a(x) − q, b(x) + q] | level |
 | cv+, jackknife+ | \|y_i − f_{−i}(x_i)\| | quantiles of f_{−i}(x) ∓ r_i over i | 2·level − 1, about level |
-| adaptive sets | Σ_k p_k of the classes at least as likely as y | all classes up to q | level |
+| adaptive sets | Σ_k p_k of the classes likelier than y | all classes up to q | level |
 
 Vovk, Gammerman and Shafer (2005); Romano, Patterson and Candès (2019); Barber, Candès, Ramdas and Tibshirani (2021); Romano,
 Sesia and Candès (2020).
@@ -71,19 +71,22 @@ def conformal_quantile(scores: Array, weight: Array, level: float) -> Array:
 
 
 def adaptive_scores(probabilities: Any) -> Array:
-    """For each row and class, the probability of all classes that are at least as likely.
+    """For each row and class, the probability of all classes that are likelier; of equally likely ones, those before it.
+
+    The class itself does not count: otherwise the last one had a score of 1 in every row, and wherever more of the rows than the
+    level leaves out had it for a truth, all sets would be full.
 
     Examples
     --------
     >>> from certifit.models.reductions.conformal import adaptive_scores
     >>> adaptive_scores([[0.2, 0.5, 0.3]])
-    array([[1. , 0.5, 0.8]])
+    array([[0.8, 0. , 0.5]])
     """
     p = np.asarray(probabilities, dtype=np.float64)
     order = np.argsort(-p, axis=1, kind="stable")
-    total = np.cumsum(np.take_along_axis(p, order, axis=1), axis=1)
-    scores = np.empty_like(p)
-    np.put_along_axis(scores, order, total, axis=1)
+    before = np.cumsum(np.take_along_axis(p, order[:, :-1], axis=1), axis=1)
+    scores = np.zeros_like(p)
+    np.put_along_axis(scores, order[:, 1:], before, axis=1)
     return scores
 
 
@@ -323,9 +326,7 @@ class ConformalClassifier(Declared, ClassifierMixin, _Conformal):
             for k in range(q.shape[0]):
                 own = self._codes == k
                 q[k] = conformal_quantile(self.scores_[own], self._weight[own], level) if own.any() else np.inf
-        inside = scores <= q + 1e-12
-        inside[np.arange(inside.shape[0]), scores.argmin(axis=1)] = True
-        return np.asarray(inside)
+        return np.asarray(scores <= q + 1e-12)  # the likeliest label has a score of zero: no set is empty
 
     def predict_proba(self, X: Any) -> Array:
         """The classifier's probabilities."""
