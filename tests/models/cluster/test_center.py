@@ -42,3 +42,11 @@ def test_weights_of_zero_and_equal_rows() -> None:
         assert KCenter(3).fit(np.ones((4, 1))).radius_ == 0.0
     with pytest.raises(ValueError, match="n_samples=4 should be >= n_clusters=5"):
         KCenter(5).fit(X)
+
+
+@pytest.mark.parametrize("exponent", [-300, -165, 156, 300])
+def test_no_row_is_taken_for_a_copy_in_any_unit(exponent: int) -> None:
+    X = np.arange(12.0)[:, None] ** 2
+    model = KCenter(3).fit(X * 10.0**exponent)
+    assert model.radius_ / 10.0**exponent == pytest.approx(KCenter(3).fit(X).radius_)
+    assert np.unique(model.labels_).size == 3

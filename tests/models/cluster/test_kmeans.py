@@ -199,3 +199,11 @@ def test_weight_zero_rows_are_labeled() -> None:
     model = KMeans(2, random_state=0).fit(X, sample_weight=[1, 1, 1, 1, 0])
     assert model.labels_[4] == model.labels_[2]
     assert sorted(model.cluster_centers_.ravel()) == pytest.approx([0.05, 5.05])
+
+
+def test_a_cost_beyond_double_precision_is_said_to_be_so() -> None:
+    X = np.array([[0.0], [1.0], [8.0], [9.0]])
+    with pytest.warns(ConvergenceWarning, match="The cost is beyond double precision: give large columns"):
+        model = KMeans(2, random_state=0).fit(1e160 * X)
+    assert model.labels_[0] == model.labels_[1] != model.labels_[2]
+    assert "nan" not in str(model.certificate_)

@@ -11,6 +11,7 @@ from scipy.spatial.distance import cdist
 from sklearn.exceptions import ConvergenceWarning
 
 from certifit import KMedoids, kernels
+from certifit.models.cluster.around_rows import NAMES
 
 RNG = np.random.default_rng(0)
 
@@ -112,3 +113,19 @@ def test_bad_functions_few_rows_and_equal_rows() -> None:
     assert equal.inertia_ == 0
     with pytest.warns(ConvergenceWarning, match="Stopped after 1 exchanges"):
         KMedoids(5, max_iter=1, random_state=3).fit(RNG.normal(size=(300, 2)))
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "chebyshev", "cosine"])
+@pytest.mark.parametrize("exponent", [-300, -165, 156, 300])
+def test_rows_whose_squares_are_no_numbers_have_dissimilarities(metric: str, exponent: int) -> None:
+    X = np.concatenate([RNG.normal(size=(10, 3)) + far for far in (0.0, [9.0, 0.0, 3.0], [0.0, 9.0, -5.0])])
+    model = KMedoids(3, metric=metric, n_init=5, random_state=0).fit(X * 10.0**exponent)
+    unit = 0 if metric == "cosine" else exponent
+    wanted = cdist(X, X[model.medoid_indices_], NAMES[metric])
+    np.testing.assert_allclose(model.transform(X * 10.0**exponent) / 10.0**unit, wanted, atol=1e-12)
+    assert model.inertia_ / 10.0**unit == pytest.approx(wanted.min(axis=1).sum())
+
+
+def test_squares_that_are_no_numbers_are_refused() -> None:
+    with pytest.raises(ValueError, match="dissimilarities are beyond double precision"):
+        KMedoids(2, metric="sqeuclidean").fit(1e160 * RNG.normal(size=(9, 2)))

@@ -30,6 +30,8 @@ __all__ = ["AroundRows", "check_dissimilarities", "dissimilarities"]
 NAMES: dict[str, Any] = {name: name for name in ("euclidean", "sqeuclidean", "chebyshev", "cosine")} | {
     "manhattan": "cityblock"
 }
+DEGREES = {"sqeuclidean": 2, "cosine": 0}  # of a dissimilarity in the unit of X; that of others is 1
+RANGE = 1e100  # entries beyond which, or below whose inverse, squares are taken in another unit
 ROUNDING = 1e-8  # of the largest dissimilarity: what may differ between a pair and its reverse
 METRIC = Parameter(
     "euclidean",
@@ -62,6 +64,10 @@ def dissimilarities(metric: Any, left: Array, right: Array, threads: int = 1) ->
             )
         return found
     out = np.empty((left.shape[0], right.shape[0]))
+    size = max(float(max(part.max(initial=0.0), -part.min(initial=0.0))) for part in (left, right))
+    exponent = 0 if not size or 1.0 / RANGE < size < RANGE else int(np.frexp(size)[1])
+    if exponent:
+        left, right = np.ldexp(left, -exponent), np.ldexp(right, -exponent)
 
     def block(rows: slice) -> None:
         out[rows] = cdist(left[rows], right, NAMES[metric])
@@ -69,6 +75,13 @@ def dissimilarities(metric: Any, left: Array, right: Array, threads: int = 1) ->
     over_rows(block, left.shape[0], right.shape[0] * left.shape[1], threads)
     if metric == "cosine":  # a row of zeros has no direction: it is at distance 1 from all but its like
         np.copyto(out, 1.0, where=np.isnan(out))
+    if exponent:
+        with np.errstate(over="ignore"):
+            np.ldexp(out, DEGREES.get(metric, 1) * exponent, out=out)
+        if not np.isfinite(out).all():
+            raise ValueError(
+                "X holds numbers whose dissimilarities are beyond double precision: give large columns in another unit."
+            )
     return out
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any
 
@@ -85,6 +86,8 @@ def lower_bound_certificate(
     share = f"No clustering into {k} groups costs less than {bound / inertia:.0%} of it." if inertia > 0 else ""
     if bound == 0.0 and inertia > 0:
         share = "The bound on other clusterings is 0 here."
+    if not math.isfinite(inertia):
+        share = "The cost is beyond double precision: give large columns in another unit."
     return Certificate(
         "lower bound",
         objective=inertia / weight,

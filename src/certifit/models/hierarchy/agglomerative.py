@@ -93,7 +93,8 @@ class AgglomerativeClustering(Hierarchy):
             exponent = int(np.frexp(heights[-1])[1])  # so that the squares are numbers
             cost = 0.5 * float((np.ldexp(heights[: n - k], -exponent) ** 2).sum())
             total, bound = spectral_bound(np.ldexp(X.astype(np.float64), -exponent), np.ones(n), k)
-            unit = float(np.ldexp(1.0, 2 * exponent))
+            with np.errstate(over="ignore"):  # a cost beyond double precision is said to be so
+                unit = float(np.ldexp(1.0, 2 * exponent))
             return lower_bound_certificate(
                 cost * unit, bound * unit, total * unit, float(n),
                 k=k, tol=math.inf, iterations=n - 1, seconds=seconds,
