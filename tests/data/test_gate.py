@@ -116,6 +116,25 @@ def test_text_is_told_with_its_column(kind: Any) -> None:
         gate(given)
 
 
+def test_text_is_told_with_the_parameter_for_categories() -> None:
+    given, takes_them = pd.DataFrame({"size": [1.0, 2.0], "town": ["Bonn", "Ulm"]}), BaseEstimator()
+    takes_them.categorical_features = None
+    with pytest.raises(
+        ValueError, match=r"'town'\. BaseEstimator takes such columns as categories: name them in categorical_"
+    ):
+        check_x(takes_them, given, reset=True)
+
+
+def test_missing_numbers_are_counted() -> None:
+    given = X.copy()
+    given[1, 1] = np.nan
+    with pytest.raises(ValueError, match=r"NaN: 1 missing value in column 1\. "):
+        gate(given)
+    given[:2, 2] = np.nan
+    with pytest.raises(ValueError, match=r"NaN: 1 missing value in column 1 \(and 1 more\)\. "):
+        gate(given)
+
+
 def test_complex_numbers_and_missing_targets_are_refused() -> None:
     with pytest.raises(ValueError, match=r"(?i)complex"):
         gate(X + 1j)

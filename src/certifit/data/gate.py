@@ -74,8 +74,14 @@ def check_x(
         column = _first_text_column(X)
         if column is None:
             raise
+        coded = getattr(estimator, "categorical_features", "") is None
+        cure = (
+            f"{type(estimator).__name__} takes such columns as categories: name them in categorical_features, or encode them "
+            if coded
+            else "Certifit's estimators take numbers; encode the column "
+        )
         raise ValueError(
-            f"X has a column that is not numeric: {column}. Certifit's estimators take numbers; encode the column "
+            f"X has a column that is not numeric: {column}. {cure}"
             "first (for example with sklearn.preprocessing.OneHotEncoder in a ColumnTransformer). "
             f"[{error}]"
         ) from error
@@ -335,14 +341,16 @@ def _check_finite(X: Matrix, allow_nan: bool, names: Any, estimator: str) -> Non
         counts = bad.sum(axis=0)
     column = int(np.flatnonzero(counts)[0])
     label = repr(str(names[column])) if names is not None else str(column)
+    others = int((counts > 0).sum()) - 1
+    further = f" (and {others} more)" if others else ""
     if np.isinf(values).any():
         raise ValueError(
-            f"Input X contains infinity or a value too large for {values.dtype}: column {label} (and "
-            f"{int((counts > 0).sum()) - 1} more). Replace infinite values before fitting {estimator}."
+            f"Input X contains infinity or a value too large for {values.dtype}: column {label}{further}. "
+            f"Replace infinite values before fitting {estimator}."
         )
+    gaps = f"{int(counts[column])} missing value{'s' if counts[column] > 1 else ''}"
     raise ValueError(
-        f"Input X contains NaN: {int(counts[column])} missing values in column {label} (and "
-        f"{int((counts > 0).sum()) - 1} more columns). {estimator} does not accept missing values: {MISSING_CURE}."
+        f"Input X contains NaN: {gaps} in column {label}{further}. {estimator} does not accept missing values: {MISSING_CURE}."
     )
 
 
