@@ -20,7 +20,7 @@ import numpy as np
 from certifit._types import Array
 from certifit.optimization.coordinate import descent as coordinate
 from certifit.optimization.newton.by_score import one_round
-from certifit.optimization.newton.smooth import Damping, eased, part_of_the_rows, threading
+from certifit.optimization.newton.smooth import NO_GAIN, Damping, eased, part_of_the_rows, threading
 from certifit.optimization.newton.systems import solve_semidefinite
 from certifit.optimization.objective.bounds import dual_bound
 from certifit.optimization.objective.fold import Slope, State, Step, total
@@ -43,6 +43,7 @@ FEW, MORE = (
 SETTLED = 1e-2  # share of the first step's promise below which they end
 PATIENCE = 10  # steps in a row that may come to nothing
 NOTHING = 0.01  # share of the gap that is wanted: a model that promises less should have proved it
+NOTHING_LEFT = "The last steps came to nothing: columns are nearly dependent, and the penalty is small."
 LAST = 1e-4  # promise, as a share of the scale, after which the next step is likely to be the last
 
 
@@ -113,10 +114,12 @@ def _prox_newton(problem: Problem, start: Point, tol: float, max_iter: int, cloc
             note = "The line search found no lower value: rounding limits the fit."
             break
         missing = state.objective - bound - tol
-        empty = step is not None and -promised < min(NOTHING * tol, missing / max(max_iter - iteration, 1))
-        vain = vain + 1 if empty else 0
+        least = min(NOTHING * tol, missing / max(max_iter - iteration, 1))
+        least = max(least, 1e-16 * abs(state.objective))  # rounding of the value hides less than that
+        vain = vain + 1 if step is not None and -promised <= least else 0
         if vain >= PATIENCE and size >= d:
-            note = "The last steps came to nothing: columns are nearly dependent, and the penalty is small."
+            proven = state.objective - bound <= 1e-13 * problem.scale
+            note = NO_GAIN if proven else NOTHING_LEFT
             break
         damping.learn(0.0 if stuck else length)  # a better model, or more columns, may still help
     return Solution(state.w, state.b, iteration, "prox_newton", bound, state.objective, note=note)

@@ -44,7 +44,7 @@ from certifit.optimization.objective.problem import Point, Problem, Solution
 from certifit.progress import Progress
 from certifit.threads import one_blas_thread
 
-__all__ = ["Damping", "eased", "has_part", "newton", "newton_cg", "part_of_the_rows", "threading"]
+__all__ = ["NO_GAIN", "Damping", "eased", "has_part", "newton", "newton_cg", "part_of_the_rows", "threading"]
 
 PART = 8  # a stage has this many times the rows of the stage before
 STATIONARY = 1e-6  # of the gap that is wanted: what a step from a stationary point still promises
@@ -53,6 +53,7 @@ DENSE_LIMIT = 5000  # columns up to which a d × d matrix may be formed where on
 FAR = 10.0  # times √(tol·scale): the gap after a step is about the square of what it promises, so that more proves nothing yet
 QUASI = 4  # Newton steps that are still ahead where gradients are slow: so much may be spent on gradients instead
 SHARED = 20  # passes that the Hessian of constant scores may cost before its diagonal is tried
+NO_GAIN = "The last steps gained no more than rounding, which limits the fit."
 SKETCH_FROM = 1000  # rows of a part whose optimum and Hessian are worth having
 
 Solve = Callable[[State, list[Any], Array, float], Direction]
@@ -233,21 +234,21 @@ def _newton(state: State, tol: float, max_iter: int, clock: Progress, direction:
         if length == 0.0 and isinstance(direction, partial):  # the part of the rows misleads here: use all of them
             direction = _direction(problem, None)
             continue
-        if length == 0.0 and damping.level < 1.0 and not problem.loss.coupled:
-            damping.learn(length)
-            continue
-        damping.learn(length)
-        if length == 0.0:
+        stalled = state.objective - reached <= 1e-15 * abs(state.objective)
+        whole = damping.level >= 1.0 or problem.loss.coupled  # all the curvature that there is to borrow
+        # No curvature where all rows are on linear parts: a step that gains nothing borrows some.
+        damping.learn(0.0 if stalled else length)
+        if length > 0.0:
+            state = step.reach(length)
+            if state.objective - bound <= tol:
+                break
+        elif whole:
             note = "The line search found no lower value: rounding limits the fit."
             break
-        stalled = state.objective - reached <= 1e-15 * abs(state.objective)
-        state = step.reach(length)
-        if state.objective - bound <= tol:
-            break
-        if stalled and damping.level < 1.0 and not problem.loss.coupled:
-            damping.learn(0.0)  # no curvature where all rows are on linear parts: borrow some
-        elif stalled:  # the point is as good as rounding allows; try once for a better bound
+        # The gradient proves less than is wanted, or no model gains more: what is left is rounding of the two values.
+        if stalled and (whole or provable(g, problem) <= tol):
             bound = max(bound, dual_bound(state))
+            note = NO_GAIN
             break
     return _Result(state, bound, iteration, note)
 
