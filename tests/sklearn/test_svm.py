@@ -112,3 +112,9 @@ def test_what_scikit_learn_refuses() -> None:
     ):
         with pytest.raises(ValueError, match="Unsupported set of arguments"):
             svm.LinearSVC(**settings).fit(X, TWO)
+
+
+@pytest.mark.parametrize(("given", "used"), [(1000, 10_000), (200_000, 200_000)])
+def test_crammer_and_singer_take_the_passes_that_are_allowed(given: int, used: int) -> None:
+    model = svm.LinearSVC(multi_class="crammer_singer", max_iter=given).fit(X, THREE)
+    assert model.model_.max_iter == used

@@ -58,7 +58,7 @@ class LinearSVC(_Liblinear, theirs.LinearSVC):
         "dual": DUAL,
         "tol": TOL,
         "C": C,
-        "multi_class": Free('"crammer_singer" is `MulticlassSVC`'),
+        "multi_class": Free('"crammer_singer" is `MulticlassSVC`, with 10,000 passes or more'),
         "fit_intercept": By(lambda value, data: False, "the coefficient of one more column"),
         "intercept_scaling": SCALING,
         "class_weight": Free("multiplied into the weights of the rows"),
@@ -76,7 +76,9 @@ class LinearSVC(_Liblinear, theirs.LinearSVC):
         settings = self._settings(data)
         if self.multi_class == "ovr":
             return self._fit_one(fresh(OurSVC, **settings), data)
-        options = {name: value for name, value in settings.items() if name not in ("loss", "max_iter")}
+        options = {name: value for name, value in settings.items() if name != "loss"}
+        # Passes that are allowed, but no fewer than ours has by default: 1000, which theirs has, seldom prove much.
+        options["max_iter"] = max(options.get("max_iter", 0), MulticlassSVC().max_iter)
         return self._fit_one(fresh(MulticlassSVC, **options), data)
 
     def _check_set(self) -> None:
