@@ -101,6 +101,20 @@ def test_classification_curve_where_higher_is_better() -> None:
     assert reading(curve).startswith("The curve is flat")
 
 
+@pytest.mark.parametrize("metric", ["accuracy", "log_loss"])
+def test_a_class_that_few_rows_lack_has_no_chance_there(metric: str) -> None:
+    X, score = regression(120, 2)
+    y = np.where(np.arange(120) == 7, "rare", np.where(score > 0, "up", "down"))
+    curve = learning_curve(LogisticRegression(), X, y, metric, sizes=[6, 80], cv=[(np.arange(8, 120), np.arange(8))])
+    model = LogisticRegression().fit(X[8:], y[8:])
+    by_hand = learning_curve(LogisticRegression(), X, y, metric, sizes=[112], cv=[(np.arange(8, 120), np.arange(8))])
+    chances = np.column_stack([model.predict_proba(X[:8])[:, :1], np.zeros(8), model.predict_proba(X[:8])[:, 1:]])
+    said = chances if metric == "log_loss" else model.predict(X[:8])
+    assert by_hand.validation[0] == METRICS[metric](y[:8], said, classes=["down", "rare", "up"])
+    assert len(curve.validation) == 2
+    assert np.isfinite([curve.validation, curve.low, curve.high]).all()
+
+
 def made(values, rows=(100, 200, 400, 800, 1600), spread=0.0, lower=True, seed=0) -> LearningCurve:  # type: ignore[no-untyped-def]
     """A curve with the given means, three folds and noise."""
     folds = np.array(values)[:, None] + spread * np.random.default_rng(seed).normal(size=(len(values), 3))

@@ -16,6 +16,7 @@ from certifit.data.tabular import TableRows
 from certifit.evaluation.metrics.inputs import check_labels, check_level
 from certifit.evaluation.metrics.predictions import predict_for
 from certifit.evaluation.metrics.registry import Metric, metric_or_scorer, resolve_metric
+from certifit.evaluation.resampling.fitting import aligned
 from certifit.evaluation.risk.held_out import held_out_interval
 from certifit.evaluation.risk.influence import influence
 from certifit.evaluation.risk.resamples import critical, generator
@@ -503,10 +504,14 @@ def _judge(
     for rows, outside in folds:
         start = rows if size is None else rows[:size]
         model = train_with(start)
-        order = getattr(model, "classes_", None) if classes is None else classes
-        inside = predict_for(model, table.take(start), metric.needs)
+        known = getattr(model, "classes_", None)
+        order = known if classes is None else classes
+        said = [predict_for(model, table.take(part), metric.needs) for part in (start, outside)]
+        if classes is None and known is not None and not np.isin(y[weight > 0], known).all():
+            order = np.unique(y[weight > 0])  # few rows may lack a class that others have
+            said = [aligned(model, one, metric.needs, order) for one in said]
+        inside, prediction = said
         train.append(metric(y[start], inside, sample_weight=weight[start], classes=order))
-        prediction = predict_for(model, table.take(outside), metric.needs)
         held.append(metric(y[outside], prediction, sample_weight=weight[outside], classes=order))
         moved.append(influence(metric, y[outside], prediction, weight[outside], order)[0])
         shares.append(weight[outside])
