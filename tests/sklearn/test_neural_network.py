@@ -37,6 +37,7 @@ STEPS: dict[str, dict[str, Any]] = {
         "tol": 0.01,
     },
     "great epsilon": {"max_iter": 8, "batch_size": 50, "epsilon": 0.01},
+    "a smaller batch": {"max_iter": 8, "batch_size": 40, "alpha": 2.0},
     "one batch": {"max_iter": 15, "shuffle": False, "activation": "identity"},
 }  # fmt: skip
 
@@ -128,7 +129,7 @@ def test_fits_go_on_as_theirs(target: str) -> None:
     assert other.t_ == one.t_ == 330
 
 
-@pytest.mark.parametrize("steps", ["nesterov", "great epsilon"])
+@pytest.mark.parametrize("steps", ["nesterov", "great epsilon", "a smaller batch"])
 @pytest.mark.parametrize("target", TARGETS)
 def test_single_precision_takes_the_same_way(target: str, steps: str) -> None:
     one, other = (quietly(model, X, TARGETS[target]) for model in pair(target, **STEPS[steps]))

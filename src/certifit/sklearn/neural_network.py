@@ -143,6 +143,7 @@ class _AsTheyDraw(BaseNetwork):
             evaluations=self._evaluations,
             visited=self._visited,
             unscaled=True,
+            per_batch=True,
         )
 
 
@@ -216,7 +217,10 @@ ROWS: dict[str, Row] = {
     "hidden_layer_sizes": By(_hidden, "``hidden``", "hidden"),
     "activation": By(lambda value, data: {"logistic": "sigmoid"}.get(value, value), '"logistic" is "sigmoid"'),
     "solver": By(_optimizer, '``optimizer``; "sgd" with Nesterov\'s momentum is "nesterov"', "optimizer"),
-    "alpha": By(_strength, 'divided by the rows of a batch; for "lbfgs" by the sum of the weights'),
+    "alpha": By(
+        _strength,
+        'divided by the rows of a batch; for "lbfgs" by the sum of the weights. ``loss_curve_`` is without the penalty',
+    ),
     "batch_size": By(_batch, '"auto" is 200; at most all rows'),
     "learning_rate": By(
         _schedule,

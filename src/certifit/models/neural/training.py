@@ -5,7 +5,7 @@ The epoch itself, from the rows of a batch to the step of the weights, is native
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -57,6 +57,9 @@ class Recipe:
     """Most evaluations of the objective by L-BFGS."""
     unscaled: bool = False
     """Whether Adam adds epsilon to its root before that is corrected for its start at zero."""
+
+    per_batch: bool = False
+    """Whether `alpha` is that of a full batch, and the last one, of fewer rows, has as much more of it as they are fewer."""
 
     def epsilon_at(self, steps: float) -> float:
         """What Adam adds to its corrected root in this step, numbered from 1."""
@@ -174,7 +177,7 @@ def train(
     trainer.load(state)
     for epoch in range(1, recipe.max_epochs + 1):
         rate, order = rate_at(recipe, recipe.before + epoch, cuts, visited), visits.next()
-        loss, sound = trainer.epoch(order, recipe, rate)
+        loss, sound = _epoch(trainer, order, recipe, rate)
         after = trainer.state()
         if not sound or not after.finite:
             history.ran_away = True
@@ -192,3 +195,16 @@ def train(
             break
         cuts, watch.idle = cuts + 1, 0
     return watch.found()
+
+
+def _epoch(trainer: Any, order: Array, recipe: Recipe, rate: float) -> tuple[float, bool]:
+    """Once over the rows: their mean loss, and whether it stayed finite."""
+    n, rest = order.shape[0], order.shape[0] % recipe.batch_size
+    if not recipe.per_batch or rest in (0, n):
+        return trainer.epoch(order, recipe, rate)
+    loss, sound = trainer.epoch(order[: n - rest], recipe, rate)
+    if not sound:
+        return loss, sound
+    more = replace(recipe, alpha=recipe.alpha * recipe.batch_size / rest)
+    last, sound = trainer.epoch(order[n - rest :], more, rate)
+    return (loss * (n - rest) + last * rest) / n, sound
