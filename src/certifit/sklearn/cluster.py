@@ -18,7 +18,7 @@ from certifit.certificate import Certificate
 from certifit.models.cluster import kmeans, minibatch
 from certifit.models.hierarchy import agglomerative, linkage, spectral
 from certifit.models.neighbors.model import NearestNeighbors
-from certifit.sklearn.translation import By, Data, DropIn, Free, Only, Row, Same, Table, fresh
+from certifit.sklearn.translation import By, Data, DropIn, Free, Here, Only, Row, Same, Table, fresh
 from certifit.sklearn.translation.asking import Alone
 
 __all__ = ["AgglomerativeClustering", "KMeans", "MiniBatchKMeans", "SpectralClustering"]
@@ -197,10 +197,12 @@ class AgglomerativeClustering(Alone, theirs.AgglomerativeClustering):
         "metric": By(_metric, "the same, where we have it"),
         "memory": Free("the tree is computed anew"),
         "connectivity": Only((None,), "merges are of any two clusters"),
-        "compute_full_tree": Free("the tree is always whole"),
+        "compute_full_tree": Here(
+            "the tree is always whole; False beside distance_threshold is refused, as by scikit-learn"
+        ),
         "linkage": Same(),
         "distance_threshold": Same(),
-        "compute_distances": Free("distances are always there"),
+        "compute_distances": Here("`distances_` is kept where asked for; `model_` has it always"),
     }
 
     def _learn(self, data: Data) -> Any:
@@ -248,8 +250,8 @@ class SpectralClustering(Alone, theirs.SpectralClustering):
         "n_components": Same("n_vectors"),
         "random_state": Same(),
         "n_init": Free("five starts of k-means"),
-        "affinity": Free("the graph is built here, and handed on"),
-        **{name: Free("a part of the graph, which is built here") for name in SIMILAR},
+        "affinity": Here("the graph of this name is built, and handed to our model"),
+        **{name: Here("a part of the graph, as for scikit-learn's") for name in SIMILAR},
         "eigen_tol": Free("eigenvectors are exact, or as near as the certificate says"),
         "assign_labels": Free("connected components where they are as many, or else k-means"),
         "n_jobs": Same(),

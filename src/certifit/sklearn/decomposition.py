@@ -11,7 +11,7 @@ import sklearn.decomposition as theirs
 from certifit._types import Array, is_sparse
 from certifit.certificate import Certificate
 from certifit.models.embedding import pca, svd
-from certifit.sklearn.translation import By, Data, Free, Same, Table, fresh
+from certifit.sklearn.translation import By, Data, Free, Here, Same, Table, fresh
 from certifit.sklearn.translation.asking import Alone
 
 __all__ = ["PCA", "IncrementalPCA", "TruncatedSVD"]
@@ -114,7 +114,7 @@ class IncrementalPCA(_Linear, theirs.IncrementalPCA):
 
     _ours = pca.IncrementalPCA
     _table: ClassVar[Table] = {
-        "n_components": Free("checked and applied here: the first block decides where none is given"),
+        "n_components": Here("``n_components``; where none is given, as many as the first block allows"),
         "whiten": Same(),
         "copy": Free("X is never written to"),
         "batch_size": Same(),
@@ -197,7 +197,9 @@ class TruncatedSVD(_Linear, theirs.TruncatedSVD):
     _ours = svd.TruncatedSVD
     _table: ClassVar[Table] = {
         "n_components": By(_vectors, "the same"),
-        "algorithm": Free("exact, by the solver that suits the shape"),
+        "algorithm": Here(
+            'exact, by the solver that suits the shape; "arpack" allows no more vectors than scikit-learn\'s'
+        ),
         "n_iter": Free("a part of the solver"),
         "n_oversamples": Free("a part of the solver"),
         "power_iteration_normalizer": Free("a part of the solver"),

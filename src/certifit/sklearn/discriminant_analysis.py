@@ -15,7 +15,7 @@ from certifit.models.bayes.discriminant.lda import LDA
 from certifit.models.bayes.discriminant.qda import QDA
 from certifit.models.bayes.gaussian import ledoit_wolf, shrunk
 from certifit.representation.design.moments import Moments
-from certifit.sklearn.translation import By, Data, Free, Row, Same, Table, fresh
+from certifit.sklearn.translation import By, Data, Free, Here, Row, Same, Table, fresh
 from certifit.sklearn.translation.asking import AsksForClasses
 
 __all__ = ["LinearDiscriminantAnalysis", "QuadraticDiscriminantAnalysis"]
@@ -66,15 +66,13 @@ def _normalized(value: Any, data: Data) -> Any:
 
 
 ROWS: dict[str, Row] = {
-    "solver": Free("the same model by another decomposition"),
     "shrinkage": By(
         lambda value, data: None if isinstance(value, str) else value,
         'the same; "auto" is Ledoit and Wolf\'s, by class',
     ),
     "priors": By(_normalized, "the same, divided by their sum"),
-    "store_covariance": Free("`covariance_` is kept where asked for; `model_` has it always"),
-    "tol": Free("directions without variance are found by their rounding"),
-    "covariance_estimator": Free("asked for the covariance of each class"),
+    "store_covariance": Here("`covariance_` is kept where asked for; `model_` has it always"),
+    "covariance_estimator": Here('asked for the covariance of each class, where the solver is not "svd"'),
 }
 
 
@@ -139,7 +137,15 @@ class LinearDiscriminantAnalysis(_Discriminant, theirs.LinearDiscriminantAnalysi
     """Normal classes of one covariance: a linear boundary, and at most K − 1 directions that tell classes apart."""
 
     _ours, _by_class = LDA, _LinearByClass
-    _table: ClassVar[Table] = {**ROWS, "n_components": Same()}
+    _table: ClassVar[Table] = {
+        **ROWS,
+        "solver": Here(
+            'the same model by another decomposition; "svd" takes neither shrinkage nor covariance_estimator, and the others '
+            "keep `covariance_`"
+        ),
+        "tol": Free("directions without variance are found by their rounding"),
+        "n_components": Same(),
+    }
 
     def _estimate(self) -> Estimate | None:
         if self.solver == "svd" and self.covariance_estimator is not None:
@@ -204,7 +210,14 @@ class QuadraticDiscriminantAnalysis(_Discriminant, theirs.QuadraticDiscriminantA
     """Normal classes, each with a covariance of its own; one that has no inverse is an error, as in scikit-learn."""
 
     _ours, _by_class = QDA, _QuadraticByClass
-    _table: ClassVar[Table] = {**ROWS, "reg_param": Free("the share of the identity in each covariance")}
+    _table: ClassVar[Table] = {
+        **ROWS,
+        "solver": Here(
+            'the same model by another decomposition; "svd" takes reg_param, "eigen" shrinkage and covariance_estimator'
+        ),
+        "tol": Here("the least variance that a class may have in any direction; with less it is refused"),
+        "reg_param": Here('the share of the identity in each covariance, with solver="svd"'),
+    }
 
     def _estimate(self) -> Estimate | None:
         if self.solver == "svd" and self.covariance_estimator is not None:

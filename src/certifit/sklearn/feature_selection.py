@@ -21,7 +21,7 @@ from certifit.models.selection.elimination import RecursiveElimination, eliminat
 from certifit.models.selection.filters import SelectBest
 from certifit.models.selection.moves import MaskMoves, best_move
 from certifit.models.selection.stepwise import StepwiseSelection
-from certifit.sklearn.translation import Data, DropIn, Free, Same, Table, fresh
+from certifit.sklearn.translation import Data, DropIn, Here, Same, Table, fresh
 from certifit.sklearn.translation.routing import routed
 
 __all__ = ["RFE", "SelectKBest", "SequentialFeatureSelector"]
@@ -50,10 +50,10 @@ class SelectKBest(DropIn, theirs.SelectKBest):
 
     _ours = SelectBest
     _table: ClassVar[Table] = {
-        "score_func": Free(
+        "score_func": Here(
             "``by``, for `f_classif`, `f_regression` and `chi2`; other functions score the columns themselves"
         ),
-        "k": Free("of the scores, when columns are taken"),
+        "k": Here("how many of the scores count, when columns are taken"),
     }
 
     def fit(self, X: Any, y: Any = None) -> Any:  # type: ignore[override]  # the signature is scikit-learn's
@@ -118,12 +118,12 @@ class SequentialFeatureSelector(DropIn, theirs.SequentialFeatureSelector):
     _ours = StepwiseSelection
     _table: ClassVar[Table] = {
         "estimator": Same(),
-        "n_features_to_select": Free("the steps end here"),
-        "tol": Free("the steps end here"),
+        "n_features_to_select": Here("at so many columns, or that share of them, the steps end"),
+        "tol": Here('steps end where the score rises by less, if n_features_to_select is "auto"'),
         "direction": Same(),
-        "scoring": Free("scikit-learn's scorers judge the subsets"),
+        "scoring": Here("scikit-learn's scorers judge the subsets"),
         "cv": Same(),
-        "n_jobs": Free("of scikit-learn's folds"),
+        "n_jobs": Here("folds are fitted by so many jobs, which does not change the answer"),
     }
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> Any:  # type: ignore[override]  # the signature is scikit-learn's
@@ -202,8 +202,8 @@ class RFE(DropIn, theirs.RFE):
         "estimator": Same(),
         "n_features_to_select": Same("n_features"),
         "step": Same(),
-        "verbose": Free("nothing is printed, but how many columns a model is fitted with"),
-        "importance_getter": Free("squares of coefficients or importances, of an attribute, or of a function"),
+        "verbose": Here("prints how many columns a model is fitted with"),
+        "importance_getter": Here("squares of coefficients or importances, of an attribute, or of a function"),
     }
 
     def fit(self, X: Any, y: Any, **fit_params: Any) -> Any:  # type: ignore[override]  # the signature is scikit-learn's

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from certifit import kernels
 from certifit._types import Array
 from certifit.representation.kernels import approximation as ours
-from certifit.sklearn.translation import By, Data, Free, Same, Table
+from certifit.sklearn.translation import By, Data, Free, Here, Same, Table
 from certifit.sklearn.translation.asking import Alone
 
 __all__ = ["Nystroem", "RBFSampler", "kernel_of"]
@@ -45,10 +45,10 @@ class Nystroem(Alone, theirs.Nystroem):
     _ours = ours.Nystroem
     _table: ClassVar[Table] = {
         "kernel": By(kernel_of, "the same"),
-        "gamma": Free("a part of the kernel"),
-        "coef0": Free("a part of the kernel"),
-        "degree": Free("a part of the kernel"),
-        "kernel_params": Free("a part of the kernel"),
+        "gamma": Here("a part of the kernel"),
+        "coef0": Here("a part of the kernel"),
+        "degree": Here("a part of the kernel"),
+        "kernel_params": Here("a part of the kernel"),
         "n_components": Same(),
         "random_state": Same(),
         "n_jobs": Free("the kernel has threads of its own"),

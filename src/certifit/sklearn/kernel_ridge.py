@@ -11,7 +11,7 @@ import sklearn.kernel_ridge as theirs
 from certifit._types import is_sparse
 from certifit.models.kernel.ridge import KernelRidge as OurRidge
 from certifit.sklearn.kernel_approximation import kernel_of
-from certifit.sklearn.translation import By, Data, Free, Table
+from certifit.sklearn.translation import By, Data, Here, Table
 from certifit.sklearn.translation.asking import AsksForValues
 
 __all__ = ["KernelRidge"]
@@ -32,10 +32,10 @@ class KernelRidge(AsksForValues, theirs.KernelRidge):
     _table: ClassVar[Table] = {
         "alpha": By(_strength, "divided by the sum of the weights; one for all targets"),
         "kernel": By(kernel_of, "the same"),
-        "gamma": Free("a part of the kernel"),
-        "degree": Free("a part of the kernel"),
-        "coef0": Free("a part of the kernel"),
-        "kernel_params": Free("a part of the kernel"),
+        "gamma": Here("a part of the kernel"),
+        "degree": Here("a part of the kernel"),
+        "coef0": Here("a part of the kernel"),
+        "kernel_params": Here("a part of the kernel"),
     }
     _always: ClassVar[Mapping[str, Any]] = {"fit_intercept": False, "approximation": "none"}
 

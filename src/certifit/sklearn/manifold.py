@@ -14,7 +14,7 @@ from sklearn.utils import check_array, check_symmetric
 from certifit._types import Array
 from certifit.certificate import Certificate
 from certifit.models.embedding import classical_mds, metric_mds
-from certifit.sklearn.translation import By, Data, Free, Only, Same, Table, fresh
+from certifit.sklearn.translation import By, Data, Free, Here, Only, Same, Table, fresh
 from certifit.sklearn.translation.asking import Alone
 
 __all__ = ["MDS", *(["ClassicalMDS"] if hasattr(theirs, "ClassicalMDS") else [])]
@@ -59,8 +59,8 @@ if hasattr(theirs, "ClassicalMDS"):  # scikit-learn 1.8
         _ours = classical_mds.ClassicalMDS
         _table: ClassVar[Table] = {
             "n_components": Same(),
-            "metric": Free("distances are computed here, and given to our model"),
-            "metric_params": Free("a part of the metric"),
+            "metric": Here("distances of this name are computed, and given to our model"),
+            "metric_params": Here("a part of the metric"),
         }
         _always: ClassVar[Mapping[str, Any]] = {"metric": "precomputed"}
 
@@ -80,16 +80,16 @@ class MDS(_OfDistances, theirs.MDS):
         "n_components": Same(),
         "metric_mds": Only((True,), "there is no scaling by ranks alone"),
         "n_init": By(lambda value, data: 4 if value == "warn" else int(value), "the same"),
-        "init": Free("classical scaling, unless points are given or drawn"),
+        "init": Here("classical scaling, unless points are given or drawn"),
         "max_iter": Same(),
         "verbose": Free("no progress is shown"),
         "eps": Same("tol"),
         "n_jobs": Same(),
         "random_state": Same(),
-        "dissimilarity": Free("read here"),
-        "metric": Free("distances are computed here, and given to our model"),
-        "metric_params": Free("a part of the metric"),
-        "normalized_stress": Free("applied here"),
+        "dissimilarity": Here("as metric, with scikit-learn's warning"),
+        "metric": Here("distances of this name are computed, and given to our model"),
+        "metric_params": Here("a part of the metric"),
+        "normalized_stress": Here("`stress_` is given this way"),
     }
     _always: ClassVar[Mapping[str, Any]] = {"metric": "precomputed"}
 

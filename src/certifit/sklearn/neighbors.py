@@ -15,7 +15,7 @@ from certifit.models.bayes import density
 from certifit.models.bayes.discriminant import centroid
 from certifit.models.neighbors import model as ours
 from certifit.models.neighbors.distance import NAMES
-from certifit.sklearn.translation import By, Data, DropIn, Free, Only, Row, Same, Table, fresh
+from certifit.sklearn.translation import By, Data, DropIn, Free, Here, Only, Row, Same, Table, fresh
 from certifit.sklearn.translation.asking import Alone, AsksForValues
 
 __all__ = ["KNeighborsClassifier", "KNeighborsRegressor", "KernelDensity", "NearestCentroid", "NearestNeighbors"]
@@ -247,8 +247,8 @@ class NearestCentroid(DropIn, theirs.NearestCentroid):
 
     _ours = centroid.NearestCentroid
     _table: ClassVar[Table] = {
-        "metric": Free("`model_` has means and Euclidean distances; centroids and predictions follow the metric"),
-        "shrink_threshold": Free("`model_` has the means; centroids and predictions are shrunken"),
+        "metric": Here("`model_` has means and Euclidean distances; centroids and predictions follow the metric"),
+        "shrink_threshold": Here("`model_` has the means; centroids and predictions are shrunken"),
         "priors": By(_shares, "the same; None where scikit-learn says 'uniform', shares for 'empirical'"),
     }
 

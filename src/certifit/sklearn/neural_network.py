@@ -32,7 +32,7 @@ from certifit.models.neural.parameters import check_hidden
 from certifit.models.neural.training import Recipe, State
 from certifit.parameters import Fitted
 from certifit.progress import Progress
-from certifit.sklearn.translation import By, Data, DropIn, Free, Row, Same, Table, fresh
+from certifit.sklearn.translation import By, Data, DropIn, Here, Row, Same, Table, fresh
 from certifit.sklearn.translation.asking import AsksForClasses, AsksForValues
 
 __all__ = ["MLPClassifier", "MLPRegressor"]
@@ -231,12 +231,12 @@ ROWS: dict[str, Row] = {
     "power_t": Same(),
     "max_iter": Same(),
     "shuffle": Same(),
-    "random_state": Free("what is drawn, is drawn from it as scikit-learn does"),
+    "random_state": Here("what is drawn, is drawn from it as scikit-learn does"),
     "tol": Same(),
     "verbose": By(lambda value, data: max(int(value), 0), "a line for each epoch", "verbose"),
     "warm_start": Same(),
     "momentum": By(lambda value, data: {"momentum": value} if data.estimator.solver == "sgd" else {}, "the same", None),
-    "nesterovs_momentum": Free("a part of the optimizer"),
+    "nesterovs_momentum": Here("a part of the optimizer"),
     "early_stopping": By(_stops, "the same, by accuracy or R²"),
     "validation_fraction": By(
         lambda value, data: {"validation_fraction": value} if _stops(data.estimator.early_stopping, data) else {},
@@ -247,7 +247,7 @@ ROWS: dict[str, Row] = {
     "beta_2": Same("beta2"),
     "epsilon": Same(),
     "n_iter_no_change": By(_patience, "one more: theirs stop when it is exceeded"),
-    "max_fun": Free('most evaluations of "lbfgs"'),
+    "max_fun": Here('most evaluations of "lbfgs"'),
 }
 SETTLED: dict[str, Any] = {"standardize": False, "standardize_target": False}
 

@@ -25,7 +25,7 @@ from certifit._types import Array
 from certifit.certificate import Certificate
 from certifit.models.forest import bagging as ours
 from certifit.models.reductions.multiclass import side_by_side
-from certifit.sklearn.translation import By, Data, DropIn, Free, Same, Table
+from certifit.sklearn.translation import By, Data, DropIn, Free, Here, Same, Table
 from certifit.sklearn.translation.routing import for_the_estimator
 from certifit.sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -42,9 +42,9 @@ ROWS: Table = {
     ),
     "max_features": Same(),
     "bootstrap": Same(),
-    "bootstrap_features": Free("columns are drawn by scikit-learn's rule"),
+    "bootstrap_features": Here("columns are drawn by scikit-learn's rule"),
     "oob_score": By(lambda value, data: bool(value), "the same; a function judges what the rows out of bag were told"),
-    "warm_start": Free("copies that are there already are kept, as by scikit-learn"),
+    "warm_start": Here("copies that are there already are kept, as by scikit-learn"),
     "n_jobs": Same(),
     "random_state": Same(),
     "verbose": Free("the copies have progress bars of their own"),

@@ -16,7 +16,7 @@ from certifit._types import Array, is_sparse
 from certifit.evaluation.losses import Gamma, Poisson, Quantile
 from certifit.models.boosting import model as ours
 from certifit.sklearn.ensemble.stopping import Stopping, set_aside, wanted
-from certifit.sklearn.translation import By, Data, DropIn, Free, Row, Same, Table, fresh
+from certifit.sklearn.translation import By, Data, DropIn, Here, Row, Same, Table, fresh
 from certifit.sklearn.translation.asking import AsksForClasses, AsksForStages, AsksForValues
 from certifit.sklearn.tree.model import class_weight
 
@@ -118,8 +118,8 @@ ROWS: dict[str, Row] = {
     "interaction_cst": By(_interactions, "the same", "interactions"),
     "warm_start": Same(),
     "early_stopping": By(lambda value, data: False, "by scikit-learn's rule"),
-    "scoring": Free("scikit-learn's scorers watch the stages, where it stops early"),
-    "validation_fraction": Free("the rows that scikit-learn would draw; None watches those of the fit"),
+    "scoring": Here("scikit-learn's scorers watch the stages, where it stops early"),
+    "validation_fraction": Here("the rows that scikit-learn would draw; None watches those of the fit"),
     "n_iter_no_change": Same(),
     "tol": Same(),
     "verbose": By(lambda value, data: int(bool(value)), "a progress bar"),

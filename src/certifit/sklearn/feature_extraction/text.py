@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from certifit._types import Array, Matrix, is_sparse
 from certifit.representation.text.bag import BagOfWords
 from certifit.representation.text.weighting import document_frequency, inverse_frequency, weighted_counts
-from certifit.sklearn.translation import By, Data, DropIn, Same, Table, fresh
+from certifit.sklearn.translation import By, Data, DropIn, Here, Same, Table, fresh
 
 __all__ = ["CountVectorizer", "HashingVectorizer", "TfidfTransformer", "TfidfVectorizer"]
 
@@ -51,10 +51,6 @@ def _prepared(asked: Any) -> bool:
     return asked.preprocessor is not None or bool(asked.strip_accents)
 
 
-def _read_before(value: Any, data: Data) -> dict[str, Any]:
-    return {}
-
-
 def _vocabulary(value: Any, data: Data) -> Any:
     """The given terms in the order of their columns; raises in scikit-learn's words."""
     if value is None:
@@ -79,9 +75,9 @@ def _vocabulary(value: Any, data: Data) -> Any:
     return terms
 
 
-BEFORE = By(_read_before, "texts are read, decoded and prepared before they are counted", None)
-WITH = By(_read_before, "read together with ``analyzer``", None)
-AFTER = By(_read_before, "the matrix is given this way", None)
+BEFORE = Here("texts are read, decoded and prepared before they are counted")
+WITH = Here("read together with ``analyzer``")
+AFTER = Here("the matrix is given this way")
 READING: Table = {
     "input": BEFORE,
     "encoding": BEFORE,

@@ -33,7 +33,7 @@ from certifit.sklearn.linear_model.rows import (
     one_row,
 )
 from certifit.sklearn.linear_model.squares import Ridge, enet_path, lasso_path
-from certifit.sklearn.translation import By, Data, DropIn, Free, Same, Table, fresh
+from certifit.sklearn.translation import By, Data, DropIn, Here, Same, Table, fresh
 from certifit.sklearn.translation.routing import routed
 
 __all__ = ["ElasticNetCV", "LassoCV", "RidgeCV"]
@@ -124,7 +124,7 @@ class ElasticNetCV(_PathCV, theirs.ElasticNetCV):
         "precompute": PRECOMPUTE,
         "max_iter": MAX_ITER,
         "tol": TOL,
-        "cv": Free("the folds are scikit-learn's own"),
+        "cv": Here("the folds are scikit-learn's own"),
         "copy_X": COPY_X,
         "verbose": VERBOSE,
         "n_jobs": N_JOBS,
@@ -164,11 +164,13 @@ class RidgeCV(DropIn, theirs.RidgeCV):
     _table: ClassVar[Table] = {
         "alphas": By(lambda alphas, data: {}, "each divided by the sum of the weights", None),
         "fit_intercept": Same(),
-        "scoring": Free("scikit-learn's scorers judge the predictions of rows left out"),
-        "cv": Free("the folds are scikit-learn's own"),
-        "gcv_mode": By(_mode, "no effect: one decomposition serves all alphas", None),
-        "store_cv_results": Free("kept where asked for"),
-        "alpha_per_target": Free("as for scikit-learn's"),
+        "scoring": Here("scikit-learn's scorers judge the predictions of rows left out"),
+        "cv": Here("the folds are scikit-learn's own"),
+        "gcv_mode": By(
+            _mode, 'one decomposition serves all alphas; scikit-learn\'s warning about "svd" of sparse X is given', None
+        ),
+        "store_cv_results": Here("`cv_results_` is kept where asked for"),
+        "alpha_per_target": Here("one alpha for each target, where asked for"),
     }
     alpha_: Any
     best_score_: Any

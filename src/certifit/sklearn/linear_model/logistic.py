@@ -15,6 +15,7 @@ import sklearn.linear_model as theirs
 from certifit.certificate import Certificate
 from certifit.models.logistic.model import LogisticRegression as OurLogistic
 from certifit.sklearn.linear_model.rows import (
+    CLASS_WEIGHT,
     MAX_ITER,
     N_JOBS,
     NO_DRAWS,
@@ -25,7 +26,7 @@ from certifit.sklearn.linear_model.rows import (
     linear,
     weighted_by_class,
 )
-from certifit.sklearn.translation import By, Data, DropIn, Free, Same, Table, fresh
+from certifit.sklearn.translation import By, Data, DropIn, Here, Same, Table, fresh
 
 __all__ = ["LogisticRegression"]
 
@@ -78,6 +79,14 @@ def _say(text: str, kind: type[Warning] = UserWarning) -> None:
     warnings.warn(text, kind, stacklevel=7)
 
 
+DUAL = Here('the dual is solved where it is the easier one; True is refused beside other solvers than "liblinear"')
+INTERCEPT = Here('size of the column that is the intercept, with solver="liblinear"')
+SOLVER = Here(
+    'ours chooses its own (`model_.solver_`), and the optimum does not depend on it; "liblinear" penalizes the intercept, and '
+    "so do we then. Penalties that a solver of scikit-learn lacks are refused beside its name"
+)
+
+
 class LogisticRegression(DropIn, theirs.LogisticRegression):
     """Minimize C·Σ s_i·log loss + l1_ratio·‖w‖₁ + (1 − l1_ratio)·½‖w‖²; more than two classes by the softmax."""
 
@@ -86,13 +95,13 @@ class LogisticRegression(DropIn, theirs.LogisticRegression):
         "penalty": By(_deprecated, "as l1_ratio", None),
         "C": By(_strength, "alpha is 1/(C·sum of the weights), class weights included", "alpha"),
         "l1_ratio": By(_share, "the penalty", None),
-        "dual": Free("the dual is solved where it is the easier one"),
+        "dual": DUAL,
         "tol": TOL,
         "fit_intercept": Same(),
-        "intercept_scaling": Free('size of the column that is the intercept with solver="liblinear"'),
-        "class_weight": Free("multiplied into the weights of the rows"),
+        "intercept_scaling": INTERCEPT,
+        "class_weight": CLASS_WEIGHT,
         "random_state": NO_DRAWS,
-        "solver": Free('the optimum does not depend on it; "liblinear" penalizes the intercept, and so do we then'),
+        "solver": SOLVER,
         "max_iter": MAX_ITER,
         "verbose": VERBOSE,
         "warm_start": WARM_START,

@@ -20,9 +20,9 @@ from certifit.certificate import Certificate
 from certifit.data.gate import check_x
 from certifit.data.targets import encode_labels
 from certifit.models.logistic.cv import LogisticRegressionCV as OurLogisticCV
-from certifit.sklearn.linear_model.logistic import PENALTIES, LogisticRegression
+from certifit.sklearn.linear_model.logistic import DUAL, INTERCEPT, PENALTIES, SOLVER, LogisticRegression
 from certifit.sklearn.linear_model.rows import MAX_ITER, N_JOBS, NO_DRAWS, TOL, VERBOSE
-from certifit.sklearn.translation import Data, DropIn, Free, Same, Table
+from certifit.sklearn.translation import Data, DropIn, Here, Same, Table
 from certifit.sklearn.translation.routing import routed
 
 __all__ = ["LogisticRegressionCV"]
@@ -49,23 +49,23 @@ class LogisticRegressionCV(DropIn, theirs.LogisticRegressionCV):
 
     _ours = OurLogisticCV
     _table: ClassVar[Table] = {
-        "Cs": Free("each is a fit of LogisticRegression"),
-        "l1_ratios": Free("each is a fit of LogisticRegression"),
+        "Cs": Here("each is a fit of LogisticRegression"),
+        "l1_ratios": Here("each is a fit of LogisticRegression"),
         "fit_intercept": Same(),
-        "cv": Free("the folds are scikit-learn's own"),
-        "dual": Free("the dual is solved where it is the easier one"),
-        "penalty": Free("as l1_ratios"),
-        "scoring": Free("scikit-learn's scorers judge the predictions of rows left out"),
-        "solver": Free('the optimum does not depend on it; "liblinear" penalizes the intercept, and so do we then'),
+        "cv": Here("the folds are scikit-learn's own"),
+        "dual": DUAL,
+        "penalty": Here("as l1_ratios, with scikit-learn's warning"),
+        "scoring": Here("scikit-learn's scorers judge the predictions of rows left out"),
+        "solver": SOLVER,
         "tol": TOL,
         "max_iter": MAX_ITER,
-        "class_weight": Free("multiplied into the weights of the rows; balanced over all rows, as by scikit-learn"),
+        "class_weight": Here("multiplied into the weights of the rows; balanced over all rows, as by scikit-learn"),
         "n_jobs": N_JOBS,
         "verbose": VERBOSE,
-        "refit": Free("a fit on all rows, or the mean of the best of each fold"),
-        "intercept_scaling": Free('size of the column that is the intercept with solver="liblinear"'),
+        "refit": Here("a fit on all rows, or the mean of the best of each fold"),
+        "intercept_scaling": INTERCEPT,
         "random_state": NO_DRAWS,
-        "use_legacy_attributes": Free("the shapes of scores and paths"),
+        "use_legacy_attributes": Here("the shapes of scores and paths"),
     }
     classes_: Array
     scores_: Any

@@ -12,7 +12,7 @@ import sklearn.linear_model as theirs
 from certifit._types import Array
 from certifit.models.perceptron.base import Rows
 from certifit.models.perceptron.model import Perceptron as OurPerceptron
-from certifit.sklearn.linear_model.rows import N_JOBS, VERBOSE, linear, weighted_by_class
+from certifit.sklearn.linear_model.rows import CLASS_WEIGHT, N_JOBS, VERBOSE, linear, weighted_by_class
 from certifit.sklearn.translation import By, Data, DropIn, Free, Only, Same, Table
 
 __all__ = ["Perceptron"]
@@ -45,7 +45,7 @@ class Perceptron(DropIn, theirs.Perceptron):
         "early_stopping": Only((False,), "the perceptron has no loss to watch"),
         "validation_fraction": Free("of early stopping"),
         "n_iter_no_change": Free("of early stopping"),
-        "class_weight": Free("multiplied into the weights of the rows"),
+        "class_weight": CLASS_WEIGHT,
         "warm_start": Only((False,), "the perceptron starts at zero"),
     }
     class_weight: Any

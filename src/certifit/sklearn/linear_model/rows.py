@@ -10,10 +10,11 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from certifit._types import is_sparse
 from certifit.data.gate import check_x
-from certifit.sklearn.translation import By, Data, Free, Same
+from certifit.sklearn.translation import By, Data, Free, Here, Same
 
 __all__ = [
     "ANY_SOLVER",
+    "CLASS_WEIGHT",
     "COPY_X",
     "MAX_ITER",
     "NO_DRAWS",
@@ -44,6 +45,7 @@ MAX_ITER = By(
     "most iterations, which are ours",
     None,
 )
+CLASS_WEIGHT = Here("multiplied into the weights of the rows")
 COPY_X = Free("X is never written to")
 NO_DRAWS = Free("nothing is drawn at random")
 ANY_SOLVER = Free("the optimum does not depend on the solver, and ours chooses its own (`model_.solver_`)")

@@ -16,7 +16,6 @@ import sklearn.linear_model as theirs
 from certifit.models.linear import regression as ours
 from certifit.models.linear.path.path import elastic_path
 from certifit.sklearn.linear_model.rows import (
-    ANY_SOLVER,
     COPY_X,
     MAX_ITER,
     N_JOBS,
@@ -29,7 +28,7 @@ from certifit.sklearn.linear_model.rows import (
     narrow,
     one_row,
 )
-from certifit.sklearn.translation import By, Data, DropIn, Free, Same, Several, Table
+from certifit.sklearn.translation import By, Data, DropIn, Free, Here, Same, Several, Table
 
 __all__ = ["ElasticNet", "Lasso", "LinearRegression", "Ridge", "enet_path", "lasso_path"]
 
@@ -74,7 +73,9 @@ class Ridge(DropIn, theirs.Ridge):
         "copy_X": COPY_X,
         "max_iter": MAX_ITER,
         "tol": TOL,
-        "solver": ANY_SOLVER,
+        "solver": Here(
+            "ours chooses its own (`model_.solver_`): the optimum does not depend on it. `solver_` is the name given"
+        ),
         "positive": Same(),
         "random_state": NO_DRAWS,
     }

@@ -19,8 +19,8 @@ from certifit.certificate import Certificate
 from certifit.evaluation.losses import EpsilonInsensitive, Huber, Loss, Squared, ZeroOne
 from certifit.evaluation.losses.numbers.squared_epsilon import SquaredEpsilonInsensitive
 from certifit.models.sgd import model as ours
-from certifit.sklearn.linear_model.rows import N_JOBS, VERBOSE, WARM_START, linear, weighted_by_class
-from certifit.sklearn.translation import By, Data, DropIn, Free, Row, Same, Table, fresh
+from certifit.sklearn.linear_model.rows import CLASS_WEIGHT, N_JOBS, VERBOSE, WARM_START, linear, weighted_by_class
+from certifit.sklearn.translation import By, Data, DropIn, Free, Here, Row, Same, Table, fresh
 
 __all__ = ["SGDClassifier", "SGDRegressor"]
 
@@ -90,11 +90,14 @@ ROWS: dict[str, Row] = {
     ),
     "shuffle": Same(),
     "verbose": VERBOSE,
-    "epsilon": Free("a part of the loss"),
+    "epsilon": Here("a part of the loss"),
     "random_state": Same(),
-    "learning_rate": Free("the optimum does not depend on the steps, and ours has its own"),
-    "eta0": Free("as learning_rate"),
-    "power_t": Free("as learning_rate"),
+    "learning_rate": Here(
+        'the optimum does not depend on the steps, and ours has its own; "pa1" and "pa2" are refused beside losses that have no '
+        "such steps"
+    ),
+    "eta0": Free("ours has steps of its own"),
+    "power_t": Here("ours has steps of its own; scikit-learn's warning about negative ones is given"),
     "early_stopping": Same(),
     "validation_fraction": Same(),
     "n_iter_no_change": Same(),
@@ -219,7 +222,7 @@ class SGDClassifier(_Descent, theirs.SGDClassifier):
     _table: ClassVar[Table] = {
         **ROWS,
         "n_jobs": N_JOBS,
-        "class_weight": Free("multiplied into the weights of the rows"),
+        "class_weight": CLASS_WEIGHT,
     }
 
     def _functions(self, y: Any) -> int:

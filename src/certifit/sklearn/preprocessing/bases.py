@@ -19,7 +19,7 @@ from certifit.representation.basis import pieces
 from certifit.representation.basis.blocks import positive_rows
 from certifit.representation.basis.columns import interpolated_quantiles, lower_quantiles
 from certifit.representation.basis.summaries import present_values
-from certifit.sklearn.translation import By, Data, DropIn, Free, Same, Table, fresh
+from certifit.sklearn.translation import By, Data, DropIn, Here, Same, Table, fresh
 from certifit.sklearn.translation.asking import Alone
 
 __all__ = ["PolynomialFeatures", "SplineTransformer"]
@@ -107,18 +107,18 @@ class SplineTransformer(DropIn, theirs.SplineTransformer):
 
     _ours = pieces.SplineBasis
     _table: ClassVar[Table] = {
-        "n_knots": Free("`knots` are placed here: as many"),
+        "n_knots": Here("as many knots are placed, where they are not given"),
         "degree": Same(),
-        "knots": Free("handed on as one sequence for each column"),
+        "knots": Here("``knots``, one sequence for each column"),
         "extrapolation": By(
             lambda value, data: "periodic" if value == "periodic" else "extended",
             "``boundary``: periodic, or knots continued at the distance of the last two",
             "boundary",
         ),
         "include_bias": Same(),
-        "order": Free("of the matrix that `transform` gives"),
+        "order": Here("the matrix that `transform` gives is of this kind"),
         "handle_missing": By(lambda value, data: "zeros" if value == "zeros" else "refuse", "``missing``", "missing"),
-        "sparse_output": Free("of the matrix that `transform` gives"),
+        "sparse_output": Here("the matrix that `transform` gives is of this kind"),
     }
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:

@@ -18,7 +18,7 @@ from certifit.data.gate import check_sample_weight
 from certifit.models.cluster.kmeans import KMeans
 from certifit.representation.basis import pieces
 from certifit.representation.basis.columns import lower_quantiles, weighted_quantiles
-from certifit.sklearn.translation import Data, DropIn, Free, Table, fresh
+from certifit.sklearn.translation import Data, DropIn, Here, Table, fresh
 
 __all__ = ["KBinsDiscretizer"]
 
@@ -26,18 +26,21 @@ NARROW = 1e-8
 """Scikit-learn joins bins that are not wider."""
 
 
+EDGES = Here("edges are found by scikit-learn's rule, and given to our model")
+
+
 class KBinsDiscretizer(DropIn, theirs.KBinsDiscretizer):
     """Columns cut into bins of equal width, of equal weight, or around the centers of k-means."""
 
     _ours = pieces.Discretizer
     _table: ClassVar[Table] = {
-        "n_bins": Free("the edges are found here, and handed on"),
-        "encode": Free("of the matrix that `transform` gives"),
-        "strategy": Free("the edges are found here, and handed on"),
-        "quantile_method": Free("the edges are found here, and handed on"),
-        "dtype": Free("of the matrix that `transform` gives"),
-        "subsample": Free("the edges are found here, and handed on"),
-        "random_state": Free("the edges are found here, and handed on"),
+        "n_bins": EDGES,
+        "encode": Here("the matrix that `transform` gives is of this kind"),
+        "strategy": EDGES,
+        "quantile_method": EDGES,
+        "dtype": Here("the matrix that `transform` gives is of this kind"),
+        "subsample": EDGES,
+        "random_state": EDGES,
     }
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:

@@ -10,12 +10,12 @@ import sklearn.preprocessing as theirs
 
 from certifit._types import Array, is_sparse
 from certifit.representation.basis import robust, scaling
-from certifit.sklearn.translation import By, Data, DropIn, Free, Same, Table, fresh
+from certifit.sklearn.translation import By, Data, DropIn, Here, Same, Table, fresh
 from certifit.sklearn.translation.asking import Alone
 
 __all__ = ["MaxAbsScaler", "MinMaxScaler", "RobustScaler", "StandardScaler"]
 
-COPY = Free("`fit` never writes to X; `transform` does, if it is told to")
+COPY = Here("`fit` never writes to X; `transform` does, if it is told to")
 KEPT: Mapping[str, Any] = {"missing": "keep"}
 NEARLY = 10 * np.finfo(np.float64).eps
 """Scikit-learn does not divide by less."""

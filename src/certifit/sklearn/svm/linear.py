@@ -19,7 +19,7 @@ from certifit.models.margin.multiclass import MulticlassSVC
 from certifit.models.margin.svm import LinearSVC as OurSVC
 from certifit.models.margin.svm import LinearSVR as OurSVR
 from certifit.sklearn.linear_model.rows import MAX_ITER, TOL, VERBOSE, liblinear, linear, weighted_by_class
-from certifit.sklearn.translation import By, Data, DropIn, Free, Same, Several, Table, fresh
+from certifit.sklearn.translation import By, Data, DropIn, Free, Here, Same, Several, Table, fresh
 
 __all__ = ["LinearSVC", "LinearSVR"]
 
@@ -34,7 +34,7 @@ def _strength(C: Any, data: Data) -> float:
 
 C = By(_strength, "alpha is 1/(C·sum of the weights), half of it for squared losses", "alpha")
 DUAL = Free("the dual is solved where it is the easier one")
-SCALING = Free("the column that is the intercept, as for scikit-learn's")
+SCALING = Here("size of the column that is the intercept")
 SEED = Free("the optimum does not depend on the order of the rows")
 
 
@@ -53,15 +53,19 @@ class LinearSVC(_Liblinear, theirs.LinearSVC):
 
     _ours = OurSVC
     _table: ClassVar[Table] = {
-        "penalty": Free("the penalty of each hyperplane"),
+        "penalty": Here("the penalty of each hyperplane"),
         "loss": Same(),
-        "dual": DUAL,
+        "dual": Here(
+            "the dual is solved where it is the easier one; sets that LIBLINEAR has no solver for are refused"
+        ),
         "tol": TOL,
         "C": C,
-        "multi_class": Free('"crammer_singer" is `MulticlassSVC`, with 10,000 passes or more'),
+        "multi_class": Here('"crammer_singer" is `MulticlassSVC`, with 10,000 passes or more'),
         "fit_intercept": By(lambda value, data: False, "the coefficient of one more column"),
         "intercept_scaling": SCALING,
-        "class_weight": Free("multiplied into the weights of the rows"),
+        "class_weight": Here(
+            "multiplied into the weights of the rows; of more than two classes those of each against the rest, as by LIBLINEAR"
+        ),
         "verbose": VERBOSE,
         "random_state": SEED,
         "max_iter": MAX_ITER,

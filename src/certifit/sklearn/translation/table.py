@@ -10,6 +10,7 @@ A row of the table is one of
     Same()                     the same number under the same name, or under another: ``Same("delta")``
     By(rule, text)             computed by ``rule(value, data)``; a mapping of several of our parameters if `name` is None
     Free(text)                 cannot change the answer: where the search starts, how X is stored
+    Here(text)                 heeded by the drop-in itself: by `fit`, by a check or by a method; our model has no such parameter
     Only(values, text)         other values are refused, and the error says why
     Instead(values, text)      other values draw a warning, and `text` says what is done instead
 """
@@ -34,6 +35,7 @@ __all__ = [
     "Data",
     "DropIn",
     "Free",
+    "Here",
     "Instead",
     "Only",
     "Row",
@@ -126,6 +128,19 @@ class Free(Row):
 
     def words(self, name: str) -> str:
         return f"no effect: {self.text}"
+
+
+@dataclass(frozen=True)
+class Here(Row):
+    """A parameter that the drop-in heeds itself: it is none of our model's."""
+
+    text: str
+
+    def settings(self, name: str, value: Any, data: Data) -> dict[str, Any]:
+        return {}
+
+    def words(self, name: str) -> str:
+        return self.text
 
 
 @dataclass(frozen=True)
@@ -227,7 +242,7 @@ class DropIn:
         super().__init_subclass__(**kwargs)
         if "_table" in vars(cls):
             cls._checked = _Checked()
-            cls._effective = tuple((name, row) for name, row in cls._table.items() if not isinstance(row, Free))
+            cls._effective = tuple((name, row) for name, row in cls._table.items() if not isinstance(row, Free | Here))
             cls.__doc__ = _documented(cls)
 
     _checked: ClassVar[_Checked]
