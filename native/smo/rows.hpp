@@ -66,6 +66,28 @@ Packed<T> packed(const Features& X, Numbers&& number, Index count, Team& team) {
     return out;
 }
 
+// Q[r, c] = k(rows[r], columns[c]); Q has room for whole panels of columns.
+template <class T>
+void cross(const Features& X, const Index* rows, Index m, const Index* columns, Index q, T* Q, Index stride, Team& team) {
+    constexpr Index P = kPanel<T>;
+    const auto tile = KernelTiles<T>::best();
+    const Packed<T> panels = packed<T, P>(X, [columns](Index i) { return columns[i]; }, q, team);
+    const Packed<T> strips = packed<T, kStrip>(X, [rows](Index i) { return rows[i]; }, m, team);
+    team.run(strips.pieces, m * q * X.d() > 100000, [&](Index s, int) {
+        alignas(64) T spare[P];
+        const Index end = std::min(m, (s + 1) * kStrip);
+        for (Index p = 0; p < panels.pieces; ++p) {
+            T* to[kStrip];
+            for (Index r = 0; r < kStrip; ++r) to[r] = s * kStrip + r < m ? Q + (s * kStrip + r) * stride + p * P : spare;
+            tile(strips.values.get() + s * kStrip * X.d(), panels.values.get() + p * P * X.d(), X.d(), X.shape(), strips.squares.get() + s * kStrip,
+                 panels.squares.get() + p * P, to);
+        }
+        for (Index r = s * kStrip; r < end; ++r)
+            for (Index c = 0; c < q; ++c)
+                if (columns[c] == rows[r]) Q[r * stride + c] = static_cast<T>(X.own(rows[r]));  // exact where products would round
+    });
+}
+
 // Makes rows of the kernel matrix: out[r] = K[rows[r], :], each out[r] with room for a whole number of panels.
 template <class T>
 class FeatureRows {
@@ -134,8 +156,8 @@ class CachedRows {
     using Scalar = T;
     using Make = std::function<void(const Index*, Index, T* const*, Team&)>;
 
-    CachedRows(Index n, double bytes, Index least, std::vector<double> diagonal, Make make)
-        : n_(n), stride_((n + kPanel<T> - 1) / kPanel<T> * kPanel<T>), make_(std::move(make)), diagonal_(std::move(diagonal)), slot_(n, -1) {
+    CachedRows(Index n, double bytes, Index least, std::vector<double> diagonal, Make make, const Features* cheap = nullptr)
+        : n_(n), stride_((n + kPanel<T> - 1) / kPanel<T> * kPanel<T>), make_(std::move(make)), cheap_(cheap), diagonal_(std::move(diagonal)), slot_(n, -1) {
         capacity_ = std::min(n, std::max(least, static_cast<Index>(bytes / (sizeof(T) * stride_))));
         const std::size_t bytes_wanted = static_cast<std::size_t>(capacity_) * stride_ * sizeof(T);
         const std::size_t page = bytes_wanted > (std::size_t(1) << 22) ? std::size_t(1) << 21 : 64;
@@ -150,6 +172,7 @@ class CachedRows {
 
     // Q[r, c] = K[rows[r], columns[c]]
     void cross(const Index* rows, Index m, const Index* columns, Index q, T* Q, Index stride, Team& team) {
+        if (cheap_) return smo::cross(*cheap_, rows, m, columns, q, Q, stride, team);
         hold(rows, m, team);
         team.blocks(m, 16, m * q > 10000, [&](Index from, Index to, int) {
             for (Index r = from; r < to; ++r) {
@@ -177,6 +200,7 @@ class CachedRows {
     };
     Index n_, stride_, capacity_ = 0, filled_ = 0;
     Make make_;
+    const Features* cheap_;  // whose values cost less to compute anew than to gather from rows that are held
     std::vector<double> diagonal_;
     std::unique_ptr<T[], Free> data_;
     std::vector<Index> slot_, owner_;
@@ -226,21 +250,7 @@ class LinearRows {
 
     double diagonal(Index i) const { return X_.square(i); }
 
-    void cross(const Index* rows, Index m, const Index* columns, Index q, double* Q, Index stride, Team& team) {
-        constexpr Index P = kPanel<double>;
-        const auto tile = KernelTiles<double>::best();
-        const Packed<double> panels = packed<double, P>(X_, [columns](Index i) { return columns[i]; }, q, team);
-        const Packed<double> strips = packed<double, kStrip>(X_, [rows](Index i) { return rows[i]; }, m, team);
-        team.run(strips.pieces, m * q * X_.d() > 100000, [&](Index s, int) {
-            alignas(64) double spare[P];
-            for (Index p = 0; p < panels.pieces; ++p) {
-                double* to[kStrip];
-                for (Index r = 0; r < kStrip; ++r) to[r] = s * kStrip + r < m ? Q + (s * kStrip + r) * stride + p * P : spare;
-                tile(strips.values.get() + s * kStrip * X_.d(), panels.values.get() + p * P * X_.d(), X_.d(), X_.shape(),
-                     strips.squares.get() + s * kStrip, panels.squares.get() + p * P, to);
-            }
-        });
-    }
+    void cross(const Index* rows, Index m, const Index* columns, Index q, double* Q, Index stride, Team& team) { smo::cross(X_, rows, m, columns, q, Q, stride, team); }
 
     void update(const Index* rows, const double* delta, Index m, double* g, Team& team) {
         std::vector<double> w(X_.d(), 0.0);

@@ -41,6 +41,7 @@ struct Options {
 constexpr double kRounding = 2e-15;  // differences of slopes below this share of the numbers say nothing
 
 constexpr Index kPatience = 300;  // rounds in which the gap does not fall by a hundredth
+constexpr Index kCheap = 48;  // columns up to which a value of the kernel costs less than a line of memory
 constexpr Index kInner = 64;  // least variables of a block within a block
 
 struct Outcome {
@@ -100,7 +101,8 @@ inline std::vector<Index> choose(const Dual& p, const Slopes& slopes, const std:
     };
     for (auto& side : sides) {
         const Index some = std::min<Index>(size / 2, side.size());
-        std::partial_sort(side.begin(), side.begin() + some, side.end(), worse);
+        if (some < static_cast<Index>(side.size())) std::nth_element(side.begin(), side.begin() + some, side.end(), worse);
+        std::sort(side.begin(), side.begin() + some, worse);
         for (Index k = 0; k < std::min(some, std::max<Index>(size / 4, 1)); ++k) take(side[k].second);
     }
     for (const bool free : {true, false})
@@ -221,7 +223,7 @@ void leg(const Dual& p, Rows& rows, double target, double slack, const Options& 
         ++out.rounds;
         chosen = choose(p, slopes, chosen, std::min(how.block, p.variables()));
         const Index q = block.q = static_cast<Index>(chosen.size());
-        block.stride = (q + 15) / 16 * 16;
+        block.stride = (q + 31) / 32 * 32;  // whole panels of single precision
         block.terms.resize(q), block.diagonal.resize(q), block.beta.resize(q), block.g.resize(q), block.rise.resize(q), block.fall.resize(q);
         block.ends.clear(), number.resize(q);
         for (Index r = 0; r < q; ++r) {
@@ -289,13 +291,14 @@ inline Outcome solve(const Features& X, const Dual& p, const Options& how, Team&
     }
     std::vector<double> diagonal(p.n);
     for (Index i = 0; i < p.n; ++i) diagonal[i] = X.own(i);
+    const Features* cheap = X.d() <= kCheap ? &X : nullptr;
     if (how.single) {
         const FeatureRows<float> make(X, team);
-        CachedRows<float> rows(p.n, how.bytes, std::min(how.block, p.n), diagonal, std::cref(make));
+        CachedRows<float> rows(p.n, how.bytes, std::min(how.block, p.n), diagonal, std::cref(make), cheap);
         if (legs(p, rows, anew, how, out, team, poll) || (how.max_rounds >= 0 && out.rounds >= how.max_rounds)) return out;
     }
     const FeatureRows<double> make(X, team);
-    CachedRows<double> rows(p.n, how.bytes, std::min(how.block, p.n), diagonal, std::cref(make));
+    CachedRows<double> rows(p.n, how.bytes, std::min(how.block, p.n), diagonal, std::cref(make), cheap);
     legs(p, rows, anew, how, out, team, poll);
     return out;
 }
