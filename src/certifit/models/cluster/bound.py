@@ -11,6 +11,8 @@ the number of columns. Of few rows there is a second one: a row of a cluster, dr
 expensive as the mean on average, so the best rows as centers cost at most twice the best means, and
 
     cost  ≥  ½ · (a lower bound on the cost of k medoids under ‖x − z‖²)          the dual bound of medoids.py
+
+A third one, of few rows and on request, is the tightest: semidefinite.py.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from scipy.spatial.distance import cdist
 
 import certifit._native.medoids as _medoids
 from certifit._types import Array, Matrix, is_sparse
+from certifit.optimization.closed_form.normal_equations import power_of_two
 from certifit.representation.design.moments import Moments
 from certifit.representation.design.scatter import inner, outer, weighted_mean
 from certifit.representation.kernels.basic import squared_lengths
@@ -70,7 +73,7 @@ def spectral_bound(X: Matrix, weight: Array, k: int, effort: float = 0.0) -> tup
     less = min(n, d)
     if k - 1 >= less or float(n) * d * less > max(CHEAP, effort):
         return total_scatter(X, weight), 0.0
-    size = float(abs(X).max()) or 1.0
+    size = power_of_two(float(abs(X).max()))  # so that the scaled rows are the rows
     scatter, _ = (inner if d <= n else outer)(X / size, weight / weight.sum())
     total = float(np.trace(scatter))
     largest = eigvalsh(scatter, subset_by_index=(less - (k - 1), less - 1)).sum() if k > 1 else 0.0

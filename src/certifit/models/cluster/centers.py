@@ -83,11 +83,14 @@ def lower_bound_certificate(
     words: str,
 ) -> Certificate:
     """The evidence of a clustering: its mean cost beside what no clustering can beat, in units of the cost of one cluster."""
-    share = f"No clustering into {k} groups costs less than {bound / inertia:.0%} of it." if inertia > 0 else ""
-    if bound == 0.0 and inertia > 0:
-        share = "The bound on other clusterings is 0 here."
     if not math.isfinite(inertia):
         share = "The cost is beyond double precision: give large columns in another unit."
+    elif inertia <= 0.0:
+        share = ""
+    elif bound == 0.0:
+        share = "The bound on other clusterings is 0 here."
+    else:
+        share = f"No clustering into {k} groups costs less than {_floor(bound / inertia)} of it."
     return Certificate(
         "lower bound",
         objective=inertia / weight,
@@ -98,6 +101,14 @@ def lower_bound_certificate(
         seconds=seconds,
         note=f"{words} {share}".strip(),
     )
+
+
+def _floor(share: float) -> str:
+    """A percentage that is not above the share, with two digits of what is missing to all of it."""
+    if share >= 1.0:
+        return "100%"
+    decimals = min(max(0, math.ceil(-math.log10(1.0 - share)) - 2), 9)
+    return f"{math.floor(share * 10.0 ** (decimals + 2)) / 10.0**decimals:.{decimals}f}%"
 
 
 class AroundMeans(Declared, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, CertifiedEstimator):

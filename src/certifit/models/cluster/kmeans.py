@@ -3,7 +3,8 @@
     minimize over c₁ … c_k    (1/Σs_i) Σ s_i min_c ‖x_i − c‖²
 
 Nobody knows how to find the best ones quickly. Lloyd's iteration ends where neither labels nor centers alone can be improved;
-how much better any other clustering could be is bounded by the spectrum of X (bound.py), and the certificate says it.
+how much better any other clustering could be is bounded by the spectrum of X (bound.py) or by a semidefinite program
+(semidefinite.py), and the certificate says it.
 """
 
 from __future__ import annotations
@@ -26,8 +27,9 @@ from certifit.models.cluster.centers import (
     weighted_rows,
 )
 from certifit.models.cluster.rows import Run, rows_of
+from certifit.models.cluster.semidefinite import check_few, semidefinite_bound
 from certifit.models.cluster.starts import INIT, N_INIT, number_of_starts, start_centers
-from certifit.parameters import Parameter, Real
+from certifit.parameters import Choice, Parameter, Real
 from certifit.parameters.common import MAX_ITER, N_JOBS, RANDOM_STATE, TOL, VERBOSE
 from certifit.progress import progress
 
@@ -47,6 +49,15 @@ class KMeans(AroundMeans):
     (1.0, 1.0)
     >>> model.predict([[1.0, 1.0]])[0] == model.labels_[0]
     np.True_
+
+    In two columns the spectrum says nothing about three clusters; a semidefinite program proves these best:
+
+    >>> X = np.vstack([np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0]]) + corner for corner in ([0, 0], [9, 0], [0, 9])])
+    >>> for bound in ("auto", "sdp"):
+    ...     model = KMeans(n_clusters=3, bound=bound, random_state=0).fit(X)
+    ...     print(bound, round(model.lower_bound_ / model.inertia_, 3))
+    auto 0.75
+    sdp 1.0
     """
 
     n_clusters: int = N_CLUSTERS
@@ -64,6 +75,13 @@ class KMeans(AroundMeans):
         "Stop when the squared moves of all centers sum to less than this share of the mean variance of the columns "
         "(scikit-learn's `tol`); 0 goes on to a fixed point.",
     )
+    bound: str = Parameter(
+        "auto",
+        Choice("auto", "sdp"),
+        'Where `lower_bound_` comes from. "auto": the spectrum of X and, of at most 500 rows, rows as centers, at less than the '
+        'cost of the fit. "sdp": also a semidefinite program, of at most 500 distinct rows: seconds, for hundreds of '
+        "decompositions of a matrix of all pairs; where groups are apart it proves the fit best.",
+    )
     random_state: Any = RANDOM_STATE
     verbose: int = VERBOSE
     n_jobs: int | None = N_JOBS
@@ -73,12 +91,16 @@ class KMeans(AroundMeans):
         with progress(self.verbose, "k-means") as clock:
             X, weight, kept = weighted_rows(self, X, sample_weight)
             rows, mass = distinct_rows(*(X, weight) if kept.all() else (X[kept], weight[kept]))
+            if self.bound == "sdp":
+                check_few(rows.shape[0])
             starts = number_of_starts(self.init, self.n_init)
             effort = 20.0 * starts * rows.shape[0] * rows.shape[1] * self.n_clusters
             total, bound = spectral_bound(rows, mass, self.n_clusters, effort)
             best = self._best_of(starts, rows, mass, total, bound, clock)
             if bound < 0.5 * best.inertia:
                 bound = max(bound, median_bound(rows, mass, best.centers))
+            if self.bound == "sdp":
+                bound = max(bound, self._semidefinite(best, rows, mass))
             if rows is not X or X.dtype == np.float32:  # the labels of all rows given, for the centers as they are kept
                 best = self._relabeled(best, X, weight)
             self._keep(best, weight, total, bound, clock.seconds)
@@ -108,6 +130,13 @@ class KMeans(AroundMeans):
                 break
         assert best is not None
         return best
+
+    def _semidefinite(self, run: Run, X: Matrix, weight: Array) -> float:
+        """The bound that takes longer than the fit; one cluster, or none that costs anything, has its bound already."""
+        if self.n_clusters == 1 or run.inertia == 0.0 or not math.isfinite(run.inertia):
+            return 0.0
+        tol = self.tol if math.isfinite(self.tol) else 0.0
+        return semidefinite_bound(X, weight, self.n_clusters, run.labels, cost=run.inertia, tol=tol)
 
     def _relabeled(self, run: Run, X: Matrix, weight: Array) -> Run:
         """Every row given has a label, also those of weight zero."""
