@@ -46,6 +46,35 @@ def test_floating_takes_columns_back() -> None:
     assert floating.error_ <= forward.error_
 
 
+def test_floating_ends_by_a_metric_of_which_more_is_better() -> None:
+    X, y, _ = rows(d=5)
+    by = {"direction": "floating", "cv": 3, "n_features": 3}
+    labels = y > np.median(y)
+    right, wrong = (
+        StepwiseSelection(LogisticRegression(alpha=0.01), metric=metric, **by).fit(X, labels)
+        for metric in ("accuracy", "zero_one")
+    )
+    np.testing.assert_array_equal(right.path_.columns, wrong.path_.columns)
+    np.testing.assert_allclose(right.path_.errors, wrong.path_.errors - 1.0)
+
+
+@pytest.mark.parametrize("direction", ["forward", "floating"])
+def test_columns_that_fit_every_row_are_taken_in_order(direction: str) -> None:
+    # Twelve rows in each fold, the same in all: with eleven columns every further one fits them all, but for rounding.
+    rng = np.random.default_rng(5)
+    X, y, weight = rng.uniform(size=(12, 24)), rng.integers(0, 3, size=12), rng.integers(1, 5, size=12)
+    often = np.repeat(np.arange(12), weight)
+    supports = []
+    for first, options in ((np.arange(12), {"sample_weight": np.r_[weight, np.ones(24)]}), (often[::-1], {})):
+        order = np.r_[first, np.arange(12), np.arange(12)]
+        part = np.repeat([0, 1, 2], [first.size, 12, 12])
+        cv = [(np.flatnonzero(part != k), np.flatnonzero(part == k)) for k in range(3)]
+        model = StepwiseSelection(direction=direction, cv=cv).fit(X[order], y[order], **options)
+        assert model.error_ < 1e-12
+        supports.append(model.support_)
+    np.testing.assert_array_equal(*supports)
+
+
 def test_the_size_with_the_least_error() -> None:
     X, y, _ = rows(n=200, d=20)
     model = StepwiseSelection().fit(X, y)

@@ -27,7 +27,12 @@ from certifit.evaluation.splits.choice import Fold
 from certifit.models.selection.by_model import weighs
 from certifit.models.selection.units import LEAST_PIVOT, InUnits
 
-__all__ = ["LeastSquaresMoves", "MaskMoves", "Moves", "RefitMoves", "best_move"]
+__all__ = ["LeastSquaresMoves", "MaskMoves", "Moves", "RefitMoves", "as_good", "best_move"]
+
+ROUNDING = (
+    1e-9  # of an error: those of one subset, reached by other steps or from weights in place of copies, differ less
+)
+NOTHING = 1e-12  # of the squared error of no columns: less is left of rounding where the columns fit every row
 
 
 class Moves(Protocol):
@@ -35,6 +40,8 @@ class Moves(Protocol):
 
     members: Array
     """Mask of the columns."""
+    slack: float
+    """Errors that differ by no more are equal, whatever their size."""
 
     def error(self) -> float:
         """Of the subset, on rows left out."""
@@ -46,13 +53,22 @@ class Moves(Protocol):
         """Move a column in or out."""
 
 
+def as_good(errors: Any, least: float, slack: float) -> Any:
+    """Which errors are no greater than this one, but for rounding."""
+    return errors <= least + ROUNDING * abs(least) + slack
+
+
 def best_move(moves: Moves, outward: bool) -> tuple[int, float] | None:
-    """The member that is missed least (outward), or the column that helps most, and the error then; None if there is none."""
+    """The member that is missed least (outward), or the column that helps most, and the error then; None if there is none.
+
+    The first of equals, so that no rounding chooses among columns of which each would fit every row.
+    """
     candidates = np.flatnonzero(moves.members == outward)
     errors = moves.errors(candidates)
     if not np.isfinite(errors).any():
         return None
-    return int(candidates[np.argmin(errors)]), float(errors.min())
+    first = int(np.argmax(as_good(errors, float(errors.min()), moves.slack)))
+    return int(candidates[first]), float(errors[first])
 
 
 class LeastSquaresMoves:
@@ -76,6 +92,7 @@ class LeastSquaresMoves:
             self._fitted.append(fitted / fitted[1, 1])
         self._basic = np.zeros(d + 2, dtype=bool)
         self._sweep(1)
+        self.slack = NOTHING * self.error()
 
     def _sweep(self, k: int) -> None:
         sign = -1.0 if self._basic[k] else 1.0
@@ -119,6 +136,8 @@ class LeastSquaresMoves:
 
 class MaskMoves(ABC):
     """Subsets that are judged one by one; a subclass says how."""
+
+    slack = 0.0
 
     def __init__(self, d: int) -> None:
         self.members = np.zeros(d, dtype=bool)

@@ -17,7 +17,7 @@ from certifit.data.gate import check_xy
 from certifit.data.targets import encode_labels
 from certifit.evaluation.metrics.registry import METRICS, Metric, resolve_metric
 from certifit.evaluation.splits.choice import folds_of
-from certifit.models.selection.moves import LeastSquaresMoves, Moves, RefitMoves, best_move
+from certifit.models.selection.moves import LeastSquaresMoves, Moves, RefitMoves, as_good, best_move
 from certifit.models.selection.selector import SelectorOfSizes
 from certifit.names import stored
 from certifit.parameters import (
@@ -37,8 +37,6 @@ from certifit.progress import progress
 
 __all__ = ["StepwisePath", "StepwiseSelection"]
 
-ROUNDING = 1e-9  # errors of one subset, reached by other steps, differ less
-
 
 @stored("StepwisePath")
 class StepwisePath(NamedTuple):
@@ -49,7 +47,7 @@ class StepwisePath(NamedTuple):
     sizes: Array
     """Columns in the subset after it."""
     errors: Array
-    """Its error on rows left out."""
+    """Its error on rows left out: minus the metric where more of it is better."""
 
 
 class StepwiseSelection(SelectorOfSizes, BaseEstimator):
@@ -102,7 +100,10 @@ class StepwiseSelection(SelectorOfSizes, BaseEstimator):
     verbose: int = VERBOSE
 
     path_: StepwisePath = Fitted("StepwisePath", "The steps.")
-    error_: float = Fitted("float", "Error of the subset on rows left out; optimistic, since it was chosen by it.")
+    error_: float = Fitted(
+        "float",
+        "Error of the subset on rows left out, minus the metric where more is better; optimistic, since it was chosen by it.",
+    )
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Search, and keep the subset."""
@@ -172,15 +173,16 @@ class StepwiseSelection(SelectorOfSizes, BaseEstimator):
             take(*move)
             while self.direction == "floating" and moves.members.sum() > 2:
                 back = best_move(moves, outward=True)
-                if back is None or not back[1] < best[int(moves.members.sum()) - 1][0] * (1 - ROUNDING):
+                if back is None or as_good(best[int(moves.members.sum()) - 1][0], back[1], moves.slack):
                     break
                 take(*back)
             if self.n_features == "auto" and self.patience is not None and len(steps) > self.patience:
                 least = min(error for error, _ in best.values())
-                if all(error > least * (1 + ROUNDING) for _, _, error in steps[-self.patience :]):
+                if not any(as_good(error, least, moves.slack) for _, _, error in steps[-self.patience :]):
                     break
+        least = min(error for error, _ in best.values())
         size = (
-            min(best, key=lambda s: (best[s][0], s))
+            min(size for size, (error, _) in best.items() if as_good(error, least, moves.slack))
             if self.n_features == "auto"
             else min(best, key=lambda s: abs(s - self.n_features))
         )
