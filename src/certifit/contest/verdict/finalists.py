@@ -258,5 +258,6 @@ def growth(evidence: Evidence, standing: Standing) -> dict[str, Any] | None:
         cv=evidence.training.folds[:2],
         classes=evidence.scoring.classes,
         random_state=evidence.conditions.seed,
+        error_score="raise",
     )
     return {**curve.as_dict(), "reading": reading(curve)}

@@ -106,11 +106,11 @@ def aligned(model: Any, prediction: Array, need: str, classes: Array | None) -> 
     return wide
 
 
-def warn_of_failures(what: str, failures: Sequence[str], total: int) -> None:
-    """Say once that some parts failed."""
+def warn_of_failures(what: str, failures: Sequence[str], total: int, *, stacklevel: int = 3) -> None:
+    """Say once that some parts failed; by default where the caller was called."""
     if failures:
         warnings.warn(
             f"{what}: {len(failures)} of {total} failed and were left out. The first: {failures[0]}",
             FitFailedWarning,
-            stacklevel=3,
+            stacklevel=stacklevel,
         )

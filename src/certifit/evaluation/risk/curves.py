@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,21 +11,15 @@ from sklearn.base import clone
 
 from certifit._types import Array
 from certifit.axes import picture
-from certifit.data.gate import check_real, check_sample_weight
-from certifit.data.tabular import TableRows
-from certifit.evaluation.metrics.inputs import check_labels, check_level
-from certifit.evaluation.metrics.predictions import predict_for
-from certifit.evaluation.metrics.registry import Metric, metric_or_scorer, resolve_metric
-from certifit.evaluation.resampling.fitting import aligned
-from certifit.evaluation.risk.held_out import held_out_interval
-from certifit.evaluation.risk.influence import influence
-from certifit.evaluation.risk.resamples import critical, generator
+from certifit.data.gate import check_real
+from certifit.evaluation.metrics.registry import metric_or_scorer
+from certifit.evaluation.risk.points import Trial, along, numbers_of_rows, one_of
+from certifit.evaluation.risk.resamples import critical
 from certifit.names import stored
 from certifit.printable import plain_number
 
 __all__ = ["LearningCurve", "ValidationCurve", "learning_curve", "reading", "validation_curve"]
 
-SMALLEST = 0.1  # share of the rows at the first point
 EXPONENTS = (0.25, 0.5, 1.0)  # error falls as rows^(−exponent): slow, parametric with noise, parametric without
 WORTHWHILE = 0.01  # a gain below this share of the error is no reason to collect twice the rows
 
@@ -48,7 +42,11 @@ class LearningCurve:
     lower_is_better : bool
     level : float
     train_folds, validation_folds : tuple of tuple of float
-        Values of each fold, for each number of rows.
+        Values of each fold, for each number of rows; NaN where the fit failed.
+    fit_seconds, score_seconds : tuple of tuple of float
+        How long fits and judging of held-out rows took, where asked for.
+    error_score : float, optional
+        The score that a fit which failed has when the curve is unpacked; NaN by default.
     """
 
     rows: tuple[int, ...]
@@ -63,13 +61,17 @@ class LearningCurve:
     level: float
     train_folds: tuple[tuple[float, ...], ...]
     validation_folds: tuple[tuple[float, ...], ...]
+    fit_seconds: tuple[tuple[float, ...], ...] = ()
+    score_seconds: tuple[tuple[float, ...], ...] = ()
+    error_score: float | None = None
 
     def __iter__(self) -> Iterator[Array]:
-        """Numbers of rows, scores of each size and fold on training rows, and on held-out rows: the greater, the better."""
-        sign = -1.0 if self.lower_is_better else 1.0
+        """Numbers of rows, scores of each size and fold on training and on held-out rows, the greater, the better; and times."""
         yield np.array(self.rows)
-        yield sign * np.array(self.train_folds)
-        yield sign * np.array(self.validation_folds)
+        yield from _scores(self)
+        if self.fit_seconds:
+            yield np.array(self.fit_seconds)
+            yield np.array(self.score_seconds)
 
     @property
     def reading(self) -> str:
@@ -94,13 +96,14 @@ class LearningCurve:
         [0.25, 0.25, 0.25]
         """
         check_real("rows", rows, low=1.0)
-        if len(self.rows) < 3:
-            raise ValueError(f"the curve has {len(self.rows)} sizes: a law needs at least three.")
+        curve = _without_failures(self)
+        if len(curve.rows) < 3:
+            raise ValueError(f"the curve has {len(curve.rows)} sizes: a law needs at least three.")
         sign = -1.0 if self.lower_is_better else 1.0
-        own = 0.5 * (self.high[-1] - self.low[-1])
-        ends = [(sign * gain, float(np.hypot(half, own))) for gain, half in _gains(self, float(rows))]
+        own = 0.5 * (curve.high[-1] - curve.low[-1])
+        ends = [(sign * gain, float(np.hypot(half, own))) for gain, half in _gains(curve, float(rows))]
         moved = [gain for gain, _ in ends]
-        now = self.validation[-1]
+        now = curve.validation[-1]
         low, high = min(gain - half for gain, half in ends), max(gain + half for gain, half in ends)
         return now + 0.5 * (min(moved) + max(moved)), now + low, now + high
 
@@ -110,7 +113,10 @@ class LearningCurve:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain lists and the reading, for reports and JSON."""
-        lists = {name: list(getattr(self, name)) for name in ("rows", "train", "validation", "low", "high")}
+        lists = {
+            name: [None if np.isnan(value) else value for value in getattr(self, name)]
+            for name in ("rows", "train", "validation", "low", "high")
+        }
         return {**lists, "metric": self.metric, "label": self.label, "reading": self.reading}
 
 
@@ -131,6 +137,8 @@ class ValidationCurve:
     metric, label : str
     lower_is_better : bool
     level : float
+    train_folds, validation_folds, error_score
+        As in `LearningCurve`.
     """
 
     parameter: str
@@ -144,6 +152,13 @@ class ValidationCurve:
     label: str
     lower_is_better: bool
     level: float
+    train_folds: tuple[tuple[float, ...], ...] = ()
+    validation_folds: tuple[tuple[float, ...], ...] = ()
+    error_score: float | None = None
+
+    def __iter__(self) -> Iterator[Array]:
+        """Scores of each value and fold on training rows, and on held-out rows: the greater, the better."""
+        yield from _scores(self)
 
     @property
     def reading(self) -> str:
@@ -178,6 +193,10 @@ def learning_curve(
     shuffle: bool = True,
     verbose: int = 0,
     pre_dispatch: Any = "all",
+    exploit_incremental_learning: bool = False,
+    error_score: Any = np.nan,
+    return_times: bool = False,
+    params: Mapping[str, Any] | None = None,
 ) -> LearningCurve:
     """Fit on more and more rows, and judge on rows held out.
 
@@ -206,12 +225,24 @@ def learning_curve(
         Seed of the split.
     level : float, default=0.95
         Confidence of the intervals.
-    train_sizes, scoring, n_jobs
-        Scikit-learn's names of `sizes` and `metric`, with its names of scorers; the curve does not depend on `n_jobs`.
+    train_sizes, scoring
+        Scikit-learn's names of `sizes` and `metric`, with its names of scorers.
+    n_jobs : int, optional
+        Threads that fit folds at the same time, one by default; the curve does not depend on it.
     groups : array of shape (n,), optional
         What a splitter keeps together.
     shuffle, verbose, pre_dispatch
         Scikit-learn's, without effect: which rows the smaller sizes have is always drawn.
+    exploit_incremental_learning : bool, default=False
+        Whether the model of each fold goes on, by `partial_fit`, with the rows that a size has beyond the last one.
+    error_score : "raise" or float, default=nan
+        What a fit that fails does: it ends the curve with its error; or it is left out of means and intervals with a warning,
+        and has this score when the curve is unpacked. If all fail, that is an error.
+    return_times : bool, default=False
+        Whether the seconds of fits and of judging held-out rows are kept; the curve then unpacks into them too.
+    params : dict, optional
+        What else `fit` or `partial_fit` is given; what has an entry for each row is cut to the rows fitted. Weights given here
+        are for fitting alone.
 
     Returns
     -------
@@ -231,30 +262,24 @@ def learning_curve(
     ((60, 100, 200, 400), True)
     """
     metric = metric_or_scorer(metric, scoring, estimator)
-    sizes = sizes if train_sizes is None else train_sizes
-    level = check_level(level)
-    table, y = TableRows(X), check_labels("y", y)
-    if y.shape[0] != table.n:
-        raise ValueError(f"X and y must have the same number of rows: X has {table.n}, y has {y.shape[0]}.")
-    weight = check_sample_weight(sample_weight, table.n)
-    folds = _folds(cv, y, weight, "regression" not in metric.tasks, generator(random_state), groups)
-    steps = _sizes(sizes, min(train.shape[0] for train, _ in folds))
-    train_with = _fitter(estimator, table, y, None if sample_weight is None else weight)
-    judged = [_judge(train_with, table, y, weight, metric, classes, folds, size, level) for size in steps]
-    train, validation, low, high, by_fold = zip(*judged, strict=True)
+    rows, division = (X, y, sample_weight), (cv, groups, random_state)
+    trial = Trial.of("learning_curve", rows, division, metric, classes, level, params, error_score, n_jobs)
+    most = min(train.shape[0] for train, _ in trial.folds)
+    steps = numbers_of_rows(sizes if train_sizes is None else train_sizes, most)
+    train_with = trial.going_on(estimator) if exploit_incremental_learning else trial.anew(estimator)
+    points = [trial.point(train_with, size) for size in steps]
+    trial.tell(len(steps) * len(trial.folds))
+    found = along(points)
     return LearningCurve(
-        tuple(steps),
-        train,
-        validation,
-        low,
-        high,
-        metric.name,
-        metric.label,
-        metric.format,
-        metric.lower_is_better,
-        level,
-        tuple(values[0] for values in by_fold),
-        tuple(values[1] for values in by_fold),
+        rows=tuple(steps),
+        **{name: found[name] for name in ("train", "validation", "low", "high", "train_folds", "validation_folds")},
+        **({name: found[name] for name in ("fit_seconds", "score_seconds")} if return_times else {}),
+        metric=metric.name,
+        label=metric.label,
+        format=metric.format,
+        lower_is_better=metric.lower_is_better,
+        level=trial.level,
+        error_score=trial.error_score,
     )
 
 
@@ -262,15 +287,24 @@ def validation_curve(
     estimator: Any,
     X: Any,
     y: Any,
-    metric: Any,
-    parameter: str,
-    values: Sequence[Any],
+    metric: Any = None,
+    parameter: str | None = None,
+    values: Sequence[Any] | None = None,
     *,
     cv: Any = 3,
     sample_weight: Any = None,
     classes: Any = None,
     random_state: Any = 0,
     level: float = 0.95,
+    param_name: str | None = None,
+    param_range: Sequence[Any] | None = None,
+    scoring: Any = None,
+    n_jobs: Any = None,
+    groups: Any = None,
+    verbose: int = 0,
+    pre_dispatch: Any = "all",
+    error_score: Any = np.nan,
+    params: Mapping[str, Any] | None = None,
 ) -> ValidationCurve:
     """Fit with each value of a parameter, and judge on rows held out.
 
@@ -278,16 +312,22 @@ def validation_curve(
     ----------
     estimator : estimator
         Cloned, with the parameter set.
-    X, y, metric, cv, sample_weight, classes, random_state, level
+    X, y, metric, cv, sample_weight, classes, random_state, level, scoring, n_jobs, groups, error_score, params
         As in `learning_curve`.
     parameter : str
         Name of the parameter, ``"step__name"`` inside a pipeline.
     values : sequence
         Its values.
+    param_name, param_range
+        Scikit-learn's names of `parameter` and `values`.
+    verbose, pre_dispatch
+        Scikit-learn's, without effect.
 
     Returns
     -------
     ValidationCurve
+        It unpacks into the scores of each value and fold on training and held-out rows, as scikit-learn's function returns
+        them: what is better is greater.
 
     Examples
     --------
@@ -299,25 +339,59 @@ def validation_curve(
     >>> validation_curve(Ridge(), X, y, "rmse", "alpha", [1e-3, 1e3]).best
     0.001
     """
-    metric = resolve_metric(metric)
-    level = check_level(level)
-    values = list(values)
+    metric = metric_or_scorer(metric, scoring, estimator)
+    name = one_of("parameter", parameter, "param_name", param_name)
+    values = list(one_of("values", values, "param_range", param_range))
     if not values:
         raise ValueError("values must not be empty: give the values of the parameter to try.")
-    table, y = TableRows(X), check_labels("y", y)
-    if y.shape[0] != table.n:
-        raise ValueError(f"X and y must have the same number of rows: X has {table.n}, y has {y.shape[0]}.")
-    weight = check_sample_weight(sample_weight, table.n)
-    folds = _folds(cv, y, weight, "regression" not in metric.tasks, generator(random_state))
-    judged = []
-    for value in values:
-        fitted = clone(estimator).set_params(**{parameter: value})
-        train_with = _fitter(fitted, table, y, None if sample_weight is None else weight)
-        judged.append(_judge(train_with, table, y, weight, metric, classes, folds, None, level))
-    train, validation, low, high, _ = zip(*judged, strict=True)
-    best = values[int(np.argmin(validation) if metric.lower_is_better else np.argmax(validation))]
-    facts = (metric.name, metric.label, metric.lower_is_better, level)
-    return ValidationCurve(parameter, tuple(values), train, validation, low, high, best, *facts)
+    rows, division = (X, y, sample_weight), (cv, groups, random_state)
+    trial = Trial.of("validation_curve", rows, division, metric, classes, level, params, error_score, n_jobs)
+    points = [trial.point(trial.anew(clone(estimator).set_params(**{name: value}))) for value in values]
+    trial.tell(len(values) * len(trial.folds))
+    found = along(points)
+    return ValidationCurve(
+        parameter=name,
+        values=tuple(values),
+        **{key: found[key] for key in ("train", "validation", "low", "high", "train_folds", "validation_folds")},
+        best=values[_best(found["validation"], metric.lower_is_better)],
+        metric=metric.name,
+        label=metric.label,
+        lower_is_better=metric.lower_is_better,
+        level=trial.level,
+        error_score=trial.error_score,
+    )
+
+
+def _best(validation: Sequence[float], lower_is_better: bool) -> int:
+    """Where the metric is best, of the points with a fit that did not fail."""
+    return int(np.nanargmin(validation) if lower_is_better else np.nanargmax(validation))
+
+
+def _scores(curve: LearningCurve | ValidationCurve) -> Iterator[Array]:
+    """Of each point and fold on training rows, and on held-out rows: the greater, the better."""
+    sign = -1.0 if curve.lower_is_better else 1.0
+    for folds in (curve.train_folds, curve.validation_folds):
+        values = sign * np.array(folds)
+        yield values if curve.error_score is None else np.where(np.isnan(values), curve.error_score, values)
+
+
+def _without_failures(curve: LearningCurve) -> LearningCurve:
+    """The sizes at which some fit did not fail, and of them the folds in which none did."""
+    failed = np.isnan(np.array(curve.validation_folds))
+    if not failed.any():
+        return curve
+    sizes = np.flatnonzero(~failed.all(axis=1))
+    folds = np.flatnonzero(~failed[sizes].any(axis=0))
+    if not folds.size:
+        sizes = folds
+    of_sizes: dict[str, Any] = {
+        name: tuple(getattr(curve, name)[i] for i in sizes) for name in ("rows", "train", "validation", "low", "high")
+    }
+    of_folds: dict[str, Any] = {
+        name: tuple(tuple(getattr(curve, name)[i][k] for k in folds) for i in sizes)
+        for name in ("train_folds", "validation_folds")
+    }
+    return replace(curve, **of_sizes, **of_folds)
 
 
 def reading(curve: LearningCurve | ValidationCurve) -> str:
@@ -338,6 +412,7 @@ def reading(curve: LearningCurve | ValidationCurve) -> str:
     """
     if isinstance(curve, ValidationCurve):
         return _reading_of_values(curve)
+    curve = _without_failures(curve)
     if len(curve.rows) < 3:
         return "Too few sizes to read a trend: the curve needs at least three."
     now, train, rows = curve.validation[-1], curve.train[-1], curve.rows[-1]
@@ -370,12 +445,13 @@ def _reading_of_values(curve: ValidationCurve) -> str:
         return "Too few values to read anything: the curve needs at least two."
     sign = 1.0 if curve.lower_is_better else -1.0
     found = sign * np.array(curve.validation)
-    k = int(np.argmin(found))
+    k = int(np.nanargmin(found))
     half = 0.5 * (curve.high[k] - curve.low[k])
     shown = f"{curve.parameter}={curve.best!r}"
-    if found.max() - found.min() <= half:
+    if np.nanmax(found) - np.nanmin(found) <= half:
         ends = f"{curve.values[0]!r} to {curve.values[-1]!r}"
-        return f"{curve.parameter} hardly matters here: from {ends} all values do as well as {shown}."
+        but = " that could be fitted" if np.isnan(found).any() else ""
+        return f"{curve.parameter} hardly matters here: from {ends} all values{but} do as well as {shown}."
     where = ""
     if k in (0, len(found) - 1) and len(found) > 2:
         where = f" It is the {'first' if k == 0 else 'last'} of the values: the best may lie beyond."
@@ -414,111 +490,3 @@ def _gains(curve: LearningCurve, rows: float) -> list[tuple[float, float]]:
     return [
         (gain, student * float(np.sqrt(residual / df)) * reach) for gain, residual, reach in fits if residual <= well
     ]
-
-
-def _folds(
-    cv: Any, y: Array, weight: Array, stratify: bool, rng: np.random.Generator, groups: Any = None
-) -> list[tuple[Array, Array]]:
-    """Pairs of training and held-out rows; training rows in an order whose every start is a fair sample."""
-    if hasattr(cv, "split") and not isinstance(cv, str):
-        cv = cv.split(np.zeros((y.shape[0], 1)), y, groups)
-    used = np.flatnonzero(weight > 0)
-    if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
-        check_real("cv", cv, low=2, high=used.shape[0], integer=True)
-        order = used[_fair_order(y[used], stratify, rng)]
-        deal = np.arange(order.shape[0]) % int(cv)
-        pairs = [(order[deal != k], order[deal == k]) for k in range(int(cv))]
-    elif isinstance(cv, (float, np.floating)):
-        check_real("cv", cv, low=0.0, high=1.0, open_low=True, open_high=True)
-        order = used[_fair_order(y[used], stratify, rng)]
-        held = max(1, round(float(cv) * order.shape[0]))
-        # Every start of the order is fair, and so is what remains after one.
-        pairs = [(order[held:], order[:held])]
-    elif isinstance(cv, Iterable) and not isinstance(cv, str):
-        pairs = [(np.asarray(a, dtype=np.intp), np.asarray(b, dtype=np.intp)) for a, b in cv]
-        pairs = [(a[weight[a] > 0], b[weight[b] > 0]) for a, b in pairs]
-    else:
-        raise ValueError(
-            f"cv must be a number of folds, a share held out, a splitter, or pairs of row numbers; got {cv!r}."
-        )
-    if not pairs or any(a.shape[0] == 0 or b.shape[0] == 0 for a, b in pairs):
-        raise ValueError("cv leaves a part without rows: use fewer folds or more rows.")
-    return [(a[_fair_order(y[a], stratify, rng)], b) for a, b in pairs]
-
-
-def _fair_order(y: Array, stratify: bool, rng: np.random.Generator) -> Array:
-    """A random order; stratified, every start of it has the classes in proportion."""
-    order = rng.permutation(y.shape[0])
-    if not stratify:
-        return order
-    _, codes = np.unique(y[order], return_inverse=True)
-    position = np.empty(order.shape[0])
-    for k in range(int(codes.max()) + 1):
-        members = np.flatnonzero(codes == k)
-        position[members] = (np.arange(members.shape[0]) + 0.5) / members.shape[0]
-    return np.asarray(order[np.argsort(position, kind="stable")])
-
-
-def _sizes(sizes: Any, most: int) -> list[int]:
-    if isinstance(sizes, (int, np.integer)) and not isinstance(sizes, bool):
-        check_real("sizes", sizes, low=1, integer=True)
-        shares: Any = np.geomspace(SMALLEST, 1.0, int(sizes)) if sizes > 1 else np.array([1.0])
-    else:
-        shares = np.asarray(sizes)
-    if shares.ndim != 1 or shares.shape[0] == 0 or shares.dtype.kind not in "iuf" or not (shares > 0).all():
-        raise ValueError(f"sizes must be a number of sizes, shares up to 1.0, or numbers of rows; got {sizes!r}.")
-    rows = (
-        np.round(shares * most).astype(int) if shares.dtype.kind == "f" and shares.max() <= 1.0 else shares.astype(int)
-    )
-    if rows.max() > most:
-        raise ValueError(f"sizes asks for {rows.max()} training rows, but a fold has {most} only.")
-    return sorted(set(np.maximum(rows, 1).tolist()))
-
-
-def _fitter(fit: Any, table: TableRows, y: Array, weight: Array | None) -> Callable[[Array], Any]:
-    if hasattr(fit, "fit"):
-
-        def fitted(rows: Array) -> Any:
-            more = {} if weight is None else {"sample_weight": weight[rows]}
-            return clone(fit).fit(table.take(rows), y[rows], **more)
-
-        return fitted
-    if callable(fit):
-        return fit  # type: ignore[no-any-return]
-    raise TypeError(f"fit must be an estimator or a function of row numbers; got {type(fit).__name__}.")
-
-
-def _judge(
-    train_with: Callable[[Array], Any],
-    table: TableRows,
-    y: Array,
-    weight: Array,
-    metric: Metric,
-    classes: Any,
-    folds: Sequence[tuple[Array, Array]],
-    size: int | None,
-    level: float,
-) -> tuple[float, float, float, float, tuple[tuple[float, ...], tuple[float, ...]]]:
-    """Mean train and validation metric over the folds, the interval of the latter, and the values of each fold."""
-    train, held, moved, shares = [], [], [], []
-    for rows, outside in folds:
-        start = rows if size is None else rows[:size]
-        model = train_with(start)
-        known = getattr(model, "classes_", None)
-        order = known if classes is None else classes
-        said = [predict_for(model, table.take(part), metric.needs) for part in (start, outside)]
-        if classes is None and known is not None and not np.isin(y[weight > 0], known).all():
-            order = np.unique(y[weight > 0])  # few rows may lack a class that others have
-            said = [aligned(model, one, metric.needs, order) for one in said]
-        inside, prediction = said
-        train.append(metric(y[start], inside, sample_weight=weight[start], classes=order))
-        held.append(metric(y[outside], prediction, sample_weight=weight[outside], classes=order))
-        moved.append(influence(metric, y[outside], prediction, weight[outside], order)[0])
-        shares.append(weight[outside])
-    total = np.array([share.sum() for share in shares])
-    value = float(total @ np.array(held) / total.sum())
-    about = np.concatenate([inner + (own - value) for inner, own in zip(moved, held, strict=True)])
-    overlap = float(np.mean([outside.shape[0] / rows.shape[0] for rows, outside in folds]))
-    ends = held_out_interval(metric, value, about, np.concatenate(shares), overlap, level)
-    by_fold = (tuple(map(float, train)), tuple(map(float, held)))
-    return float(np.mean(train)), value, *ends, by_fold
