@@ -43,7 +43,7 @@ WAITING = (
 NOTHING = 1e-4  # share of the clock that even a busy machine grants
 MEMORY = 8 << 30
 ENDLESS = "does not end"
-HERE = Path(__file__).resolve().parent
+BUILD = Path(__file__).resolve().parents[2] / "build"
 
 
 class Bench:
@@ -53,6 +53,9 @@ class Bench:
         self.limit = limit
         self._child: multiprocessing.process.BaseProcess | None = None
         self._ends: tuple[Connection, Connection] | None = None
+        # The child's, which seldom lives to remove it. Where temporary files are, others may sweep at any time.
+        BUILD.mkdir(exist_ok=True)
+        self._folder = tempfile.TemporaryDirectory(prefix="fuzz-", dir=BUILD, ignore_cleanup_errors=True)
 
     def judge(self, code: str) -> str | None:
         """What is wrong with the case; None if nothing is."""
@@ -97,7 +100,8 @@ class Bench:
     def _start(self) -> None:
         fork = multiprocessing.get_context("fork")
         (theirs, say), (hear, answer) = fork.Pipe(duplex=False), fork.Pipe(duplex=False)
-        self._child = fork.Process(target=_work, args=(theirs, answer, (say, hear), self.limit), daemon=False)
+        given = (theirs, answer, (say, hear), self.limit, self._folder.name)
+        self._child = fork.Process(target=_work, args=given, daemon=False)
         self._child.start()
         theirs.close(), answer.close()
         self._ends = say, hear
@@ -112,22 +116,24 @@ class Bench:
         self._child = self._ends = None
 
 
-def _work(cases: Connection, answer: Connection, others: tuple[Connection, Connection], limit: float) -> None:
+def _work(
+    cases: Connection, answer: Connection, others: tuple[Connection, Connection], limit: float, folder: str
+) -> None:
     for end in others:
         end.close()
     faulthandler.disable()  # the parent says how it ended
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    with tempfile.TemporaryDirectory(prefix="certifit-fuzz-") as tempfile.tempdir:
-        while True:
-            try:
-                code = cases.recv()
-            except EOFError:
-                return
-            signal.setitimer(signal.ITIMER_PROF, limit)  # its signal ends the process
-            found = failure(code)
-            signal.setitimer(signal.ITIMER_PROF, 0.0)
-            answer.send(found)
+    tempfile.tempdir = folder
+    while True:
+        try:
+            code = cases.recv()
+        except EOFError:
+            return
+        signal.setitimer(signal.ITIMER_PROF, limit)  # its signal ends the process
+        found = failure(code)
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
+        answer.send(found)
 
 
 def _kind(found: str | None) -> str:
@@ -182,7 +188,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=5.0)
     parser.add_argument("--seed", type=int, default=None, help="default: from the clock")
     parser.add_argument("--only", default=",".join(KINDS), help="kinds, with commas between them")
-    parser.add_argument("--out", type=Path, default=HERE.parents[1] / "build" / "fuzz")
+    parser.add_argument("--out", type=Path, default=BUILD / "fuzz")
     given = parser.parse_args()
     kinds = given.only.split(",")
     if unknown := set(kinds) - set(KINDS):

@@ -59,7 +59,9 @@ def _numbers(values: Any) -> dict[str, float]:
 def _histogram(values: Any) -> dict[str, list[float] | list[int]]:
     """Equal bins; whole numbers with few values get one bar each."""
     low, high = float(values.min()), float(values.max())
-    whole = bool((values == np.round(values)).all()) and high - low < BINS
+    whole = (
+        bool((values == np.round(values)).all()) and high - low < BINS and low - 0.5 < low
+    )  # halves are numbers still
     if whole:
         edges = np.arange(low - 0.5, high + 1.0)
     elif low == high:

@@ -182,7 +182,7 @@ class BayesianLinearRegression(Declared, RegressorMixin, CertifiedEstimator):
                 f"The posterior given alpha and noise, in closed form; these do not maximize the evidence: they still changed by "
                 f"{solution.change:.1e}, relative, in the last of {solution.iterations} iterations (tol={self.tol:g})."
             )
-        objective = float(0.5 * solution.residual / total) * float(unit[d]) ** 2
+        objective = float(0.5 * solution.residual / total * unit[d] * unit[d])
         self._certify(
             Certificate(
                 "closed form",

@@ -77,8 +77,8 @@ class BaseForest(Grows, CertifiedEstimator):
         threads = n_threads(self.n_jobs)
         return threads if X.shape[0] * self._trees.n_trees >= SERIAL_WALKS else 1
 
-    def _grow(self, rows: Rows, target: Any, draws: int) -> None:
-        """Grow the trees that are still wanted, then the out-of-bag estimates."""
+    def _grow(self, rows: Rows, target: Any, draws: int, chances: Array) -> None:
+        """Grow the trees that are still wanted; `draws` rows each, by their chances, or all rows where it is 0."""
         clock = Progress()
         X, d = rows.X, rows.X.shape[1]
         total = float(draws) if draws else float(rows.weight.sum())
@@ -114,7 +114,7 @@ class BaseForest(Grows, CertifiedEstimator):
                 rows.weight,
             )
             order = drawing_order(X, rows.y) if draws else np.empty(0, dtype=np.uint32)
-            urn = Urn.of(rows, seeds.size, draws, order)
+            urn = Urn.of(rows, seeds.size, draws, order, chances)
             trees, bags = grow(
                 table, target, growth, self._categories, d, seeds, threads, draws, urn.chances, urn.order
             )

@@ -21,7 +21,7 @@ from certifit.models.tree.model import DecisionTreeClassifier, DecisionTreeRegre
 from certifit.models.tree.outputs import OfClasses, OfNumbers, by_target, class_lists
 from certifit.models.tree.parameters import MAX_FEATURES, OF_CLASSES, OF_NUMBERS, OF_TARGETS
 from certifit.models.tree.rows import Rows, read_classes, read_numbers
-from certifit.models.tree.targets import class_factors, target_of_classes, target_of_numbers
+from certifit.models.tree.targets import class_factors, counted, target_of_classes, target_of_numbers
 from certifit.parameters import Flag, Parameter
 
 __all__ = ["BaseForest", "RandomForestClassifier", "RandomForestRegressor"]
@@ -91,7 +91,9 @@ class RandomForestClassifier(OfClasses, BaseForest):
         draws = self._draws(rows.weight)
         factors = class_factors(self.class_weight, self.classes_, rows.y, rows.weight)
         weight = np.ones_like(rows.weight) if draws else rows.weight
-        self._grow(rows, target_of_classes(self.criterion, rows.y, factors, weight, draws), draws)
+        target = target_of_classes(self.criterion, rows.y, factors, weight, draws)
+        # A sample of rows that weigh nothing would say nothing: none of them is drawn.
+        self._grow(rows, target, draws, rows.weight * counted(factors, rows.y))
         if self.oob_score:
             self._score_out_of_bag(rows)
         return self
@@ -186,7 +188,7 @@ class RandomForestRegressor(OfNumbers, BaseForest):
             raise ValueError("keep_targets=True is for one target, and y has several: grow a forest for each.")
         draws = self._draws(rows.weight)
         weight = np.ones_like(rows.weight) if draws else rows.weight
-        self._grow(rows, target_of_numbers(self.criterion, rows.y, weight, draws), draws)
+        self._grow(rows, target_of_numbers(self.criterion, rows.y, weight, draws), draws, rows.weight)
         if self.oob_score:
             mean, counts = self._out_of_bag(rows)
             self.oob_prediction_ = mean if self.n_outputs_ > 1 else mean[:, 0]

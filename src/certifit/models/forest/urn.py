@@ -30,9 +30,12 @@ class Urn:
     """The rows that count, by their numbers as given to `fit`."""
 
     @classmethod
-    def of(cls, rows: Rows, trees: int, draws: int, order: Array) -> Urn:
-        """An urn of these rows, with chances by their weights."""
-        chances = rows.weight if draws and np.ptp(rows.weight) > 0 else np.empty(0)
+    def of(cls, rows: Rows, trees: int, draws: int, order: Array, chances: Array) -> Urn:
+        """An urn of these rows."""
+        if not draws or np.ptp(chances) == 0:
+            chances = np.empty(0)
+        elif not chances.all():  # a draw at the very end, by rounding, must meet a row that has a chance
+            order = order[np.argsort(chances[order] > 0, kind="stable")]
         return cls(trees, draws, order, chances, np.flatnonzero(rows.kept).astype(np.int32))
 
     def drawn(self, seed: int) -> Array:

@@ -49,6 +49,7 @@ from certifit.representation.kernels import (
     Sigmoid,
     resolve_kernel,
 )
+from certifit.representation.kernels.basic import scaled_gamma
 from certifit.representation.kernels.mercer import by_construction
 from certifit.threads import n_threads
 
@@ -216,7 +217,7 @@ class Machine(Declared, CertifiedEstimator):
         total = np.bincount(which, weights=weight)
         distinct = rows if first is which else rows[first]
         if self.gamma == "scale" and self.kernel in ("poly", "rbf", "laplacian", "sigmoid"):
-            kernel.set_params(gamma=_scale(rows, weight))  # weights count repetitions here too
+            kernel.set_params(gamma=scaled_gamma(rows, weight))  # weights count repetitions here too
         self.kernel_ = kernel.bound(distinct)  # a kernel object sees each row once, so that they do here too
         return Sample(rows, kept, Gram(self.kernel_, distinct), target[first], total, which, weight / total[which])
 
@@ -355,23 +356,3 @@ def classes_of_kkt(dual: Dual, beta: Array) -> Array:
     bound = ((beta <= dual.low) & (dual.low < 0)) | ((beta >= dual.high) & (dual.high > 0))
     kinds = np.where(beta == 0, 0, np.where(bound, 2, 1))
     return np.asarray(kinds.max(axis=0), dtype=np.int8)
-
-
-def _scale(X: Matrix, weight: Array) -> float:
-    """1/(d·variance of all entries), each row counted as often as its weight says."""
-    share = weight / weight.sum()
-    d = X.shape[1]
-    with np.errstate(over="ignore", invalid="ignore"):
-        if is_sparse(X):
-            double = X.astype(np.float64)
-            mean = float((share @ double).sum()) / d
-            variance = float((share @ double.multiply(double).tocsr()).sum()) / d - mean**2
-        else:
-            double = np.asarray(X, dtype=np.float64)
-            mean = float((share @ double).sum()) / d
-            variance = float((share @ (double - mean) ** 2).sum()) / d
-    if not np.isfinite(variance):
-        raise ValueError(
-            "gamma='scale' needs the variance of X, which is more than a double can hold: divide X by its largest value."
-        )
-    return 1.0 / (d * variance) if variance > 0 and np.isfinite(1.0 / (d * variance)) else 1.0

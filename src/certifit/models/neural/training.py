@@ -153,7 +153,7 @@ def adaptive(optimizer: str) -> bool:
 def rate_at(recipe: Recipe, epoch: int, cuts: int, visited: int = 0) -> float:
     """The step size of an epoch, numbered from 1, after `cuts` plateaus and that many visits to rows."""
     if recipe.schedule == "invscaling":
-        return float(recipe.learning_rate / (1.0 + visited) ** recipe.power)
+        return float(recipe.learning_rate * (1.0 + visited) ** -recipe.power)  # so a steep power ends at 0
     if recipe.schedule == "1/sqrt(t)":
         return float(recipe.learning_rate / np.sqrt(epoch))
     if recipe.schedule == "cosine":

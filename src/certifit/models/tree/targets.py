@@ -25,6 +25,7 @@ __all__ = [
     "SERIAL_WALKS",
     "Growth",
     "class_factors",
+    "counted",
     "encode",
     "grow",
     "target_of_classes",
@@ -137,6 +138,15 @@ def class_factors(given: Any, classes: Any, labels: Array, weight: Array) -> lis
         )
     parts = zip(each, classes, labels.T, strict=True)
     return [class_weights(of_one, names, codes, weight) for of_one, names, codes in parts]
+
+
+def counted(factors: list[Array], labels: Array) -> Array:
+    """Which rows weigh anything: those of whose classes none has the factor 0."""
+    of_rows = [factor[codes] > 0 for factor, codes in zip(factors, labels.reshape(len(labels), -1).T, strict=True)]
+    found = np.logical_and.reduce(of_rows)
+    if not found.any():
+        raise ValueError("class_weight gives every row a class of weight 0: give the classes of some row weights > 0.")
+    return np.asarray(found)
 
 
 def target_of_classes(criterion: str, labels: Array, factors: list[Array], weight: Array, draws: int) -> FixedTarget:

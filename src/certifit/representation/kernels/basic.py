@@ -29,6 +29,7 @@ __all__ = [
     "Polynomial",
     "Precomputed",
     "Sigmoid",
+    "scaled_gamma",
     "squared_distances",
 ]
 
@@ -245,7 +246,7 @@ class RBF(Kernel):
     def bound(self, X: Any) -> Kernel:
         """Gamma as a number."""
         super().bound(X)
-        return RBF(0.5 / float(self.sigma) ** 2 if self.sigma is not None else _gamma(self.gamma, X))
+        return RBF(0.5 / float(self.sigma) / float(self.sigma) if self.sigma is not None else _gamma(self.gamma, X))
 
     def prepare(self, X: Any) -> Any:
         """Rows with their squared lengths."""
@@ -460,6 +461,24 @@ def _power(values: Array, degree: int) -> Array:
     return result
 
 
+def scaled_gamma(X: Any, weight: Array) -> float:
+    """1/(d·variance of all entries), each row counted as often as its weight says: what ``gamma="scale"`` means."""
+    share = weight / weight.sum()
+    d = X.shape[1]
+    double = X.astype(np.float64) if is_sparse(X) else np.asarray(X, dtype=np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = (share @ double).sum() / d
+        if is_sparse(double):
+            variance = float((share @ double.multiply(double).tocsr()).sum() / d - mean * mean)
+        else:
+            variance = float((share @ (double - mean) ** 2).sum()) / d
+    if not np.isfinite(variance):
+        raise ValueError(
+            "gamma='scale' needs the variance of X, which is more than a double can hold: divide X by its largest value."
+        )
+    return 1.0 / (d * variance) if variance > 0 and np.isfinite(1.0 / (d * variance)) else 1.0
+
+
 def _gamma(gamma: Any, X: Any) -> float:
     if not isinstance(gamma, str):
         return float(gamma)
@@ -468,12 +487,7 @@ def _gamma(gamma: Any, X: Any) -> float:
     if gamma == "auto":
         return 1.0 / d
     if gamma == "scale":
-        if is_sparse(rows):
-            mean = float(rows.sum()) / (n * d)
-            variance = float(rows.multiply(rows).sum()) / (n * d) - mean**2
-        else:
-            variance = float(rows.var())
-        return 1.0 / (d * variance) if variance > 0 else 1.0
+        return scaled_gamma(rows, np.full(n, 1.0 / n))
     # Every so-many-th row: the median of distances needs no draw, and so no seed.
     part = rows[:: max(1, n // SAMPLE)]
     prepared = Rows(part, squared_lengths(part))

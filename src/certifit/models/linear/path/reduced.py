@@ -91,4 +91,4 @@ class FoldProducts:
         with np.errstate(over="ignore"):
             scale, means = self.deviation * own, self.mean + shift * self.deviation
             rows = np.asfortranarray(upper * scale[:d])
-            return Square(rows, target * self.deviation[d], means[:d], float(means[d]), float(scale[d]) ** 2)
+            return Square(rows, target * self.deviation[d], means[:d], float(means[d]), float(scale[d] * scale[d]))
