@@ -105,7 +105,7 @@ class GaussianDensity(Density):
         return self
 
     def _settle(self, moments: Moments, started: float) -> None:
-        self._moments = moments
+        self._moments = moments.checked()
         spread = moments.covariance()[0]
         if self.covariance == "isotropic":
             spread = np.full(spread.shape[0], spread.mean())

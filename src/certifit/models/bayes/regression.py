@@ -134,11 +134,7 @@ class BayesianLinearRegression(Declared, RegressorMixin, CertifiedEstimator):
         return self
 
     def _settle(self, moments: Moments, dtype: Any, started: float) -> None:
-        if not np.isfinite(moments.scatter).all():
-            raise ValueError(
-                "X or y holds numbers whose squares are beyond double precision: give large columns in another unit."
-            )
-        self._moments = moments
+        self._moments = moments.checked("X or y")
         total, mean, scatter = float(moments.weight[0]), moments.mean[0], moments.scatter[0]
         if not self.fit_intercept:  # about zero instead of about the mean
             scatter = scatter + total * np.outer(mean, mean)

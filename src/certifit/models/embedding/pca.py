@@ -215,12 +215,7 @@ class IncrementalPCA(_Centered):
             with np.errstate(over="ignore", invalid="ignore"):
                 block = Moments.of(rows, weight[kept])
                 moments = block if self._moments is None else self._moments + block
-                sound = bool(np.isfinite(moments.covariance()).all())
-            if not sound:
-                raise ValueError(
-                    "X holds numbers whose squares are beyond double precision: give large columns in another unit."
-                )
-            self._moments = moments
+            self._moments = moments.checked()
             self._rows_seen += rows.shape[0]
             self._codes = _distinct(rows, self._codes, rows.shape[1] + 1)
 

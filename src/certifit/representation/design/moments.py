@@ -89,6 +89,15 @@ class Moments:
         factor = (self.weight * share).reshape(-1, *[1] * (self.scatter.ndim - 1))
         return Moments(total, self.mean + shift * share[:, None], self.scatter + other.scatter + factor * spread)
 
+    def checked(self, source: str = "X") -> Moments:
+        """Themselves, if they are numbers; otherwise an error says so of what they were made of."""
+        if not np.isfinite(self.scatter).all():
+            raise ValueError(
+                f"{source} holds numbers whose squares are beyond double precision, once weighted: give large columns, or the "
+                "weights, in another unit."
+            )
+        return self
+
     def pooled(self) -> Moments:
         """All groups about their own means, as one group: its mean is that of all rows."""
         total = self.weight.sum()

@@ -102,7 +102,7 @@ class Discriminant(Declared, PosteriorMixin, ClassifierMixin, CertifiedEstimator
         self, moments: Moments, X: Array | None, group: Array | None, weight: Array | None, started: float
     ) -> None:
         """The fitted attributes from the moments."""
-        self._moments = moments
+        self._moments = moments.checked()
         share = moments.weight / moments.weight.sum()
         self.priors_ = share if self.priors is None else checked_priors(self.priors, self.classes_)
         self.class_weight_ = moments.weight
