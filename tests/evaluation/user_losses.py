@@ -16,7 +16,8 @@ class LogCosh(Loss):
 
     def value(self, y: Array, f: Array) -> Array:
         r = np.abs(f - y)
-        return r + np.log1p(np.exp(-2 * r)) - np.log(2)
+        near = np.log1p(2 * np.sinh(np.minimum(r, 1.0) / 2) ** 2)  # never below zero, whatever rounding does
+        return np.where(r < 1.0, near, r + np.log1p(np.exp(-2 * r)) - np.log(2))
 
     def derivative(self, y: Array, f: Array) -> Array:
         return np.tanh(f - y)

@@ -6,6 +6,7 @@ Public domain, https://www.itl.nist.gov/div898/strd/lls/lls.shtml.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -28,8 +29,13 @@ def _numbers(text: str) -> np.ndarray:
     return np.array(text.split(), dtype=float)
 
 
+def _power(x: np.ndarray, k: int) -> np.ndarray:
+    """Each rounded once, as NumPy's own powers are not in all of its releases."""
+    return np.array([float(Fraction(v) ** k) for v in x.tolist()])
+
+
 def _powers(x: np.ndarray, degree: int) -> np.ndarray:
-    return np.column_stack([x**k for k in range(1, degree + 1)])
+    return np.column_stack([_power(x, k) for k in range(1, degree + 1)])
 
 
 _NORRIS = _numbers(
@@ -86,9 +92,9 @@ _FILIP = _numbers(
 ).reshape(82, 2)
 
 _X21 = np.arange(21.0)
-_WAMPLER1 = sum(_X21**k for k in range(6))
+_WAMPLER1 = sum(_power(_X21, k) for k in range(6))
 # 1 + 0.1x + 0.01x² + …, whose five decimals are exact: an integer over 100000, rounded once
-_WAMPLER2 = sum(_X21**k * 10.0 ** (5 - k) for k in range(6)) / 1e5
+_WAMPLER2 = sum(_power(_X21, k) * 10.0 ** (5 - k) for k in range(6)) / 1e5
 _NOISE = _numbers(
     "759 -2048 2048 -2048 2523 -2048 2048 -2048 1838 -2048 2048 -2048 1838 -2048 2048 -2048 2523 -2048 2048 -2048 759"
 )

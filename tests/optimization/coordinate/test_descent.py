@@ -211,7 +211,7 @@ def crowded(n=150, d=160):
 @pytest.mark.parametrize(("lower", "leave", "stay"), [(None, 20, 100), (0.0, 5, 15)])
 def test_path_down_to_a_full_support(lower, leave, stay):
     X, y, p = crowded()
-    alphas = np.abs((X - p @ X).T @ (p * (y - p @ y))).max() * np.geomspace(1, 1e-3, 40)
+    alphas = np.abs((X - p @ X).T @ (p * (y - p @ y))).max() * np.geomspace(1, 1e-4, 40)
     fits = path(X, y, p, alphas=alphas, lower=lower, tol=1e-11)
     here = fits.coefs != 0
     assert (here[:-1] & ~here[1:]).sum() > leave  # the factor has lost columns, not only gained them

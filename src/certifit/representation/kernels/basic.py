@@ -465,7 +465,7 @@ def scaled_gamma(X: Any, weight: Array) -> float:
     """1/(d·variance of all entries), each row counted as often as its weight says: what ``gamma="scale"`` means."""
     share = weight / weight.sum()
     d = X.shape[1]
-    double = X.astype(np.float64) if is_sparse(X) else np.asarray(X, dtype=np.float64)
+    double: Any = X.astype(np.float64) if is_sparse(X) else np.asarray(X, dtype=np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         mean = (share @ double).sum() / d
         if is_sparse(double):
