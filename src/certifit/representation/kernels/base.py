@@ -83,7 +83,8 @@ class Kernel(Declared, BaseEstimator):
 
     def prepare(self, X: Any) -> Any:
         """X as `block` takes it; what can be computed once for all blocks is."""
-        return X if is_sparse(X) else np.asarray(X, dtype=np.float64)
+        # Products of single precision end at 1e38, and lose half of the digits of distances.
+        return X.astype(np.float64, copy=False) if is_sparse(X) else np.asarray(X, dtype=np.float64)
 
     def take(self, prepared: Any, rows: Any) -> Any:
         """Some rows of what `prepare` returned."""

@@ -465,7 +465,7 @@ def scaled_gamma(X: Any, weight: Array) -> float:
     """1/(d·variance of all entries), each row counted as often as its weight says: what ``gamma="scale"`` means."""
     share = weight / weight.sum()
     d = X.shape[1]
-    double: Any = X.astype(np.float64) if is_sparse(X) else np.asarray(X, dtype=np.float64)
+    double: Any = X.astype(np.float64, copy=False)
     with np.errstate(over="ignore", invalid="ignore"):
         mean = (share @ double).sum() / d
         if is_sparse(double):
@@ -482,7 +482,7 @@ def scaled_gamma(X: Any, weight: Array) -> float:
 def _gamma(gamma: Any, X: Any) -> float:
     if not isinstance(gamma, str):
         return float(gamma)
-    rows: Any = X if is_sparse(X) else np.asarray(X, dtype=np.float64)
+    rows: Any = X.astype(np.float64, copy=False) if is_sparse(X) else np.asarray(X, dtype=np.float64)
     n, d = rows.shape
     if gamma == "auto":
         return 1.0 / d
