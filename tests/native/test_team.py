@@ -21,6 +21,7 @@ from certifit._native import (
     bayes,
     binning,
     coordinate,
+    interior_point,
     linkage,
     lloyd,
     local,
@@ -180,6 +181,15 @@ def mixed(threads: int) -> Results:
     return [np.array(total), sums, mixture.densities(few, mean, A, np.zeros(3), threads)]
 
 
+def kinks(threads: int) -> Results:
+    side = np.ascontiguousarray(Y[:20000] > 0).astype(float)
+    lower, upper = np.where(side > 0, 1.0, -np.inf), np.where(side > 0, np.inf, -1.0)
+    loss = interior_point.Loss(lower, upper, side, 1.0 - side, np.full(20000, 1 / 20000))
+    how = interior_point.Options(intercept=True, tolerance=1e-9, scale=1.0, max_iter=100, threads=threads)
+    coef, intercept, theta, *_ = interior_point.ridge(X[:20000], loss, np.full(D, 0.01), how)
+    return [coef, np.array(intercept), theta]
+
+
 KERNELS: dict[str, Callable[[int], Results]] = {
     "products": passes,
     "softmax": softmax,
@@ -199,6 +209,7 @@ KERNELS: dict[str, Callable[[int], Results]] = {
     "smo": by_threads,
     "bayes": moments_by_class,
     "local": local_fits,
+    "interior_point": kinks,
 }
 
 

@@ -48,6 +48,8 @@ class InteriorPointResult:
     status : str
         'optimal', 'stalled', 'max_iter', 'infeasible' or 'unbounded'.
     message : str
+    exact : bool
+        Whether the rows on kinks are known and the point lies on them, so that only rounding is left.
     """
 
     coef: Array
@@ -59,6 +61,7 @@ class InteriorPointResult:
     iterations: int
     status: str
     message: str
+    exact: bool = False
 
 
 @dataclass(frozen=True)

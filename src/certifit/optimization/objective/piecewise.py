@@ -21,6 +21,7 @@ from certifit._types import Array, Matrix, is_sparse
 from certifit.evaluation.losses.terms import TwoSidedHinge
 from certifit.evaluation.penalties import L1Ball
 from certifit.optimization.dual.hinge import best_intercept, hinge_dual
+from certifit.optimization.interior_point.ridge import MOST_COLUMNS, solve_ridge
 from certifit.optimization.interior_point.sequential import sequential
 from certifit.optimization.interior_point.solve import InteriorPointResult, solve_polyhedral
 from certifit.optimization.newton.kinked import ROWS_PER_COLUMN, SMALLEST_SAMPLE, Kinks, polish, solve_newton
@@ -71,19 +72,38 @@ def interior_point(problem: Problem, start: Point, tol: float, max_iter: int, cl
     if small and is_sparse(X):
         X = X.toarray()
     wanted = min(tol, 1e-10 * problem.scale) if small else tol
-    found = _solve(problem, X, parts[0], parts[1], wanted, max_iter)
+    found = _in_one_call(problem, X, l2, wanted, max_iter) if small and l2 is not None else None
+    if found is None:
+        found = _solve(problem, X, parts[0], parts[1], wanted, max_iter)
     if found.gap > tol and l2 is not None and 0.5 * float(l2 @ (found.coef * found.coef)) <= 1e-3 * tol:
         # A penalty so weak that it does not show divides rounding errors by almost nothing; without it the optimum is lower,
         # so that its bound holds, and by less than can be seen.
         weaker = _solve(problem, X, parts[0], np.zeros(d), wanted, max_iter)
         found = weaker if weaker.gap < found.gap else found
-    w, b, objective = found.coef, found.intercept, np.nan
-    if small and l2 is not None and np.isfinite(found.objective) and np.isfinite(w).all():
+    w, b, objective = found.coef, found.intercept, found.objective if found.exact else np.nan
+    if small and not found.exact and l2 is not None and np.isfinite(found.objective) and np.isfinite(w).all():
         w, b, objective = _polished(problem, np.asarray(X, dtype=np.float64), w, b, found.theta, l2)
     note = "" if found.gap <= tol or found.status == "optimal" else found.message
     return Solution(
         w, b, found.iterations, "interior_point", found.bound, objective, note=note, dual=found.theta
     )  # fmt: skip
+
+
+def _in_one_call(problem: Problem, X: Array, l2: Array, tol: float, max_iter: int) -> InteriorPointResult | None:
+    """By native code alone, where there are few columns."""
+    if not 0 < problem.shape[1] <= MOST_COLUMNS:
+        return None
+    return solve_ridge(
+        X,
+        _terms(problem),
+        problem.p,
+        l2,
+        fit_intercept=problem.fit_intercept,
+        tol=tol,
+        scale=problem.scale,
+        max_iter=max_iter,
+        threads=problem.threads,
+    )
 
 
 def _solve(problem: Problem, X: Matrix, l1: Array, l2: Array, tol: float, max_iter: int) -> InteriorPointResult:

@@ -1,0 +1,78 @@
+"""Piecewise linear losses with an L2 penalty on every coefficient and few columns: the whole method in one native call.
+
+    minimize over w, b    Σ p_i ℓ_i(x_i·w + b) + ½ Σ_j l2_j w_j²
+
+The interior point of core.py, until it shows which rows lie on a kink; their equations then give the optimum itself. What it
+does not solve (kinks of infinite slope, rows that depend on each other in more ways than one) is left to `solve_polyhedral`.
+The mathematics is in native/interior_point/ridge.hpp.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+import certifit._native.interior_point as native
+from certifit._types import Array
+from certifit.evaluation.losses.terms import TwoSidedHinge
+from certifit.optimization.interior_point.solve import InteriorPointResult
+from certifit.representation.design.products import NARROW
+
+__all__ = ["MOST_COLUMNS", "solve_ridge"]
+
+MOST_COLUMNS = NARROW  # the native Gram matrix is the faster one up to here
+
+
+def solve_ridge(
+    X: Array,
+    terms: TwoSidedHinge,
+    p: Array,
+    l2: Array,
+    *,
+    fit_intercept: bool = True,
+    tol: float = 1e-8,
+    scale: float = 1.0,
+    max_iter: int = 100,
+    threads: int = 1,
+) -> InteriorPointResult | None:
+    """Minimize Σ p_i ℓ_i(x_i·w + b) + ½ Σ l2_j w_j²; None where the gap stays above tol.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+    terms : TwoSidedHinge
+    p : array of shape (n,)
+        Weights.
+    l2 : array of shape (d,), positive
+    fit_intercept : bool
+    tol : float
+        Absolute duality gap.
+    scale : float
+        Size of the objective, which says when it is worth looking for the rows on kinks.
+    max_iter : int
+    threads : int
+
+    Returns
+    -------
+    InteriorPointResult or None
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit.losses import Hinge
+    >>> X, y = np.array([[0.0], [1.0], [3.0], [4.0]]), np.array([0.0, 0.0, 1.0, 1.0])
+    >>> result = solve_ridge(X, Hinge().hinge_terms(y), np.full(4, 0.25), np.full(1, 0.01))
+    >>> result.coef.round(12), round(result.intercept, 12), result.exact
+    (array([1.]), -2.0, True)
+    """
+    sides = (terms.lower, terms.upper, terms.slope_low, terms.slope_high)
+    loss = native.Loss(*(np.ascontiguousarray(side, dtype=np.float64) for side in sides), np.ascontiguousarray(p))
+    options = native.Options(bool(fit_intercept), float(tol), float(scale), int(max_iter), int(threads))
+    found = native.ridge(X, loss, np.ascontiguousarray(l2, dtype=np.float64), options)
+    if found is None:
+        return None
+    coef, intercept, theta, objective, bound, iterations, exact = found
+    gap = max(objective - bound, 0.0)
+    if not gap <= tol:
+        return None
+    message = "the rows on kinks are known" if exact else "the duality gap is below the tolerance"
+    return InteriorPointResult(coef, intercept, theta, objective, bound, gap, iterations, "optimal", message, exact)
