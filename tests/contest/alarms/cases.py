@@ -31,7 +31,7 @@ class Case:
     options: Frame = field(default_factory=dict)
 
 
-LEAKS = ("leak", "leak of several", "leak of two", "leak in an identifier")
+LEAKS = ("leak", "leak of several", "leak of two", "leak of three", "leak in an identifier")
 ALL = (
     *LEAKS,
     "one group",
@@ -105,6 +105,27 @@ def by_class(d: Frame, rng: np.random.Generator) -> Any:
     return np.char.add(np.asarray(d["y"], dtype=str), rng.integers(0, 3, len(d["y"])).astype(str))
 
 
+def ruled(rule: Callable[..., Any], columns: int = 2, others: int = 3) -> Callable[..., Frame]:
+    """Normal columns, of which the last ones give the target."""
+
+    def make(rng: np.random.Generator) -> Frame:
+        X = rng.normal(size=(N, columns + others))
+        return {**{f"x{j}": X[:, j] for j in range(X.shape[1])}, "y": rule(*X.T[others:])}
+
+    return make
+
+
+def bands(values: Any, *cuts: float) -> Any:
+    return np.array(["low", "middle", "high", "top"])[np.digitize(values, cuts)]
+
+
+def clouds(rng: np.random.Generator) -> Frame:
+    """Three classes that are apart by nature, in two columns."""
+    k = rng.integers(0, 3, N)
+    center = np.array([[0.0, 0.0], [7.0, 0.0], [0.0, 7.0]])[k]
+    return {"a": center[:, 0] + rng.normal(size=N), "b": center[:, 1] + rng.normal(size=N), "y": bands(k, 1, 2)}
+
+
 CASES: dict[str, Case] = {
     # nothing wrong
     "honest number": Case(number, silent=ALL),
@@ -121,6 +142,9 @@ CASES: dict[str, Case] = {
     ),
     "class by missing": Case(
         plus(binary, c=lambda d, r: pl.Series([None if v else 1.0 for v in yes(d)])), ("leak", "missing tells")
+    ),
+    "bands of a number": Case(
+        plus(several, c=lambda d, r: r.normal(size=N), y=lambda d, r: bands(d["c"], -1, 0, 1)), ("leak",)
     ),
     "label of three": Case(plus(several, c=lambda d, r: np.char.add("is ", d["y"])), ("leak",)),
     "strong but honest": Case(plus(number, c=lambda d, r: d["y"] + 0.3 * r.normal(size=N)), silent=LEAKS),
@@ -166,6 +190,61 @@ CASES: dict[str, Case] = {
         ("leak of two",),
         ("leak",),
     ),
+    "product of any signs": Case(ruled(lambda a, b: a * b), ("leak of several",)),
+    "quotient of any signs": Case(ruled(lambda a, b: a / b), ("leak of several",)),
+    "line in a product": Case(ruled(lambda a, b: 5 - 3 * a * b), ("leak of several",)),
+    "curve of a difference": Case(ruled(lambda a, b: np.exp(a - b)), ("leak of several",)),
+    "nearly a product": Case(
+        plus(ruled(lambda a, b: a * b), y=lambda d, r: d["y"] + 0.1 * r.normal(size=N)), silent=LEAKS
+    ),
+    "days between dates": Case(
+        plus(
+            number,
+            asked=lambda d, r: days().sample(N, shuffle=True, seed=1),
+            y=lambda d, r: r.integers(1, 60, N).astype(float),
+            came=lambda d, r: d["asked"] + pl.Series(1e6 * 86_400 * d["y"]).cast(pl.Duration("us")),
+        ),
+        ("leak of several",),
+    ),
+    "late by dates": Case(
+        plus(
+            honest,
+            due=lambda d, r: days().sample(N, shuffle=True, seed=1),
+            came=lambda d, r: d["due"] + pl.Series(86_400_000_000 * r.integers(-30, 30, N)).cast(pl.Duration("us")),
+            y=lambda d, r: np.where((d["came"] > d["due"]).to_numpy(), "late", "in time"),
+        ),
+        ("leak of two",),
+    ),
+    "class by a quotient": Case(
+        lambda r: (lambda a, b: {"a": a, "b": b, "y": np.where(a > 1.7 * b, "yes", "no")})(*r.uniform(1, 9, (2, N))),
+        ("leak of two",),
+    ),
+    "class by a match": Case(
+        plus(
+            honest,
+            c=lambda d, r: r.integers(0, 5, N),
+            e=lambda d, r: r.integers(0, 5, N),
+            y=lambda d, r: np.where(d["c"] == d["e"], "yes", "no"),
+        ),
+        ("leak of two",),
+    ),
+    "class by a sum of three": Case(
+        ruled(lambda a, b, c: np.where(a + b + c > 0.5, "yes", "no"), 3), ("leak of three",)
+    ),
+    "bands of a sum": Case(ruled(lambda a, b: bands(a + b, -1, 1)), ("leak of two",)),
+    "bands of a product": Case(ruled(lambda a, b: bands(a * b, -1, 0, 1)), ("leak of two",)),
+    "bands of a quotient": Case(
+        lambda r: (lambda a, b: {"kg": a, "m": b, "y": bands(a / b, 35, 50)})(
+            r.uniform(50, 110, N), r.uniform(1, 3, N)
+        ),
+        ("leak of two",),
+    ),
+    "bands of a sum of three": Case(ruled(lambda a, b, c: bands(a - b + c, -1, 1), 3), ("leak of three",)),
+    "a rare band": Case(ruled(lambda a, b: bands(a - b, -0.5, 2.8)), ("leak of two",)),
+    "bands of a noisy sum": Case(
+        plus(ruled(lambda a, b: a + b), y=lambda d, r: bands(d["y"] + 0.3 * r.normal(size=N), -1, 1)), silent=LEAKS
+    ),
+    "clouds apart": Case(clouds, silent=LEAKS),
     "class by a noisy sum": Case(
         lambda r: (lambda a, b: {"a": a, "b": b, "y": np.where(a + b + r.normal(size=N) > 0, "yes", "no")})(
             *r.normal(size=(2, N))

@@ -40,23 +40,31 @@ _ALL = (
         "leakage",
         "'{column}' alone predicts the target almost perfectly ({what} {score}). If it is not known at the time of "
         "prediction, it is a leak: leave it out (drop).",
-        "one feature predicts the target of rows left out with an AUC, accuracy or R² above 0.99",
+        "one feature predicts the target of rows left out with an AUC, accuracy or R² above 0.99, or classes are bands of it that"
+        " meet where rows are dense",
     ),
     Alarm(
         "leak of several",
         "leakage",
-        "The target is {formula}, exactly or nearly (R² {score}). If these columns are not known at the time of "
+        "The target is {formula}, exactly or nearly ({what} {score}). If these columns are not known at the time of "
         "prediction, they are a leak: leave them out (drop), or every score below says nothing.",
-        "a sum, difference, product or quotient of up to eight features gives a number with R² above 0.9999 on rows left "
-        "out, and no feature alone does",
+        "a sum, difference, product or quotient of up to eight features gives a number, or one of two features its order, with "
+        "R² above 0.9999, and no feature alone does",
     ),
     Alarm(
         "leak of two",
         "leakage",
-        "{formula} predicts the target almost perfectly (AUC {score}), and neither column does so alone. If they are not "
+        "{formula} predicts the target almost perfectly ({what} {score}), and neither column does so alone. If they are not "
         "known at the time of prediction, they are a leak: leave them out (drop).",
-        "the sum, difference, product or quotient of two features orders two classes with an AUC above 0.999, and each "
-        "alone stays below 0.9",
+        "the sum, difference, product or quotient of two features orders two classes with an AUC above 0.999, and each alone "
+        "stays below 0.9; or classes are bands of it that meet where rows are dense, and each alone stays below 0.99",
+    ),
+    Alarm(
+        "leak of three",
+        "leakage",
+        "{formula} predicts the target almost perfectly ({what} {score}), and none of the three columns does so alone. If they "
+        "are not known at the time of prediction, they are a leak: leave them out (drop).",
+        "as for two features, by a sum of three with their signs",
     ),
     Alarm(
         "leak in an identifier",
