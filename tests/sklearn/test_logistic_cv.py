@@ -78,7 +78,45 @@ def test_the_perceptron_makes_the_steps_of_scikit_learn() -> None:
     assert_allclose(ours.coef_, theirs.coef_, atol=1e-9)
     assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-9)
     assert ours.n_iter_ == 3
-    with pytest.raises(NotImplementedError, match="no penalty"):
-        Perceptron(penalty="l2").fit(X, y)
     with pytest.raises(NotImplementedError, match="partial_fit"):
         ours.partial_fit(X, y)
+
+
+def penalized_steps(rows: Any, side: Any, passes: int, eta: float, alpha: float, l1_ratio: float) -> Any:
+    """The perceptron's steps and the penalty's, one row after the other."""
+    w, b = np.zeros(rows.shape[1]), 0.0
+    for _ in range(passes):
+        for x, s in zip(rows, side, strict=True):
+            if s * (x @ w + b) <= 0:
+                w, b = w + eta * s * x, b + eta * s
+            w = (
+                np.sign(w)
+                * np.maximum(np.abs(w) - eta * alpha * l1_ratio, 0.0)
+                / (1.0 + eta * alpha * (1.0 - l1_ratio))
+            )
+    return w, b
+
+
+@pytest.mark.parametrize(
+    ("penalty", "l1_ratio", "share"), [("l2", 0.5, 0.0), ("l1", 0.5, 1.0), ("elasticnet", 0.3, 0.3)]
+)
+def test_a_penalty_draws_the_perceptron_toward_zero_at_every_row(penalty: str, l1_ratio: float, share: float) -> None:
+    named = y == y[0]
+    options: dict[str, Any] = {"penalty": penalty, "alpha": 0.01, "l1_ratio": l1_ratio, "eta0": 0.5, "shuffle": False}
+    model = Perceptron(**options, max_iter=4, tol=None).fit(X, named)
+    w, b = penalized_steps(X, np.where(named, 1.0, -1.0), 4, 0.5, 0.01, share)
+    assert_allclose(model.coef_[0], w, atol=1e-12)
+    assert_allclose(model.intercept_, [b], atol=1e-12)
+    assert model.n_iter_ == 4
+    assert not model.certificate_.certified
+    assert "minimize nothing" in str(model.certificate_)
+
+
+def test_a_penalty_of_no_strength_leaves_the_steps_of_scikit_learn() -> None:
+    options: dict[str, Any] = {"penalty": "l2", "alpha": 0.0, "shuffle": False, "eta0": 2.0}
+    theirs = sklearn.linear_model.Perceptron(**options).fit(X, y)
+    ours = Perceptron(**options).fit(X, y)
+    assert_allclose(ours.coef_, theirs.coef_, atol=1e-9)
+    assert ours.n_iter_ == theirs.n_iter_  # passes end by the same rule
+    whole, light = (Perceptron(penalty="l1", alpha=alpha).fit(X, y) for alpha in (0.0, 1.0))
+    assert np.abs(light.coef_).sum() < np.abs(whole.coef_).sum()

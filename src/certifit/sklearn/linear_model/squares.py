@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 import sklearn.linear_model as theirs
 
+from certifit.certificate import Certificate
 from certifit.models.linear import regression as ours
 from certifit.models.linear.path.path import elastic_path
 from certifit.sklearn.linear_model.rows import (
@@ -28,7 +29,7 @@ from certifit.sklearn.linear_model.rows import (
     narrow,
     one_row,
 )
-from certifit.sklearn.translation import By, Data, DropIn, Free, Here, Same, Several, Table
+from certifit.sklearn.translation import By, Data, DropIn, Free, Here, Same, Several, Table, fitted
 
 __all__ = ["ElasticNet", "Lasso", "LinearRegression", "Ridge", "enet_path", "lasso_path"]
 
@@ -134,6 +135,11 @@ class ElasticNet(DropIn, theirs.ElasticNet):
             "n_iter_": steps if targets is None else [steps] * targets,
         }
 
+    def _complaint(self, certificate: Certificate) -> str:
+        """In words that users of scikit-learn's filter by."""
+        advice = "Objective did not converge. You might want to increase the number of iterations."
+        return f"{advice} {super()._complaint(certificate)}"
+
     @staticmethod
     def path(X: Any, y: Any, *, l1_ratio: float = 0.5, **options: Any) -> Any:
         """See `enet_path`."""
@@ -192,6 +198,7 @@ def enet_path(
     array([[0.89, 0.98],
            [0.  , 0.  ]])
     """
+    fitted[enet_path] += 1
     unknown = sorted(set(free) - FREE)
     if unknown:
         raise ValueError(f"Unexpected parameters in params: {unknown}")
@@ -224,4 +231,5 @@ def enet_path(
 
 def lasso_path(X: Any, y: Any, **options: Any) -> Any:
     """``sklearn.linear_model.lasso_path``: `enet_path` with the absolute value alone."""
+    fitted[lasso_path] += 1
     return enet_path(X, y, l1_ratio=1.0, **options)

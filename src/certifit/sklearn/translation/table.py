@@ -185,13 +185,13 @@ def _listed(values: tuple[Any, ...]) -> str:
 
 Table = Mapping[str, Row]
 
-fitted: Counter[type] = Counter()
-"""How often each drop-in was asked to learn: what a patched script has used."""
+fitted: Counter[Any] = Counter()
+"""How often each drop-in, class or function, was asked to learn: what a patched script has used."""
 
 
-def known_as(cls: type) -> str:
-    """The drop-in that a class is, or inherits from, by module and name."""
-    home = next(base for base in cls.__mro__ if base.__module__.startswith("certifit.sklearn."))
+def known_as(one: Any) -> str:
+    """The drop-in that a function or a class is, or that a class inherits from, by module and name."""
+    home = next(base for base in getattr(one, "__mro__", (one,)) if base.__module__.startswith("certifit.sklearn."))
     return f"{home.__module__.split('.')[2]}.{home.__name__}"
 
 
