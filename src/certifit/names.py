@@ -8,6 +8,10 @@ name where it is defined::
     @dataclass
     class TreeArrays: ...
 
+    @record("LedgerRow")
+    class LedgerRow: ...
+
+A `record` is a frozen dataclass that files know by name: what a fit or a question about it found.
 Whoever moves such a class moves its line along, and nothing else changes. The name itself stays for good: files have it.
 """
 
@@ -16,19 +20,20 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
-from typing import TypeVar
+from typing import TypeVar, dataclass_transform
 
 import certifit
 
-__all__ = ["class_of", "name_of", "stored"]
+__all__ = ["class_of", "name_of", "record", "stored"]
 
 T = TypeVar("T", bound=type)
 _CLASSES: dict[str, type] = {}
 _NAMES: dict[type, str] = {}
-_DECLARATION = re.compile(r'^@stored\("(\w+)"\)$', re.MULTILINE)
+_DECLARATION = re.compile(r'^@(?:record|stored)\("(\w+)"\)$', re.MULTILINE)
 
 
 def stored(name: str) -> Callable[[T], T]:
@@ -50,6 +55,24 @@ def stored(name: str) -> Callable[[T], T]:
         return cls
 
     return register
+
+
+@dataclass_transform(frozen_default=True)
+def record(name: str) -> Callable[[T], T]:
+    """Make a class a frozen dataclass that files know by this name.
+
+    Examples
+    --------
+    >>> from certifit.evaluation.risk.ledger import LedgerRow
+    >>> from certifit.names import name_of
+    >>> name_of(LedgerRow)
+    'LedgerRow'
+    """
+
+    def declare(cls: T) -> T:
+        return stored(name)(dataclass(frozen=True)(cls))
+
+    return declare
 
 
 def name_of(cls: type) -> str | None:
@@ -87,7 +110,7 @@ def _public(name: str) -> type | None:
 
 @lru_cache(maxsize=1)
 def _declared() -> dict[str, str]:
-    """Name → module of every `stored` in the sources: a class must be found before anybody has imported it."""
+    """Name → module of every `stored` and `record` in the sources: a class must be found before anybody has imported it."""
     found: dict[str, str] = {}
     for folder in map(Path, certifit.__path__):
         for path in sorted(folder.rglob("*.py")):

@@ -50,7 +50,7 @@ def test_losses_and_penalties_have_the_name_of_their_public_module(module: Any) 
 def test_names_are_given_once_and_in_the_form_that_is_looked_for() -> None:
     """A name in another form would only be found once its module is imported."""
     lines = [line for path in PACKAGE.rglob("*.py") for line in path.read_text().splitlines()]
-    given = [match[1] for line in lines if (match := re.match(r"@stored\((.*)\)", line))]
+    given = [match[1] for line in lines if (match := re.match(r"@(?:record|stored)\((.*)\)", line))]
     assert given
     assert {text.strip('"') for text in given} == names._declared().keys()
     assert Counter(given).most_common(1)[0][1] == 1

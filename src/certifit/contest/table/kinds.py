@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +12,7 @@ import polars as pl
 
 from certifit.contest.table.reading import TableError
 from certifit.contest.table.values import NumberFormat, date_format, finite, number_format, parse_dates
-from certifit.names import stored
+from certifit.names import record, stored
 
 __all__ = ["KINDS", "Column", "Task", "converted", "example", "infer_columns", "labels"]
 
@@ -30,8 +30,7 @@ LARGE = 100_000
 JUNK = 0.05
 
 
-@stored("TableColumn")
-@dataclass(frozen=True)
+@record("TableColumn")
 class Column:
     """What is known of one column.
 

@@ -17,7 +17,7 @@ from certifit.contest.record.description import describe_column
 from certifit.contest.table.kinds import Column, Task, converted, infer_columns, labels
 from certifit.contest.table.reading import RawTable, TableError, read_table
 from certifit.contest.table.task import infer_task
-from certifit.names import stored
+from certifit.names import record
 
 __all__ = ["Conformed", "Table", "TableSchema", "no_such_column"]
 
@@ -44,8 +44,7 @@ class Conformed:
     bad_rows: tuple[tuple[int, str], ...] = ()
 
 
-@stored("TableSchema")
-@dataclass(frozen=True)
+@record("TableSchema")
 class TableSchema:
     """What a model file carries to read new rows as the training rows were read: small, and JSON all through.
 

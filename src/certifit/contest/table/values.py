@@ -6,12 +6,11 @@ Everything is decided on the distinct values of a column, which are few even whe
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
-from certifit.names import stored
+from certifit.names import record
 
 __all__ = [
     "DATE_FORMATS",
@@ -81,8 +80,7 @@ def is_clean(values: pl.Series) -> bool:
 # Numbers
 
 
-@stored("NumberFormat")
-@dataclass(frozen=True)
+@record("NumberFormat")
 class NumberFormat:
     """How a column writes its numbers."""
 

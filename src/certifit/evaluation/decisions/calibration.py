@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -14,13 +14,12 @@ from certifit.axes import picture
 from certifit.data.gate import check_choice, check_real
 from certifit.evaluation.metrics.inputs import binary_rows, check_level
 from certifit.evaluation.risk.risk import clopper_pearson
-from certifit.names import stored
+from certifit.names import record
 
 __all__ = ["CalibrationBin", "CalibrationCurve", "calibration_curve", "wilson"]
 
 
-@stored("CalibrationBin")
-@dataclass(frozen=True)
+@record("CalibrationBin")
 class CalibrationBin:
     """Rows with similar probabilities.
 
@@ -41,8 +40,7 @@ class CalibrationBin:
     count: float
 
 
-@stored("CalibrationCurve")
-@dataclass(frozen=True)
+@record("CalibrationCurve")
 class CalibrationCurve:
     """Bins by increasing probability, and the expected calibration error Σ (count/n)·|rate − mean|."""
 

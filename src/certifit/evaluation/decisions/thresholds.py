@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from certifit.data.gate import check_real
 from certifit.evaluation.decisions.bayes import bayes_action
 from certifit.evaluation.metrics.inputs import binary_rows
 from certifit.evaluation.metrics.ranking import thin_curve
-from certifit.names import stored
+from certifit.names import record
 
 __all__ = [
     "Costs",
@@ -34,8 +34,7 @@ __all__ = [
 OUTCOMES = ("fp", "fn", "tp", "tn")
 
 
-@stored("Costs")
-@dataclass(frozen=True)
+@record("Costs")
 class Costs:
     """What the four outcomes of a yes/no decision cost.
 
@@ -83,8 +82,7 @@ class Costs:
         return asdict(self)
 
 
-@stored("ThresholdTable")
-@dataclass(frozen=True)
+@record("ThresholdTable")
 class ThresholdTable:
     """Exact outcomes at each of some thresholds, increasing; the first says yes to all rows, the last to none.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from certifit.data.tabular import TableRows
 from certifit.evaluation.metrics.inputs import check_vector
 from certifit.evaluation.metrics.predictions import predictor
 from certifit.evaluation.risk.resamples import generator
-from certifit.names import stored
+from certifit.names import record
 
 __all__ = ["Dependence", "partial_dependence"]
 
@@ -25,8 +24,7 @@ TAIL = 0.01  # the grid leaves out this share at either end: one far value would
 BAND = (0.1, 0.9)
 
 
-@stored("Dependence")
-@dataclass(frozen=True)
+@record("Dependence")
 class Dependence:
     """How predictions move with one feature.
 

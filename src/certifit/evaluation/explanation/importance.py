@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -16,13 +16,12 @@ from certifit.evaluation.metrics.predictions import predictor
 from certifit.evaluation.metrics.registry import metric_or_scorer
 from certifit.evaluation.risk.influence import influence
 from certifit.evaluation.risk.resamples import critical, generator, standard_error
-from certifit.names import stored
+from certifit.names import record
 
 __all__ = ["Importance", "Importances", "permutation_importance"]
 
 
-@stored("Importance")
-@dataclass(frozen=True)
+@record("Importance")
 class Importance:
     """How much worse the metric gets without what a column says.
 

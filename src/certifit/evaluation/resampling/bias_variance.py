@@ -17,7 +17,7 @@ With R samples the squared bias of the mean model is too large by Var/R, which i
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -30,15 +30,14 @@ from certifit.data.tabular import TableRows
 from certifit.evaluation.metrics.inputs import check_labels, check_level
 from certifit.evaluation.resampling.fitting import each, warn_of_failures
 from certifit.evaluation.risk.resamples import critical, generator
-from certifit.names import stored
+from certifit.names import record
 
 __all__ = ["Decomposition", "Part", "bias_variance"]
 
 LOSSES = ("squared", "zero_one")
 
 
-@stored("BiasVariancePart")
-@dataclass(frozen=True)
+@record("BiasVariancePart")
 class Part:
     """One part of the error, with its interval over samples and rows."""
 
@@ -47,8 +46,7 @@ class Part:
     high: float
 
 
-@stored("BiasVarianceDecomposition")
-@dataclass(frozen=True)
+@record("BiasVarianceDecomposition")
 class Decomposition:
     """What `bias_variance` found; the parts add up to the error.
 

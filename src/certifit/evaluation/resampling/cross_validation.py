@@ -30,15 +30,14 @@ from certifit.evaluation.risk.influence import influence
 from certifit.evaluation.risk.resamples import generator
 from certifit.evaluation.risk.risk import clopper_pearson
 from certifit.evaluation.splits.choice import Fold
-from certifit.names import stored
+from certifit.names import record, stored
 
 __all__ = ["CrossValidation", "Score", "cross_validate"]
 
 OUT_OF_BAG = 0.368 / 0.632  # rows out of a bag for each distinct row in it
 
 
-@stored("CrossValidationScore")
-@dataclass(frozen=True)
+@record("CrossValidationScore")
 class Score:
     """A metric on rows left out, with its interval.
 

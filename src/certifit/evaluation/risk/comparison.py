@@ -7,7 +7,7 @@ below the width of either model's own interval.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -22,7 +22,7 @@ from certifit.evaluation.metrics.ranking import placements
 from certifit.evaluation.metrics.registry import Metric, resolve_metric
 from certifit.evaluation.risk.resamples import critical, generator, resampled_counts, standard_error
 from certifit.evaluation.risk.risk import clopper_pearson
-from certifit.names import stored
+from certifit.names import record
 
 __all__ = ["Comparison", "Pair", "compare", "compare_metric"]
 
@@ -35,8 +35,7 @@ RESAMPLES_BY_CALL = 200  # for metrics that must be computed anew in each resamp
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 
 
-@stored("ComparedPair")
-@dataclass(frozen=True)
+@record("ComparedPair")
 class Pair:
     """Two models on the same rows.
 
@@ -77,8 +76,7 @@ class Pair:
         )
 
 
-@stored("Comparison")
-@dataclass(frozen=True)
+@record("Comparison")
 class Comparison:
     """All pairs of models, and what can be said.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from certifit.data.gate import check_real
 from certifit.evaluation.metrics.registry import metric_or_scorer
 from certifit.evaluation.risk.points import Trial, along, numbers_of_rows, one_of
 from certifit.evaluation.risk.resamples import critical
-from certifit.names import stored
+from certifit.names import record
 from certifit.printable import plain_number
 
 __all__ = ["LearningCurve", "ValidationCurve", "learning_curve", "reading", "validation_curve"]
@@ -24,8 +24,7 @@ EXPONENTS = (0.25, 0.5, 1.0)  # error falls as rows^(−exponent): slow, paramet
 WORTHWHILE = 0.01  # a gain below this share of the error is no reason to collect twice the rows
 
 
-@stored("LearningCurve")
-@dataclass(frozen=True)
+@record("LearningCurve")
 class LearningCurve:
     """A metric on training and held-out rows, by the number of training rows.
 
@@ -120,8 +119,7 @@ class LearningCurve:
         return {**lists, "metric": self.metric, "label": self.label, "reading": self.reading}
 
 
-@stored("ValidationCurve")
-@dataclass(frozen=True)
+@record("ValidationCurve")
 class ValidationCurve:
     """A metric on training and held-out rows, by the value of a parameter.
 

@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,15 +29,14 @@ from certifit.evaluation.metrics.registry import METRICS, Metric, resolve_metric
 from certifit.evaluation.risk.bayes_error import bayes_error
 from certifit.evaluation.risk.comparison import Pair, compare, compare_metric
 from certifit.evaluation.risk.risk import Risk, interval, loss_values, metric_interval
-from certifit.names import stored
+from certifit.names import record
 
 __all__ = ["Ledger", "LedgerRow", "ledger"]
 
 ZERO_ONE = ("zero_one", "accuracy")
 
 
-@stored("LedgerRow")
-@dataclass(frozen=True)
+@record("LedgerRow")
 class LedgerRow:
     """One part of the excess risk; None where nothing is known, and `text` says why."""
 
@@ -48,8 +47,7 @@ class LedgerRow:
     text: str
 
 
-@stored("Ledger")
-@dataclass(frozen=True)
+@record("Ledger")
 class Ledger:
     """The parts of a model's excess risk.
 

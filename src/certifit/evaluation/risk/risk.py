@@ -15,7 +15,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
@@ -49,7 +49,7 @@ from certifit.evaluation.risk.resamples import (
     standard_error,
     studentized_ends,
 )
-from certifit.names import stored
+from certifit.names import record
 
 __all__ = ["Risk", "clopper_pearson", "interval", "loss_values", "metric_interval", "risk"]
 
@@ -66,8 +66,7 @@ SHARES = {
 MANY = 20_000  # rows from which the bootstrap of a mean and the normal interval agree
 
 
-@stored("Risk")
-@dataclass(frozen=True)
+@record("Risk")
 class Risk:
     """An estimated risk and what is known about it.
 

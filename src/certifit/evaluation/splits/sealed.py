@@ -6,14 +6,13 @@ and so do exact copies of a row; with a time the latest rows are sealed. The sam
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from certifit._types import Array
 from certifit.data.gate import check_choice, check_numbers, check_real
-from certifit.names import stored
+from certifit.names import record
 
 __all__ = ["SealedSplit", "folds", "sealed_split"]
 
@@ -25,8 +24,7 @@ MORE_UNITS = 4
 FEW_UNITS = 50
 
 
-@stored("SealedSplit")
-@dataclass(frozen=True)
+@record("SealedSplit")
 class SealedSplit:
     """Rows to learn from, and rows that nobody touches until the end.
 

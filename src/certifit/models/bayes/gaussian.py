@@ -9,21 +9,19 @@ rows lie in, and A, B have r rows and columns.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from certifit._types import Array
-from certifit.names import stored
+from certifit.names import record
 
 __all__ = ["FLAT", "Form", "PosteriorMixin", "ledoit_wolf", "log_posterior", "shrunk"]
 
 FLAT = 1e-13  # variance in units of the columns' own, below which a direction counts as flat
 
 
-@stored("GaussianForm")
-@dataclass(frozen=True)
+@record("GaussianForm")
 class Form:
     """A Gaussian with its mean, whitening A of shape (r, d), root B of shape (d, r), and ln det Σ on its plane."""
 

@@ -8,7 +8,6 @@ gap           ln cost falls below that of rows spread evenly over the same box b
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from certifit.data.gate import check_choice, check_real, check_sample_weight, ch
 from certifit.evaluation.metrics.clusters import silhouette
 from certifit.evaluation.metrics.kink import kink
 from certifit.models.cluster.kmeans import KMeans
-from certifit.names import stored
+from certifit.names import record
 
 __all__ = ["ClusterCount", "choose_k"]
 
@@ -29,8 +28,7 @@ SAMPLE = 2000  # rows whose silhouettes are computed: all pairs of them are
 TINY = 1e-300
 
 
-@stored("ClusterCount")
-@dataclass(frozen=True)
+@record("ClusterCount")
 class ClusterCount:
     """What each number of clusters costs, and which number each method takes."""
 

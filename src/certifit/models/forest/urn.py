@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 import certifit._native.tree as native
 from certifit._types import Array
 from certifit.models.tree.rows import Rows
-from certifit.names import stored
+from certifit.names import record
 
 __all__ = ["Urn", "state_of", "tree_seeds"]
 
 
-@stored("Urn")
-@dataclass(frozen=True)
+@record("Urn")
 class Urn:
     """What the trees of one fit draw their rows from."""
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ import certifit._native.neighbors as _neighbors
 from certifit._types import Array
 from certifit.base import CertifiedEstimator
 from certifit.certificate import Certificate
-from certifit.names import stored
+from certifit.names import record
 from certifit.parameters import N_JOBS, Choice, Declared, Either, Fitted, Integer, Parameter, Real
 from certifit.threads import n_threads
 
@@ -62,8 +61,7 @@ class LocalShape(Declared):
     loo_errors_: Array = Fitted("array", "Their errors on rows left out: mean squares, or log losses of classes.")
 
 
-@stored("LocalBlocks")
-@dataclass(frozen=True)
+@record("LocalBlocks")
 class Blocks:
     """Rows in an order that keeps near ones together, in units of their own."""
 

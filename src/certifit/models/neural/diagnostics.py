@@ -7,7 +7,6 @@ x + eps·scale·sign(∂ℓ/∂x) (Goodfellow et al. 2015).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -22,7 +21,7 @@ from certifit.models.neural.evidence import gradient_at
 from certifit.models.neural.layers import Columns, ends, leaks, parts, penalty_of
 from certifit.models.neural.objective import Target
 from certifit.models.neural.training import State
-from certifit.names import stored
+from certifit.names import record
 from certifit.threads import n_threads
 
 __all__ = ["Diagnostics", "GradientCheck", "UnitReport"]
@@ -39,8 +38,7 @@ SLOPES: dict[str, Callable[[Array, Any], Array]] = {
 FLAT = 0.05  # share of its greatest slope below which a unit learns next to nothing
 
 
-@stored("GradientCheck")
-@dataclass(frozen=True)
+@record("GradientCheck")
 class GradientCheck:
     """Gradients by backpropagation against differences of the objective, layer by layer."""
 
@@ -62,8 +60,7 @@ class GradientCheck:
         return "\n".join(["Gradients agree." if self.passed else "Gradients DISAGREE.", *lines])
 
 
-@stored("UnitReport")
-@dataclass(frozen=True)
+@record("UnitReport")
 class UnitReport:
     """Units of the hidden layers that learn nothing: dead on every row, or saturated on nearly all."""
 

@@ -6,20 +6,17 @@ The native code gives each inner node the alpha at which it becomes a leaf (weak
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 import certifit._native.tree as native
 from certifit._types import Array
 from certifit.models.tree.growing import TreeArrays
-from certifit.names import stored
+from certifit.names import record
 
 __all__ = ["PruningPath", "collapse_alphas", "cut", "parents", "pruning_path", "range_of_use"]
 
 
-@stored("PruningPath")
-@dataclass(frozen=True)
+@record("PruningPath")
 class PruningPath:
     """Optimal subtrees: the k-th is best for alphas[k] ≤ alpha < alphas[k + 1].
 

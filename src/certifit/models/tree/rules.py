@@ -10,7 +10,7 @@ import numpy as np
 from scipy import stats
 
 from certifit.models.tree.growing import TreeArrays
-from certifit.names import stored
+from certifit.names import record
 
 __all__ = ["LeafInterval", "Words", "leaf_intervals", "renamed", "rule_text"]
 
@@ -18,8 +18,7 @@ SHOWN = 6
 """Categories listed before the rest are counted."""
 
 
-@stored("LeafInterval")
-@dataclass(frozen=True)
+@record("LeafInterval")
 class LeafInterval:
     """What a leaf says and how sure it is.
 

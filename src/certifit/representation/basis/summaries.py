@@ -9,20 +9,17 @@ formula of Chan, Golub and LeVeque (1983).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from certifit._types import Array, Matrix, is_sparse
 from certifit.data.sparse import canonical
-from certifit.names import stored
+from certifit.names import record
 from certifit.representation.basis.blocks import folded, folds_of, index_of_entries, row_blocks
 
 __all__ = ["ColumnExtremes", "ColumnMoments", "column_values", "mean_and_deviation", "present_values"]
 
 
-@stored("ColumnMoments")
-@dataclass(frozen=True)
+@record("ColumnMoments")
 class ColumnMoments:
     """Weight, mean and standard deviation of the values of each column; mean and deviation of none are NaN."""
 
@@ -81,8 +78,7 @@ class ColumnMoments:
         )
 
 
-@stored("ColumnExtremes")
-@dataclass(frozen=True)
+@record("ColumnExtremes")
 class ColumnExtremes:
     """Least and greatest value of each column; NaN where there is none."""
 

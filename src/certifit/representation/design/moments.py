@@ -11,14 +11,13 @@ so a fit on blocks, a `partial_fit` and a fit of all rows at once agree to round
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import reduce
 from operator import add
 
 import numpy as np
 
 from certifit._types import Array
-from certifit.names import stored
+from certifit.names import record
 
 __all__ = ["Moments"]
 
@@ -29,8 +28,7 @@ EPSILON = 8 * float(np.finfo(np.float64).eps)  # of a number: what the mean of e
 BLOCK = 1 << 20  # entries of a block of rows: eight megabytes in double precision
 
 
-@stored("Moments")
-@dataclass(frozen=True)
+@record("Moments")
 class Moments:
     """Moments of G groups of rows in d columns; the scatter has shape (G, d, d), or (G, d) of the diagonal alone."""
 

@@ -17,7 +17,7 @@ from certifit._types import Array, is_sparse
 from certifit.data.equal_rows import equal_rows
 from certifit.data.gate import check_x, check_xy
 from certifit.data.targets import check_labels
-from certifit.names import stored
+from certifit.names import record
 from certifit.representation.kernels import RBF, Kernel, Precomputed
 from certifit.representation.kernels.mercer import by_construction
 from certifit.representation.kernels.span import check_mercer, row_parts
@@ -25,8 +25,7 @@ from certifit.representation.kernels.span import check_mercer, row_parts
 __all__ = ["Points", "Sample", "new_rows", "raw_rows", "sample_of"]
 
 
-@stored("KernelPoints")
-@dataclass(frozen=True)
+@record("KernelPoints")
 class Points:
     """Rows of a fit with the kernel they are compared by, all of its parameters numbers."""
 

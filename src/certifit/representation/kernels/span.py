@@ -11,13 +11,11 @@ Cholesky's method, so that a singular Gram matrix is as good as any.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy.linalg import lapack, solve_triangular
 
 from certifit._types import Array
-from certifit.names import stored
+from certifit.names import record
 from certifit.representation.kernels.mercer import is_mercer
 
 __all__ = ["Span", "check_mercer", "pivoted", "row_parts"]
@@ -26,8 +24,7 @@ DEPENDENT = 1e-10  # of the largest k(x, x): a landmark this near to the span of
 ENTRIES = 1 << 22  # of a block of similarities
 
 
-@stored("KernelSpan")
-@dataclass(frozen=True)
+@record("KernelSpan")
 class Span:
     """Chosen rows and the triangular factor of their Gram matrix."""
 

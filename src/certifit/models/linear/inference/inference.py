@@ -15,7 +15,6 @@ A penalty biases the estimates by an amount that the data do not show, so penali
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -27,7 +26,7 @@ from certifit.evaluation.losses.base import Loss
 from certifit.evaluation.losses.numbers.squared import Squared
 from certifit.models.linear.inference.hat import LinearInTarget
 from certifit.models.linear.inference.rules import Fit, covariance_rule, remark
-from certifit.names import stored
+from certifit.names import record
 from certifit.optimization.closed_form.least_squares import ClosedForm
 from certifit.optimization.objective.dispatch import INFERENCE_LIMIT
 from certifit.optimization.objective.problem import Problem, Solution
@@ -35,8 +34,7 @@ from certifit.optimization.objective.problem import Problem, Solution
 __all__ = ["Inference", "InferenceMixin", "Summary", "make_inference"]
 
 
-@stored("Inference")
-@dataclass(frozen=True)
+@record("Inference")
 class Inference:
     """What a fit keeps for its tests and intervals: a matrix of the size of the coefficients, never the data.
 
@@ -171,8 +169,7 @@ class Inference:
         )
 
 
-@stored("InferenceSummary")
-@dataclass(frozen=True)
+@record("InferenceSummary")
 class Summary:
     """Estimates with standard errors, tests and intervals; `str` is an aligned table, `to_dict` plain data.
 
