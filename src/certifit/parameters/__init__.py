@@ -38,6 +38,7 @@ from certifit.parameters.common import (
     VERBOSE,
     WARM_START,
     OfColumns,
+    Stopped,
 )
 from certifit.parameters.declared import Declared, Fitted, Parameter, check_parameters, parameters_of
 from certifit.parameters.domains import (
@@ -97,6 +98,7 @@ __all__ = [
     "Real",
     "Reals",
     "Seed",
+    "Stopped",
     "Threads",
     "check_parameters",
     "parameters_of",

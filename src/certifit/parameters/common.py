@@ -28,6 +28,7 @@ __all__ = [
     "VERBOSE",
     "WARM_START",
     "OfColumns",
+    "Stopped",
 ]
 
 ALPHA = Parameter(1.0, Real(0), "Strength of the penalty.")
@@ -79,3 +80,12 @@ class OfColumns(Declared):
     feature_names_in_: Array = Fitted(
         "array of shape (n_features,)", "Names of the columns, if X has names that are all strings."
     )
+
+
+class Stopped(Declared, kw_only=True):
+    """What says when a solver stops, on how many threads it runs and whether it is watched."""
+
+    tol: float = TOL
+    max_iter: int = MAX_ITER
+    n_jobs: int | None = N_JOBS
+    verbose: int = VERBOSE

@@ -1,8 +1,9 @@
 """The mechanism of declared parameters: constructor, documentation and checks from one line of the class body.
 
 A base class's parameters come first, in its order; a class that names one again replaces it in its place, and those after
-``_: KW_ONLY`` are given by name only, as in dataclasses. A class that lists names in ``__order__`` has these, in this order.
-A class with a constructor of its own keeps it.
+``_: KW_ONLY`` are given by name only, as in dataclasses. The parameters of a class with ``kw_only=True`` come behind those of
+the classes derived from it: to type checkers they are given by name only, and the constructor takes them by place too. A class
+that lists names in ``__order__`` has these, in this order. A class with a constructor of its own keeps it.
 """
 
 from __future__ import annotations
@@ -134,18 +135,17 @@ class Declared:
     Subclasses of scikit-learn's BaseEstimator put this first among their bases.
     """
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, *, kw_only: bool = False, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        setattr(cls, "__last__", kw_only)  # noqa: B010 - mypy forbids the plain assignment
         own = {name: value for name, value in vars(cls).items() if isinstance(value, (_Declaration, _Attribute))}
         for name in own:
             delattr(cls, name)  # an instance has the value, never the class
         for name in _after_keyword_mark(cls):
             if isinstance(one := own.get(name), _Declaration):
                 own[name] = replace(one, keyword=True)
-        setattr(cls, "__own_declarations__", own)  # noqa: B010 - mypy forbids the plain assignment
-        declared: dict[str, Any] = {}
-        for base in reversed(cls.__mro__):
-            declared |= vars(base).get("__own_declarations__", {})
+        setattr(cls, "__own_declarations__", own)  # noqa: B010 - as above
+        declared = _of_all_bases(cls)
         if "__order__" in vars(cls):
             fitted = {name: value for name, value in declared.items() if isinstance(value, _Attribute)}
             declared = {name: declared[name] for name in vars(cls)["__order__"]} | fitted
@@ -173,6 +173,17 @@ class Declared:
         if name in parameters:
             return parameters[name].default
         return object.__getattribute__(self, name)  # raises once more, a property in its own words
+
+
+def _of_all_bases(cls: type) -> dict[str, Any]:
+    """Declarations of a class and its bases in the order of the constructor, each as the class nearest to it has it."""
+    firsts: dict[str, Any] = {}
+    lasts: dict[str, Any] = {}
+    for base in reversed(cls.__mro__):
+        for name, one in vars(base).get("__own_declarations__", {}).items():
+            place = lasts if name in lasts or (vars(base)["__last__"] and name not in firsts) else firsts
+            place[name] = one
+    return firsts | lasts
 
 
 def _by_new_names(cls: type, params: dict[str, Any]) -> dict[str, Any]:

@@ -22,25 +22,14 @@ from certifit.optimization.objective.problem import Problem
 from certifit.optimization.objective.regularizer import Regularizer
 from certifit.optimization.objective.trust import admitted
 from certifit.optimization.objective.units import condition, is_extreme
-from certifit.parameters import (
-    ALPHA,
-    FIT_INTERCEPT,
-    L1_RATIO,
-    MAX_ITER,
-    N_JOBS,
-    TOL,
-    VERBOSE,
-    Declared,
-    Fitted,
-    check_parameters,
-)
+from certifit.parameters import ALPHA, FIT_INTERCEPT, L1_RATIO, MAX_ITER, Fitted, Stopped, check_parameters
 from certifit.progress import progress
 from certifit.threads import n_threads
 
 __all__ = ["MinimaxModel"]
 
 
-class MinimaxModel(Declared, BaseLinear):
+class MinimaxModel(Stopped, BaseLinear):
     """The maximum of any loss as the objective: minimize max_i loss(y_i, x_i·w + b) + alpha·penalty(w).
 
     `ChebyshevRegressor` is the same for the absolute loss, by one structured program. Here any convex loss is met by its
@@ -63,10 +52,7 @@ class MinimaxModel(Declared, BaseLinear):
     l1_ratio: float = L1_RATIO
     constraint: Any = CONSTRAINT.but(text="``Box`` or ``NonNegative`` from ``certifit.penalties``.")
     fit_intercept: bool = FIT_INTERCEPT
-    tol: float = TOL
     max_iter: int = MAX_ITER.but(200, "Most programs of tangents.")
-    n_jobs: int | None = N_JOBS
-    verbose: int = VERBOSE
 
     coef_: Any = Fitted("array of shape (n_features,)", "Coefficients.")
     intercept_: float = Fitted("float", "Intercept.")

@@ -23,17 +23,7 @@ from certifit.optimization.objective.forms.ivanov import matching_alpha
 from certifit.optimization.objective.forms.targets import minimize_targets
 from certifit.optimization.objective.problem import Problem, Solution
 from certifit.optimization.objective.regularizer import Regularizer
-from certifit.parameters import (
-    ALPHA,
-    FIT_INTERCEPT,
-    L1_RATIO,
-    MAX_ITER,
-    N_JOBS,
-    TOL,
-    VERBOSE,
-    Declared,
-    check_parameters,
-)
+from certifit.parameters import ALPHA, FIT_INTERCEPT, L1_RATIO, Stopped, check_parameters
 from certifit.progress import progress
 from certifit.representation.design.products import expect_temporaries, matvec
 from certifit.representation.design.rows import thin_products
@@ -150,7 +140,7 @@ class BaseLinear(RegressorMixin, CertifiedEstimator):
         return loss.takes(np.array([1.0, 3.0])) and not loss.takes(np.array([-1.0]))
 
 
-class LinearModel(Declared, BaseLinear):
+class LinearModel(Stopped, BaseLinear):
     """Any loss with any penalty under any constraint.
 
     Minimizes ``mean loss(y, Xw + b) + alpha · penalty(w)`` subject to the constraint.
@@ -188,10 +178,6 @@ class LinearModel(Declared, BaseLinear):
     constraint: Any = CONSTRAINT
     fit_intercept: bool = FIT_INTERCEPT
     solver: Any = SOLVER
-    tol: float = TOL
-    max_iter: int = MAX_ITER
-    n_jobs: int | None = N_JOBS
-    verbose: int = VERBOSE
 
     def _objective(self) -> tuple[Loss, Penalty, float, Constraint | None]:
         options = {"l1_ratio": self.l1_ratio} if self.penalty == "elasticnet" else {}

@@ -16,24 +16,12 @@ from certifit.models.linear.inference.leave_one_out import LeaveOneOutMixin
 from certifit.models.linear.model import BaseLinear
 from certifit.models.linear.parameters import POSITIVE, SOLVER
 from certifit.models.linear.path.path import RegularizationPath, elastic_path, ridge_path
-from certifit.parameters import (
-    ALPHA,
-    FIT_INTERCEPT,
-    L1_RATIO,
-    MAX_ITER,
-    N_JOBS,
-    TOL,
-    VERBOSE,
-    Declared,
-    Either,
-    Real,
-    Reals,
-)
+from certifit.parameters import ALPHA, FIT_INTERCEPT, L1_RATIO, MAX_ITER, Either, Real, Reals, Stopped
 
 __all__ = ["ElasticNet", "Lasso", "LinearRegression", "Ridge"]
 
 
-class LinearRegression(Declared, LeaveOneOutMixin, InferenceMixin, BaseLinear):
+class LinearRegression(Stopped, LeaveOneOutMixin, InferenceMixin, BaseLinear):
     """Least squares: minimize mean ½(y − Xw − b)².
 
     The factorization (Cholesky, QR, SVD) is chosen from shape and conditioning; for rank-deficient X the solution of
@@ -58,16 +46,13 @@ class LinearRegression(Declared, LeaveOneOutMixin, InferenceMixin, BaseLinear):
 
     fit_intercept: bool = FIT_INTERCEPT
     positive: bool = POSITIVE
-    tol: float = TOL
     max_iter: int = MAX_ITER.but(text="Most iterations, when `positive` makes the problem iterative.")
-    n_jobs: int | None = N_JOBS
-    verbose: int = VERBOSE
 
     def _objective(self) -> tuple[Loss, Penalty, float, Constraint | None]:
         return Squared(), NoPenalty(), 0.0, NonNegative() if self.positive else None
 
 
-class Ridge(Declared, LeaveOneOutMixin, LinearInTarget, BaseLinear):
+class Ridge(Stopped, LeaveOneOutMixin, LinearInTarget, BaseLinear):
     """Least squares with an L2 penalty: minimize mean ½(y − Xw − b)² + alpha·½‖w‖².
 
     ``sklearn.linear_model.Ridge(alpha=a)`` on n rows is ``Ridge(alpha=a / n)`` here; the class of
@@ -95,10 +80,6 @@ class Ridge(Declared, LeaveOneOutMixin, LinearInTarget, BaseLinear):
     fit_intercept: bool = FIT_INTERCEPT
     positive: bool = POSITIVE
     solver: Any = SOLVER
-    tol: float = TOL
-    max_iter: int = MAX_ITER
-    n_jobs: int | None = N_JOBS
-    verbose: int = VERBOSE
 
     def _objective(self) -> tuple[Loss, Penalty, float, Constraint | None]:
         constraint = NonNegative() if self.positive else None
@@ -117,7 +98,7 @@ class Ridge(Declared, LeaveOneOutMixin, LinearInTarget, BaseLinear):
         return ridge_path(X, y, **options)
 
 
-class Lasso(Declared, BaseLinear):
+class Lasso(Stopped, BaseLinear):
     """Least squares with an L1 penalty: minimize mean ½(y − Xw − b)² + alpha·‖w‖₁.
 
     Solved by coordinate descent over working sets with gap-safe screening; `tol` is the duality gap relative to the
@@ -144,10 +125,7 @@ class Lasso(Declared, BaseLinear):
     fit_intercept: bool = FIT_INTERCEPT
     positive: bool = POSITIVE
     solver: Any = SOLVER
-    tol: float = TOL
     max_iter: int = MAX_ITER.but(text="Most working sets that are solved.")
-    n_jobs: int | None = N_JOBS
-    verbose: int = VERBOSE
 
     def _objective(self) -> tuple[Loss, Penalty, float, Constraint | None]:
         return Squared(), L1(), float(self.alpha), NonNegative() if self.positive else None
@@ -158,7 +136,7 @@ class Lasso(Declared, BaseLinear):
         return elastic_path(X, y, l1_ratio=1.0, **options)
 
 
-class ElasticNet(Declared, BaseLinear):
+class ElasticNet(Stopped, BaseLinear):
     """Minimize mean ½(y − Xw − b)² + alpha·(l1_ratio·‖w‖₁ + (1 − l1_ratio)·½‖w‖²).
 
     Examples
@@ -179,10 +157,7 @@ class ElasticNet(Declared, BaseLinear):
     fit_intercept: bool = FIT_INTERCEPT
     positive: bool = POSITIVE
     solver: Any = SOLVER
-    tol: float = TOL
     max_iter: int = MAX_ITER.but(text="Most working sets that are solved.")
-    n_jobs: int | None = N_JOBS
-    verbose: int = VERBOSE
 
     def _objective(self) -> tuple[Loss, Penalty, float, Constraint | None]:
         return Squared(), ElasticNetPenalty(self.l1_ratio), float(self.alpha), NonNegative() if self.positive else None

@@ -24,7 +24,6 @@ from certifit.parameters import (
     ALPHA,
     FIT_INTERCEPT,
     MAX_ITER,
-    N_JOBS,
     TOL,
     VERBOSE,
     Choice,
@@ -32,6 +31,7 @@ from certifit.parameters import (
     Either,
     Parameter,
     Real,
+    Stopped,
     check_parameters,
 )
 from certifit.progress import progress
@@ -55,7 +55,7 @@ class _PenalizedRobust(InferenceMixin, BaseLinear):
         return self._loss_object(), resolve_penalty(self.penalty), float(self.alpha), None
 
 
-class HuberRegressor(Declared, _PenalizedRobust):
+class HuberRegressor(Stopped, _PenalizedRobust):
     """Minimize mean huber((y − Xw − b) / s) · s² + alpha·penalty(w): squares near zero, absolute values far away.
 
     The unit s is that of the residuals: 1.4826 times their median absolute value, found by fitting with the spread of y
@@ -102,10 +102,6 @@ class HuberRegressor(Declared, _PenalizedRobust):
     penalty: Any = PENALTY
     fit_intercept: bool = FIT_INTERCEPT
     solver: Any = SOLVER
-    tol: float = TOL
-    max_iter: int = MAX_ITER
-    n_jobs: int | None = N_JOBS
-    verbose: int = VERBOSE
 
     def _loss_object(self) -> Loss:
         return Huber(delta=self.delta * getattr(self, "scale_", 1.0))
@@ -192,7 +188,7 @@ def _spread(y: Array, weight: Array) -> float:
     return MAD * weighted_median(distance, weight) or unit * float(weight @ (distance / unit) / weight.sum()) or 1.0
 
 
-class LADRegressor(Declared, _PenalizedRobust):
+class LADRegressor(Stopped, _PenalizedRobust):
     """Least absolute deviations: minimize mean |y − Xw − b| + alpha·penalty(w), by a structured interior point.
 
     Examples
@@ -208,16 +204,13 @@ class LADRegressor(Declared, _PenalizedRobust):
     penalty: Any = PENALTY.but("l1")
     fit_intercept: bool = FIT_INTERCEPT
     solver: Any = SOLVER
-    tol: float = TOL
     max_iter: int = MAX_ITER.but(200)
-    n_jobs: int | None = N_JOBS
-    verbose: int = VERBOSE
 
     def _loss_object(self) -> Loss:
         return Absolute()
 
 
-class QuantileRegressor(Declared, _PenalizedRobust):
+class QuantileRegressor(Stopped, _PenalizedRobust):
     """Minimize mean pinball loss of y − Xw − b at a quantile + alpha·penalty(w).
 
     The scale of alpha is that of ``sklearn.linear_model.QuantileRegressor``.
@@ -236,10 +229,7 @@ class QuantileRegressor(Declared, _PenalizedRobust):
     penalty: Any = PENALTY.but("l1")
     fit_intercept: bool = FIT_INTERCEPT
     solver: Any = SOLVER
-    tol: float = TOL
     max_iter: int = MAX_ITER.but(200)
-    n_jobs: int | None = N_JOBS
-    verbose: int = VERBOSE
 
     def _loss_object(self) -> Loss:
         return Quantile(self.quantile)

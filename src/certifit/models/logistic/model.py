@@ -23,20 +23,7 @@ from certifit.models.logistic.path import logistic_path
 from certifit.models.logistic.probabilities import LogisticScores
 from certifit.models.margin.separability import Separability
 from certifit.optimization.objective.dispatch import INFERENCE_LIMIT, check_solver
-from certifit.parameters import (
-    ALPHA,
-    CLASS_WEIGHT,
-    FIT_INTERCEPT,
-    L1_RATIO,
-    MAX_ITER,
-    N_JOBS,
-    TOL,
-    VERBOSE,
-    Declared,
-    Flag,
-    Parameter,
-    check_parameters,
-)
+from certifit.parameters import ALPHA, CLASS_WEIGHT, FIT_INTERCEPT, L1_RATIO, Flag, Parameter, Stopped, check_parameters
 from certifit.progress import progress
 from certifit.threads import n_threads
 
@@ -122,7 +109,7 @@ class BaseLogistic(LogisticScores, LinearClassifier):
         return self._inference.summary(level, None if names is None else [str(name) for name in names])
 
 
-class LogisticRegression(Declared, BaseLogistic):
+class LogisticRegression(Stopped, BaseLogistic):
     """Logistic regression: minimize mean log loss + alpha·penalty(w), certified by a duality gap.
 
     Two classes have one row of coefficients, K > 2 classes have K rows under the softmax (symmetric: the rows sum to
@@ -174,10 +161,6 @@ class LogisticRegression(Declared, BaseLogistic):
     class_weight: Any = CLASS_WEIGHT
     soft_labels: bool = SOFT_LABELS
     solver: Any = SOLVER
-    tol: float = TOL
-    max_iter: int = MAX_ITER
-    n_jobs: int | None = N_JOBS
-    verbose: int = VERBOSE
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LogisticRegression:
         """Fit the model.

@@ -9,12 +9,12 @@ from certifit.evaluation.penalties import Constraint, Penalty, resolve_penalty
 from certifit.models.linear.inference.inference import InferenceMixin
 from certifit.models.linear.model import BaseLinear
 from certifit.models.linear.parameters import PENALTY, SOLVER
-from certifit.parameters import ALPHA, FIT_INTERCEPT, L1_RATIO, MAX_ITER, N_JOBS, TOL, VERBOSE, Declared
+from certifit.parameters import ALPHA, FIT_INTERCEPT, L1_RATIO, Stopped
 
 __all__ = ["GammaRegressor", "PoissonRegressor"]
 
 
-class _LogLinkRegressor(Declared, InferenceMixin, BaseLinear):
+class _LogLinkRegressor(Stopped, InferenceMixin, BaseLinear):
     """Mean half deviance of exp(Xw + b) plus alpha times a penalty; a subclass names the family."""
 
     alpha: float = ALPHA.but(
@@ -24,10 +24,6 @@ class _LogLinkRegressor(Declared, InferenceMixin, BaseLinear):
     l1_ratio: float = L1_RATIO
     fit_intercept: bool = FIT_INTERCEPT
     solver: Any = SOLVER
-    tol: float = TOL
-    max_iter: int = MAX_ITER
-    n_jobs: int | None = N_JOBS
-    verbose: int = VERBOSE
 
     def _family(self) -> Loss:
         raise TypeError(f"{type(self).__name__} must name its family.")

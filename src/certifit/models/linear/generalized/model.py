@@ -29,20 +29,7 @@ from certifit.models.linear.parameters import PENALTY, SOLVER
 from certifit.optimization.objective.dispatch import INFERENCE_LIMIT, minimize
 from certifit.optimization.objective.problem import Problem, Solution
 from certifit.optimization.objective.regularizer import Regularizer
-from certifit.parameters import (
-    ALPHA,
-    FIT_INTERCEPT,
-    L1_RATIO,
-    MAX_ITER,
-    N_JOBS,
-    TOL,
-    VERBOSE,
-    Declared,
-    Either,
-    Named,
-    Nothing,
-    Parameter,
-)
+from certifit.parameters import ALPHA, FIT_INTERCEPT, L1_RATIO, Either, Named, Nothing, Parameter, Stopped
 from certifit.progress import progress
 from certifit.representation.design.rows import thin_products
 from certifit.threads import n_threads
@@ -52,7 +39,7 @@ __all__ = ["GLM"]
 SOFTMAX = ("exp", "softmax")  # e^f, normalized over the classes
 
 
-class GLM(Declared, InferenceMixin, BaseLinear):
+class GLM(Stopped, InferenceMixin, BaseLinear):
     """A family of distributions with a map from the score to the mean: minimize mean half deviance + alpha·penalty(w).
 
     Every family goes with every map; a pair is certified where its half deviance is convex in the score, and where it is not
@@ -114,10 +101,6 @@ class GLM(Declared, InferenceMixin, BaseLinear):
     l1_ratio: float = L1_RATIO
     fit_intercept: bool = FIT_INTERCEPT
     solver: Any = SOLVER
-    tol: float = TOL
-    max_iter: int = MAX_ITER
-    n_jobs: int | None = N_JOBS
-    verbose: int = VERBOSE
 
     def _loss_object(self) -> Loss:
         if self.family == "categorical":

@@ -43,8 +43,20 @@ from certifit.threads import n_threads
 __all__ = ["ElasticNetCV", "LassoCV"]
 
 
-class _PathCV(BaseLinear):
+class _PathCV(Declared, BaseLinear, kw_only=True):
     """Choice of (l1_ratio, alpha) by cross-validation; a subclass lists the l1_ratios."""
+
+    n_alphas: int = N_ALPHAS
+    eps: float = EPS
+    alphas: Any = ALPHAS
+    fit_intercept: bool = FIT_INTERCEPT
+    positive: bool = POSITIVE
+    cv: Any = CV
+    tol: float = TOL.but(text="Wanted relative gap of every fit.")
+    max_iter: int = MAX_ITER.but(text="Most working sets of each fit.")
+    n_jobs: int | None = N_JOBS
+    verbose: int = VERBOSE
+    one_standard_error: bool = ONE_STANDARD_ERROR
 
     def _ratios(self) -> list[float]:
         raise TypeError(f"{type(self).__name__} must list its l1_ratios.")
@@ -94,7 +106,7 @@ class _PathCV(BaseLinear):
             return self._fit_arrays(X, y, weight)
 
 
-class LassoCV(Declared, _PathCV):
+class LassoCV(_PathCV):
     """Lasso with alpha chosen by K-fold cross-validation.
 
     Attributes
@@ -117,23 +129,11 @@ class LassoCV(Declared, _PathCV):
     (True, (100, 5))
     """
 
-    n_alphas: int = N_ALPHAS
-    eps: float = EPS
-    alphas: Any = ALPHAS
-    fit_intercept: bool = FIT_INTERCEPT
-    positive: bool = POSITIVE
-    cv: Any = CV
-    tol: float = TOL.but(text="Wanted relative gap of every fit.")
-    max_iter: int = MAX_ITER.but(text="Most working sets of each fit.")
-    n_jobs: int | None = N_JOBS
-    verbose: int = VERBOSE
-    one_standard_error: bool = ONE_STANDARD_ERROR
-
     def _ratios(self) -> list[float]:
         return [1.0]
 
 
-class ElasticNetCV(Declared, _PathCV):
+class ElasticNetCV(_PathCV):
     """Elastic net with alpha, and l1_ratio from a list, chosen by K-fold cross-validation.
 
     Attributes
@@ -157,17 +157,6 @@ class ElasticNetCV(Declared, _PathCV):
     l1_ratio: Any = L1_RATIO.but(
         domain=Either(Real(0, 1), Reals(0, 1, shape="list of float")), text="Shares of the absolute value to try."
     )
-    n_alphas: int = N_ALPHAS
-    eps: float = EPS
-    alphas: Any = ALPHAS
-    fit_intercept: bool = FIT_INTERCEPT
-    positive: bool = POSITIVE
-    cv: Any = CV
-    tol: float = TOL.but(text="Wanted relative gap of every fit.")
-    max_iter: int = MAX_ITER.but(text="Most working sets of each fit.")
-    n_jobs: int | None = N_JOBS
-    verbose: int = VERBOSE
-    one_standard_error: bool = ONE_STANDARD_ERROR
 
     def _ratios(self) -> list[float]:
         return [float(ratio) for ratio in np.atleast_1d(self.l1_ratio)]
