@@ -70,7 +70,8 @@ def record(name: str) -> Callable[[T], T]:
     """
 
     def declare(cls: T) -> T:
-        return stored(name)(dataclass(frozen=True)(cls))
+        dataclass(frozen=True)(cls)
+        return stored(name)(cls)
 
     return declare
 

@@ -14,30 +14,19 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 
 from certifit._types import Array
-from certifit.certificate import Certificate
 from certifit.evaluation.losses import Loss, Softmax
 from certifit.evaluation.losses.labels.margin import HardLogistic
-from certifit.models.kernel.model import BaseKernel
-from certifit.models.kernel.parameters import ALPHA, APPROXIMATION, KERNEL, N_COMPONENTS, RANDOM_STATE
+from certifit.models.kernel.model import BaseKernel, Iterated
+from certifit.models.kernel.parameters import ALPHA, KERNEL
 from certifit.models.logistic.probabilities import LogisticScores
-from certifit.parameters import (
-    CLASS_WEIGHT,
-    FIT_INTERCEPT,
-    MAX_ITER,
-    TOL,
-    VERBOSE,
-    Declared,
-    Fitted,
-    check_parameters,
-)
+from certifit.parameters import CLASS_WEIGHT, FIT_INTERCEPT, Fitted, check_parameters
 from certifit.progress import progress
-from certifit.representation.kernels import Kernel
 from certifit.representation.kernels.points import sample_of
 
 __all__ = ["KernelLogisticRegression"]
 
 
-class KernelLogisticRegression(Declared, LogisticScores, ClassifierMixin, BaseKernel):
+class KernelLogisticRegression(Iterated, LogisticScores, ClassifierMixin, BaseKernel):
     """Logistic regression on a kernel: two classes by the logistic loss, more by the softmax.
 
     Examples
@@ -54,22 +43,12 @@ class KernelLogisticRegression(Declared, LogisticScores, ClassifierMixin, BaseKe
     alpha: float = ALPHA
     fit_intercept: bool = FIT_INTERCEPT
     class_weight: Any = CLASS_WEIGHT
-    approximation: str = APPROXIMATION
-    n_components: int = N_COMPONENTS
-    tol: float = TOL
-    max_iter: int = MAX_ITER
-    random_state: Any = RANDOM_STATE
-    verbose: int = VERBOSE
 
     classes_: Array = Fitted("array of shape (K,)", "The classes.")
-    kernel_: Kernel = Fitted("Kernel", "The kernel with all of its parameters numbers.")
     dual_coef_: Array = Fitted(
         "array of shape (n_points,) or (n_points, K)", "β; one column for each class of three or more."
     )
     intercept_: Any = Fitted("float or array of shape (K,)", "b.")
-    certificate_: Certificate = Fitted("Certificate", "How far the fit is from the best possible one.")
-    n_iter_: int = Fitted("int", "Iterations of the solver.")
-    solver_: str = Fitted("str", "The solver that was used.")
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelLogisticRegression:
         """Fit the model; X holds what the kernel takes: a matrix, strings, sets, or the Gram matrix for ``"precomputed"``."""

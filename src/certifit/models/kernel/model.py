@@ -44,18 +44,20 @@ from certifit.representation.kernels import Kernel, Precomputed, resolve_kernel
 from certifit.representation.kernels.points import Points, Sample, new_rows, raw_rows, sample_of
 from certifit.representation.kernels.span import Span
 
-__all__ = ["MOST_ROWS", "BaseKernel", "KernelModel", "KernelQuantile", "KernelRegressor"]
+__all__ = ["MOST_ROWS", "BaseKernel", "Iterated", "KernelModel", "KernelQuantile", "KernelRegressor"]
 
 MOST_ROWS = 8000  # different rows up to which "auto" keeps all similarities
 
 
-class BaseKernel(CertifiedEstimator):
+class BaseKernel(Declared, CertifiedEstimator):
     """Rows, similarities and scores that all models on a kernel share."""
 
-    kernel_: Kernel
     points_: Points
-    dual_coef_: Array
-    intercept_: Any
+
+    kernel_: Kernel = Fitted("Kernel", "The kernel with all of its parameters numbers.")
+    dual_coef_: Array = Fitted("array of shape (n_points,)", "β.")
+    intercept_: Any = Fitted("float", "b.")
+    certificate_: Certificate = Fitted("Certificate", "How far the fit is from the best possible one.")
 
     def _kernel(self) -> Kernel:
         """The kernel; raises on what is none."""
@@ -174,7 +176,21 @@ class KernelRegressor(RegressorMixin, BaseKernel):
         return self._loss.predict(scores)
 
 
-class KernelModel(Declared, KernelRegressor):
+class Iterated(Declared, kw_only=True):
+    """Models that a solver of many steps finds: what they sum over, and when it stops."""
+
+    approximation: str = APPROXIMATION
+    n_components: int = N_COMPONENTS
+    tol: float = TOL
+    max_iter: int = MAX_ITER
+    random_state: Any = RANDOM_STATE
+    verbose: int = VERBOSE
+
+    n_iter_: int = Fitted("int", "Iterations of the solver.")
+    solver_: str = Fitted("str", "The solver that was used.")
+
+
+class KernelModel(Iterated, KernelRegressor):
     """Any loss on any kernel: minimize mean loss(y, f(x) + b) + alpha·½‖f‖² over the functions of the kernel.
 
     Losses of two classes take y of 0 and 1 and predict the probability, or the score, of 1.
@@ -197,25 +213,12 @@ class KernelModel(Declared, KernelRegressor):
     kernel: Any = KERNEL
     alpha: float = ALPHA
     fit_intercept: bool = FIT_INTERCEPT
-    approximation: str = APPROXIMATION
-    n_components: int = N_COMPONENTS
-    tol: float = TOL
-    max_iter: int = MAX_ITER
-    random_state: Any = RANDOM_STATE
-    verbose: int = VERBOSE
-
-    kernel_: Kernel = Fitted("Kernel", "The kernel with all of its parameters numbers.")
-    dual_coef_: Array = Fitted("array of shape (n_points,)", "β.")
-    intercept_: float = Fitted("float", "b.")
-    certificate_: Certificate = Fitted("Certificate", "How far the fit is from the best possible one.")
-    n_iter_: int = Fitted("int", "Iterations of the solver.")
-    solver_: str = Fitted("str", "The solver that was used.")
 
     def _loss_of(self) -> Loss:
         return resolve_loss(self.loss)
 
 
-class KernelQuantile(Declared, KernelRegressor):
+class KernelQuantile(Iterated, KernelRegressor):
     """Quantile regression on a kernel: minimize the mean pinball loss + alpha·½‖f‖².
 
     Examples
@@ -236,12 +239,6 @@ class KernelQuantile(Declared, KernelRegressor):
     kernel: Any = KERNEL
     alpha: float = ALPHA
     fit_intercept: bool = FIT_INTERCEPT
-    approximation: str = APPROXIMATION
-    n_components: int = N_COMPONENTS
-    tol: float = TOL
-    max_iter: int = MAX_ITER
-    random_state: Any = RANDOM_STATE
-    verbose: int = VERBOSE
 
     def _loss_of(self) -> Loss:
         return Quantile(float(self.quantile))

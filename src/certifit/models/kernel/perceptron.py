@@ -27,12 +27,10 @@ from certifit.parameters import (
     RANDOM_STATE,
     SHUFFLE,
     VERBOSE,
-    Declared,
     Fitted,
     check_parameters,
 )
 from certifit.progress import Progress, progress
-from certifit.representation.kernels import Kernel
 from certifit.representation.kernels.points import Sample, raw_rows, sample_of
 
 __all__ = ["KernelPerceptron"]
@@ -50,7 +48,7 @@ class _Separator(NamedTuple):
     bound: float
 
 
-class KernelPerceptron(Declared, HighestScoreMixin, ClassifierMixin, BaseKernel):
+class KernelPerceptron(HighestScoreMixin, ClassifierMixin, BaseKernel):
     """Rosenblatt's perceptron on a kernel; more than two classes are learned each against the rest.
 
     Examples
@@ -74,7 +72,6 @@ class KernelPerceptron(Declared, HighestScoreMixin, ClassifierMixin, BaseKernel)
     verbose: int = VERBOSE
 
     classes_: Array = Fitted("array of shape (K,)", "The classes.")
-    kernel_: Kernel = Fitted("Kernel", "The kernel with all of its parameters numbers.")
     dual_coef_: Array = Fitted(
         "array of shape (n_points,) or (n_points, K)", "β: mistakes made on each row, with their side."
     )

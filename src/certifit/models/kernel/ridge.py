@@ -21,14 +21,12 @@ import scipy.linalg
 from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array
-from certifit.certificate import Certificate
 from certifit.data.gate import like_input
 from certifit.evaluation.losses import Loss, Squared
 from certifit.models.kernel.model import KernelRegressor
 from certifit.models.kernel.parameters import ALPHA, APPROXIMATION, KERNEL, N_COMPONENTS, RANDOM_STATE
-from certifit.parameters import FIT_INTERCEPT, TOL, VERBOSE, Declared, Fitted, check_parameters
+from certifit.parameters import FIT_INTERCEPT, TOL, VERBOSE, Fitted, check_parameters
 from certifit.progress import progress
-from certifit.representation.kernels import Kernel
 from certifit.representation.kernels.points import Sample, new_rows, raw_rows, sample_of
 
 __all__ = ["GaussianReading", "KernelRidge"]
@@ -37,11 +35,12 @@ __all__ = ["GaussianReading", "KernelRidge"]
 class GaussianReading(KernelRegressor):
     """Least squares on a kernel with what its Gaussian process knows; a subclass fits."""
 
-    dual_coef_: Array
-    intercept_: Any
     alpha_: float
     noise_: Any
     amplitude_: Any
+
+    dual_coef_: Array = Fitted("array of shape (n_points,) or (n_points, n_targets)", "β.")
+    intercept_: Any = Fitted("float or array of shape (n_targets,)", "b.")
 
     def _loss_of(self) -> Loss:
         return Squared()
@@ -151,7 +150,7 @@ class GaussianReading(KernelRegressor):
         return np.asarray(found if self._y.ndim == 2 else found[:, 0])
 
 
-class KernelRidge(Declared, GaussianReading):
+class KernelRidge(GaussianReading):
     """Least squares on a kernel: minimize mean ½(y − f(x) − b)² + alpha·½‖f‖².
 
     ``sklearn.kernel_ridge.KernelRidge(alpha=a)`` on n rows is ``KernelRidge(alpha=a / n, fit_intercept=False)`` here.
@@ -179,14 +178,10 @@ class KernelRidge(Declared, GaussianReading):
     random_state: Any = RANDOM_STATE
     verbose: int = VERBOSE
 
-    kernel_: Kernel = Fitted("Kernel", "The kernel with all of its parameters numbers.")
-    dual_coef_: Array = Fitted("array of shape (n_points,) or (n_points, n_targets)", "β.")
-    intercept_: Any = Fitted("float or array of shape (n_targets,)", "b.")
     noise_: Any = Fitted(
         "float or array of shape (n_targets,)", "σ of the Gaussian process, the deviation of the noise."
     )
     amplitude_: Any = Fitted("float or array of shape (n_targets,)", "τ of the Gaussian process.")
-    certificate_: Certificate = Fitted("Certificate", "How far the fit is from the best possible one.")
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelRidge:
         """Fit the model; X holds what the kernel takes: a matrix, strings, sets, or the Gram matrix for ``"precomputed"``."""

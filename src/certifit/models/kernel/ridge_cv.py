@@ -24,18 +24,8 @@ from certifit.models.kernel.ridge import GaussianReading
 from certifit.optimization.closed_form.resolvent import Resolvent
 from certifit.optimization.closed_form.spectrum import in_units
 from certifit.optimization.objective.forms.gram import GramProblem
-from certifit.parameters import (
-    ALPHAS,
-    FIT_INTERCEPT,
-    ONE_STANDARD_ERROR,
-    TOL,
-    VERBOSE,
-    Declared,
-    Fitted,
-    check_parameters,
-)
+from certifit.parameters import ALPHAS, FIT_INTERCEPT, ONE_STANDARD_ERROR, TOL, VERBOSE, Fitted, check_parameters
 from certifit.progress import Progress, progress
-from certifit.representation.kernels import Kernel
 from certifit.representation.kernels.points import Sample, sample_of
 
 __all__ = ["KernelRidgeCV"]
@@ -88,7 +78,7 @@ class GramForm:
         return np.maximum(self.resolvent.diagonals(ridges) - own, 0.0)
 
 
-class KernelRidgeCV(Declared, GaussianReading):
+class KernelRidgeCV(GaussianReading):
     """Kernel ridge regression with alpha chosen by leave-one-out, exact and for all alphas from one decomposition.
 
     More than 15,000 different rows are refused. With more alphas than a hundredth of the rows the decomposition is one call of n³
@@ -121,9 +111,6 @@ class KernelRidgeCV(Declared, GaussianReading):
     cv_error_path_: Array = Fitted(
         "array of shape (k,)", "Weighted mean squared error on the rows left out, for each strength; of all targets."
     )
-    kernel_: Kernel = Fitted("Kernel", "The kernel with all of its parameters numbers.")
-    dual_coef_: Array = Fitted("array of shape (n_points,) or (n_points, n_targets)", "β.")
-    intercept_: Any = Fitted("float or array of shape (n_targets,)", "b.")
     certificate_: Certificate = Fitted("Certificate", "How far the fit with `alpha_` is from the best possible one.")
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelRidgeCV:
