@@ -44,10 +44,12 @@ from certifit.parameters import (
     Real,
     Reals,
     Seed,
+    Stopped,
     Threads,
     check_parameters,
     parameters_of,
 )
+from certifit.parameters.methods import DENSE, ROWS
 
 
 class Shape:
@@ -294,6 +296,26 @@ def test_another_order_may_leave_some_out() -> None:
     assert set(parameters_of(Fewer)) == {"extra", "alpha"}
     Fewer().fit(None)  # what was left out is not asked for
     assert "rows :" not in (Fewer.__doc__ or "")
+
+
+def test_parameters_that_come_last() -> None:
+    class Watched(Stopped, BaseEstimator, takes={"X": DENSE, "fit.X": ROWS}):
+        """Fitted while somebody looks."""
+
+        alpha: float = ALPHA
+        n_jobs: int | None = N_JOBS.but(2)
+
+        def fit(self, X: Any) -> Any:
+            """Fit."""
+            return self
+
+        def distances(self, X: Any) -> Any:
+            """To the center."""
+
+    assert list(parameters_of(Watched)) == ["alpha", "tol", "max_iter", "n_jobs", "verbose"]
+    assert Watched(0.5, tol=0.1).get_params() == {"alpha": 0.5, "tol": 0.1, "max_iter": 1000, "n_jobs": 2, "verbose": 0}
+    assert ROWS in str(inspect.getdoc(Watched.fit))
+    assert DENSE in str(inspect.getdoc(Watched.distances))
 
 
 def test_a_constructor_of_its_own_stays() -> None:

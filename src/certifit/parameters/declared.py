@@ -135,9 +135,11 @@ class Declared:
     Subclasses of scikit-learn's BaseEstimator put this first among their bases.
     """
 
-    def __init_subclass__(cls, *, kw_only: bool = False, **kwargs: Any) -> None:
+    def __init_subclass__(cls, *, kw_only: bool = False, takes: dict[str, str] | None = None, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        setattr(cls, "__last__", kw_only)  # noqa: B010 - mypy forbids the plain assignment
+        if takes is not None:
+            setattr(cls, "__takes__", takes)  # noqa: B010 - mypy forbids the plain assignment
+        setattr(cls, "__last__", kw_only)  # noqa: B010 - as above
         own = {name: value for name, value in vars(cls).items() if isinstance(value, (_Declaration, _Attribute))}
         for name in own:
             delattr(cls, name)  # an instance has the value, never the class

@@ -125,10 +125,6 @@ class CalibratedClassifierCV(DropIn, theirs.CalibratedClassifierCV):
             A weight of 2 counts a row twice.
         **fit_params : Any
             For `fit` of the classifier.
-
-        Returns
-        -------
-        self
         """
         self._checked(self)
         check_classification_targets(y)

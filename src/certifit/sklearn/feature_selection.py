@@ -57,7 +57,13 @@ class SelectKBest(DropIn, theirs.SelectKBest):
     }
 
     def fit(self, X: Any, y: Any = None) -> Any:  # type: ignore[override]  # the signature is scikit-learn's
-        """As `DropIn.fit`; y may be None for a function that does without."""
+        """Score the columns.
+
+        Parameters
+        ----------
+        y : array of shape (n_samples,), optional
+            Target; a function may do without.
+        """
         return super().fit(X, y)
 
     def _learn(self, data: Data) -> Any:
@@ -131,16 +137,10 @@ class SequentialFeatureSelector(DropIn, theirs.SequentialFeatureSelector):
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Features.
         y : array of shape (n_samples,), optional
             Target, for estimators that have one.
         **params : Any
             For the estimator, the folds and the scorer, if metadata routing is switched on.
-
-        Returns
-        -------
-        self
         """
         self._checked(self)
         routed(self, "fit", params)
@@ -211,16 +211,10 @@ class RFE(DropIn, theirs.RFE):
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Features.
         y : array of shape (n_samples,) or (n_samples, n_outputs)
             Target.
         **fit_params : Any
             For `fit` of the estimator.
-
-        Returns
-        -------
-        self
         """
         self._checked(self)
         if get_config()["enable_metadata_routing"]:

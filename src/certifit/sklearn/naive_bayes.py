@@ -34,10 +34,6 @@ class _Naive(AsksForClasses):
             Rows, labels and weights.
         classes : array, optional
             All labels that will ever come; needed in the first call.
-
-        Returns
-        -------
-        self
         """
         self._checked(self)
         data = Data(self, X, y, sample_weight)

@@ -96,14 +96,8 @@ class _Voters(_Neighbors, AsksForValues):
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Rows.
         y : array of shape (n_samples,) or (n_samples, n_targets)
             Answers.
-
-        Returns
-        -------
-        self
         """
         return DropIn.fit(self, X, y)
 
@@ -257,14 +251,8 @@ class NearestCentroid(DropIn, theirs.NearestCentroid):
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Rows.
         y : array of shape (n_samples,)
             Labels.
-
-        Returns
-        -------
-        self
         """
         return DropIn.fit(self, X, y)
 

@@ -22,6 +22,7 @@ from certifit.certificate import Certificate
 from certifit.data.gate import check_numbers, check_real, check_sample_weight, check_x, like_input
 from certifit.models.bayes.gaussian import FLAT, Form, shrunk
 from certifit.parameters import Choice, Declared, Either, Fitted, Nothing, Parameter, Real
+from certifit.parameters.methods import ROWS
 from certifit.representation.design.moments import Moments
 from certifit.representation.kernels.basic import Rows, squared_distances, squared_lengths
 
@@ -30,20 +31,11 @@ __all__ = ["GaussianDensity", "KernelDensity"]
 BLOCK = 1 << 22  # distances held at a time
 
 
-class Density(Declared, DensityMixin, CertifiedEstimator):
+class Density(Declared, DensityMixin, CertifiedEstimator, takes={"X": ROWS}):
     """A density of rows; scikit-learn calls its logarithm `score_samples`."""
 
     def log_density(self, X: Any) -> Array:
-        """Logarithm of the density at each row.
-
-        Parameters
-        ----------
-        X : array or data frame of shape (n_samples, n_features)
-
-        Returns
-        -------
-        array of shape (n_samples,)
-        """
+        """Logarithm of the density at each row."""
         return np.asarray(self.score_samples(X))
 
 
@@ -79,13 +71,7 @@ class GaussianDensity(Density):
     radii_: Array = Fitted("array of shape (n_features,)", "Half lengths of the axes: standard deviations along them.")
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> GaussianDensity:
-        """Compute mean and covariance.
-
-        Parameters
-        ----------
-        X : array or data frame of shape (n_samples, n_features)
-            Rows.
-        """
+        """Compute mean and covariance."""
         started = time.perf_counter()
         X = check_x(self, X, reset=True, accept_sparse=False)
         weight = check_sample_weight(sample_weight, X.shape[0])

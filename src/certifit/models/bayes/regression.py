@@ -28,6 +28,7 @@ from certifit.certificate import Certificate
 from certifit.data.gate import check_numbers, check_real, check_x, check_xy, like_input
 from certifit.models.bayes.evidence import Data, Prior
 from certifit.parameters import FIT_INTERCEPT, Any_, Declared, Flag, Integer, Parameter, Real
+from certifit.parameters.methods import DENSE
 from certifit.representation.design.moments import Moments
 
 __all__ = ["BayesianLinearRegression"]
@@ -37,7 +38,7 @@ POSITIVE = Any_(
 )
 
 
-class BayesianLinearRegression(Declared, RegressorMixin, CertifiedEstimator):
+class BayesianLinearRegression(Declared, RegressorMixin, CertifiedEstimator, takes={"X": DENSE}):
     """Linear regression with a normal prior: posterior, predictive distribution, credible intervals, evidence.
 
     Given α and β the posterior is exact, in closed form; the evidence is maximized over those that are not given, by fixed-point
@@ -102,25 +103,14 @@ class BayesianLinearRegression(Declared, RegressorMixin, CertifiedEstimator):
     weights_are_counts = True  # the more rows, the surer the posterior
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> BayesianLinearRegression:
-        """Compute the posterior.
-
-        Parameters
-        ----------
-        X : array or data frame of shape (n_samples, n_features)
-            Features.
-        """
+        """Compute the posterior."""
         started = time.perf_counter()
         X, y, weight = check_xy(self, X, y, sample_weight=sample_weight, accept_sparse=False)
         self._settle(_moments(X, y, weight), X.dtype, started)
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> BayesianLinearRegression:
-        """Update the posterior with more rows: the same as from all rows at once.
-
-        Parameters
-        ----------
-        X : array or data frame of shape (n_samples, n_features)
-        """
+        """Update the posterior with more rows: the same as from all rows at once."""
         started = time.perf_counter()
         known = getattr(self, "_moments", None)
         X, y, weight = check_xy(self, X, y, sample_weight=sample_weight, accept_sparse=False)
@@ -221,7 +211,6 @@ class BayesianLinearRegression(Declared, RegressorMixin, CertifiedEstimator):
 
         Parameters
         ----------
-        X : array or data frame of shape (n_samples, n_features)
         return_std : bool, default=False
             Whether to return the standard deviation of a new observation too.
 
@@ -249,7 +238,6 @@ class BayesianLinearRegression(Declared, RegressorMixin, CertifiedEstimator):
 
         Parameters
         ----------
-        X : array or data frame of shape (n_samples, n_features)
         level : float, default=0.95
         of : {"observation", "line"}, default="observation"
 

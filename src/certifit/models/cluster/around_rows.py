@@ -21,6 +21,7 @@ from certifit.data.gate import check_sample_weight, check_x, like_input
 from certifit.models.cluster.centers import N_CLUSTERS, check_enough, warn_of_equal_rows
 from certifit.parameters import Choice, Declared, Either, Fitted, Function, Named, Parameter
 from certifit.parameters.common import N_JOBS
+from certifit.parameters.methods import PAIRWISE
 from certifit.representation.design.rows import over_rows
 from certifit.representation.kernels.base import Kernel
 from certifit.threads import n_threads
@@ -108,7 +109,14 @@ def check_dissimilarities(D: Array) -> Array:
     return D
 
 
-class AroundRows(Declared, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, CertifiedEstimator):
+class AroundRows(
+    Declared,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    ClusterMixin,
+    CertifiedEstimator,
+    takes={"fit.X": PAIRWISE},
+):
     """Rows belong to the nearest of k rows, under any dissimilarity."""
 
     n_clusters: int = N_CLUSTERS

@@ -42,13 +42,7 @@ class KCenter(AroundRows):
     lower_bound_: float = Fitted("float", "What no k centers can go below; 0 where the dissimilarity is no metric.")
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> KCenter:
-        """Find the centers; of the weights it matters only which are zero.
-
-        Parameters
-        ----------
-        X : array or data frame of shape (n_samples, n_features)
-            Rows; with ``metric="precomputed"`` their dissimilarities, of shape (n_samples, n_samples).
-        """
+        """Find the centers; of the weights it matters only which are zero."""
         started = time.perf_counter()
         X, rows, _ = self._begin(X, sample_weight)
         chosen, radii = self._farthest(X, rows)

@@ -66,13 +66,7 @@ class KMedoids(AroundRows):
     n_iter_: int = Fitted("int", "Exchanges made.")
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> KMedoids:
-        """Find the medoids.
-
-        Parameters
-        ----------
-        X : array or data frame of shape (n_samples, n_features)
-            Rows; with ``metric="precomputed"`` their dissimilarities, of shape (n_samples, n_samples).
-        """
+        """Find the medoids."""
         started = time.perf_counter()
         X, rows, weight = self._begin(X, sample_weight)
         rng = check_random_state(self.random_state)

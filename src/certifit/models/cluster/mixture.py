@@ -31,6 +31,7 @@ from certifit.models.cluster.rows import rows_of
 from certifit.models.cluster.starts import start_centers
 from certifit.parameters import Choice, Declared, Fitted, Integer, Parameter, Real
 from certifit.parameters.common import MAX_ITER, N_JOBS, RANDOM_STATE, TOL, VERBOSE
+from certifit.parameters.methods import ROWS
 from certifit.progress import progress
 from certifit.representation.design.moments import Moments
 from certifit.threads import n_threads
@@ -80,7 +81,7 @@ class _Climb(NamedTuple):
     """Whether the steps ended by themselves."""
 
 
-class GaussianMixture(Declared, DensityMixin, CertifiedEstimator):
+class GaussianMixture(Declared, DensityMixin, CertifiedEstimator, takes={"X": ROWS}):
     """A mixture of Gaussians by expectation and maximization.
 
     Examples
@@ -127,13 +128,7 @@ class GaussianMixture(Declared, DensityMixin, CertifiedEstimator):
     n_iter_: int = Fitted("int", "Steps of the best start.")
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> GaussianMixture:
-        """Find the Gaussians.
-
-        Parameters
-        ----------
-        X : array or data frame of shape (n_samples, n_features)
-            Rows.
-        """
+        """Find the Gaussians."""
         with progress(self.verbose, "mixture") as clock:
             X = check_x(self, X, reset=True, accept_sparse=False)
             weight = check_sample_weight(sample_weight, X.shape[0])

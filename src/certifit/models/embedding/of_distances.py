@@ -16,13 +16,16 @@ from certifit.data.gate import check_sample_weight, check_x, like_input
 from certifit.models.cluster.around_rows import METRIC, check_dissimilarities, dissimilarities
 from certifit.parameters import Declared, Fitted, Integer, Parameter
 from certifit.parameters.common import N_JOBS
+from certifit.parameters.methods import PAIRWISE
 from certifit.representation.kernels.base import Kernel
 from certifit.threads import n_threads
 
 __all__ = ["OfDistances"]
 
 
-class OfDistances(Declared, ClassNamePrefixFeaturesOutMixin, TransformerMixin, CertifiedEstimator):
+class OfDistances(
+    Declared, ClassNamePrefixFeaturesOutMixin, TransformerMixin, CertifiedEstimator, takes={"fit.X": PAIRWISE}
+):
     """Points whose distances are those of the rows, as far as that is possible."""
 
     n_components: int = Parameter(2, Integer(1), "Columns of the map.")
@@ -70,13 +73,7 @@ class OfDistances(Declared, ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         return dissimilarities(self._metric, left, right, n_threads(self.n_jobs)), unit
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
-        """Find the points.
-
-        Parameters
-        ----------
-        X : array or data frame of shape (n_samples, n_features)
-            Rows; with ``metric="precomputed"`` their dissimilarities, of shape (n_samples, n_samples).
-        """
+        """Find the points."""
         started = time.perf_counter()
         X, weight = self._begin(X, sample_weight)
         self._certify(self._find(X, weight, started))

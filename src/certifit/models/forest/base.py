@@ -22,6 +22,7 @@ from certifit.models.tree.parameters import Grows
 from certifit.models.tree.rows import Rows
 from certifit.models.tree.targets import SERIAL, SERIAL_WALKS, Growth, encode, grow
 from certifit.parameters import WARM_START, Choice, Either, Fitted, Integer, Nothing, Parameter, parameters_of
+from certifit.parameters.methods import WITH_HOLES
 from certifit.progress import Progress
 from certifit.threads import n_threads
 
@@ -31,7 +32,7 @@ HISTOGRAM_ROWS = 2_000
 """From this many rows on, splitter="auto" groups the values of a feature into bins."""
 
 
-class BaseForest(Grows, CertifiedEstimator):
+class BaseForest(Grows, CertifiedEstimator, takes={"X": WITH_HOLES}):
     """Growth, out-of-bag estimates, importance and proximity."""
 
     n_estimators: int = TREES

@@ -77,8 +77,6 @@ class RandomForestClassifier(OfClasses, BaseForest):
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Features; NaN is a missing value and goes, at every split, to the better side.
         y : array of shape (n_samples,) or (n_samples, n_outputs)
             Target, or several.
         sample_weight : array of shape (n_samples,), optional
@@ -176,8 +174,6 @@ class RandomForestRegressor(OfNumbers, BaseForest):
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Features; NaN is a missing value and goes, at every split, to the better side.
         y : array of shape (n_samples,) or (n_samples, n_outputs)
             Target, or several.
         sample_weight : array of shape (n_samples,), optional

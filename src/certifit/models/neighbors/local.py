@@ -21,6 +21,7 @@ from certifit.base import CertifiedEstimator
 from certifit.certificate import Certificate
 from certifit.names import record
 from certifit.parameters import N_JOBS, Choice, Declared, Either, Fitted, Integer, Parameter, Real
+from certifit.parameters.methods import ROWS
 from certifit.threads import n_threads
 
 __all__ = ["BaseLocal", "Blocks", "LocalShape"]
@@ -31,8 +32,10 @@ MOST_TERMS = 500  # of a local polynomial
 PAIRS = 2e7
 FRACTIONS = (1.0, 0.7, 0.5, 0.35, 0.25, 0.17, 0.12, 0.08, 0.05, 0.03)
 
+UNSCALED = ROWS[:-1] + "; columns of different units want a scaler before them."
 
-class LocalShape(Declared):
+
+class LocalShape(Declared, takes={"fit.X": UNSCALED, "X": ROWS}):
     """The parameters of a neighborhood, and what is known of it after a fit."""
 
     kernel: str = Parameter(

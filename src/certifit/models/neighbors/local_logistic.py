@@ -51,13 +51,7 @@ class LocallyWeightedLogisticRegression(LocalShape, ClassifierMixin, BaseLocal):
     weights_are_counts = True  # one copy is left out
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LocallyWeightedLogisticRegression:
-        """Keep the rows, and choose the width.
-
-        Parameters
-        ----------
-        X : array or data frame of shape (n_samples, n_features)
-            Rows; columns of different units want a scaler before them.
-        """
+        """Keep the rows, and choose the width."""
         started = time.perf_counter()
         X, y, weight = check_xy(self, X, y, sample_weight=sample_weight, accept_sparse=False, numeric_target=False)
         self._check_terms(X.shape[1])

@@ -52,8 +52,6 @@ class LocallyWeightedRegression(LocalShape, RegressorMixin, BaseLocal):
 
         Parameters
         ----------
-        X : array or data frame of shape (n_samples, n_features)
-            Rows; columns of different units want a scaler before them.
         y : array of shape (n_samples,) or (n_samples, n_targets)
             Values.
         """

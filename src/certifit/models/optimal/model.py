@@ -93,13 +93,7 @@ class _OptimalTree(BaseTree):
         return tags
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Search for the best tree.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Features; NaN is a missing value and goes, at every split, to the better side.
-        """
+        """Search for the best tree."""
         check_all(self)
         with progress(int(self.verbose), type(self).__name__) as clock:
             rows = self._read(X, y, sample_weight)

@@ -55,8 +55,6 @@ class DecisionTreeClassifier(OfClasses, BaseTree):
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Features; NaN is a missing value and goes, at every split, to the better side.
         y : array of shape (n_samples,) or (n_samples, n_outputs)
             Target, or several.
         """
@@ -97,8 +95,6 @@ class DecisionTreeRegressor(OfNumbers, BaseTree):
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Features; NaN is a missing value and goes, at every split, to the better side.
         y : array of shape (n_samples,) or (n_samples, n_outputs)
             Target, or several.
         """

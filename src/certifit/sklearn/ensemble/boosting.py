@@ -184,10 +184,6 @@ class _Boosting(AsksForStages, DropIn):
             As in `DropIn.fit`.
         X_val, y_val, sample_weight_val : arrays, optional
             Rows that early stopping watches, in the place of some of X.
-
-        Returns
-        -------
-        self
         """
         for one, other, names in ((X_val, y_val, "Xy"), (y_val, X_val, "yX")):
             if one is not None and other is None:

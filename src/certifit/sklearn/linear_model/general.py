@@ -59,17 +59,7 @@ class _LogLink(DropIn):
         return {**linear(model), "n_iter_": max(1, int(model.n_iter_))}
 
     def predict(self, X: Any) -> Array:
-        """The mean exp(x·w + b) of each row.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Features.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-        """
+        """The mean exp(x·w + b) of each row."""
         check_is_fitted(self)
         X = check_x(self, X, reset=False)
         return np.exp(np.asarray(X @ self.coef_) + self.intercept_)
@@ -81,10 +71,6 @@ class _LogLink(DropIn):
         ----------
         X, y, sample_weight : arrays
             Features, target and weights.
-
-        Returns
-        -------
-        float
         """
         return float(d2_tweedie_score(y, self.predict(X), sample_weight=sample_weight, power=self._power))
 

@@ -124,10 +124,6 @@ class _Descent(DropIn):
             Checked and not used: the optimum does not depend on where the search starts.
         sample_weight : array of shape (n_samples,), optional
             A weight of 2 counts a row twice.
-
-        Returns
-        -------
-        self
         """
         self._check_start(coef_init, intercept_init, X, y)
         return super().fit(X, y, sample_weight)

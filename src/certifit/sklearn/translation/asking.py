@@ -30,17 +30,7 @@ class AsksForValues(_Asks):
     """`predict` of the model."""
 
     def predict(self, X: Any) -> Array:
-        """What our model predicts.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-        """
+        """What our model predicts."""
         check_is_fitted(self)
         return self.model_.predict(self._asked(X))
 

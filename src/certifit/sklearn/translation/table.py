@@ -29,6 +29,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from certifit._types import Array
 from certifit.certificate import Certificate
+from certifit.parameters.methods import RETURNS, complete_methods
 
 __all__ = [
     "By",
@@ -218,6 +219,10 @@ class _Checked:
 
 
 MOST_CHECKED = 10_000
+FORMS = (
+    "X : array, sparse matrix or data frame of shape (n_samples, n_features)\n"
+    "    Features, in the forms that scikit-learn's class takes."
+)
 
 
 class DropIn:
@@ -231,6 +236,8 @@ class DropIn:
         Certifit's own fitted model, with everything that scikit-learn has no name for.
     """
 
+    __takes__: ClassVar[Mapping[str, str]] = {f"{name}.X": FORMS for name in RETURNS}
+
     _ours: ClassVar[Any]
     _table: ClassVar[Table]
     _always: ClassVar[Mapping[str, Any]] = {}
@@ -240,6 +247,7 @@ class DropIn:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        complete_methods(cls)
         if "_table" in vars(cls):
             cls._checked = _Checked()
             cls._effective = tuple((name, row) for name, row in cls._table.items() if not isinstance(row, Free | Here))
@@ -254,16 +262,8 @@ class DropIn:
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Features.
-        y : array of shape (n_samples,)
-            Target.
         sample_weight : array of shape (n_samples,), optional
             A weight of 2 counts a row twice.
-
-        Returns
-        -------
-        self
         """
         self._checked(self)
         data = Data(self, X, y, sample_weight)

@@ -107,10 +107,6 @@ class LDA(TransformerMixin, Discriminant):
     def transform(self, X: Any) -> Array:
         """Coordinates along the discriminant directions, in which every class has unit variance.
 
-        Parameters
-        ----------
-        X : array or data frame of shape (n_samples, n_features)
-
         Returns
         -------
         array of shape (n_samples, components)

@@ -27,6 +27,7 @@ from certifit.evaluation.decisions.bayes import bayes_action
 from certifit.models.bayes.gaussian import Form, PosteriorMixin, log_posterior
 from certifit.models.bayes.shares import checked_priors, classes_of_blocks, same_columns
 from certifit.parameters import Choice, Declared, Fitted, Parameter
+from certifit.parameters.methods import DENSE
 from certifit.representation.design.moments import Moments
 
 __all__ = ["COVARIANCE", "Discriminant"]
@@ -40,7 +41,7 @@ COVARIANCE = Parameter(
 )
 
 
-class Discriminant(Declared, PosteriorMixin, ClassifierMixin, CertifiedEstimator):
+class Discriminant(Declared, PosteriorMixin, ClassifierMixin, CertifiedEstimator, takes={"X": DENSE}):
     """What LDA and QDA share: moments of the classes, Bayes' rule, densities, priors and costs changed after the fit."""
 
     n_features_in_: int
@@ -54,13 +55,7 @@ class Discriminant(Declared, PosteriorMixin, ClassifierMixin, CertifiedEstimator
         raise TypeError(f"{type(self).__name__} must say which covariances it fits.")
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Fit the Gaussians.
-
-        Parameters
-        ----------
-        X : array or data frame of shape (n_samples, n_features)
-            Features.
-        """
+        """Fit the Gaussians."""
         started = time.perf_counter()
         X, y, weight = check_xy(self, X, y, sample_weight=sample_weight, accept_sparse=False, numeric_target=False)
         classes, group = several_classes(self, y)
@@ -75,7 +70,6 @@ class Discriminant(Declared, PosteriorMixin, ClassifierMixin, CertifiedEstimator
 
         Parameters
         ----------
-        X : array or data frame of shape (n_samples, n_features)
         classes : array, optional
             All labels that will ever come; needed in the first call.
         """
@@ -163,12 +157,7 @@ class Discriminant(Declared, PosteriorMixin, ClassifierMixin, CertifiedEstimator
         return form.constant - 0.5 * (own[:, None] - 2.0 * cross + np.einsum("ij,ij->i", m, m))
 
     def decision_function(self, X: Any) -> Array:
-        """Logarithms of π_k·N(x; m_k, Σ_k); for two classes the log odds of the second.
-
-        Parameters
-        ----------
-        X : array or data frame of shape (n_samples, n_features)
-        """
+        """Logarithms of π_k·N(x; m_k, Σ_k); for two classes the log odds of the second."""
         joint, dtype = self._joint(X)
         return np.asarray(joint[:, 1] - joint[:, 0] if joint.shape[1] == 2 else joint, dtype=dtype)
 
@@ -182,16 +171,7 @@ class Discriminant(Declared, PosteriorMixin, ClassifierMixin, CertifiedEstimator
         return np.asarray(self.classes_[action])
 
     def log_density(self, X: Any) -> Array:
-        """ln P(x) = ln Σ_k π_k N(x; m_k, Σ_k): low for outliers.
-
-        Parameters
-        ----------
-        X : array or data frame of shape (n_samples, n_features)
-
-        Returns
-        -------
-        array of shape (n_samples,)
-        """
+        """ln P(x) = ln Σ_k π_k N(x; m_k, Σ_k): low for outliers."""
         joint, dtype = self._joint(X)
         return np.asarray(logsumexp(joint, axis=1), dtype=dtype)
 
@@ -200,7 +180,6 @@ class Discriminant(Declared, PosteriorMixin, ClassifierMixin, CertifiedEstimator
 
         Parameters
         ----------
-        X : array or data frame of shape (n_samples, n_features)
         random_state : int or RandomState, default=0
             Of the 20,000 draws that the probabilities are counted from.
 
