@@ -49,7 +49,7 @@ from certifit.parameters import (
     check_parameters,
     parameters_of,
 )
-from certifit.parameters.methods import DENSE, ROWS
+from certifit.parameters.methods import DENSE, PAIRWISE
 
 
 class Shape:
@@ -299,23 +299,20 @@ def test_another_order_may_leave_some_out() -> None:
 
 
 def test_parameters_that_come_last() -> None:
-    class Watched(Stopped, BaseEstimator, takes={"X": DENSE, "fit.X": ROWS}):
+    class Watched(Stopped, BaseEstimator):
         """Fitted while somebody looks."""
 
         alpha: float = ALPHA
         n_jobs: int | None = N_JOBS.but(2)
 
-        def fit(self, X: Any) -> Any:
-            """Fit."""
-            return self
-
-        def distances(self, X: Any) -> Any:
-            """To the center."""
-
     assert list(parameters_of(Watched)) == ["alpha", "tol", "max_iter", "n_jobs", "verbose"]
     assert Watched(0.5, tol=0.1).get_params() == {"alpha": 0.5, "tol": 0.1, "max_iter": 1000, "n_jobs": 2, "verbose": 0}
-    assert ROWS in str(inspect.getdoc(Watched.fit))
-    assert DENSE in str(inspect.getdoc(Watched.distances))
+
+
+def test_a_class_says_once_what_its_rows_are() -> None:
+    assert DENSE in str(inspect.getdoc(certifit.LDA.outlier_probability))
+    assert PAIRWISE in str(inspect.getdoc(certifit.KMedoids.fit))
+    assert PAIRWISE not in str(inspect.getdoc(certifit.KMedoids.predict))
 
 
 def test_a_constructor_of_its_own_stays() -> None:
