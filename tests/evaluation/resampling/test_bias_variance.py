@@ -117,6 +117,20 @@ def test_variance_helps_where_the_usual_answer_is_wrong() -> None:
     assert found.variance.value == pytest.approx(-0.2, abs=0.05)
 
 
+def test_shares_of_labels_lie_between_none_and_all() -> None:
+    found = bias_variance(
+        DecisionTreeClassifier(max_depth=2),
+        lambda rng, n: rng.uniform(-1, 1, size=(n, 1)),
+        target=lambda X: 1 / (1 + np.exp(-2 * X[:, 0])),
+        n_train=30,
+        n_rounds=10,
+        n_test=40,
+        loss="zero_one",
+    )
+    assert found.bias.low == 0.0 < found.bias.value < found.bias.high < 1.0
+    assert found.error.low >= 0.0
+
+
 def test_data_by_the_bootstrap() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 3))

@@ -44,7 +44,9 @@ def test_what_cannot_be() -> None:
 
 def test_columns_are_drawn_by_the_fits_they_stayed_for() -> None:
     model = RecursiveElimination(n_features=2, step=2).fit(X, y)
-    bars = model.plot().patches
+    axes = model.plot()
+    assert (axes.get_yticks() % 1 == 0).all()
+    bars = axes.patches
     # Seven columns, then five, three and two.
     assert [bar.get_height() for bar in bars] == [4, 4, 3, 2, 2, 1, 1]
     assert len({bar.get_facecolor() for bar in bars[:2]}) == len({bar.get_facecolor() for bar in bars[2:]}) == 1

@@ -81,7 +81,9 @@ def test_the_size_with_the_least_error() -> None:
     assert model.support_[[1, 3]].all()
     assert model.error_ == model.path_.errors.min()
     assert model.path_.columns.size < 20
-    assert len(model.plot().lines) == 2
+    axes = model.plot()
+    assert len(axes.lines) == 2
+    assert (axes.get_xticks() % 1 == 0).all()
 
 
 def test_any_classifier() -> None:

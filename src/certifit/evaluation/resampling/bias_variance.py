@@ -171,9 +171,11 @@ def bias_variance(
     split = _squared if loss == "squared" else _zero_one
     parts, moved = split(said[:, seen], samples[:, seen], sure[seen], None if spread is None else spread[seen])
     found = {name: _part(parts[name], moved[name], level) for name in parts}
-    if loss == "squared":  # neither can be below zero, unlike the corrected bias
-        for name in ("error", "variance"):
-            found[name] = replace(found[name], low=max(found[name].low, 0.0))
+    # None of these is below zero, unlike the corrected bias of squares and the effect of variance on labels; shares end at one.
+    positive, most = (("error", "variance"), np.inf) if loss == "squared" else (("error", "bias"), 1.0)
+    for name in positive:
+        part = found[name]
+        found[name] = replace(part, low=max(part.low, 0.0), high=min(part.high, most))
     return Decomposition(
         found["error"], found.get("noise"), found["bias"], found["variance"], loss, level, int(said.shape[0])
     )

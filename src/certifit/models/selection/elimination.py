@@ -98,7 +98,9 @@ class RecursiveElimination(Selector, BaseEstimator):
         """How many fits each column stayed for: those that are kept for all."""
         check_is_fitted(self)
         fits = self.ranking_.max() + 1 - self.ranking_
-        return self._bars(ax, fits, np.inf, "columns, those that are kept first", "fits with the column")
+        ax = self._bars(ax, fits, np.inf, "columns, those that are kept first", "fits with the column")
+        ax.yaxis.get_major_locator().set_params(integer=True)
+        return ax
 
     def _model(self) -> Any:
         return Ridge() if self.estimator is None else self.estimator

@@ -106,6 +106,7 @@ class SelectorOfSizes(Selector):
         ax = axes_of(ax)
         ax.set_ylabel(self._draw(ax))
         ax.axvline(int(self.support_.sum()), color="gray", linestyle=":", label="chosen")
+        ax.xaxis.get_major_locator().set_params(integer=True)
         ax.set_xlabel("columns")
         ax.legend()
         return ax
