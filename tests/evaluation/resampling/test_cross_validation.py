@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -15,11 +16,19 @@ from sklearn.model_selection import KFold, cross_val_predict, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from tests.grids import exhaustive
 
-from certifit import LinearRegression, RandomForestClassifier, RandomForestRegressor, Ridge
+from certifit import (
+    KernelRidge,
+    KernelRidgeCV,
+    LinearRegression,
+    RandomForestClassifier,
+    RandomForestRegressor,
+    Ridge,
+)
 from certifit import cross_validate as validate
 from certifit.evaluation.metrics.registry import METRICS
 from certifit.evaluation.resampling.division import divided
 from certifit.evaluation.resampling.optimism import error_632_plus, no_information
+from certifit.kernels import RBF
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(90, 3))
@@ -116,8 +125,10 @@ def test_intervals_of_groups_are_wider_when_rows_of_a_group_agree() -> None:
     assert width[1] > 1.5 * width[0]
 
 
-@pytest.mark.parametrize("model", [LinearRegression(), Ridge(alpha=0.2)], ids=str)
-def test_leave_one_out_in_closed_form_is_the_refits(model: Ridge) -> None:
+@pytest.mark.parametrize(
+    "model", [LinearRegression(), Ridge(alpha=0.2), KernelRidge(kernel=RBF(0.3), alpha=0.01)], ids=str
+)
+def test_leave_one_out_in_closed_form_is_the_refits(model: Any) -> None:
     closed = validate(model, X[:30], Y[:30], cv="loo")
     pairs = [(np.delete(np.arange(30), i), [i]) for i in range(30)]
     refits = validate(model, X[:30], Y[:30], "mse", cv=pairs)
@@ -126,6 +137,16 @@ def test_leave_one_out_in_closed_form_is_the_refits(model: Ridge) -> None:
     assert closed["rmse"].value ** 2 == pytest.approx(refits["mse"].value)
     constrained = validate(Ridge(positive=True), X[:30], Y[:30], "mse", cv="loo")
     assert len(constrained.parts) == 30
+
+
+@pytest.mark.parametrize("model", [KernelRidge(), KernelRidge(kernel=2.0 * RBF("median")), KernelRidgeCV()], ids=str)
+def test_what_is_measured_on_the_rows_is_measured_without_the_row_left_out(model: Any) -> None:
+    found = validate(model, X[:12], Y[:12], "mse", cv="loo")
+    assert len(found.parts) == 12
+    without = clone(model).fit(X[1:12], Y[1:12])
+    assert found.predictions["value"][0] == pytest.approx(without.predict(X[:1])[0])
+    with pytest.raises(ValueError, match="another without one of them"):
+        model.loo_predictions(X[:12], Y[:12])
 
 
 def test_out_of_bag_scores_are_the_forests_own() -> None:

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array
@@ -30,6 +31,8 @@ from certifit.progress import progress
 from certifit.representation.kernels.points import Sample, new_rows, raw_rows, sample_of
 
 __all__ = ["GaussianReading", "KernelRidge"]
+
+MEASURED = ("scale", "median")  # parameters of kernels that their rows settle
 
 
 class GaussianReading(KernelRegressor):
@@ -85,6 +88,15 @@ class GaussianReading(KernelRegressor):
         gram[np.diag_indices_from(gram)] += ridge
         return root, scipy.linalg.cholesky(gram, lower=True, overwrite_a=True, check_finite=False)
 
+    def _check_given(self) -> None:
+        """Refuse what a fit would measure on its rows."""
+        for name, value in self._kernel().get_params().items():
+            if isinstance(value, str) and value in MEASURED:
+                raise ValueError(
+                    f"the kernel's {name}={value!r} is measured on the rows and would be another without one of them: give "
+                    "a number."
+                )
+
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Predictions of y, and on demand how uncertain they are.
 
@@ -118,16 +130,26 @@ class GaussianReading(KernelRegressor):
         spread = np.sqrt(np.maximum(self.points_.own(rows) - known, 0.0))
         return scores, like_input(rows, np.multiply.outer(spread, self.amplitude_))
 
-    def loo_predictions(self) -> Array:
+    def loo_predictions(self, X: Any = None, y: Any = None) -> Array:
         """What the model says about each row of the fit when that row is left out: exactly what refitting without it would say.
 
-        Of a row with weight 2 one copy is left out. `alpha` is beside the mean loss of the rows that remain.
+        Of a row with weight 2 one copy is left out. `alpha` is beside the mean loss of the rows that remain, and the kernel is
+        `kernel_`.
+
+        Parameters
+        ----------
+        X, y : optional
+            Rows and targets of another fit, whose predictions these are. What is measured on the rows (a `gamma` of "scale" or
+            "median", an `alpha` of the least error) would be other without one of them, and is refused.
 
         Returns
         -------
         array of shape (n_samples,) or (n_samples, n_targets)
             For the rows of positive weight, in the order in which they were given.
         """
+        if X is not None:
+            self._check_given()
+            return clone(self).fit(X, y).loo_predictions()
         gram = self._exact("loo_predictions")
         weight, total = self._weight, float(self._weight.sum())
         removed = np.minimum(weight, 1.0)

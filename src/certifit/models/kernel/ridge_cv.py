@@ -113,6 +113,9 @@ class KernelRidgeCV(GaussianReading):
     )
     certificate_: Certificate = Fitted("Certificate", "How far the fit with `alpha_` is from the best possible one.")
 
+    def _check_given(self) -> None:
+        raise ValueError("alpha is chosen by all rows, and might be another without one of them: take KernelRidge.")
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelRidgeCV:
         """Choose alpha, then fit all rows with it; y may have several columns, one for each target."""
         check_parameters(self)
