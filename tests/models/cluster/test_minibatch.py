@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -39,3 +41,26 @@ def test_batches_need_as_many_rows_as_clusters_to_begin() -> None:
     model = MiniBatchKMeans(4, random_state=0).partial_fit(X[:4]).partial_fit(X[4:5])
     with pytest.raises(ValueError, match="features"):
         model.partial_fit(X[:, :2])
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array, lambda rows: rows.astype(np.float32)])
+def test_kmeans_goes_on_with_further_rows(form: Any) -> None:
+    weight = RNG.integers(0, 3, size=6000)
+    first, *others = np.array_split(np.arange(6000), 4)
+    model = KMeans(5, n_init=5, random_state=0).partial_fit(form(X[first]), sample_weight=weight[first])
+    whole = KMeans(5, n_init=5, random_state=0).fit(form(X[first]), sample_weight=weight[first])
+    np.testing.assert_array_equal(model.cluster_centers_, whole.cluster_centers_)
+    assert model.certificate_.kind == "lower bound"
+    sums, counts = model.counts_[:, None] * model.cluster_centers_, model.counts_.copy()
+    assert counts.sum() == weight[first].sum()
+    for rows in others:
+        own = np.eye(5)[model.predict(form(X[rows]))] * weight[rows, None]  # by the centers before the move
+        sums, counts = sums + own.T @ X[rows], counts + own.sum(axis=0)
+        model.partial_fit(form(X[rows]), sample_weight=weight[rows])
+        np.testing.assert_allclose(model.cluster_centers_, sums / counts[:, None], rtol=1e-4)
+        np.testing.assert_allclose(model.counts_, counts)
+    assert model.certificate_.kind == "none"
+    assert model.labels_.shape == rows.shape
+    assert -model.score(X) < 1.02 * KMeans(5, n_init=5, random_state=0).fit(X).inertia_
+    anew = model.fit(form(X[first]), sample_weight=weight[first])  # a fit forgets the batches
+    np.testing.assert_array_equal(anew.cluster_centers_, whole.cluster_centers_)

@@ -17,10 +17,10 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from certifit._types import Array, Matrix
+from certifit.models.cluster.batches import FromBatches
 from certifit.models.cluster.bound import median_bound, spectral_bound
 from certifit.models.cluster.centers import (
     N_CLUSTERS,
-    AroundMeans,
     distinct_rows,
     lower_bound_certificate,
     warn_of_equal_rows,
@@ -36,7 +36,7 @@ from certifit.progress import progress
 __all__ = ["KMeans"]
 
 
-class KMeans(AroundMeans):
+class KMeans(FromBatches):
     """k-means by Lloyd's iteration, exact to the last label, with a lower bound on the cost of every clustering.
 
     Examples
@@ -110,6 +110,10 @@ class KMeans(AroundMeans):
         """Fit, and give the labels."""
         return self.fit(X, sample_weight=sample_weight).labels_
 
+    def _first_batch(self, X: Any, sample_weight: Any) -> KMeans:
+        """The first batch is fitted as a whole."""
+        return self.fit(X, sample_weight=sample_weight)
+
     def _best_of(self, starts: int, X: Matrix, weight: Array, total: float, bound: float, clock: Any) -> Run:
         """The cheapest of several runs; from the first that is close enough on, no more are made."""
         rows = rows_of(X, weight, self.n_jobs)
@@ -149,6 +153,7 @@ class KMeans(AroundMeans):
         k = self.n_clusters
         self.cluster_centers_, self.labels_, self.inertia_ = run.centers, run.labels, run.inertia
         self.n_iter_, self.lower_bound_, self._fixed = run.iterations, bound, run.fixed
+        self._means, self.counts_ = run.centers.astype(np.float64), np.bincount(run.labels, weight, minlength=k)
         found = len(np.unique(self.labels_[weight > 0]))
         words = "A fixed point: rows are with their nearest centers, centers are the means of their rows."
         if found < k:

@@ -1,7 +1,6 @@
 """k-means on parts of the rows at a time: for rows that come one block after the other, or more than one can wait for.
 
-Each center is the weighted mean of all rows that were ever assigned to it (Sculley 2010). A batch is assigned to the centers,
-and each moves by  c += (m/M)(mean of its new rows − c),  m being their weight and M that of all it ever had.
+Each center is the weighted mean of all rows that were ever assigned to it (batches.py).
 """
 
 from __future__ import annotations
@@ -12,28 +11,25 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from certifit._types import Array, Matrix, is_sparse
-from certifit.certificate import Certificate
-from certifit.data.gate import check_sample_weight, check_x
+from certifit._types import Array, Matrix
+from certifit.models.cluster.batches import FromBatches
 from certifit.models.cluster.bound import spectral_bound
 from certifit.models.cluster.centers import (
     N_CLUSTERS,
-    AroundMeans,
-    check_enough,
     distinct_rows,
     lower_bound_certificate,
     weighted_rows,
 )
 from certifit.models.cluster.rows import rows_of
 from certifit.models.cluster.starts import INIT, start_centers
-from certifit.parameters import Fitted, Integer, Parameter
+from certifit.parameters import Integer, Parameter
 from certifit.parameters.common import MAX_ITER, N_JOBS, RANDOM_STATE, TOL, VERBOSE
 from certifit.progress import progress
 
 __all__ = ["MiniBatchKMeans"]
 
 
-class MiniBatchKMeans(AroundMeans):
+class MiniBatchKMeans(FromBatches):
     """k-means from batches of rows: cheaper than `KMeans`, close to it, and without the claim of a fixed point.
 
     Examples
@@ -57,8 +53,6 @@ class MiniBatchKMeans(AroundMeans):
     random_state: Any = RANDOM_STATE
     verbose: int = VERBOSE
     n_jobs: int | None = N_JOBS
-
-    counts_: Array = Fitted("array of shape (n_clusters,)", "The weight of all rows that a center has seen.")
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MiniBatchKMeans:
         """Go through the rows in random batches until the cost of the batches stays where it is."""
@@ -84,23 +78,12 @@ class MiniBatchKMeans(AroundMeans):
             self._finish(X, weight, clock.seconds)
         return self
 
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MiniBatchKMeans:
-        """Learn from one more batch; the first one also gives the starting centers."""
-        known = hasattr(self, "_means")
-        X = check_x(self, X, reset=not known, accept_sparse=("csr",))
-        weight = check_sample_weight(sample_weight, X.shape[0])
-        kept = weight > 0
-        if not known:
-            check_enough(int(kept.sum()), self.n_clusters)
-            self._begin(X[kept], weight[kept], check_random_state(self.random_state))
-            self.n_iter_ = 0
-        self._learn(X[kept], weight[kept])
-        self.n_iter_ += 1
-        self.cluster_centers_ = self._means.astype(X.dtype)
-        self.labels_, self.inertia_ = rows_of(X, weight, self.n_jobs).nearest(self.cluster_centers_)
-        self.lower_bound_ = 0.0
-        note = "Of the rows of earlier batches nothing is kept: there is nothing to compare their cost with."
-        self._certify(Certificate.absent(self.inertia_ / float(weight.sum()), note, iterations=self.n_iter_))
+    def _first_batch(self, X: Any, sample_weight: Any) -> MiniBatchKMeans:
+        """The starting centers are rows of the first batch, which then moves them."""
+        X, weight, kept = weighted_rows(self, X, sample_weight)
+        self._begin(X[kept], weight[kept], check_random_state(self.random_state))
+        self.n_iter_ = 0
+        self._move(X, weight)
         return self
 
     def _begin(self, X: Matrix, weight: Array, rng: np.random.RandomState) -> None:
@@ -113,20 +96,8 @@ class MiniBatchKMeans(AroundMeans):
         self._means = np.resize(centers, (self.n_clusters, X.shape[1]))
         self.counts_ = np.zeros(self.n_clusters)
 
-    def _learn(self, X: Matrix, weight: Array) -> float:
-        """Move the centers by one batch; the mean cost of its rows before the move."""
-        labels, cost = rows_of(X, weight, self.n_jobs).nearest(self._means)
-        for c in np.unique(labels):
-            own = labels == c
-            mass = float(weight[own].sum())
-            self.counts_[c] += mass
-            mean = (X[own].T @ weight[own] if is_sparse(X) else weight[own] @ X[own].astype(np.float64)) / mass
-            self._means[c] += (mass / self.counts_[c]) * (mean - self._means[c])
-        return cost / float(weight.sum())
-
     def _finish(self, X: Matrix, weight: Array, seconds: float) -> None:
-        self.cluster_centers_ = self._means.astype(X.dtype)
-        self.labels_, self.inertia_ = rows_of(X, weight, self.n_jobs).nearest(self.cluster_centers_)
+        self._nearest(X, weight)
         kept = weight > 0
         effort = float(self.n_iter_) * min(self.batch_size, X.shape[0]) * X.shape[1] * self.n_clusters
         total, self.lower_bound_ = spectral_bound(X[kept], weight[kept], self.n_clusters, effort)
