@@ -18,7 +18,7 @@ from certifit.certificate import Certificate
 from certifit.models.cluster import kmeans, minibatch
 from certifit.models.hierarchy import agglomerative, linkage, spectral
 from certifit.models.neighbors.model import NearestNeighbors
-from certifit.sklearn.translation import By, Data, DropIn, Free, Here, Only, Row, Same, Table, fresh
+from certifit.sklearn.translation import By, Data, DropIn, Free, Here, Row, Same, Table, fresh
 from certifit.sklearn.translation.asking import Alone
 
 __all__ = ["AgglomerativeClustering", "KMeans", "MiniBatchKMeans", "SpectralClustering"]
@@ -171,6 +171,14 @@ def _metric(value: Any, data: Data) -> Any:
     return known
 
 
+def _graph(value: Any, data: Data) -> Any:
+    """The graph of rows; one of another size is refused in scikit-learn's words."""
+    graph = value(data.X) if callable(value) else value
+    if graph is None or np.shape(graph) == (rows := np.shape(data.X)[0], rows):
+        return graph
+    raise ValueError(f"Wrong shape for connectivity matrix: {np.shape(graph)} when X is {np.shape(data.X)}")
+
+
 def _numbered(labels: Array, children: Array, k: int) -> Array:
     """The same clusters with scikit-learn's numbers: the order of a heap from which the latest merge is taken again and again."""
     n = labels.shape[0]
@@ -196,7 +204,7 @@ class AgglomerativeClustering(Alone, theirs.AgglomerativeClustering):
         "n_clusters": Same(),
         "metric": By(_metric, "the same, where we have it"),
         "memory": Free("the tree is computed anew"),
-        "connectivity": Only((None,), "merges are of any two clusters"),
+        "connectivity": By(_graph, "the same"),
         "compute_full_tree": Here(
             "the tree is always whole; False beside distance_threshold is refused, as by scikit-learn"
         ),
@@ -218,10 +226,10 @@ class AgglomerativeClustering(Alone, theirs.AgglomerativeClustering):
 
     def _fitted(self, model: Any, data: Data) -> Mapping[str, Any]:
         found: dict[str, Any] = {
-            name: getattr(model, name) for name in ("labels_", "n_clusters_", "n_leaves_", "children_")
+            name: getattr(model, name)
+            for name in ("labels_", "n_clusters_", "n_leaves_", "children_", "n_connected_components_")
         }
         found["labels_"] = _numbered(model.labels_, model.children_, model.n_clusters_)
-        found["n_connected_components_"] = 1
         if self.distance_threshold is not None or self.compute_distances:
             found["distances_"] = model.distances_
         return found

@@ -23,8 +23,9 @@ from certifit.data.gate import check_x
 from certifit.models.cluster.bound import spectral_bound
 from certifit.models.cluster.centers import lower_bound_certificate
 from certifit.models.hierarchy.linkage import LINKAGES, linkage_of_distances, linkage_of_rows
+from certifit.models.hierarchy.structured import joined_rows, structured_linkage
 from certifit.models.hierarchy.tree import CLUSTERS, DISSIMILARITY, THRESHOLD, Hierarchy
-from certifit.parameters import Choice, Parameter
+from certifit.parameters import Choice, Either, Fitted, Function, Given, Nothing, Parameter
 from certifit.parameters.common import N_JOBS, VERBOSE
 from certifit.progress import progress
 from certifit.threads import n_threads
@@ -54,22 +55,40 @@ class AgglomerativeClustering(Hierarchy):
     linkage: str = Parameter("ward", Choice(*LINKAGES), "How far clusters are from each other.")
     metric: str = DISSIMILARITY
     distance_threshold: float | None = THRESHOLD
+    connectivity: Any = Parameter(
+        None,
+        Either(
+            Nothing(),
+            Function(),
+            Given("array or sparse matrix of shape (n_samples, n_samples)", wrong=([[1.0]], "grid")),
+        ),
+        "Which rows are neighbors, by entries that are not zero, or a function of X that gives them: clusters merge only where "
+        "an edge joins them. A graph in several parts gets an edge between the nearest rows of any two, with a warning. None: "
+        "any two clusters may merge.",
+    )
     verbose: int = VERBOSE
     n_jobs: int | None = N_JOBS
+
+    n_connected_components_: int = Fitted("int", "In how many parts the graph was; 1 without one.")
 
     def fit(self, X: Any, y: Any = None) -> AgglomerativeClustering:
         """Find the hierarchy, and cut it."""
         with progress(self.verbose, f"{self.linkage} linkage") as clock:
             X = check_x(self, X, reset=True, accept_sparse=False, min_samples=2)
             self._check_together(X.shape[0])
-            threads = n_threads(self.n_jobs)
-            if self.metric == "precomputed":
-                Z = linkage_of_distances(X, self.linkage, threads)
-            else:
-                Z = linkage_of_rows(X, self.linkage, self.metric, threads)
+            Z, self.n_connected_components_ = self._linkage(X)
             self._cut_tree(X, Z)
             self._certify(self._evidence(X, clock.seconds))
         return self
+
+    def _linkage(self, X: Array) -> tuple[Array, int]:
+        """The merges, and in how many parts the graph of rows was."""
+        if self.connectivity is not None:
+            return structured_linkage(X, joined_rows(self.connectivity, X), self.linkage, self.metric)
+        threads = n_threads(self.n_jobs)
+        if self.metric == "precomputed":
+            return linkage_of_distances(X, self.linkage, threads), 1
+        return linkage_of_rows(X, self.linkage, self.metric, threads), 1
 
     def _check_together(self, n: int) -> None:
         super()._check_together(n)
@@ -82,15 +101,16 @@ class AgglomerativeClustering(Hierarchy):
     def _evidence(self, X: Array, seconds: float) -> Certificate:
         """What is known of other hierarchies or clusterings."""
         heights, n, k = self.linkage_matrix_[:, 2], self.n_leaves_, self.n_clusters_
+        along = "" if self.connectivity is None else " along the graph"
         if self.linkage == "single":
             length = float(heights.mean())
             return Certificate(
                 "spanning tree", objective=length, bound=length, scale=length, tol=math.inf, iterations=n - 1, seconds=seconds,
-                claim="shortest spanning tree",
-                note=f"No other {k} clusters are farther apart than these, by their smallest distance." if k > 1 else "",
+                claim="shortest spanning tree" + (" of the graph" if along else ""),
+                note=f"No other {k} clusters are farther apart than these, by their smallest distance{along}." if k > 1 else "",
             )  # fmt: skip
         if self.linkage == "ward":
-            exponent = int(np.frexp(heights[-1])[1])  # so that the squares are numbers
+            exponent = int(np.frexp(heights.max())[1])  # so that the squares are numbers
             cost = 0.5 * float((np.ldexp(heights[: n - k], -exponent) ** 2).sum())
             total, bound = spectral_bound(np.ldexp(X.astype(np.float64), -exponent), np.ones(n), k)
             with np.errstate(over="ignore"):  # a cost beyond double precision is said to be so
@@ -98,11 +118,12 @@ class AgglomerativeClustering(Hierarchy):
             return lower_bound_certificate(
                 cost * unit, bound * unit, total * unit, float(n),
                 k=k, tol=math.inf, iterations=n - 1, seconds=seconds,
-                words="Each merge costs least; the cut need not be the best there is.",
+                words=f"Each merge costs least{along}; the cut need not be the best there is.",
             )  # fmt: skip
         return Certificate.absent(
             float(heights[-1]),
-            "Each merge joins the two nearest clusters; no bound on other hierarchies is known. Objective: the last height.",
+            f"Each merge joins the two nearest clusters{along}; no bound on other hierarchies is known. Objective: the last "
+            "height.",
             scale=float(heights[-1]),
             iterations=n - 1,
             seconds=seconds,

@@ -71,7 +71,7 @@ class Hierarchy(OfNearestRow):
         heights, n = self.linkage_matrix_[:, 2], self.linkage_matrix_.shape[0] + 1
         if height is not None:
             check_real("height", height, low=0.0)
-            return cut_after(self.linkage_matrix_, int(np.searchsorted(heights, height, side="left")))
+            return cut_after(self.linkage_matrix_, int(np.count_nonzero(heights < height)))
         if isinstance(n_clusters, str) and n_clusters == "gap":
             n_clusters = largest_gap(heights)
         check_real("n_clusters", n_clusters, low=1, high=n, integer=True)
