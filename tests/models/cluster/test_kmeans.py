@@ -207,3 +207,26 @@ def test_a_cost_beyond_double_precision_is_said_to_be_so() -> None:
         model = KMeans(2, random_state=0).fit(1e160 * X)
     assert model.labels_[0] == model.labels_[1] != model.labels_[2]
     assert "nan" not in str(model.certificate_)
+
+
+@pytest.mark.parametrize("unit", [2.0**-500, 2.0**-580, 2.0**-900])
+def test_small_rows_have_the_labels_of_large_ones_and_a_lost_cost_is_said_to_be_so(unit: float) -> None:
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    large = KMeans(4, init=X[:4]).fit(X)
+    for form in (unit * X, sp.csr_array(unit * X)):
+        if unit < 2.0**-500:
+            with pytest.warns(ConvergenceWarning, match="The cost is below double precision: give small columns"):
+                small = KMeans(4, init=unit * X[:4]).fit(form)
+            assert not small.certificate_.certified
+        else:
+            small = KMeans(4, init=unit * X[:4]).fit(form)
+            assert small.inertia_ == pytest.approx(large.inertia_ * unit**2, rel=1e-9)
+        np.testing.assert_array_equal(small.labels_, large.labels_)
+        np.testing.assert_array_equal(small.predict(form), large.labels_)
+        np.testing.assert_allclose(small.cluster_centers_ / unit, large.cluster_centers_, rtol=1e-9)
+        np.testing.assert_array_equal(small.predict(X), small.predict(sp.csr_array(X)))
+    # Rows of another size than the centers are measured as they are.
+    np.testing.assert_array_equal(large.predict(unit * X), large.predict(np.zeros((60, 3))))
+    equal = KMeans(2, random_state=0).fit(unit * np.repeat(X[:2], 5, axis=0))
+    assert equal.certificate_.certified
+    assert equal.inertia_ == 0

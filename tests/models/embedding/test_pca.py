@@ -166,3 +166,13 @@ def test_every_arrow_of_a_biplot_is_in_the_picture() -> None:
     for text in ax.texts:
         assert left <= text.get_position()[0] <= right
         assert low <= text.get_position()[1] <= high
+
+
+@pytest.mark.parametrize(("unit", "kind"), [(1e-165, float), (1e-300, float), (1e-25, np.float32)])
+def test_variances_that_vanish_are_refused(unit: float, kind: Any) -> None:
+    rows = np.random.default_rng(0).normal(size=(30, 4))
+    for solver in ("covariance", "svd", "power"):
+        with pytest.raises(ValueError, match=r"squares are below (double|single) precision: give small columns"):
+            PCA(2, solver=solver, random_state=0).fit((unit * rows).astype(kind))
+    constant = PCA(2).fit(np.full((30, 4), unit / 3, dtype=kind))
+    assert not constant.explained_variance_.any()

@@ -30,6 +30,7 @@ __all__ = [
     "weighted_rows",
 ]
 
+VANISHING = float(np.finfo(np.float64).tiny)  # costs below it have lost digits, or all of them
 N_CLUSTERS = Parameter(8, Integer(1), "The number k of clusters.")
 
 
@@ -77,13 +78,20 @@ def lower_bound_certificate(
     weight: float,
     *,
     k: int,
+    distinct: int = 0,
     tol: float,
     iterations: int,
     seconds: float,
     words: str,
 ) -> Certificate:
-    """The evidence of a clustering: its mean cost beside what no clustering can beat, in units of the cost of one cluster."""
-    if not math.isfinite(inertia):
+    """The evidence of a clustering: its mean cost beside what no clustering can beat, in units of the cost of one cluster.
+
+    More `distinct` rows than clusters cost something: where double precision sees nothing of it, nothing is certified.
+    """
+    lost = inertia < VANISHING and distinct > k
+    if lost:
+        share = "The cost is below double precision: give small columns in another unit."
+    elif not math.isfinite(inertia):
         share = "The cost is beyond double precision: give large columns in another unit."
     elif inertia <= 0.0:
         share = ""
@@ -91,7 +99,7 @@ def lower_bound_certificate(
         share = "The bound on other clusterings is 0 here."
     else:
         share = f"No clustering into {k} groups costs less than {_floor(bound / inertia)} of it."
-    return Certificate(
+    found = Certificate(
         "lower bound",
         objective=inertia / weight,
         bound=min(bound, inertia) / weight,
@@ -101,6 +109,7 @@ def lower_bound_certificate(
         seconds=seconds,
         note=f"{words} {share}".strip(),
     )
+    return found.judged(-1.0) if lost else found
 
 
 def _floor(share: float) -> str:

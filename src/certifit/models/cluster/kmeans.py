@@ -103,7 +103,7 @@ class KMeans(FromBatches):
                 bound = max(bound, self._semidefinite(best, rows, mass))
             if rows is not X or X.dtype == np.float32:  # the labels of all rows given, for the centers as they are kept
                 best = self._relabeled(best, X, weight)
-            self._keep(best, weight, total, bound, clock.seconds)
+            self._keep(best, weight, rows.shape[0], total, bound, clock.seconds)
         return self
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
@@ -148,7 +148,7 @@ class KMeans(FromBatches):
         labels, inertia = rows_of(X, weight, self.n_jobs).nearest(centers)
         return replace(run, centers=centers, labels=labels, inertia=inertia)
 
-    def _keep(self, run: Run, weight: Array, total: float, bound: float, seconds: float) -> None:
+    def _keep(self, run: Run, weight: Array, distinct: int, total: float, bound: float, seconds: float) -> None:
         """The fitted attributes, and what is known of other clusterings."""
         k = self.n_clusters
         self.cluster_centers_, self.labels_, self.inertia_ = run.centers, run.labels, run.inertia
@@ -163,7 +163,7 @@ class KMeans(FromBatches):
             words = f"Stopped after {run.iterations} iterations, before a fixed point."
         certificate = lower_bound_certificate(
             self.inertia_, bound, total, float(weight.sum()),
-            k=k, tol=self.tol, iterations=run.iterations, seconds=seconds, words=words,
+            k=k, distinct=distinct, tol=self.tol, iterations=run.iterations, seconds=seconds, words=words,
         )  # fmt: skip
         stopped = not run.fixed and self.min_shift == 0.0 and found == k
         self._certify(certificate.judged(-1.0) if stopped else certificate)

@@ -75,7 +75,7 @@ class MiniBatchKMeans(FromBatches):
                 best = min(best, smooth)
                 self.n_iter_ += 1
                 clock.update(self.n_iter_, most, math.nan)
-            self._finish(X, weight, clock.seconds)
+            self._finish(X, weight, rows.shape[0], clock.seconds)
         return self
 
     def _first_batch(self, X: Any, sample_weight: Any) -> MiniBatchKMeans:
@@ -96,7 +96,7 @@ class MiniBatchKMeans(FromBatches):
         self._means = np.resize(centers, (self.n_clusters, X.shape[1]))
         self.counts_ = np.zeros(self.n_clusters)
 
-    def _finish(self, X: Matrix, weight: Array, seconds: float) -> None:
+    def _finish(self, X: Matrix, weight: Array, distinct: int, seconds: float) -> None:
         self._nearest(X, weight)
         kept = weight > 0
         effort = float(self.n_iter_) * min(self.batch_size, X.shape[0]) * X.shape[1] * self.n_clusters
@@ -107,6 +107,7 @@ class MiniBatchKMeans(FromBatches):
             total,
             float(weight.sum()),
             k=self.n_clusters,
+            distinct=distinct,
             tol=self.tol,
             iterations=self.n_iter_,
             seconds=seconds,

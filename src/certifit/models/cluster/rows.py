@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -15,6 +16,7 @@ from certifit.threads import n_threads
 
 __all__ = ["ClusterRows", "Run", "rows_of"]
 
+SMALL = 1e-100  # largest entry below which rows are measured in another unit
 BLOCK = 1 << 22  # distances held at a time
 
 
@@ -48,7 +50,51 @@ class ClusterRows(Protocol):
 
 def rows_of(X: Matrix, weight: Array, n_jobs: int | None) -> ClusterRows:
     """The rows of a dense or sparse matrix."""
+    size = float(abs(X).max()) if X.dtype == np.float64 and X.shape[0] else 1.0
+    if 0.0 < size < SMALL:
+        return _Small(X, weight, n_jobs, math.frexp(size)[1])
+    return _plain(X, weight, n_jobs)
+
+
+def _plain(X: Matrix, weight: Array, n_jobs: int | None) -> ClusterRows:
     return _Sparse(X, weight) if is_sparse(X) else _Dense(X, weight, n_threads(n_jobs))
+
+
+class _Small:
+    """Rows whose squares double precision cannot hold, in a unit in which it can; costs may still vanish."""
+
+    def __init__(self, X: Matrix, weight: Array, n_jobs: int | None, exponent: int) -> None:
+        self._given, self._weight, self._n_jobs = X, weight, n_jobs
+        self._exponent = exponent
+        self._rows = _plain(_times(X, -exponent), weight, n_jobs)
+
+    def seed(self, uniform: Array) -> Array:
+        return self._rows.seed(uniform)
+
+    def run(self, centers: Array, max_iter: int, still: float) -> Run:
+        if np.abs(centers).max() >= SMALL:
+            return _plain(self._given, self._weight, self._n_jobs).run(centers, max_iter, still)
+        run = self._rows.run(np.ldexp(centers, -self._exponent), max_iter, math.ldexp(still, -2 * self._exponent))
+        cost = math.ldexp(run.inertia, 2 * self._exponent)
+        return replace(run, centers=np.ldexp(run.centers, self._exponent), inertia=cost)
+
+    def nearest(self, centers: Array) -> tuple[Array, float]:
+        if np.abs(centers).max() >= SMALL:
+            return _plain(self._given, self._weight, self._n_jobs).nearest(centers)
+        labels, cost = self._rows.nearest(np.ldexp(np.asarray(centers, dtype=np.float64), -self._exponent))
+        return labels, math.ldexp(cost, 2 * self._exponent)
+
+    def points(self, numbers: Array) -> Array:
+        return np.ldexp(self._rows.points(numbers), self._exponent)
+
+
+def _times(X: Matrix, exponent: int) -> Matrix:
+    """X times a power of two."""
+    if not is_sparse(X):
+        return np.ldexp(X, exponent)
+    scaled = X.copy()
+    scaled.data = np.ldexp(scaled.data, exponent)
+    return scaled
 
 
 class _Dense:

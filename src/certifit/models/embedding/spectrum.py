@@ -31,6 +31,7 @@ SMALL = 2000  # up to here all eigenvectors of a matrix are found as fast as som
 RANGE = (
     1e50  # entries beyond which, or below whose inverse, X is scaled first: residuals are squares of squares of them
 )
+ROUNDING = 1e-24  # the variance that rounding may leave of equal rows whose largest entry is one
 
 
 @dataclass(frozen=True)
@@ -66,14 +67,18 @@ class Spectrum:
         return Spectrum(values, signed, mean, total, pairs.residuals, pairs.iterations, solver)
 
     def scaled(self, square: float) -> Spectrum:
-        """Variances in another unit."""
+        """Variances in another unit; refused where they would vanish."""
+        if self.total > ROUNDING and self.total * square < np.finfo(np.float64).tiny:
+            _refuse_tiny("double")
         values, residuals = self.values * square, self.residuals * square
         return replace(self, values=values, residuals=residuals, total=self.total * square)
 
     def check_range(self, dtype: Any) -> None:
         """Refuse variances that are no numbers."""
+        precision, cure = ("single", ", or as float64") if dtype == np.float32 else ("double", "")
+        if 0.0 < self.total < float(np.finfo(dtype).tiny):
+            _refuse_tiny(precision, cure)
         if self.total > float(np.finfo(dtype).max):
-            precision, cure = ("single", ", or as float64") if dtype == np.float32 else ("double", "")
             raise ValueError(
                 f"X holds numbers whose squares are beyond {precision} precision: give large columns in another unit{cure}."
             )
@@ -97,6 +102,12 @@ class Spectrum:
             note="The reconstruction error is the discarded variance.",
             claim="" if whole else "eigenvectors near these (residuals cannot tell whether a larger one was missed)",
         )
+
+
+def _refuse_tiny(precision: str, cure: str = "") -> None:
+    raise ValueError(
+        f"X holds numbers whose squares are below {precision} precision: give small columns in another unit{cure}."
+    )
 
 
 def choose_solver(n: int, d: int, k: int | None) -> str:
