@@ -84,8 +84,18 @@ def test_hierarchies_are_theirs(linkage: str) -> None:
         if linkage != "single":  # whose merges scikit-learn does not put in order
             assert_array_equal(ours.labels_, theirs.labels_)
             assert_array_equal(ours.children_, theirs.children_)
-    with pytest.raises(NotImplementedError, match="connectivity"):
-        AgglomerativeClustering(connectivity=np.ones((120, 120))).fit(X)
+    ring = np.roll(np.eye(X.shape[0]), 1, axis=1)
+    for graph in (ring, lambda rows: ring, np.kron(np.eye(2), np.ones((X.shape[0] // 2,) * 2))):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of the last graph, which is in two parts
+            theirs, ours = (
+                cls(4, linkage=linkage, connectivity=graph).fit(X)
+                for cls in (sklearn.cluster.AgglomerativeClustering, AgglomerativeClustering)
+            )
+        assert sklearn.metrics.adjusted_rand_score(theirs.labels_, ours.labels_) == 1.0
+        assert ours.n_connected_components_ == theirs.n_connected_components_
+    with pytest.raises(ValueError, match=r"Wrong shape for connectivity matrix: \(3, 3\)"):
+        AgglomerativeClustering(linkage=linkage, connectivity=np.eye(3)).fit(X)
     with pytest.raises(ValueError, match="Ward can only work with euclidean distances"):
         AgglomerativeClustering(linkage="ward", metric="cosine").fit(X)
 
