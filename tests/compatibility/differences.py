@@ -203,13 +203,8 @@ DIFFERENCES: dict[str, tuple[str, ...]] = {
         f"{COMPONENTS}test_*mle_*",
         f"{COMPONENTS}test_pca_dim",
         f"{COMPONENTS}test_pca_score3",
-        f"{HIERARCHY}test_connectivity_*",
-        f"{HIERARCHY}test_compute_full_tree",
-        f"{HIERARCHY}test_precomputed_connectivity_metric_with_2_connected_components",
-        f"{HIERARCHY}test_agglomeration_ward_euclidean*",
         f"{DESCENT}test_sparse_dense_descent_paths(*-2-*",
         f"{DESCENT}test_enet_path_positive*",
-        f"{LINEAR}test_perceptron.py::test_perceptron_l1_ratio",
         *(
             f"{NEIGHBORS}{name}*"
             for name in (
