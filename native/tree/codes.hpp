@@ -1,10 +1,12 @@
-// Columns as ordinal codes.
+// Columns in order.
 //
-// A split of a tree asks only for the order of the values of a column, so each column is replaced once by small integers:
-//   exact    the dense rank of the value among the distinct values of the column
+// A split of a tree asks only for the order of the values of a column. Each column is sorted once, and becomes
+//   sorted   the rows in the order of their values, for trees that look for the best threshold of every feature at every node
+//   exact    small integers: the dense rank of the value among the distinct values of the column
 //   binned   the number of one of at most `max_bins` groups of neighboring values with about equal weight (binning.hpp)
 // Every code remembers the least and the greatest value it stands for; a threshold between two codes is the middle between the
-// greatest value of the lower one and the least value of the upper one. Missing values get the last code of their column.
+// greatest value of the lower one and the least value of the upper one. Missing values get the last code of their column, or the
+// last places of its order.
 #pragma once
 
 #include <cmath>
@@ -18,20 +20,20 @@ namespace certifit::tree {
 
 using Row = std::uint32_t;
 
+// A row in the order of a column; the upper bit says that its value is greater than that of the row before.
+using Place = std::uint32_t;
+inline constexpr Place kGreater = Place{1} << 31;
+inline Row row_at(Place place) { return place & (kGreater - 1); }
+
 struct Column {
-    std::vector<double> low, high;  // least and greatest value of each code
-    std::vector<double> mass;       // weight of each code
-    bool missing = false;           // whether the code low.size() (missing) occurs
+    std::vector<double> low, high;  // least and greatest value of each code; `high` is empty where they are the same
+    bool missing = false;           // whether some values are missing
     bool categorical = false;
+    bool sorted = false;            // its rows are sorted, and it has no codes
 
     std::uint32_t codes() const { return static_cast<std::uint32_t>(low.size()); }
     std::uint32_t missing_code() const { return codes(); }
-};
-
-// One column, sorted: `order` lists the rows by value (missing last), `code` their codes in that order.
-struct SortedColumn {
-    std::vector<Row> order;
-    std::vector<std::uint32_t> code;
+    const std::vector<double>& greatest() const { return high.empty() ? low : high; }
 };
 
 template <class T>
@@ -40,75 +42,73 @@ struct Keyed {
     Row row;
 };
 
-// Memory for sorting, used again for the next column.
+// A column in the order of its values; its memory is used again for the next column.
 template <class T>
-struct SortScratch {
-    std::vector<Keyed<T>> items, spare;
+class Sorter {
+  public:
+    void sort(const T* x, Row n) {
+        items_.clear();
+        absent_.clear();
+        for (Row i = 0; i < n; ++i) {
+            if (std::isnan(x[i]))
+                absent_.push_back(i);
+            else
+                items_.push_back({key_of(x[i]), i});
+        }
+        spare_.resize(items_.size());
+        radix_sort(items_, spare_, [](const Keyed<T>& item) { return item.key; });
+        distinct_ = items_.empty() ? 0 : 1;
+        for (std::size_t k = 1; k < items_.size(); ++k) distinct_ += items_[k].key != items_[k - 1].key;
+    }
+    std::uint32_t distinct() const { return distinct_; }
+    bool missing() const { return !absent_.empty(); }
+
+    std::vector<Place> places() const {
+        std::vector<Place> out;
+        out.reserve(items_.size() + absent_.size());
+        for (std::size_t k = 0; k < items_.size(); ++k)
+            out.push_back(items_[k].row | (k > 0 && items_[k].key != items_[k - 1].key ? kGreater : 0));
+        for (std::size_t k = 0; k < absent_.size(); ++k) out.push_back(absent_[k] | (k == 0 ? kGreater : 0));
+        return out;
+    }
+
+    // The values of the codes, and the code of each row: one for each value, or for each group between the edges (null: none).
+    template <class Code>
+    void code(const std::vector<double>* edges, Column& column, std::vector<Code>& out) const {
+        out.resize(items_.size() + absent_.size());
+        column.low.reserve(edges ? edges->size() + 1 : distinct_);
+        std::size_t group = 0;
+        for (std::size_t k = 0; k < items_.size(); ++k) {
+            if (k == 0 || items_[k].key != items_[k - 1].key) {
+                const double value = number_of(items_[k].key);
+                bool next = k == 0 || !edges;
+                for (; edges && group < edges->size() && value > (*edges)[group]; ++group) next = true;
+                if (next) column.low.push_back(value);
+                if (edges) column.high.resize(column.low.size()), column.high.back() = value;
+            }
+            out[items_[k].row] = static_cast<Code>(column.low.size() - 1);
+        }
+        for (Row i : absent_) out[i] = static_cast<Code>(column.missing_code());
+    }
+
+    // Between at most `max_bins` groups, cut as the bins of boosting are; `weight` may be null (all ones).
+    std::vector<double> edges(const double* weight, std::uint32_t max_bins) const {
+        return binning::cuts(
+            [&](auto&& visit) {
+                for (std::size_t k = 0; k < items_.size();) {
+                    const auto key = items_[k].key;
+                    double mass = 0.0;
+                    for (; k < items_.size() && items_[k].key == key; ++k) mass += weight ? weight[items_[k].row] : 1.0;
+                    visit(binning::Atom{number_of(key), mass});
+                }
+            },
+            static_cast<int>(max_bins));
+    }
+
+  private:
+    std::vector<Keyed<T>> items_, spare_;
+    std::vector<Row> absent_;
+    std::uint32_t distinct_ = 0;
 };
-
-// `weight` may be null (all ones).
-template <class T>
-void code_column(const T* x, const double* weight, Row n, SortScratch<T>& scratch, Column& column, SortedColumn& sorted) {
-    auto& items = scratch.items;
-    items.clear();
-    std::vector<Row> absent;
-    for (Row i = 0; i < n; ++i) {
-        if (std::isnan(x[i]))
-            absent.push_back(i);
-        else
-            items.push_back({key_of(x[i]), i});
-    }
-    scratch.spare.resize(items.size());
-    radix_sort(items, scratch.spare, [](const Keyed<T>& item) { return item.key; });
-    const std::size_t m = items.size();
-    sorted.order.resize(n);
-    sorted.code.resize(n);
-    std::uint32_t distinct = 0;
-    for (std::size_t i = 0; i < m; ++i) {
-        if (i > 0 && items[i].key != items[i - 1].key) ++distinct;
-        sorted.order[i] = items[i].row;
-        sorted.code[i] = distinct;
-    }
-    if (m > 0) ++distinct;
-    column.low.assign(distinct, 0.0);
-    column.mass.assign(distinct, 0.0);
-    for (std::size_t i = 0; i < m; ++i) {
-        const std::uint32_t c = sorted.code[i];
-        column.low[c] = static_cast<double>(x[sorted.order[i]]) + 0.0;
-        column.mass[c] += weight ? weight[sorted.order[i]] : 1.0;
-    }
-    column.high = column.low;
-    column.missing = !absent.empty();
-    for (std::size_t i = 0; i < absent.size(); ++i) {
-        sorted.order[m + i] = absent[i];
-        sorted.code[m + i] = distinct;
-    }
-}
-
-// Groups of the codes of a column, cut as the bins of boosting are.
-inline Column grouped(const Column& column, std::uint32_t max_bins, std::vector<std::uint32_t>& group) {
-    const std::uint32_t codes = column.codes();
-    group.resize(codes + 1);
-    if (column.categorical || codes <= max_bins) {
-        for (std::uint32_t c = 0; c <= codes; ++c) group[c] = c;
-        return column;
-    }
-    const std::vector<double> edges = binning::cuts(
-        [&](auto&& visit) {
-            for (std::uint32_t c = 0; c < codes; ++c) visit(binning::Atom{column.low[c], column.mass[c]});
-        },
-        static_cast<int>(max_bins));
-    Column out;
-    out.missing = column.missing;
-    std::uint32_t bin = 0;
-    for (std::uint32_t c = 0; c < codes; ++c) {
-        while (bin < edges.size() && column.low[c] > edges[bin]) ++bin;
-        group[c] = bin;
-        if (out.low.size() <= bin) out.low.push_back(column.low[c]), out.high.push_back(column.low[c]);
-        out.high[bin] = column.low[c];
-    }
-    group[codes] = out.codes();
-    return out;
-}
 
 }  // namespace certifit::tree

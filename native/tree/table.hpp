@@ -1,6 +1,7 @@
 // What growing trees works on: random numbers, the coded table, when to stop, and the nodes that come out.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 #include <vector>
@@ -30,7 +31,19 @@ class Random {
     std::uint64_t state_;
 };
 
-// Rows × columns of codes, each column contiguous; `sorted` (if any) holds for each column the rows in the order of their codes.
+// The values themselves, in any layout: asked for where a threshold is placed between two of them.
+struct Values {
+    const void* data = nullptr;
+    bool single = false;
+    std::ptrdiff_t row_stride = 0, column_stride = 0;  // in numbers
+
+    double at(Row i, int f) const {
+        const std::ptrdiff_t place = static_cast<std::ptrdiff_t>(i) * row_stride + f * column_stride;
+        return (single ? static_cast<double>(static_cast<const float*>(data)[place]) : static_cast<const double*>(data)[place]) + 0.0;
+    }
+};
+
+// Rows × columns of codes, each column contiguous; columns that are sorted instead have none.
 template <class CodeType>
 struct CodedTable {
     using Code = CodeType;
@@ -43,11 +56,11 @@ struct CodedTable {
 
     Row n = 0;
     int d = 0;
-    std::vector<Code> code;
+    std::vector<std::vector<Code>> code;
     std::vector<Column> columns;
-    std::vector<std::vector<Entry>> sorted;  // empty for columns that use histograms
+    Values values;
 
-    const Code* column(int f) const { return code.data() + static_cast<std::size_t>(f) * n; }
+    const Code* column(int f) const { return code[static_cast<std::size_t>(f)].data(); }
 };
 
 struct Growth {

@@ -20,7 +20,7 @@ CLASSES = ("gini", "entropy", "misclassification")
 def encoded(X: np.ndarray, *, bins: int = 0, presort: bool = True, categorical: Any = (), threads: int = 1) -> Any:
     flags = np.zeros(X.shape[1], dtype=np.uint8)
     flags[list(categorical)] = 1
-    return native.encode(np.asfortranarray(X), NONE, flags, bins, presort, threads)
+    return native.encode(X, NONE, flags, bins, presort, threads)
 
 
 def counts(*classes: int) -> np.ndarray:
@@ -77,7 +77,7 @@ def test_every_kind_of_code_and_statistic(criterion: str, values: int, features:
     X[rng.uniform(size=X.shape) < 0.05] = np.nan
     X[:, 3] = rng.integers(0, 9, n)
     y = rng.integers(0, 3, n).astype(float)
-    table = encoded(X, categorical=[3], threads=2)
+    table = encoded(X, presort=features == 4, categorical=[3], threads=2)
     grown = grow(table, target(criterion, y), options(4, max_features=features, max_depth=4, threads=2))
     found = forest(grown, np.array([0, 0, 0, 9], dtype=np.uint32))
     said = native.predict(found, grown[4], X, 2)
@@ -89,6 +89,64 @@ def test_every_kind_of_code_and_statistic(criterion: str, values: int, features:
     assert np.array_equal(np.bincount(leaf, minlength=grown[6].shape[0])[np.unique(leaf)], grown[6][np.unique(leaf)])
     single = native.predict(found, grown[4], X.astype(np.float32), 1)
     assert single.shape == said.shape
+
+
+def some_rows(n: int, dtype: Any = np.float64) -> tuple[np.ndarray, np.ndarray]:
+    """Ties, missing values, a column of few values and one of categories."""
+    rng = np.random.default_rng(4)
+    X = np.round(rng.normal(size=(n, 5)), 2).astype(dtype)
+    X[rng.uniform(size=X.shape) < 0.1] = np.nan
+    X[:, 1], X[:, 3] = rng.normal(size=n), rng.integers(0, 4, n)
+    X[:, 4] = rng.integers(0, 9, n)
+    return X, rng.integers(0, 3, n).astype(float)
+
+
+@pytest.mark.parametrize("criterion", [*CLASSES, "squared", "absolute", "poisson"])
+@pytest.mark.parametrize("draws", [0, 500])
+def test_rows_sorted_once_grow_the_tree_of_codes(criterion: str, draws: int) -> None:
+    X, y = some_rows(700)
+    how, what = options(5, threads=2), target(criterion, y)
+    trees = [
+        grow(encoded(X, presort=presort, categorical=[4]), what, how, trees, draws, 700)
+        for presort, trees in ((False, 1), (True, 1), (True, 2))
+    ]
+    for other in trees[1:]:
+        for one, same in zip(trees[0][:-1], other[:-1], strict=True):
+            assert np.array_equal(one, same[: len(one)], equal_nan=True)
+    assert trees[2][2].shape == (3,)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("bins", [0, 20])
+def test_any_layout_of_the_rows_grows_the_same_tree(dtype: Any, bins: int) -> None:
+    X, y = some_rows(600, dtype)
+    wide = np.repeat(np.repeat(X, 2, axis=0), 3, axis=1)
+    trees = []
+    for same in (X, np.asfortranarray(X), wide[::2, ::3], np.ascontiguousarray(X[::-1])[::-1]):
+        table = encoded(same, bins=bins, presort=bins == 0, categorical=[4])
+        assert table.missing.tolist() == [1, 0, 1, 0, 0]
+        trees.append(grow(table, target("squared", y), options(5)))
+    for other in trees[1:]:
+        assert all(np.array_equal(one, same) for one, same in zip(trees[0], other, strict=True))
+
+
+def test_bins_are_no_more_than_asked_for() -> None:
+    X = np.stack([np.arange(100.0), np.arange(100.0) % 7], axis=1)
+    grown = grow(encoded(X, bins=10, presort=False), target("squared", np.arange(100.0)), options(2))
+    assert (grown[0].shape[0] + 1) // 2 <= 10 * 7
+    assert np.unique(grown[0][grown[0][:, 1] >> 32 != np.arange(grown[0].shape[0]), 0]).shape[0] <= 9 + 6
+
+
+def test_a_sorted_table_is_for_one_growth_with_every_feature() -> None:
+    X = np.random.default_rng(5).normal(size=(300, 3))
+    table, what = encoded(X), target("squared", X.sum(axis=1))
+    for some in ({"max_features": 2}, {"drawn": True}):
+        with pytest.raises(ValueError, match="every feature"):
+            grow(table, what, options(3, **some))
+    grow(table, what, options(3), 2)
+    grow(table, what, options(3))
+    with pytest.raises(ValueError, match="used up"):
+        grow(table, what, options(3))
 
 
 @pytest.mark.parametrize("weights", ["integers", "reals"])
@@ -169,7 +227,7 @@ def test_bad_arrays_are_refused() -> None:
     with pytest.raises(ValueError, match="order"):
         native.grow(table, what, how, np.zeros(1, dtype=np.uint64), 4, NONE, np.array([0, 1, 2, 9], dtype=np.uint32))
     with pytest.raises(TypeError):
-        native.encode(np.ascontiguousarray(np.ones((3, 2))), NONE, np.zeros(2, dtype=np.uint8), 0, True, 1)
+        native.encode(np.ones((3, 2), dtype=np.int64), NONE, np.zeros(2, dtype=np.uint8), 0, True, 1)
     grown = grow(table, what, how)
     levels = np.zeros(2, dtype=np.uint32)
     for node, word in ((0, 1 << 40), (0, 0), (1, (1 << 32) | 7)):

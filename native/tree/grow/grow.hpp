@@ -31,24 +31,20 @@ template <class Code, class Statistics>
 class Grower : private FeatureSearch<Code, Statistics> {
     using Search = FeatureSearch<Code, Statistics>;
     using typename Search::Context, typename Search::Job, typename Search::Scratch, typename Search::Split;
-    using Search::growth_, Search::keep, Search::kFewCodes, Search::kLoads, Search::loads_, Search::order_, Search::presorted_, Search::rank_;
+    using Search::growth_, Search::keep, Search::kFewCodes, Search::kLoads, Search::loads_, Search::order_, Search::rank_;
     using Search::requires_classes, Search::root_weight_, Search::rows_, Search::search, Search::stat_, Search::table_, Search::width_;
 
   public:
-    using typename Search::Cell, typename Search::Entry, typename Search::Table;
+    using typename Search::Cell, typename Search::Table;
 
-    // `target` and `mass` are the real targets, one after the other, and the fixed-point weights of a regression; null for classes.
-    Grower(const Table& table, const Statistics& statistics, const Growth& growth, const double* target, const double* mass,
-           std::vector<Row> rows, const Crew& crew)
-        : Search(table, statistics, growth, std::move(rows)), target_(target), mass_(mass), outputs_(statistics.outputs()), crew_(crew) {
-        const bool all = growth_.max_features >= table_.d;
-        presorted_ = all && !growth_.drawn && std::any_of(table_.sorted.begin(), table_.sorted.end(), [](const auto& e) { return !e.empty(); });
-        if (presorted_) order_ = table_.sorted;
-        if (presorted_ && rows_.size() < table_.n) {
-            std::vector<bool> used(table_.n, false);
-            for (Row i : rows_) used[i] = true;
-            for (auto& entries : order_) std::erase_if(entries, [&](Entry e) { return !used[Table::row_of(e)]; });
-        }
+    // `target` are the real targets of a regression, one after the other; null for classes.
+    Grower(const Table& table, const Statistics& statistics, const Growth& growth, const double* target, std::vector<Row> rows,
+           std::vector<std::vector<Place>> order, const Crew& crew)
+        : Search(table, statistics, growth, std::move(rows), std::move(order)),
+          target_(target),
+          outputs_(statistics.outputs()),
+          crew_(crew) {
+        presorted_ = std::any_of(table_.columns.begin(), table_.columns.end(), [](const Column& column) { return column.sorted; });
         // Where histograms do the work, what a row adds lies beside its number: one gather less for each feature.
         if constexpr (kLoads) {
             if (!presorted_) {
@@ -262,12 +258,12 @@ class Grower : private FeatureSearch<Code, Statistics> {
 
     double mean_loss(std::span<const Row> rows, const double* y, double least, double weight, double& mean) const {
         double excess = 0, loss = 0;
-        for (Row i : rows) excess += mass_[i] * (y[i] - least);
+        for (Row i : rows) excess += stat_.mass(i) * (y[i] - least);
         mean = least + excess / weight;
         if (Statistics::kCriterion == Criterion::poisson) {
-            for (Row i : rows) loss += y[i] > 0 ? mass_[i] * y[i] * std::log(y[i] / mean) : 0.0;
+            for (Row i : rows) loss += y[i] > 0 ? stat_.mass(i) * y[i] * std::log(y[i] / mean) : 0.0;
         } else {
-            for (Row i : rows) loss += mass_[i] * (y[i] - mean) * (y[i] - mean);
+            for (Row i : rows) loss += stat_.mass(i) * (y[i] - mean) * (y[i] - mean);
         }
         return std::max(0.0, loss);
     }
@@ -292,9 +288,9 @@ class Grower : private FeatureSearch<Code, Statistics> {
         order.assign(rows.begin(), rows.end());
         std::sort(order.begin(), order.end(), [&](Row a, Row b) { return y[a] < y[b]; });
         double total = 0, held = 0;
-        for (Row i : order) total += mass_[i];
+        for (Row i : order) total += stat_.mass(i);
         for (std::size_t k = 0; k < order.size(); ++k) {
-            held += mass_[order[k]];
+            held += stat_.mass(order[k]);
             if (2 * held > total || k + 1 == order.size()) return y[order[k]];
             if (2 * held == total) return 0.5 * y[order[k]] + 0.5 * y[order[k + 1]];
         }
@@ -410,12 +406,20 @@ class Grower : private FeatureSearch<Code, Statistics> {
                 const std::uint32_t c = code[rows[k]];
                 goes[rows[k]] = (bits[c / 64] >> (c % 64)) & 1;
             }
+        } else if (column.sorted) {
+            const Place* places = order_[split.feature].data() + job.begin;
+            auto value = [&](Row k) { return table_.values.at(row_at(places[k]), split.feature); };
+            const Row first_right = split.last_left + 1;
+            node.threshold = first_right < split.known ? binning::between(value(split.last_left), value(first_right)) : kInf;
+            for (Row k = 0; k < first_right; ++k) goes[row_at(places[k])] = 1;
+            for (Row k = first_right; k < split.known; ++k) goes[row_at(places[k])] = 0;
+            for (Row k = split.known; k < m; ++k) goes[row_at(places[k])] = split.missing_left;
         } else {
             if (!std::isnan(split.threshold))
                 node.threshold = split.threshold;
             else
                 node.threshold =
-                    split.first_right < column.codes() ? binning::between(column.high[split.last_left], column.low[split.first_right]) : kInf;
+                    split.first_right < column.codes() ? binning::between(column.greatest()[split.last_left], column.low[split.first_right]) : kInf;
             const std::uint32_t last = split.last_left;
             // Without missing values in the node no code equals `absent`.
             const std::uint32_t absent = split.any_missing && split.missing_left ? column.missing_code() : ~std::uint32_t{0};
@@ -477,27 +481,33 @@ class Grower : private FeatureSearch<Code, Statistics> {
 
     void divide(const Job& job, int f, Scratch& scratch) {
         if (order_[f].empty()) return;
-        Entry* entries = order_[f].data() + job.begin;
+        Place* places = order_[f].data() + job.begin;
         const Row m = job.size();
-        auto& spare = scratch.spare;
+        auto& spare = scratch.rows;
         if (spare.size() < m + 1) spare.resize(m + 1);
         const std::uint8_t* goes = goes_left_.data();
-        Entry* aside = spare.data();
+        Place* aside = spare.data();
         Row lefts = 0, rights = 0;
+        Place left_greater = 0, right_greater = 0;  // whether the value rose since the last row of this side
         for (Row k = 0; k < m; ++k) {
-            const Entry e = entries[k];
-            const bool l = goes[Table::row_of(e)];
-            entries[lefts] = e;
-            aside[rights] = e;
+            const Row i = row_at(places[k]);
+            left_greater |= places[k] & kGreater;
+            right_greater |= places[k] & kGreater;
+            const Row l = goes[i];
+            places[lefts] = i | left_greater;
+            aside[rights] = i | right_greater;
             lefts += l;
-            rights += !l;
+            rights += 1 - l;
+            left_greater &= l - 1;
+            right_greater &= Place{0} - l;
         }
-        std::copy_n(aside, rights, entries + lefts);
+        std::copy_n(aside, rights, places + lefts);
     }
 
-    const double *target_, *mass_;
+    const double* target_;
     const int outputs_;  // values of a node
     const Crew crew_;
+    bool presorted_ = false;
     std::vector<std::uint8_t> goes_left_;
     std::vector<Scratch> scratch_;
     Tree<Cell> tree_;

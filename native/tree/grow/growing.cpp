@@ -25,15 +25,40 @@ void check_drawing(std::size_t n, std::int64_t draws, const Vector<double>& chan
     if (draws < 0 || draws > (std::int64_t{1} << 40)) refuse("draws is out of range");
 }
 
+// Some rows in the order of each column. The last tree that needs the order of all of them takes it.
+std::vector<std::vector<Place>> order_of(const std::vector<Row>& rows, std::size_t n, std::vector<std::vector<Place>>& sorted, bool last) {
+    if (rows.size() == n) return last ? std::move(sorted) : sorted;
+    std::vector<bool> used(n, false);
+    for (Row i : rows) used[i] = true;
+    std::vector<std::vector<Place>> out(sorted.size());
+    for (std::size_t f = 0; f < sorted.size(); ++f) {
+        if (sorted[f].empty()) continue;
+        out[f].reserve(rows.size());
+        Place greater = 0;  // whether the value rose since the last row that is used
+        for (const Place place : sorted[f]) {
+            greater |= place & kGreater;
+            if (!used[row_at(place)]) continue;
+            out[f].push_back(row_at(place) | greater);
+            greater = 0;
+        }
+        if (last) sorted[f] = {};
+    }
+    return out;
+}
+
 // One tree for each seed. draws = 0: every tree sees all rows; otherwise as many draws with probabilities `chances` (empty: alike)
 // from the rows in the order `order`.
-nb::tuple grow(const EncodedTable& table, const Target& target, const Options& options, Vector<std::uint64_t> seeds, std::int64_t draws,
+nb::tuple grow(EncodedTable& table, const Target& target, const Options& options, Vector<std::uint64_t> seeds, std::int64_t draws,
                Vector<double> chances, Vector<std::uint32_t> order) {
     const std::size_t n = table.n, trees = seeds.size();
     expect_length(target.weight.size(), n, "weight");
     if (options.monotone.size()) expect_length(options.monotone.size(), table.d, "monotone");
     if (options.monotone.size() && target.targets() > 1) refuse("monotone is for one target");
     check_drawing(n, draws, chances, order);
+    const bool sorts = table.sorts();
+    if (table.used_up) refuse("the order of the rows of this table was used up by another tree");
+    if (sorts && (options.growth.max_features < table.d || options.growth.drawn)) refuse("a sorted table is for trees that search every feature");
+    table.used_up = sorts && trees == 1;
     std::vector<Grown> grown(trees);
     const std::size_t stride = draws ? (n + 7) / 8 : 0;
     std::vector<std::uint8_t> bags(trees * stride, 0);
@@ -58,6 +83,7 @@ nb::tuple grow(const EncodedTable& table, const Target& target, const Options& o
                 if (draws) bags[t * stride + (i >> 3)] |= static_cast<std::uint8_t>(1u << (i & 7));
                 if (target.weight.data()[i] > 0) draw.rows.push_back(static_cast<Row>(i));
             }
+            if (sorts) draw.order = order_of(draw.rows, n, table.sorted, trees == 1);
             Growth own = growth;
             own.seed = static_cast<std::uint32_t>(seeds.data()[t]);  // what fits a `random_state`: the tree can be grown alone
             const Worker worker{target, own, entropies, crew};
@@ -83,7 +109,7 @@ nb::tuple grow(const EncodedTable& table, const Target& target, const Options& o
     std::vector<double> values(nodes * width), loss(nodes), weight(nodes);
     std::vector<std::int32_t> depth(trees);
     for (std::size_t t = 0; t < trees; ++t) {
-        const Grown& g = grown[t];
+        const Grown g = std::move(grown[t]);  // gone before the next one is copied
         std::memcpy(packed.data() + 2 * start[t], g.nodes.data(), g.nodes.size() * sizeof(PackedNode));
         std::copy(g.bits.begin(), g.bits.end(), bits.begin() + bits_start[t]);
         std::copy(g.values.begin(), g.values.end(), values.begin() + start[t] * width);

@@ -33,7 +33,7 @@ Grown joint(const Worker& worker, const CodedTable<Code>& table, Draw& draw) {
     }
     const Statistics statistics{K, first.back(), first.data(), scale.data(), order.data(), static_cast<int>(order.size()),
                                 mass.data(), moment.data(), target.label.data(), rows.data(), target.size_of.data()[0]};
-    return worker.grown(table, statistics, draw, target.y.data(), mass.data());
+    return worker.grown(table, statistics, draw, target.y.data());
 }
 
 }  // namespace

@@ -41,6 +41,7 @@ struct JointStatistics {
     int orders() const { return order_count; }
     int ordering(int o) const { return order[o]; }
     struct Load {};
+    double mass(Row i) const { return weight[i]; }
     void add(Cell* cell, Row i) const {
         const std::size_t at = static_cast<std::size_t>(i) * targets;
         cell[0] += weight[i];

@@ -2,8 +2,8 @@
 //
 // How a feature is put in order depends on its codes and on the node:
 //   few codes      a histogram over the codes, O(rows + codes)
-//   many codes     rows sorted once at the root and partitioned stably at every split, O(rows); or, when only a few of the
-//                  features are tried at each node, sorted anew in the node
+//   sorted         rows sorted once at the root and partitioned stably at every split, O(rows)
+//   many codes     when only a few of the features are tried at each node: sorted anew in the node
 //   categories     ordered by their mean response, then as above: optimal for two classes and for real targets with the squared or
 //                  Poisson criterion (Breiman et al. 1984, 4.2.2; Fisher 1958); for more classes, or more targets, each orders them once.
 //   drawn          one threshold between the least and the greatest value of the node, uniformly at random (Geurts, Ernst, Wehenkel
@@ -33,8 +33,9 @@ class FeatureSearch {
     // Whether what a row adds is small enough to travel with its number.
     static constexpr bool kLoads = !std::is_empty_v<typename Statistics::Load>;
 
-    FeatureSearch(const Table& table, const Statistics& statistics, const Growth& growth, std::vector<Row> rows)
-        : table_(table), stat_(statistics), growth_(growth), rows_(std::move(rows)), width_(statistics.width()) {}
+    FeatureSearch(const Table& table, const Statistics& statistics, const Growth& growth, std::vector<Row> rows,
+                  std::vector<std::vector<Place>> order)
+        : table_(table), stat_(statistics), growth_(growth), rows_(std::move(rows)), width_(statistics.width()), order_(std::move(order)) {}
 
   protected:
     struct Job {
@@ -48,7 +49,10 @@ class FeatureSearch {
     struct Split {
         double score = -kInf;
         int feature = -1;
-        std::uint32_t last_left = 0, first_right = 0;  // codes; first_right = codes() when only missing values go right
+        // Codes; first_right = codes() when only missing values go right. Of a sorted column: places among the rows of the node, of
+        // which the first `known` are not missing.
+        std::uint32_t last_left = 0, first_right = 0;
+        Row known = 0;
         bool missing_left = false, any_missing = false;
         double threshold = std::numeric_limits<double>::quiet_NaN();  // if it was drawn; otherwise midway between the codes
         double left_weight = 0, right_weight = 0, left_response = 0, right_response = 0;
@@ -86,13 +90,56 @@ class FeatureSearch {
         if (column.categorical) return search_categories(context, f, scratch);
         if (growth_.drawn) return search_drawn(context, f, scratch);
         const Row m = context.job.size();
+        if (column.sorted) return scan(context, f, InOrder{order_[f].data() + context.job.begin, table_.values, f}, scratch);
         if constexpr (!Statistics::kByRow)
             if (column.codes() < kFewCodes) return search_histogram(context, f, scratch);
-        if (presorted_ && !order_[f].empty()) return scan(context, f, order_[f].data() + context.job.begin, scratch);
         gather(context.job, f, scratch);
         sort_entries(scratch, m, column.codes());
-        return scan(context, f, scratch.entries.data(), scratch);
+        return scan(context, f, ByCode{scratch.entries.data(), column.missing_code()}, scratch);
     }
+
+    // The rows of a node in the order of a feature, as a scan asks for them: entries sorted by code, …
+    struct ByCode {
+        const Entry* e;
+        std::uint32_t absent;
+
+        Row row(Row k) const { return Table::row_of(e[k]); }
+        bool greater(Row k) const { return Table::code_of(e[k]) != Table::code_of(e[k - 1]); }
+        bool equal(Row m) const { return Table::code_of(e[0]) == Table::code_of(e[m - 1]); }
+        Row known(Row m) const {
+            while (m > 0 && Table::code_of(e[m - 1]) == absent) --m;
+            return m;
+        }
+        // The places of a split become what it keeps of them.
+        void settle(Split& split, Row) const {
+            if (!split.found()) return;
+            split.last_left = Table::code_of(e[split.last_left]);
+            split.first_right = Table::code_of(e[split.first_right]);
+        }
+    };
+    // … or the rows of a sorted column.
+    struct InOrder {
+        const Place* places;
+        const Values& values;
+        int f;
+
+        Row row(Row k) const { return row_at(places[k]); }
+        bool greater(Row k) const { return places[k] >= kGreater; }
+        bool equal(Row m) const { return value(0) == value(m - 1); }
+        double value(Row k) const { return values.at(row(k), f); }
+        Row known(Row m) const {  // those before the first one that is missing
+            Row low = 0;
+            while (low < m) {
+                const Row middle = low + (m - low) / 2;
+                if (std::isnan(value(middle)))
+                    m = middle;
+                else
+                    low = middle + 1;
+            }
+            return low;
+        }
+        void settle(Split& split, Row known) const { split.known = known; }
+    };
 
     void gather(const Job& job, int f, Scratch& scratch) {
         const Row m = job.size();
@@ -167,46 +214,44 @@ class FeatureSearch {
     }
 
     // Rows in the order of their codes, missing ones last.
-    Split scan(const Context& context, int f, const Entry* e, Scratch& scratch) {
+    template <class Sequence>
+    Split scan(const Context& context, int f, const Sequence& rows, Scratch& scratch) {
         const Row m = context.job.size();
-        const std::uint32_t absent = table_.columns[f].missing_code();
-        Row known = m;
-        if (!table_.columns[f].categorical)
-            while (known > 0 && Table::code_of(e[known - 1]) == absent) --known;
+        const Column& column = table_.columns[f];
+        const Row known = column.missing && !column.categorical ? rows.known(m) : m;
         Split best;
         best.any_missing = known < m;
-        if (known == 0 || (known == m && Table::code_of(e[0]) == Table::code_of(e[m - 1]))) return best;
-        if constexpr (Statistics::kByRow) {
-            scan_medians(context, f, e, known, scratch, best);
-            return best;
-        } else {
-            double bar = -kInf;
-            using Scan = typename Statistics::Scan;
-            Scan right(stat_, context.total, scratch.buffer.data());  // missing values on the right
-            if (known == m) {
-                std::uint32_t code = Table::code_of(e[0]);
-                for (Row k = 0; k + 1 < m; ++k) {
-                    right.move(Table::row_of(e[k]));
-                    const std::uint32_t next = Table::code_of(e[k + 1]);
-                    if (next != code) {
-                        consider(context, f, right, code, next, false, best, bar);
-                        code = next;
-                    }
-                }
-                return best;
+        if (known == 0 || (known == m && rows.equal(m))) return best;
+        if constexpr (Statistics::kByRow)
+            scan_medians(context, f, rows, known, scratch, best);
+        else
+            scan_sums(context, f, rows, known, scratch, best);
+        rows.settle(best, known);
+        return best;
+    }
+
+    template <class Sequence>
+    void scan_sums(const Context& context, int f, const Sequence& rows, Row known, Scratch& scratch, Split& best) requires(!Statistics::kByRow) {
+        const Row m = context.job.size();
+        double bar = -kInf;
+        using Scan = typename Statistics::Scan;
+        Scan right(stat_, context.total, scratch.buffer.data());  // missing values on the right
+        if (known == m) {
+            for (Row k = 0; k + 1 < m; ++k) {
+                right.move(rows.row(k));
+                if (rows.greater(k + 1)) consider(context, f, right, k, k + 1, false, best, bar);
             }
-            Scan left(stat_, context.total, scratch.buffer.data() + 2 * width_);
-            for (Row k = known; k < m; ++k) left.move(Table::row_of(e[k]));
-            for (Row k = 0; k < known; ++k) {
-                const Row i = Table::row_of(e[k]);
-                right.move(i);
-                left.move(i);
-                const std::uint32_t code = Table::code_of(e[k]), next = Table::code_of(e[std::min<Row>(k + 1, m - 1)]);
-                if (next == code) continue;
-                consider(context, f, right, code, next, false, best, bar);
-                if (k + 1 < known) consider(context, f, left, code, next, true, best, bar);
-            }
-            return best;
+            return;
+        }
+        Scan left(stat_, context.total, scratch.buffer.data() + 2 * width_);
+        for (Row k = known; k < m; ++k) left.move(rows.row(k));
+        for (Row k = 0; k < known; ++k) {
+            const Row i = rows.row(k);
+            right.move(i);
+            left.move(i);
+            if (!rows.greater(k + 1)) continue;
+            consider(context, f, right, k, k + 1, false, best, bar);
+            if (k + 1 < known) consider(context, f, left, k, k + 1, true, best, bar);
         }
     }
 
@@ -226,7 +271,10 @@ class FeatureSearch {
         double right_response() const { return r; }
     };
 
-    void scan_medians(const Context& context, int f, const Entry* e, Row known, Scratch& scratch, Split& best) requires(Statistics::kByRow) {
+    template <class Sequence>
+    void scan_medians(const Context& context, int f, const Sequence& rows, Row known, Scratch& scratch, Split& best)
+        requires(Statistics::kByRow)
+    {
         const Row m = context.job.size();
         const bool middles = growth_.monotone != nullptr;
         // cost[k]: of the first (from the right: the last) known rows, at the k-th boundary; with missing ones if `with`.
@@ -236,12 +284,12 @@ class FeatureSearch {
             for (int t = 0; t < stat_.targets; ++t) {
                 scratch.median.reset(context.sorted_targets[t]);
                 const Row* rank = rank_.data() + static_cast<std::size_t>(t) * table_.n;
-                auto add = [&](Row k) { scratch.median.add(rank[Table::row_of(e[k])], stat_.weight[Table::row_of(e[k])]); };
+                auto add = [&](Row k) { scratch.median.add(rank[rows.row(k)], stat_.weight[rows.row(k)]); };
                 if (with)
                     for (Row k = known; k < m; ++k) add(k);
                 for (Row step = 0; step <= known; ++step) {
                     const Row at = from_left ? step : known - step;
-                    const bool boundary = at == 0 || at == known || Table::code_of(e[at - 1]) != Table::code_of(e[at]);
+                    const bool boundary = at == 0 || at == known || rows.greater(at);
                     if (boundary && scratch.median.weight() > 0) {
                         cost[at] += stat_.scale[t] * scratch.median.cost();
                         if (middles) median[at] = scratch.median.median();
@@ -251,8 +299,8 @@ class FeatureSearch {
             }
         };
         double missing_weight = 0, known_weight = 0;
-        for (Row k = 0; k < known; ++k) known_weight += stat_.weight[Table::row_of(e[k])];
-        for (Row k = known; k < m; ++k) missing_weight += stat_.weight[Table::row_of(e[k])];
+        for (Row k = 0; k < known; ++k) known_weight += stat_.weight[rows.row(k)];
+        for (Row k = known; k < m; ++k) missing_weight += stat_.weight[rows.row(k)];
         const int variants = known < m ? 2 : 1;
         std::vector<double> costs[4], medians[4];
         for (int v = 0; v < variants; ++v) {
@@ -261,17 +309,16 @@ class FeatureSearch {
         }
         double bar = -kInf, wl = 0;
         for (Row at = 1; at <= known; ++at) {
-            wl += stat_.weight[Table::row_of(e[at - 1])];
+            wl += stat_.weight[rows.row(at - 1)];
             if (at == known && known == m) break;
-            const std::uint32_t code = Table::code_of(e[at - 1]), next = Table::code_of(e[std::min<Row>(at, m - 1)]);
-            if (code == next) continue;
+            if (!rows.greater(at)) continue;
             for (int v = 0; v < variants; ++v) {
                 if (v == 1 && at == known) break;
                 const double left = wl + (v == 1 ? missing_weight : 0.0);
                 Sides sides{left, known_weight + missing_weight - left, stat_.size_unit, 0, 0,
                             -(costs[2 * v][at] + costs[2 * v + 1][at])};
                 if (middles) sides.l = medians[2 * v][at], sides.r = medians[2 * v + 1][at];
-                consider(context, f, sides, code, next, v == 1, best, bar);
+                consider(context, f, sides, at - 1, at, v == 1, best, bar);
             }
         }
     }
@@ -349,14 +396,15 @@ class FeatureSearch {
 
     Cut draw(const Job& job, int f, std::uint32_t least, std::uint32_t most) const {
         const Column& column = table_.columns[f];
-        const double low = column.high[least], high = column.low[most];
+        const std::vector<double>& greatest = column.greatest();
+        const double low = greatest[least], high = column.low[most];
         const double share = Random(job.path ^ mixed(static_cast<std::uint64_t>(f) + 1)).uniform();
         double t = (1 - share) * low + share * high;
         if (!(t >= low && t < high)) t = low;
-        const auto first = column.high.begin();
+        const auto first = greatest.begin();
         const auto last = static_cast<std::uint32_t>(std::upper_bound(first + least, first + most, t) - first - 1);
         // Of groups of values all go the same way, so a threshold inside of one is moved before it.
-        return {last, t < column.low[last + 1] ? t : binning::between(column.high[last], column.low[last + 1])};
+        return {last, t < column.low[last + 1] ? t : binning::between(greatest[last], column.low[last + 1])};
     }
 
     [[gnu::noinline]] Split search_drawn(const Context& context, int f, Scratch& scratch) {
@@ -448,7 +496,7 @@ class FeatureSearch {
                 entries[k] = Table::entry(place[code[i]], i);
             }
             sort_entries(scratch, m, static_cast<std::uint32_t>(present.size()));
-            Split split = scan(context, f, scratch.entries.data(), scratch);
+            Split split = scan(context, f, ByCode{scratch.entries.data(), column.missing_code()}, scratch);
             if (!split.found()) continue;
             for (std::size_t r = 0; r < ranking.size(); ++r)
                 (r <= split.last_left ? split.left_categories : split.right_categories).push_back(ranking[r].second);
@@ -467,9 +515,8 @@ class FeatureSearch {
     std::vector<Row> rows_;  // in the order of the nodes
     int width_;
     double root_weight_ = 0;
-    bool presorted_ = false;
-    std::vector<std::vector<Entry>> order_;         // presorted: rows in the order of each feature, within the nodes
-    std::vector<typename Statistics::Load> loads_;  // of the rows; empty if they are sorted once
+    std::vector<std::vector<Place>> order_;         // of sorted columns: rows in the order of the feature, within the nodes
+    std::vector<typename Statistics::Load> loads_;  // of the rows; empty if columns are sorted
     std::vector<Row> rank_;                         // of the targets of a node, for medians
 };
 

@@ -210,6 +210,7 @@ struct MomentStatistics {
     int outputs() const { return 1; }
     int orders() const { return 1; }
     int ordering(int o) const { return o; }
+    double mass(Row i) const { return moment[i].w; }
     void add(Cell* cell, Row i) const { add(cell, moment[i]); }
     using Load = Pair;
     Load load(Row i) const { return moment[i]; }
@@ -330,6 +331,7 @@ struct MedianStatistics {
     int ordering(int o) const { return o; }
     struct Load {};
     double at(int k, Row i) const { return target[static_cast<std::size_t>(k) * n + i]; }
+    double mass(Row i) const { return weight[i]; }
     void add(Cell* cell, Row i) const {
         cell[0] += weight[i];
         for (int k = 0; k < targets; ++k) cell[1 + k] += weight[i] * at(k, i);

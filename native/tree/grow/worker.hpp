@@ -51,6 +51,7 @@ Grown pack(Tree<typename Statistics::Cell> tree, const Statistics& statistics, i
 struct Draw {
     std::vector<std::int32_t> count;  // empty: every row once
     std::vector<Row> rows;
+    std::vector<std::vector<Place>> order;  // these rows in the order of each column that is sorted
     double times(Row i) const { return count.empty() ? 1.0 : static_cast<double>(count[i]); }
 };
 
@@ -61,8 +62,8 @@ struct Worker {
     const Crew& crew;
 
     template <class Code, class Statistics>
-    Grown grown(const CodedTable<Code>& table, const Statistics& statistics, Draw& draw, const double* y, const double* mass) const {
-        Grower<Code, Statistics> grower(table, statistics, growth, y, mass, std::move(draw.rows), crew);
+    Grown grown(const CodedTable<Code>& table, const Statistics& statistics, Draw& draw, const double* y) const {
+        Grower<Code, Statistics> grower(table, statistics, growth, y, std::move(draw.rows), std::move(draw.order), crew);
         return pack(grower.grow(), statistics, target.width());
     }
 
@@ -78,7 +79,7 @@ struct Worker {
         auto with = [&]<int kFixed>() {
             const ClassStatistics<Cell, criterion, kFixed> statistics{target.label.data(), ones ? nullptr : weight.data(),
                                                                       target.counts.data()[0], target.size_of.data(), &entropies};
-            return grown(table, statistics, draw, nullptr, nullptr);
+            return grown(table, statistics, draw, nullptr);
         };
         // The loops over two or three classes are unrolled where speed matters most.
         if constexpr (criterion == Criterion::gini && std::is_integral_v<Cell>) {
@@ -92,13 +93,11 @@ struct Worker {
     Grown moments(const CodedTable<Code>& table, Draw& draw) const {
         using Statistics = MomentStatistics<criterion>;
         std::vector<typename Statistics::Pair> moment(table.n);
-        std::vector<double> mass(table.n);
         for (Row i : draw.rows) {
             const double times = draw.times(i);
-            mass[i] = times * target.weight.data()[i];
-            moment[i] = {mass[i], times * target.fixed.data()[i]};
+            moment[i] = {times * target.weight.data()[i], times * target.fixed.data()[i]};
         }
-        return grown(table, Statistics{moment.data(), target.size_of.data()[0]}, draw, target.y.data(), mass.data());
+        return grown(table, Statistics{moment.data(), target.size_of.data()[0]}, draw, target.y.data());
     }
 
     template <class Code>
@@ -106,7 +105,7 @@ struct Worker {
         std::vector<double> mass(table.n);
         for (Row i : draw.rows) mass[i] = draw.times(i) * target.weight.data()[i];
         const MedianStatistics statistics{mass.data(), target.fixed.data(), target.size_of.data()[0], table.n, target.targets(), target.scale.data()};
-        return grown(table, statistics, draw, target.y.data(), mass.data());
+        return grown(table, statistics, draw, target.y.data());
     }
 
     template <class Code, Criterion criterion>

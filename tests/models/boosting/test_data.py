@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,41 +9,19 @@ import scipy.sparse as sp
 from scipy.special import softmax
 from sklearn.base import clone
 from tests.models.boosting.test_model import FAST, data
+from tests.peak import bytes_a_row, needs_proc
 
 from certifit import BoostedTrees, GradientBoostingClassifier, GradientBoostingRegressor
 from certifit.models.boosting.trees import SPARSE_ENTRIES
 from certifit.representation.table import binning
 
-PEAK = """
-import gc
-import numpy as np
-from pathlib import Path
-from certifit import GradientBoostingClassifier
 
-def kilobytes(name):
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith(name))
-
-n, d = 300_000, 12
-rng = np.random.default_rng(0)
-X = rng.normal(size=(n, d)).astype(np.float32)
-y = (X[:, 0] * X[:, 1] + rng.normal(size=n) > 0).astype(np.int64)
-model = GradientBoostingClassifier(n_estimators=3, early_stopping=False, n_jobs=2)
-model.fit(X[:1000], y[:1000])
-gc.collect()
-Path("/proc/self/clear_refs").write_text("5")
-before = kilobytes("VmRSS")
-model.fit(X, y)
-print((kilobytes("VmHWM") - before) * 1024 / n)
-"""
-
-
-@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="peaks are read from /proc")
+@needs_proc
 def test_a_fit_holds_the_table_as_bytes_and_little_more():
-    found = subprocess.run([sys.executable, "-c", PEAK], capture_output=True, text=True, check=True)
     # 12 bytes of bins and 14 of gradients, scores, targets and row numbers; histograms (1.5 MB) and the pieces of the
     # loss are some 10 more here. The table itself would be 48.
-    assert float(found.stdout) < 12 + 14 + 16
+    peak = bytes_a_row("GradientBoostingClassifier(n_estimators=3, early_stopping=False, n_jobs=2)")
+    assert peak < 12 + 14 + 16
 
 
 def test_single_precision_scores_say_the_same(monkeypatch):

@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone, is_classifier
 from sklearn.inspection import permutation_importance
+from tests.peak import bytes_a_row, needs_proc
 
 import certifit
 from certifit.models.tree import columns as tree_columns
@@ -104,3 +105,17 @@ def test_permutation_importance_names_what_is_wrong():
         tree.permutation_importance([[0.0], [1.0]], [0.0, 1.0, 2.0])
     with pytest.raises(ValueError, match="n_repeats"):
         tree.permutation_importance([[0.0], [1.0]], [0.0, 1.0], n_repeats=0)
+
+
+@needs_proc
+@pytest.mark.parametrize(
+    ("model", "most"),
+    [
+        # An order of four bytes an entry; while columns are sorted, and while the tree grows, some 60 more a row.
+        ("DecisionTreeClassifier(max_depth=3, n_jobs=1)", 4 * 12 + 70),
+        # A byte an entry, and what the draws take.
+        ("RandomForestClassifier(2, max_depth=3, n_jobs=1)", 12 + 90),
+    ],
+)
+def test_a_fit_holds_an_order_or_bytes_of_the_table_and_no_copy(model: str, most: float) -> None:
+    assert bytes_a_row(model) < most

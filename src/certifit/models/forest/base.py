@@ -114,6 +114,7 @@ class BaseForest(Grows, CertifiedEstimator, takes={"X": WITH_HOLES}):
                 threads,
                 rows.weight,
             )
+            self._missing = table.missing.astype(bool)
             order = drawing_order(X, rows.y) if draws else np.empty(0, dtype=np.uint32)
             urn = Urn.of(rows, seeds.size, draws, order, chances)
             trees, bags = grow(
@@ -122,7 +123,6 @@ class BaseForest(Grows, CertifiedEstimator, takes={"X": WITH_HOLES}):
             self._trees = self._trees.joined(trees) if done else trees
             self._bags = np.concatenate([self._bags, bags]) if done else bags
             self._urns = [*getattr(self, "_urns", []), urn] if done else [urn]
-        self._missing = np.asarray(np.isnan(X).any(axis=0))
         self.estimators_depth_ = self._trees.depth
         self.feature_importances_ = self._trees.importance()
         self._certify(self._certificate(clock))

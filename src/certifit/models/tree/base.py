@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import numbers
+from collections.abc import Callable
 from dataclasses import KW_ONLY
 from typing import Any
 
@@ -25,7 +26,7 @@ from certifit.models.tree.parameters import Grows
 from certifit.models.tree.pruning import PruningPath, collapse_alphas, cut, parents, pruning_path
 from certifit.models.tree.rows import Rows
 from certifit.models.tree.rules import LeafInterval, Words, leaf_intervals, renamed, rule_text
-from certifit.models.tree.targets import SERIAL, SERIAL_WALKS, Growth, encode, grow
+from certifit.models.tree.targets import SERIAL, SERIAL_WALKS, FixedTarget, Growth, encode, grow
 from certifit.parameters import Fitted, Parameter, Real
 from certifit.parameters.methods import WITH_HOLES
 from certifit.progress import Progress
@@ -72,8 +73,8 @@ class BaseTree(Grows, CertifiedEstimator, takes={"X": WITH_HOLES}):
         threads = n_threads(self.n_jobs)
         return threads if X.shape[0] >= SERIAL_WALKS else 1
 
-    def _grow(self, rows: Rows, target: Any) -> None:
-        """Grow, prune if asked to, and certify."""
+    def _grow(self, rows: Rows, target: Callable[[], FixedTarget]) -> None:
+        """Grow, prune if asked to, and certify; the target is made when the table is: sorting takes memory of its own."""
         clock = Progress()
         threads = self._threads(rows.X)
         names = getattr(self, "feature_names_in_", None)
@@ -85,9 +86,9 @@ class BaseTree(Grows, CertifiedEstimator, takes={"X": WITH_HOLES}):
         sure = growth.presorts(rows.X.shape[1])
         table = encode(rows.X, self._categories, 0, sure, threads)
         seeds = np.array([0 if sure else self._seed()], dtype=np.uint64)
-        self._tree, _ = grow(table, target, growth, self._categories, rows.X.shape[1], seeds, threads)
+        self._tree, _ = grow(table, target(), growth, self._categories, rows.X.shape[1], seeds, threads)
         self._collapse: Array | None = None
-        self._missing: Array = np.asarray(np.isnan(rows.X).any(axis=0))
+        self._missing: Array = table.missing.astype(bool)
         if self.ccp_alpha > 0:
             self._prune(float(self.ccp_alpha), clock)
         else:

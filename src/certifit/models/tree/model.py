@@ -60,7 +60,7 @@ class DecisionTreeClassifier(OfClasses, BaseTree):
         """
         rows = read_classes(self, X, y, sample_weight)
         factors = class_factors(self.class_weight, self.classes_, rows.y, rows.weight)
-        self._grow(rows, target_of_classes(self.criterion, rows.y, factors, rows.weight, 0))
+        self._grow(rows, lambda: target_of_classes(self.criterion, rows.y, factors, rows.weight, 0))
         return self
 
     def predict(self, X: Any) -> Array:
@@ -99,5 +99,5 @@ class DecisionTreeRegressor(OfNumbers, BaseTree):
             Target, or several.
         """
         rows = read_numbers(self, X, y, sample_weight)
-        self._grow(rows, target_of_numbers(self.criterion, rows.y, rows.weight, 0))
+        self._grow(rows, lambda: target_of_numbers(self.criterion, rows.y, rows.weight, 0))
         return self

@@ -23,6 +23,7 @@ from certifit.models.tree.growing import Categories, TreeArrays
 __all__ = [
     "SERIAL",
     "SERIAL_WALKS",
+    "FixedTarget",
     "Growth",
     "class_factors",
     "counted",
@@ -106,7 +107,7 @@ def fixed_point(*factors: Array, most: float = 2.0**52) -> tuple[Array, int]:
     Whole numbers stay as they are, up to a sum of `most`. A weight below 2^-52 of all of them becomes zero.
     """
     with np.errstate(over="ignore", under="ignore"):
-        product = np.multiply.reduce(factors)
+        product = np.multiply.reduce(factors) if len(factors) > 1 else factors[0]
     if product.sum() <= most and not np.mod(product, 1.0).any():
         return product, 0
     largest = [math.frexp(float(factor.max()))[1] for factor in factors]
@@ -247,10 +248,10 @@ def target_of_numbers(criterion: str, y: Array, weight: Array, draws: int) -> Fi
 def encode(
     X: Array, categories: Categories, max_bins: int, presort: bool, threads: int, weight: Array | None = None
 ) -> Any:
-    """The coded table of the training rows; max_bins = 0 keeps every distinct value."""
+    """The training rows as trees take them: codes, or columns in order; max_bins = 0 keeps every distinct value."""
     flags = np.zeros(X.shape[1], dtype=np.uint8)
     flags[categories.columns] = 1
-    return native.encode(np.asfortranarray(X), EMPTY if weight is None else weight, flags, max_bins, presort, threads)
+    return native.encode(X, EMPTY if weight is None else weight, flags, max_bins, presort, threads)
 
 
 def grow(
@@ -272,9 +273,12 @@ def grow(
     counts = np.zeros(n_features, dtype=np.uint32)
     counts[categories.columns] = categories.counts
     with np.errstate(over="ignore", under="ignore"):  # the square of a huge or tiny target has no better value
-        values = np.ldexp(values, target.value_exponent) if target.value_exponent else values
-        loss = np.ldexp(loss, target.loss_exponent + target.weight_exponent)
-        weight = np.ldexp(weight, target.weight_exponent)
+        for found, exponent in (
+            (values, target.value_exponent),
+            (loss, target.loss_exponent + target.weight_exponent),
+            (weight, target.weight_exponent),
+        ):
+            np.ldexp(found, exponent, out=found)
     return TreeArrays(nodes, bits, start, bits_start, values, loss, weight, depth, counts), bags
 
 
