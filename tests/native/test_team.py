@@ -77,10 +77,10 @@ def stochastic_passes(threads: int) -> Results:
 
 def trees(threads: int) -> Results:
     few = np.ascontiguousarray(X[:8000, :6])
-    table = encoded(few, threads=threads)
     what = target("squared", Y[:8000])
-    one = grow(table, what, options(6, max_depth=8, threads=threads))
-    many = grow(table, what, options(6, max_features=2, threads=threads), 5, 8000, 8000)
+    one = grow(encoded(few, threads=threads), what, options(6, max_depth=8, threads=threads))
+    coded = encoded(few, presort=False, threads=threads)
+    many = grow(coded, what, options(6, max_features=2, threads=threads), 5, 8000, 8000)
     view = forest(many, np.zeros(6, dtype=np.uint32))
     return [one[0], one[4], many[0], tree.predict(view, many[4], few, threads), tree.apply(view, few, threads)]
 
