@@ -187,3 +187,13 @@ def test_every_alarm_is_a_sentence_with_a_condition() -> None:
         assert alarm.text.endswith((".", "}")), code
     with pytest.raises(KeyError):
         ring("no such alarm")
+
+
+def test_nothing_is_simpler_than_the_same_answer_every_time() -> None:
+    run = record()
+    _baseline_first(run)
+    run["leaderboard"]["tied"] = [e["name"] for e in run["entrants"]]
+    run["entrants"][1]["readable"] = True
+    assert "simpler" not in " ".join(summarize(run))
+    run["entrants"][0] |= {"baseline": False}
+    assert "simpler" in " ".join(summarize(run))

@@ -253,7 +253,7 @@ class Contest:
             task=table.task.kind,
             groups=table.groups,
             time=table.time,
-            codes=table.codes,
+            codes=table.copies,
             seed=options.seed,
         )
         conditions = Conditions(
@@ -345,7 +345,7 @@ class Contest:
             task=table.task.kind,
             groups=None if table.groups is None else table.groups[train],
             time=None if table.time is None else table.time[train],
-            codes=table.codes[train],
+            codes=None if table.copies is None else table.copies[train],
             seed=options.seed,
         )
         if train.shape[0] > ONE_FOLD:

@@ -39,6 +39,7 @@ ALL = (
     "class not trained",
     "copies",
     "copies across",
+    "repeats",
     "sorted",
     "trend",
     "order",
@@ -334,12 +335,22 @@ CASES: dict[str, Case] = {
         options={"group": "g"},
     ),
     # copies
-    "every row twice": Case(repeated(binary, 2), ("copies",), ("copies across",)),
+    "every row twice": Case(repeated(binary, 2), ("copies",), ("copies across", "repeats")),
     "every row five times": Case(repeated(number, 5), ("copies",), ("copies across",)),
     "copies in two groups": Case(
         plus(repeated(binary, 2), g=lambda d, r: np.arange(N) // 20),
         ("copies", "copies across"),
         options={"group": "g"},
+    ),
+    "equal cases": Case(
+        lambda r: {**{name: r.choice(["u", "v", "w"], N) for name in "abcd"}, "y": r.choice(["yes", "no"], N)},
+        ("repeats",),
+        ("copies", "copies across"),
+    ),
+    "a number that repeats": Case(
+        lambda r: {"k": r.choice(["u", "v"], N), "m": r.integers(0, 6, N), "y": r.integers(0, 90, N).astype(float)},
+        ("repeats",),
+        ("copies",),
     ),
     # classes
     "a rare class": Case(target(binary, lambda d, r: np.where(np.arange(N) % 50 == 0, "yes", "no")), ("rare class",)),

@@ -76,7 +76,7 @@ def test_a_category_with_many_levels_is_no_leak_by_memory() -> None:
 
 
 def test_copies() -> None:
-    data = {"x": np.round(X[:300], 1), "y": BINARY[:300]}
+    data = {"x": X[:300], "y": BINARY[:300]}
     twice = {name: np.concatenate([v, v]) for name, v in data.items()}
     found = said(twice)
     assert kinds(found) == [("duplicates", None)]

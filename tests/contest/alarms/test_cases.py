@@ -29,7 +29,9 @@ def codes(name: str) -> tuple[set[str], str]:
     frame = made(name, case)
     options = dict(case.options)
     table = Table.from_source(frame, options.pop("target", "y"), **options)
-    split = sealed_split(table.y, task=table.task.kind, groups=table.groups, time=table.time, codes=table.codes, seed=1)
+    split = sealed_split(
+        table.y, task=table.task.kind, groups=table.groups, time=table.time, codes=table.copies, seed=1
+    )
     said = [*table.warnings, *alarms(table, split)]
     return {warning["code"] for warning in said}, table.task.kind
 

@@ -16,6 +16,7 @@ from certifit import datasets
 from certifit.contest.table import delimited
 from certifit.contest.table.reading import TableError
 from certifit.contest.table.table import Table, TableSchema
+from certifit.evaluation.splits.sealed import sealed_split
 
 N = 60
 
@@ -331,3 +332,37 @@ def test_damaged_files_give_a_table_or_one_line() -> None:
         json.dumps([table.describe(), table.schema.as_dict()], allow_nan=False)
     assert tables > 5
     assert all("\n" not in said for said in complaints)
+
+
+def test_equal_cases_are_no_copies_and_copies_are_no_cases() -> None:
+    """Kept together, equal cases of one class would be learned from and those of the other sealed."""
+    rng = np.random.default_rng(0)
+    cells = rng.integers(0, 3, (600, 4))
+    y = rng.random(600) < np.where(cells[:, 0] == 0, 0.8, 0.2)
+    frame = pl.DataFrame({**{name: cells[:, j].astype(str) for j, name in enumerate("abcd")}, "y": y})
+    table = Table.from_source(frame, "y")
+    assert table.repeats
+    assert table.copies is None
+    numbers = frame.with_columns(z=rng.normal(size=600))
+    assert Table.from_source(numbers, "y").copies is not None
+    twice = Table.from_source(pl.concat([numbers, numbers]), "y")
+    assert not twice.repeats
+    assert twice.duplicates == 600
+
+
+def test_what_categories_tell_is_seen_on_the_sealed_rows() -> None:
+    gains = {True: 0.0, False: 0.0}
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        cells = rng.integers(0, 3, (500, 4))
+        y = rng.random(500) < np.where(cells[:, 0] == 0, 0.7, 0.3)
+        frame = pl.DataFrame({**{name: cells[:, j].astype(str) for j, name in enumerate("abcd")}, "y": y})
+        table = Table.from_source(frame, "y")
+        for kept, codes in ((True, table.codes), (False, table.copies)):
+            split = sealed_split(table.y, task="binary", codes=codes, seed=seed)
+            X = np.unique(cells @ [27, 9, 3, 1], return_inverse=True)[1].reshape(-1)
+            count, right = np.bincount(X[split.train], minlength=81), np.bincount(X[split.train], y[split.train], 81)
+            p = np.clip((right + 1) / (count + 2), 0.01, 0.99)[X[split.test]]
+            q, t = float(y[split.train].mean()), y[split.test]
+            gains[kept] += float(np.mean(np.where(t, np.log(p / q), np.log((1 - p) / (1 - q))))) / 5
+    assert gains[False] > 0.0 > gains[True]

@@ -74,7 +74,7 @@ def test_more_data_would_help() -> None:
     X, y = regression(240, 60, noise=0.5)
     curve = learning_curve(Ridge(alpha=1e-3), X, y, "rmse", sizes=[70, 90, 110, 140, 160])
     assert reading(curve).startswith(
-        "More data would help: twice the rows should bring the root mean squared error from"
+        "More data would help: twice the rows should bring the root mean squared error in cross-validation from"
     )
 
 

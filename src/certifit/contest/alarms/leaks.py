@@ -44,7 +44,8 @@ def leaks(table: Table, split: SealedSplit, seconds: float) -> list[dict[str, An
         if scores[name] > NEARLY_PERFECT:
             found.append(ring("leak", name, what=what, score=under_one(scores[name])))
     if not found:
-        found += together(table, part, y, table.codes[rows], scores, clock)
+        copies = np.arange(rows.shape[0]) if table.copies is None else table.copies[rows]
+        found += together(table, part, y, copies, scores, clock)
     return found + _identifiers(table, rows, y)
 
 

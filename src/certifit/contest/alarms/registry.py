@@ -113,7 +113,15 @@ _ALL = (
         "copies",
         "duplicates",
         "{count:,} rows ({share} %) are exact copies of an earlier row{aside}",
-        "features and target of a row equal those of an earlier one; from 5 % of the rows on, that intervals count them is said",
+        "features and target of a row equal those of an earlier one, beyond chance; from 5 % of the rows on, that intervals "
+        "count them is said",
+    ),
+    Alarm(
+        "repeats",
+        "duplicates",
+        "{count:,} rows ({share} %) equal an earlier row, which chance alone brings about where values are so few: each counts "
+        "as a case of its own.",
+        "rows equal an earlier one, and at least half as many do if every column is shuffled for itself",
     ),
     Alarm(
         "copies across",

@@ -22,6 +22,9 @@ FEWEST = 30
 
 def copies(table: Table, split: SealedSplit) -> list[dict[str, Any]]:
     """Exact copies of rows, and those that are on both sides."""
+    share = f"{100 * table.duplicates / len(table):.1f}"
+    if table.repeats:
+        return [ring("repeats", count=table.duplicates, share=share)]
     across = int(np.isin(table.codes[split.test], table.codes[split.train]).sum())
     found = []
     if table.duplicates:
@@ -30,7 +33,6 @@ def copies(table: Table, split: SealedSplit) -> list[dict[str, Any]]:
             aside += (
                 " Intervals count each as a row of its own: unless they are cases of their own, they are too narrow."
             )
-        share = f"{100 * table.duplicates / len(table):.1f}"
         found.append(ring("copies", count=table.duplicates, share=share, aside=aside))
     if across:
         found.append(ring("copies across", count=across))

@@ -125,7 +125,9 @@ def _cheaper(run: Run) -> Mapping[str, Any] | None:
 
 def _readable_rival(run: Run) -> Mapping[str, Any] | None:
     tied = [e for e in run["entrants"] if e["name"] in run["leaderboard"]["tied"]]
-    return next((e for e in tied[1:] if e["readable"]), None) if tied and not tied[0]["readable"] else None
+    if not tied or tied[0]["readable"] or tied[0]["baseline"]:  # nothing is simpler than the same answer every time
+        return None
+    return next((e for e in tied[1:] if e["readable"]), None)
 
 
 def _pressing(run: Run) -> Mapping[str, Any] | None:

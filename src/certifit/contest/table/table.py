@@ -23,6 +23,7 @@ __all__ = ["Conformed", "Table", "TableSchema", "no_such_column"]
 
 FEWEST_ROWS = 10
 LISTED = 5
+AS_OFTEN = 2.0  # times as many equal rows as chance gives are still chance: columns go together
 
 
 @dataclass(frozen=True)
@@ -276,6 +277,29 @@ class Table:
     def duplicates(self) -> int:
         """Rows that are copies of an earlier one."""
         return int(self.codes.shape[0] - np.unique(self.codes).shape[0])
+
+    @cached_property
+    def repeats(self) -> bool:
+        """Whether rows repeat about as often by chance, as where all columns are categories: then each is a case of its own.
+
+        Chance is what is left if every column is shuffled for itself. Such rows must not be kept together: copies have the same
+        target, so that of equal cases those of one class would be on one side and those of the other on the other.
+        """
+        if not self.duplicates:
+            return False
+        rows = self.frame.select([*self.kinds, self.target])
+        fewest = self.duplicates / AS_OFTEN
+        distinct = [column.n_unique() for column in rows.iter_columns()]
+        # Shuffling one feature tells nothing of it: its values must be few.
+        if len(self) - max(distinct) < fewest or (rows.width == 2 and 2 * distinct[0] * distinct[1] > len(self)):
+            return False
+        shuffled = rows.with_columns(pl.col(name).shuffle(seed=j) for j, name in enumerate(rows.columns))
+        return len(self) - shuffled.hash_rows(seed=0).n_unique() >= fewest
+
+    @property
+    def copies(self) -> Array | None:
+        """Codes of rows that a split keeps together if they are equal; None where equal rows are cases of their own."""
+        return None if self.repeats else self.codes
 
     def __len__(self) -> int:
         return self.frame.height

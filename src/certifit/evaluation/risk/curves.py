@@ -406,7 +406,7 @@ def reading(curve: LearningCurve | ValidationCurve) -> str:
     >>> folds = tuple((e - 1e-3, e + 1e-3) for e in error)
     >>> reading(LearningCurve((100, 200, 400, 800), (0.1,) * 4, error, error, error, "rmse", "root mean squared error",
     ...                       ".4g", True, 0.95, folds, folds))
-    'More data would help: twice the rows should bring the root mean squared error from 0.2707 to about 0.25.'
+    'More data would help: twice the rows should bring the root mean squared error in cross-validation from 0.2707 to about 0.25.'
     """
     if isinstance(curve, ValidationCurve):
         return _reading_of_values(curve)
@@ -422,7 +422,10 @@ def reading(curve: LearningCurve | ValidationCurve) -> str:
     gap = now - train if curve.lower_is_better else train - now
     own = 0.5 * (curve.high[-1] - curve.low[-1])
     if gain - half > 0.5 * WORTHWHILE * error and gain > WORTHWHILE * error:
-        return f"More data would help: twice the rows should bring the {curve.label} from {text['now']} to about {text['then']}."
+        return (
+            f"More data would help: twice the rows should bring the {curve.label} in cross-validation from {text['now']} to "
+            f"about {text['then']}."
+        )
     if gap > own and gap > 0.5 * error:
         return (
             f"Training error far below validation error: {curve.label} {text['train']} on {rows:,} training rows, "
