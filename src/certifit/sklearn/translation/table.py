@@ -205,10 +205,9 @@ class _Checked:
     def __call__(self, estimator: Any) -> None:
         """Let scikit-learn judge the parameters, unless it has judged the same ones before; count the fit."""
         fitted[type(estimator)] += 1
-        held = vars(estimator)
-        values = [held.get(name) for name in estimator._table]
+        values = tuple(map(vars(estimator).get, estimator._table))
+        key: Any = (values, tuple(map(type, values)))
         try:
-            key = (*values, *map(type, values))
             if key in self.known:
                 return
         except TypeError:  # an array, say
@@ -285,11 +284,12 @@ class DropIn:
     def _keep(self, model: Any, data: Data) -> None:
         """Fitted attributes under scikit-learn's names."""
         self.model_ = model
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(model, name):
-                setattr(self, name, getattr(model, name))
-            elif name in vars(self):
-                delattr(self, name)
+        known, here = vars(model), vars(self)  # to ask a model for what it lacks takes long beside a small fit
+        for name in COLUMNS:
+            if name in known:
+                here[name] = known[name]
+            else:
+                here.pop(name, None)
         for name, value in self._fitted(model, data).items():
             setattr(self, name, value)
         self._judge(getattr(model, "certificate_", None))
@@ -315,6 +315,8 @@ class DropIn:
 
 
 LOOSEST = 1e-4
+COLUMNS = ("n_features_in_", "feature_names_in_")
+"""What a fitted model knows of the columns of X."""
 
 
 def fresh(ours: Any, **settings: Any) -> Any:
