@@ -28,6 +28,7 @@ from certifit._native import (
     medoids,
     mixture,
     neighbors,
+    newton,
     products,
     stochastic,
     tree,
@@ -190,6 +191,13 @@ def kinks(threads: int) -> Results:
     return [coef, np.array(intercept), theta]
 
 
+def newton_steps(threads: int) -> Results:
+    how = newton.Options(intercept=True, tolerance=1e-9, scale=0.7, max_iter=100, threads=threads)
+    y, start = (Y > 0).astype(float), np.zeros(D)
+    coef, *numbers = newton.minimize("logistic", X, y, P, np.full(D, 0.001), np.full(D, 0.01), start, 0.0, how)
+    return [coef, np.array(numbers)]
+
+
 KERNELS: dict[str, Callable[[int], Results]] = {
     "products": passes,
     "softmax": softmax,
@@ -210,6 +218,7 @@ KERNELS: dict[str, Callable[[int], Results]] = {
     "bayes": moments_by_class,
     "local": local_fits,
     "interior_point": kinks,
+    "newton": newton_steps,
 }
 
 

@@ -22,6 +22,7 @@ import numpy as np
 
 from certifit._types import Array
 from certifit.evaluation.losses import Loss
+from certifit.optimization.newton.few_columns import in_one_call
 from certifit.optimization.newton.sketch import descend, gradient
 from certifit.optimization.newton.systems import (
     BLOCK_LIMIT,
@@ -61,6 +62,9 @@ Solve = Callable[[State, list[Any], Array, float], Direction]
 
 def newton(problem: Problem, start: Point, tol: float, max_iter: int, clock: Progress) -> Solution:
     """Newton with the whole Hessian, where K scores allow it; `tol` is the absolute gap to reach."""
+    small = in_one_call(problem, start, tol, max_iter, "newton")
+    if small is not None:
+        return small
     start = problem.centered(start[0]), problem.centered(start[1])  # where the optimum is, too
     with threading(problem):
         start = eased(problem, start, partial(_minimum, max_iter=max_iter, clock=clock))

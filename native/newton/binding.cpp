@@ -1,0 +1,71 @@
+// certifit._native.newton: Newton's method for smooth losses with an elastic-net penalty and few columns.
+#include <cmath>
+#include <string>
+
+#include <nanobind/stl/string.h>
+
+#include "core/boundary.hpp"
+#include "newton/newton.hpp"
+
+using namespace certifit::boundary;
+using namespace certifit::newton;
+using namespace nb::literals;
+namespace products = certifit::products;
+
+namespace {
+
+Options make_options(bool intercept, double tolerance, double scale, Index max_iter, int threads) {
+    if (!(tolerance >= 0)) refuse("tolerance must not be negative");
+    if (!(scale >= 0)) refuse("scale must not be negative");
+    expect_threads(threads);
+    return {intercept, tolerance, scale, max_iter, threads};
+}
+
+template <class Loss, class Array>
+Found run(const Array& X, const Vector<double>& y, const Vector<double>& p, const Penalty& penalty, const Vector<double>& coef, double intercept,
+          const Options& options) {
+    using T = std::remove_const_t<typename Array::Scalar>;
+    const products::Table<T> table{X.data(), static_cast<Index>(X.shape(0)), static_cast<Index>(X.shape(1)), X.stride(1) == 1 && X.shape(1) > 1};
+    return without_gil([&] { return Newton<Loss, T>(table, y.data(), p.data(), penalty, options).solve(coef.data(), intercept); });
+}
+
+// (coef, intercept, objective, bound, iterations)
+template <class Array>
+nb::tuple minimize(const std::string& loss, const Array& X, const Vector<double>& y, const Vector<double>& p, const Vector<double>& l1, const Vector<double>& l2,
+                   const Vector<double>& coef, double intercept, const Options& options) {
+    const std::size_t n = X.shape(0), d = X.shape(1);
+    expect_length(y, n, "y");
+    expect_length(p, n, "p");
+    expect_length(l1, d, "l1");
+    expect_length(l2, d, "l2");
+    expect_length(coef, d, "coef");
+    for (std::size_t j = 0; j < d; ++j)
+        if (!(l1.data()[j] >= 0) || !(l2.data()[j] >= 0) || !(l1.data()[j] + l2.data()[j] > 0)) refuse("every column needs a penalty");
+    const Penalty penalty{l1.data(), l2.data()};
+    Found found;
+    if (loss == "logistic") found = run<Logistic>(X, y, p, penalty, coef, intercept, options);
+    else if (loss == "poisson") found = run<Poisson>(X, y, p, penalty, coef, intercept, options);
+    else refuse("loss must be 'logistic' or 'poisson'");
+    return nb::make_tuple(array(std::move(found.w)), found.intercept, found.objective, found.bound, found.iterations);
+}
+
+template <class Array>
+void define(nb::module_& m) {
+    m.def("minimize", &minimize<Array>, "loss"_a, "X"_a.noconvert(), "y"_a.noconvert(), "p"_a.noconvert(), "l1"_a.noconvert(), "l2"_a.noconvert(),
+          "coef"_a.noconvert(), "intercept"_a, "options"_a);
+}
+
+}  // namespace
+
+NB_MODULE(newton, m) {
+    nb::class_<Options>(m, "Options")
+        .def("__init__",
+             [](Options* self, bool intercept, double tolerance, double scale, Index max_iter, int threads) {
+                 new (self) Options(make_options(intercept, tolerance, scale, max_iter, threads));
+             },
+             "intercept"_a, "tolerance"_a, "scale"_a, "max_iter"_a, "threads"_a);
+    define<RowMajor<double>>(m);
+    define<ColumnMajor<double>>(m);
+    define<RowMajor<float>>(m);
+    define<ColumnMajor<float>>(m);
+}

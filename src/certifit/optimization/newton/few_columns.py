@@ -1,0 +1,44 @@
+"""Newton's method on few columns, the whole of it in one native call.
+
+    minimize over w, b    Σ p_i ℓ(y_i, x_i·w + b) + Σ_j [l1_j |w_j| + ½ l2_j w_j²]
+
+On small data the calls between the steps take longer than the steps. The losses that native code knows are in `KERNELS`; what it
+does not end with the gap that is wanted (a Hessian that is nearly singular, slopes on the edge of the domain) is left to
+smooth.py and proximal.py. The mathematics is in native/newton/newton.hpp.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+import certifit._native.newton as native
+from certifit.evaluation.losses import Loss, Poisson
+from certifit.evaluation.losses.labels.margin import HardLogistic
+from certifit.optimization.objective.problem import Point, Problem, Solution
+from certifit.representation.design.products import NARROW, in_one_piece
+
+__all__ = ["KERNELS", "in_one_call"]
+
+KERNELS: dict[type[Loss], str] = {HardLogistic: "logistic", Poisson: "poisson"}
+MOST_ENTRIES = 1 << 18  # of X: beyond, the calls between the steps are not what takes the time
+
+
+def in_one_call(problem: Problem, start: Point, tol: float, max_iter: int, name: str) -> Solution | None:
+    """The solution to the absolute gap `tol`, or None where this is not the way to it."""
+    kernel, (n, d), strengths = KERNELS.get(type(problem.loss)), problem.shape, problem.regularizer.elastic()
+    if kernel is None or n * d > MOST_ENTRIES or not 0 < d <= NARROW:
+        return None
+    if strengths is None or problem.regularizer.constraint is not None or not (strengths[0] + strengths[1] > 0.0).all():
+        return None  # without a penalty on every column, other proofs are needed
+    rows = [(block.design.X, block.y, block.p) for block in problem.blocks]
+    if not all(isinstance(X, np.ndarray) for X, _, _ in rows):
+        return None
+    # So few rows are put together wherever they are kept: the fit does not depend on that.
+    X, y, p = rows[0] if len(rows) == 1 else (np.concatenate(part) for part in zip(*rows, strict=True))
+    X = X if in_one_piece(X) else np.ascontiguousarray(X)
+    options = native.Options(problem.fit_intercept, tol, problem.scale, max_iter, problem.threads)
+    w, b = np.ascontiguousarray(start[0], dtype=np.float64), float(start[1])
+    coef, intercept, objective, bound, iterations = native.minimize(kernel, X, y, p, *strengths, w, b, options)
+    if not objective - bound <= tol:
+        return None
+    return Solution(coef, intercept, iterations, name, bound if objective > 0.0 else 0.0, objective)

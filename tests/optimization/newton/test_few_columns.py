@@ -1,0 +1,123 @@
+"""Newton's method in one native call: against an independent solver, at its edges, and at its boundary."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.oracles.convex import optimum
+
+from certifit._native import newton as native
+from certifit.evaluation.losses import Loss, Poisson
+from certifit.evaluation.losses.labels.margin import HardLogistic
+from certifit.evaluation.penalties import L1, L2, ElasticNet, NonNegative, NoPenalty, Penalty
+from certifit.optimization.newton.few_columns import KERNELS, in_one_call
+from certifit.optimization.objective.problem import Problem, Solution
+from certifit.optimization.objective.regularizer import Regularizer
+from certifit.representation.design.design import Partitioned
+
+PENALTIES: dict[str, Penalty] = {"l2": L2(), "l1": L1(), "elasticnet": ElasticNet(0.4)}
+LOSSES: dict[str, Loss] = {kernel: loss() for loss, kernel in KERNELS.items()}
+
+
+def make(loss: Loss, n: int = 90, d: int = 7, seed: int = 0) -> tuple[Any, Any, Any]:
+    """Correlated columns of unequal size; targets; weights."""
+    rng = np.random.default_rng(seed)
+    X = (rng.standard_normal((n, d)) + rng.standard_normal((n, 1))) * np.logspace(-1, 1, d) + 0.5
+    f = (X - 0.5) @ (rng.standard_normal(d) / np.logspace(-1, 1, d)) * 0.5
+    y = rng.poisson(np.exp(f)) if isinstance(loss, Poisson) else rng.random(n) < 1 / (1 + np.exp(-f))
+    return X, y.astype(float), rng.integers(1, 4, n).astype(float)
+
+
+def problem(loss: Loss, penalty: Penalty, alpha: float = 0.03, *, intercept: bool = True, d: int = 7) -> Problem:
+    X, y, weight = make(loss, d=d)
+    return Problem(X, y, weight / weight.sum(), loss, Regularizer.of(penalty, alpha, None, d), intercept)
+
+
+def solved(of: Problem, tol: float = 1e-9, start: Any = None) -> Solution | None:
+    return in_one_call(of, of.start() if start is None else start, tol * of.scale, 100, "newton")
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("penalty", PENALTIES)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_optimum(loss: str, penalty: str, intercept: bool) -> None:
+    of = problem(LOSSES[loss], PENALTIES[penalty], intercept=intercept)
+    value, *_ = optimum(of.X, of.y, of.p, of.loss, PENALTIES[penalty], 0.03, fit_intercept=intercept)
+    found = solved(of)
+    assert found is not None
+    assert abs(found.objective - value) <= 1e-7 * of.scale
+    assert found.bound <= value + 1e-8 * of.scale
+    assert found.objective == pytest.approx(of.objective(found.coef, found.intercept), rel=1e-13)
+    assert found.objective - found.bound <= 1e-9 * of.scale
+    zero = np.abs(of.at(found.coef, found.intercept).slope.columns) < 0.9 * 0.03 * (penalty == "l1")
+    assert (found.coef[zero] == 0.0).all()
+
+
+@pytest.mark.parametrize("penalty", PENALTIES)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_bounds_hold_far_from_the_optimum(loss: str, penalty: str) -> None:
+    """Whatever tolerance ends the steps, the bound is below the optimum and the value above it."""
+    of = problem(LOSSES[loss], PENALTIES[penalty], 0.003)
+    best = solved(of, 1e-12)
+    assert best is not None
+    for tol in (0.3, 0.03, 1e-3, 1e-5):
+        found = solved(of, tol)
+        assert found is not None
+        assert found.bound <= best.objective + 1e-14
+        assert best.bound <= found.objective + 1e-14
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_rows_in_any_place_layout_and_precision(loss: str) -> None:
+    of = problem(LOSSES[loss], L1())
+    single = of.X.astype(np.float32)
+    whole = Problem(single.astype(np.float64), of.y, of.p, of.loss, of.regularizer, True)
+    wanted = solved(whole)
+    assert wanted is not None
+    wide = np.zeros((90, 14), dtype=np.float32)
+    wide[:, ::2] = single
+    cut = [slice(0, 30), slice(30, 31), slice(31, 90)]
+    parts = Partitioned([whole.X[rows] for rows in cut])
+    y, p = [of.y[rows] for rows in cut], [of.p[rows] for rows in cut]
+    others = [
+        Problem(X, of.y, of.p, of.loss, of.regularizer, True) for X in (single, np.asfortranarray(single), wide[:, ::2])
+    ]
+    for other in (*others, Problem(parts, y, p, of.loss, of.regularizer, True)):
+        found = solved(other)
+        assert found is not None
+        np.testing.assert_allclose(found.coef, wanted.coef, rtol=1e-9, atol=1e-12)
+
+
+def test_a_start_near_the_end() -> None:
+    of = problem(HardLogistic(), L2())
+    cold = solved(of)
+    assert cold is not None
+    warm = solved(of, start=(cold.coef, cold.intercept))
+    assert warm is not None
+    assert warm.iterations == 1 < cold.iterations
+
+
+def test_what_is_left_to_the_general_method() -> None:
+    of = problem(HardLogistic(), L2())
+    assert in_one_call(of, of.start(), 1e-9 * of.scale, 1, "newton") is None  # too few steps
+    assert solved(problem(HardLogistic(), NoPenalty(), 0.0)) is None
+    held = Regularizer.of(L2(), 0.1, NonNegative(), 7)
+    assert solved(Problem(of.X, of.y, of.p, of.loss, held, True)) is None
+    assert solved(problem(HardLogistic(), L2(np.array([0.0, *[1.0] * 6])))) is None  # a column without a penalty
+
+
+def test_the_boundary_refuses() -> None:
+    of = problem(HardLogistic(), L2())
+    options, l1, l2, w = native.Options(True, 1e-9, 1.0, 100, 1), np.zeros(7), np.ones(7), np.zeros(7)
+    with pytest.raises(ValueError, match="loss must be"):
+        native.minimize("squared", of.X, of.y, of.p, l1, l2, w, 0.0, options)
+    with pytest.raises(ValueError, match="y has length 3, wanted 90"):
+        native.minimize("logistic", of.X, np.ones(3), of.p, l1, l2, w, 0.0, options)
+    with pytest.raises(ValueError, match="every column needs a penalty"):
+        native.minimize("logistic", of.X, of.y, of.p, l1, l1, w, 0.0, options)
+    with pytest.raises(ValueError, match="tolerance"):
+        native.Options(True, float("nan"), 1.0, 100, 1)
+    with pytest.raises(TypeError):
+        native.minimize("logistic", of.X[::2], of.y[::2].copy(), of.p[::2].copy(), l1, l2, w, 0.0, options)
