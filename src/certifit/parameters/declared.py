@@ -39,6 +39,11 @@ class _Declaration:
     was: str = ""
     """Its name in earlier releases, which is still understood."""
 
+    @functools.cached_property
+    def default_fits(self) -> bool:
+        """Whether the default lies in the domain; one that must be given has a default outside."""
+        return self.domain.refuses(self.default) is None
+
     def but(self, default: Any = ..., text: str | None = None, domain: Domain | None = None, kind: str = "") -> Any:
         """The same parameter with another default, text or domain."""
         return _Declaration(
@@ -285,6 +290,8 @@ def check_parameters(estimator: Any) -> None:
     """Every declared parameter inside its domain, or an error that names it, what was found and what is wanted."""
     for name, declared in getattr(type(estimator), "__parameters__", {}).items():
         value, domain = getattr(estimator, name), declared.domain
+        if value is declared.default and declared.default_fits:
+            continue
         wanted = domain.refuses(value)
         if wanted is None:
             continue
