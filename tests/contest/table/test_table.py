@@ -238,7 +238,7 @@ def test_new_rows() -> None:
     assert second["wage"] == 7.0
     said = " | ".join(rows.notes)
     assert "ignored: extra" in said
-    assert "1 values of 'wage' could not be read as a number" in said
+    assert "1 value of 'wage' could not be read as a number" in said
     assert "'born' could not be read as a date" in said
 
 

@@ -128,7 +128,10 @@ class TableSchema:
             series.append(values)
             if unread:
                 what = "number" if column.kind == "numeric" else "date"
-                notes.append(f"{unread} values of '{column.name}' could not be read as a {what} and count as missing")
+                some, count = ("value", "counts") if unread == 1 else ("values", "count")
+                notes.append(
+                    f"{unread:,} {some} of '{column.name}' could not be read as a {what} and {count} as missing"
+                )
         return Conformed(pl.DataFrame(series), tuple(notes), raw.bad_rows)
 
 

@@ -6,6 +6,7 @@ Everything is decided on the distinct values of a column, which are few even whe
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -37,6 +38,11 @@ GROUPED = {
 }
 DECIMAL_COMMA = r"^[+-]?\d*,\d+([eE][+-]?\d+)?$"
 WHOLE = r"^[+-]?\d+$"
+UNITS = (
+    "[kcmµ]?m|[kmµ]?g|[cm]?l|m?s|min|h|[kM]?W|[kMGT]B|kcal|km/h|mph|ft|lb|oz|°[CF]"  # also without a blank before them
+)
+MEASURED = rf"^[+-]?\d[\d.,']*(\s?(?:{UNITS})|\s[^\s\d€$£¥%]+\d?)$"
+FEWEST_MEASURED = 5  # distinct values: "2 doors" and "4 doors" are labels
 
 _CLOCKS = ("", "%H:%M:%S%.f", "%H:%M:%S", "%H:%M", "%I:%M:%S %p", "%I:%M %p")
 _YEAR_FIRST = ("%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d")
@@ -88,11 +94,14 @@ class NumberFormat:
     grouping: str = ""
     signs: bool = False
     leftovers: tuple[str, ...] = ()
+    unit: str = ""
 
     @property
     def code(self) -> str:
         """One short string that says it all, for files."""
-        return f"decimal={self.decimal} grouping={self.grouping or 'none'} signs={'yes' if self.signs else 'no'}"
+        signs = "yes" if self.signs else "no"
+        unit = f" unit={self.unit}" if self.unit else ""
+        return f"decimal={self.decimal} grouping={self.grouping or 'none'} signs={signs}{unit}"
 
     @classmethod
     def from_code(cls, code: str | None) -> NumberFormat:
@@ -101,7 +110,12 @@ class NumberFormat:
             return cls()
         parts = dict(part.split("=", 1) for part in code.split(" ") if "=" in part)
         grouping = parts.get("grouping", "none")
-        return cls(parts.get("decimal", "."), "" if grouping == "none" else grouping, parts.get("signs") == "yes")
+        return cls(
+            parts.get("decimal", "."),
+            "" if grouping == "none" else grouping,
+            parts.get("signs") == "yes",
+            unit=parts.get("unit", ""),
+        )
 
     @property
     def words(self) -> str | None:
@@ -113,11 +127,15 @@ class NumberFormat:
             notes.append("thousands separators")
         if self.signs:
             notes.append("percent or currency signs")
+        if self.unit:
+            notes.append(f"the unit {self.unit}")
         return ", ".join(notes) or None
 
     def parse(self, values: pl.Series) -> pl.Series:
         """Float64; what is not a number, or not finite, becomes null."""
         text = values.str.strip_chars()
+        if self.unit:
+            text = text.str.strip_suffix(self.unit).str.strip_chars()
         if self.signs:
             text = text.str.replace_all(f"[{SIGNS}]", "").str.strip_chars()
         if self.grouping:
@@ -154,6 +172,10 @@ def number_format(values: pl.Series, delimiter: str | None = None, tolerate: flo
     values = values.drop_nulls()
     if values.is_empty():
         return None
+    unit = _unit(values)
+    if unit:
+        found = number_format(values.str.strip_suffix(unit).str.strip_chars(), delimiter, tolerate)
+        return None if found is None else replace(found, unit=unit)
     dressed = values.str.contains(DRESSED) | values.str.contains(PLAIN)
     others = values.filter(~dressed)
     if others.len() > tolerate * values.len():
@@ -168,11 +190,19 @@ def number_format(values: pl.Series, delimiter: str | None = None, tolerate: flo
     if signs:
         values = values.str.replace_all(f"[{SIGNS}]", "").str.strip_chars()
     odd = values.filter(~values.str.contains(PLAIN) | values.str.contains(GROUPED["."]))
-    found = _punctuation(values, odd, delimiter)
-    if found is None:
+    punctuation = _punctuation(values, odd, delimiter)
+    if punctuation is None:
         return None
-    result = NumberFormat(found[0], found[1], signs, leftovers)
+    result = NumberFormat(*punctuation, signs, leftovers)
     return result if result.parse(values).null_count() == 0 else None
+
+
+def _unit(values: pl.Series) -> str:
+    """What stands behind every number, as in "42 m²"; empty if there is nothing, or not always the same."""
+    if values.len() < FEWEST_MEASURED or not values.head(1).str.contains(MEASURED).all():
+        return ""
+    units = values.str.extract(MEASURED).str.strip_chars().unique()
+    return str(units[0]) if units.len() == 1 and units.null_count() == 0 else ""
 
 
 def _punctuation(values: pl.Series, odd: pl.Series, delimiter: str | None) -> tuple[str, str] | None:
