@@ -275,6 +275,19 @@ def test_the_law_is_followed_beyond_the_curve(lower: bool) -> None:
         curve.expected(0)
 
 
+def test_a_cliff_at_few_rows_promises_nothing_beyond_the_curve() -> None:
+    # Least squares on 25 columns: interpolation of few rows, and then nearly all that noise of 0.5 leaves.
+    error = np.array([4.1, 3.5, 2.2, 0.78, 0.66])
+    folds = tuple(map(tuple, (error[:, None] + [-0.02, 0.0, 0.02]).tolist()))
+    ends = tuple((error - 0.1).tolist()), tuple((error + 0.1).tolist())
+    facts = ("rmse", "root mean squared error", ".4g", True, 0.95)
+    mean = tuple(error.tolist())
+    curve = LearningCurve((8, 14, 25, 45, 80), (0.4,) * 5, mean, *ends, *facts, folds, folds)
+    assert "too uneven" in curve.reading
+    _, low, high = curve.expected(160)
+    assert 0.0 <= low < 0.55 < high
+
+
 def test_scikit_learns_names_and_what_its_function_returns() -> None:
     X, y = regression(90, 3)
     curve = learning_curve(Ridge(alpha=0.01), X, y, train_sizes=[0.5, 1.0], scoring="neg_mean_squared_error", cv=3)

@@ -21,6 +21,7 @@ from certifit.printable import plain_number
 __all__ = ["LearningCurve", "ValidationCurve", "learning_curve", "reading", "validation_curve"]
 
 EXPONENTS = (0.25, 0.5, 1.0)  # error falls as rows^(−exponent): slow, parametric with noise, parametric without
+LAST = 0.7  # share of the rows at which, or before, the last sizes of a curve begin
 WORTHWHILE = 0.01  # a gain below this share of the error is no reason to collect twice the rows
 
 
@@ -80,9 +81,9 @@ class LearningCurve:
     def expected(self, rows: float) -> tuple[float, float, float]:
         """What to expect of so many training rows: the validation metric, and the ends of a band around it.
 
-        The laws a + b·rows^(−c) with c one of ¼, ½ and 1 that fit the curve are followed to there. The value is the middle of
-        what they say; the band has all of them, each with its uncertainty and that of the last point. Far beyond the rows of the
-        curve it is a guess that the law goes on.
+        The laws a + b·rows^(−c) with c one of ¼, ½ and 1 that fit the curve are followed to there, by all sizes and by the last
+        ones alone. The value is the middle of what they say; the band has all of them, each with its uncertainty and that of the
+        last point. Far beyond the rows of the curve it is a guess that the law goes on.
 
         Examples
         --------
@@ -104,7 +105,10 @@ class LearningCurve:
         moved = [gain for gain, _ in ends]
         now = curve.validation[-1]
         low, high = min(gain - half for gain, half in ends), max(gain + half for gain, half in ends)
-        return now + 0.5 * (min(moved) + max(moved)), now + low, now + high
+        found = now + 0.5 * (min(moved) + max(moved)), now + low, now + high
+        if curve.lower_is_better and np.min(curve.validation_folds) >= 0.0:
+            return max(found[0], 0.0), max(found[1], 0.0), max(found[2], 0.0)  # no error is less than nothing
+        return found
 
     def plot(self, ax: Any = None, *, until: float | None = None) -> Any:
         """`certifit.plots.plot_learning_curve` of it."""
@@ -396,8 +400,8 @@ def reading(curve: LearningCurve | ValidationCurve) -> str:
     """What a curve says, in one sentence: about more data, or about a parameter.
 
     The validation values are fitted by a + b·rows^(−c), with an own level for each fold and c one of ¼, ½ and 1: of those that
-    fit, the one that promises least. What twice the rows would gain follows from b, and its uncertainty from the residuals. Only
-    a gain that is surely worth having counts.
+    fit, by all sizes or the last ones alone, the one that promises least. What twice the rows would gain follows from b, and its
+    uncertainty from the residuals. Only a gain that is surely worth having counts.
 
     Examples
     --------
@@ -470,24 +474,39 @@ def _gain_of_doubling(curve: LearningCurve) -> tuple[float, float]:
 
 
 def _gains(curve: LearningCurve, rows: float) -> list[tuple[float, float]]:
-    """The improvement from so many rows and half the width of its interval, by every law that fits as well as the best one."""
-    values = np.array(curve.validation_folds)
+    """The improvement from so many rows and half the width of its interval, by every law that fits as well as the best one.
+
+    Each law twice: as all sizes have it, and with the slope of the last ones alone, since few rows may fall faster than any law.
+    """
+    values, numbers = np.array(curve.validation_folds), np.array(curve.rows, dtype=np.float64)
     sizes, folds = values.shape
     deviation = values - values.mean(axis=0)
     df = sizes * folds - folds - 1
     fits = []
     sign = 1.0 if curve.lower_is_better else -1.0
+    begins = max(int(np.searchsorted(numbers, LAST * numbers[-1], side="right")) - 1, 0)
     for c in EXPONENTS:
-        x = np.array(curve.rows, dtype=np.float64) ** -c
-        x = x - x.mean()
-        square = folds * float(x @ x)
-        b = float(x @ deviation.sum(axis=1)) / square
+        x = numbers**-c
+        slope, last = (_slope(x[k:], values[k:].mean(axis=1)) for k in (0, begins))
         drop = curve.rows[-1] ** -c - rows**-c
-        fits.append((sign * b * drop, float(((deviation - b * x[:, None]) ** 2).sum()), abs(drop) / np.sqrt(square)))
+        left = deviation - slope * (x - x.mean())[:, None]
+        # What the law misses is the same in every fold: then the folds say no more than their mean.
+        missed = folds * float((left.mean(axis=1) ** 2).sum())
+        reach = abs(drop) / np.sqrt(folds * float(((x - x.mean()) ** 2).sum()))
+        fits.append(((sign * slope * drop, sign * last * drop), float((left**2).sum()), missed, reach))
     if df <= 0:
-        return [(gain, np.inf) for gain, _, _ in fits]
-    student = critical(curve.level, df)
-    well = (1.0 + student**2 / df) * min(residual for _, residual, _ in fits)
+        return [(gain, np.inf) for gains, *_ in fits for gain in gains]
+    student, few = critical(curve.level, df), critical(curve.level, sizes - 2)
+    well = (1.0 + student**2 / df) * min(residual for _, residual, _, _ in fits)
     return [
-        (gain, student * float(np.sqrt(residual / df)) * reach) for gain, residual, reach in fits if residual <= well
+        (gain, float(max(student * np.sqrt(residual / df), few * np.sqrt(missed / (sizes - 2)))) * reach)
+        for gains, residual, missed, reach in fits
+        if residual <= well
+        for gain in gains
     ]
+
+
+def _slope(x: Array, y: Array) -> float:
+    """Of the line of least squares."""
+    x = x - x.mean()
+    return float(x @ y) / float(x @ x)
