@@ -18,88 +18,11 @@ calls `check_parameters`), and the values that the contract tests try and must s
 
 from __future__ import annotations
 
-from certifit.parameters.common import (
-    ALPHA,
-    ALPHAS,
-    CLASS_WEIGHT,
-    CV,
-    FIT_INTERCEPT,
-    L1_RATIO,
-    LEARNING_RATE,
-    MAX_EPOCHS,
-    MAX_ITER,
-    N_ESTIMATORS,
-    N_JOBS,
-    ONE_STANDARD_ERROR,
-    RANDOM_STATE,
-    SHUFFLE,
-    TOL,
-    VALIDATION_FRACTION,
-    VERBOSE,
-    WARM_START,
-    OfColumns,
-    Stopped,
-)
-from certifit.parameters.declared import Declared, Fitted, Parameter, check_parameters, parameters_of
-from certifit.parameters.domains import (
-    Any_,
-    Choice,
-    Domain,
-    Either,
-    Flag,
-    Folds,
-    Function,
-    Given,
-    Integer,
-    Learner,
-    Named,
-    Nothing,
-    Real,
-    Reals,
-    Seed,
-    Threads,
-)
+from certifit.parameters import common, domains
+from certifit.parameters.common import *  # noqa: F403 - what it lists is this package's own
+from certifit.parameters.declared import Declared, Fitted, OneOf, Parameter, check_parameters, parameters_of
+from certifit.parameters.domains import *  # noqa: F403 - as above
 
-__all__ = [
-    "ALPHA",
-    "ALPHAS",
-    "CLASS_WEIGHT",
-    "CV",
-    "FIT_INTERCEPT",
-    "L1_RATIO",
-    "LEARNING_RATE",
-    "MAX_EPOCHS",
-    "MAX_ITER",
-    "N_ESTIMATORS",
-    "N_JOBS",
-    "ONE_STANDARD_ERROR",
-    "RANDOM_STATE",
-    "SHUFFLE",
-    "TOL",
-    "VALIDATION_FRACTION",
-    "VERBOSE",
-    "WARM_START",
-    "Any_",
-    "Choice",
-    "Declared",
-    "Domain",
-    "Either",
-    "Fitted",
-    "Flag",
-    "Folds",
-    "Function",
-    "Given",
-    "Integer",
-    "Learner",
-    "Named",
-    "Nothing",
-    "OfColumns",
-    "Parameter",
-    "Real",
-    "Reals",
-    "Seed",
-    "Stopped",
-    "Threads",
-    "check_parameters",
-    "parameters_of",
-]
+__all__ = ["Declared", "Fitted", "OneOf", "Parameter", "check_parameters", "parameters_of"]
+__all__ += common.__all__
+__all__ += domains.__all__

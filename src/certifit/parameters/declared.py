@@ -16,10 +16,10 @@ from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal, dataclass_transform
 
-from certifit.parameters.domains import Domain
+from certifit.parameters.domains import Choice, Domain
 from certifit.parameters.methods import complete_methods
 
-__all__ = ["Declared", "Fitted", "Parameter", "check_parameters", "parameters_of"]
+__all__ = ["Declared", "Fitted", "OneOf", "Parameter", "check_parameters", "parameters_of"]
 
 WIDTH = 116
 LATER_SECTIONS = ("See Also", "Notes", "References", "Examples")
@@ -110,6 +110,25 @@ def Parameter(  # noqa: N802 - reads as a declaration
     ValueError: rows must be an integer in [1, inf); got 0.
     """
     return _Declaration(default, domain, text, kind, was=was)
+
+
+def OneOf(words: tuple[str, ...], text: str) -> Any:  # noqa: N802 - as above
+    """Declare a parameter that is one of several words, of which the first is its default.
+
+    Examples
+    --------
+    >>> from sklearn.base import BaseEstimator
+    >>> from certifit.parameters import Declared, OneOf, check_parameters
+    >>> class Center(Declared, BaseEstimator):
+    ...     '''The middle of numbers.'''
+    ...     of: str = OneOf(("mean", "median"), "Which middle.")
+    >>> Center().of
+    'mean'
+    >>> check_parameters(Center(of="mode"))
+    Traceback (most recent call last):
+    ValueError: of must be one of 'mean', 'median'; got 'mode'.
+    """
+    return Parameter(words[0], Choice(*words), text)
 
 
 def Fitted(kind: str = "", text: str = "", *, init: Literal[False] = False) -> Any:  # noqa: N802 - as above

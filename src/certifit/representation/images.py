@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array
 from certifit.data.gate import check_x
-from certifit.parameters import Any_, Choice, OfColumns, Parameter
+from certifit.parameters import Any_, OfColumns, OneOf, Parameter
 from certifit.representation.basis.blocks import row_blocks
 
 __all__ = ["DigitFeatures"]
@@ -41,9 +41,8 @@ class DigitFeatures(OfColumns, TransformerMixin, BaseEstimator):
         Any_("pair of int or None", wrong=("16", 16, (0, 5), (2, 2.5), (3, 3, 3), (10_000, 10_000))),
         "Rows and columns of an image; None takes the shape nearest to a square.",
     )
-    mirror: str = Parameter(
-        "both",
-        Choice("both", "left_right", "top_bottom"),
+    mirror: str = OneOf(
+        ("both", "left_right", "top_bottom"),
         "Which sides the mirror exchanges; of both, the mean of the two differences.",
     )
 

@@ -21,7 +21,7 @@ from certifit.base import CertifiedEstimator
 from certifit.certificate import Certificate
 from certifit.data.gate import check_numbers, check_real, check_sample_weight, check_x, like_input
 from certifit.models.bayes.gaussian import FLAT, Form, shrunk
-from certifit.parameters import Choice, Declared, Either, Fitted, Nothing, Parameter, Real
+from certifit.parameters import Choice, Declared, Either, Fitted, Nothing, OneOf, Parameter, Real
 from certifit.parameters.methods import ROWS
 from certifit.representation.design.moments import Moments
 from certifit.representation.kernels.basic import Rows, squared_distances, squared_lengths
@@ -53,9 +53,8 @@ class GaussianDensity(Density):
     (array([1. , 0.5]), array([1. , 0.5]))
     """
 
-    covariance: str = Parameter(
-        "full",
-        Choice("full", "diagonal", "isotropic"),
+    covariance: str = OneOf(
+        ("full", "diagonal", "isotropic"),
         "Shape of the covariance: any, one variance for each column, or one variance for all columns.",
     )
     shrinkage: float | None = Parameter(
@@ -317,9 +316,7 @@ class KernelDensity(Density):
         'The width h: a number, a rule in standard deviations of the rows, or "likelihood" for the width under which '
         "each row is most likely given all others.",
     )
-    kernel: str = Parameter(
-        "gaussian", Choice("gaussian", "tophat", "epanechnikov", "exponential", "linear"), "Its shape."
-    )
+    kernel: str = OneOf(("gaussian", "tophat", "epanechnikov", "exponential", "linear"), "Its shape.")
 
     bandwidth_: float = Fitted("float", "The width used.")
 

@@ -24,7 +24,7 @@ from certifit.data.gate import like_input
 from certifit.models.boosting.additive import ESTIMATOR, LEAST_ERROR, SEED, Additive
 from certifit.models.boosting.stagewise import ForwardStagewise
 from certifit.models.tree.model import DecisionTreeClassifier
-from certifit.parameters import LEARNING_RATE, N_ESTIMATORS, Choice, Declared, Parameter
+from certifit.parameters import LEARNING_RATE, N_ESTIMATORS, Declared, OneOf
 from certifit.progress import Progress
 
 __all__ = ["AdaBoostClassifier", "ForwardStagewise"]
@@ -70,7 +70,7 @@ class AdaBoostClassifier(Declared, ClassifierMixin, Additive):
     estimator: Any = ESTIMATOR
     n_estimators: int = N_ESTIMATORS.but(50, "Most terms; fewer if a learner is perfect or no better than chance.")
     _: KW_ONLY
-    algorithm: str = Parameter("samme", Choice("samme", "discrete", "real"), "See above.")
+    algorithm: str = OneOf(("samme", "discrete", "real"), "See above.")
     learning_rate: float = LEARNING_RATE.but(text="Factor of every coefficient.")
     random_state: Any = SEED
 

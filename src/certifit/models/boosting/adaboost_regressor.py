@@ -27,7 +27,7 @@ from certifit.data.medians import weighted_median
 from certifit.models.boosting.additive import ESTIMATOR, LEAST_ERROR, SEED, Additive
 from certifit.models.forest.base import drawing_order, drawn_counts, fit_drawn
 from certifit.models.tree.model import DecisionTreeRegressor
-from certifit.parameters import LEARNING_RATE, N_ESTIMATORS, Choice, Declared, Flag, Parameter
+from certifit.parameters import LEARNING_RATE, N_ESTIMATORS, Declared, Flag, OneOf, Parameter
 from certifit.progress import Progress
 
 __all__ = ["AdaBoostRegressor"]
@@ -64,7 +64,7 @@ class AdaBoostRegressor(Declared, RegressorMixin, Additive):
     n_estimators: int = N_ESTIMATORS.but(50, "Most learners; fewer if one is perfect or errs by half or more.")
     _: KW_ONLY
     learning_rate: float = LEARNING_RATE.but(text="Factor of every vote, and exponent of the factors of the weights.")
-    loss: str = Parameter("linear", Choice("linear", "square", "exponential"), "How much a learner errs on a row.")
+    loss: str = OneOf(("linear", "square", "exponential"), "How much a learner errs on a row.")
     bootstrap: bool = Parameter(
         False,
         Flag(),

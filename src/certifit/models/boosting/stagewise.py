@@ -16,7 +16,7 @@ from certifit.certificate import Certificate
 from certifit.data.gate import like_input
 from certifit.models.boosting.additive import ESTIMATOR, LEAST_ERROR, SEED, Additive
 from certifit.models.tree.model import DecisionTreeClassifier, DecisionTreeRegressor
-from certifit.parameters import LEARNING_RATE, N_ESTIMATORS, Choice, Declared, Parameter
+from certifit.parameters import LEARNING_RATE, N_ESTIMATORS, Declared, OneOf
 from certifit.progress import Progress
 
 __all__ = ["ForwardStagewise"]
@@ -53,7 +53,7 @@ class ForwardStagewise(Declared, Additive):
     True
     """
 
-    loss: str = Parameter("squared", Choice("squared", "exponential"), "What each term decreases most.")
+    loss: str = OneOf(("squared", "exponential"), "What each term decreases most.")
     estimator: Any = ESTIMATOR.but(
         text='A regressor for "squared", a classifier for "exponential"; a stump if not given.'
     )

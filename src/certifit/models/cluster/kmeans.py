@@ -29,7 +29,7 @@ from certifit.models.cluster.centers import (
 from certifit.models.cluster.rows import Run, rows_of
 from certifit.models.cluster.semidefinite import check_few, semidefinite_bound
 from certifit.models.cluster.starts import INIT, N_INIT, number_of_starts, start_centers
-from certifit.parameters import Choice, Parameter, Real
+from certifit.parameters import OneOf, Parameter, Real
 from certifit.parameters.common import MAX_ITER, N_JOBS, RANDOM_STATE, TOL, VERBOSE
 from certifit.progress import progress
 
@@ -75,9 +75,8 @@ class KMeans(FromBatches):
         "Stop when the squared moves of all centers sum to less than this share of the mean variance of the columns "
         "(scikit-learn's `tol`); 0 goes on to a fixed point.",
     )
-    bound: str = Parameter(
-        "auto",
-        Choice("auto", "sdp"),
+    bound: str = OneOf(
+        ("auto", "sdp"),
         'Where `lower_bound_` comes from. "auto": the spectrum of X and, of at most 500 rows, rows as centers, at less than the '
         'cost of the fit. "sdp": also a semidefinite program, of at most 500 distinct rows: seconds, for hundreds of '
         "decompositions of a matrix of all pairs; where groups are apart it proves the fit best.",

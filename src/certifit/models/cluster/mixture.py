@@ -29,7 +29,7 @@ from certifit.data.gate import check_sample_weight, check_x, like_input
 from certifit.models.cluster.centers import distinct_rows
 from certifit.models.cluster.rows import rows_of
 from certifit.models.cluster.starts import start_centers
-from certifit.parameters import Choice, Declared, Fitted, Integer, Parameter, Real
+from certifit.parameters import Choice, Declared, Fitted, Integer, OneOf, Parameter, Real
 from certifit.parameters.common import MAX_ITER, N_JOBS, RANDOM_STATE, TOL, VERBOSE
 from certifit.parameters.methods import ROWS
 from certifit.progress import progress
@@ -98,9 +98,8 @@ class GaussianMixture(Declared, DensityMixin, CertifiedEstimator, takes={"X": RO
     """
 
     n_components: int = Parameter(1, Integer(1), "The number K of Gaussians.")
-    covariance_type: str = Parameter(
-        "full",
-        Choice("full", "tied", "diag", "spherical"),
+    covariance_type: str = OneOf(
+        ("full", "tied", "diag", "spherical"),
         "Covariances: any, one for all, one variance for each column, or one variance for all columns.",
     )
     tol: float = TOL.but(1e-3, "Stop when a step raises the mean log-likelihood by less.")

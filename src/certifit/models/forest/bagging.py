@@ -26,7 +26,7 @@ from certifit.models.forest.parameters import BOOTSTRAP, DRAWS, OOB_SCORE, SHARE
 from certifit.models.tree.coding import TakesCategories
 from certifit.models.tree.growing import importances
 from certifit.models.tree.model import DecisionTreeClassifier, DecisionTreeRegressor
-from certifit.parameters import N_ESTIMATORS, N_JOBS, Choice, Declared, Either, Learner, Nothing, Parameter
+from certifit.parameters import N_ESTIMATORS, N_JOBS, Declared, Either, Learner, Nothing, OneOf, Parameter
 from certifit.progress import Progress
 
 __all__ = ["BaggingClassifier", "BaggingRegressor"]
@@ -203,9 +203,8 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
     True
     """
 
-    voting: str = Parameter(
-        "probability",
-        Choice("probability", "majority"),
+    voting: str = OneOf(
+        ("probability", "majority"),
         "The mean of the copies' probabilities (of their votes, where they have none), or one vote for each copy.",
     )
 

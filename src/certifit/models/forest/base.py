@@ -21,7 +21,7 @@ from certifit.models.tree.growing import Categories, TreeArrays, importances
 from certifit.models.tree.parameters import Grows
 from certifit.models.tree.rows import Rows
 from certifit.models.tree.targets import SERIAL, SERIAL_WALKS, Growth, encode, grow
-from certifit.parameters import WARM_START, Choice, Either, Fitted, Integer, Nothing, Parameter, parameters_of
+from certifit.parameters import WARM_START, Either, Fitted, Integer, Nothing, OneOf, Parameter, parameters_of
 from certifit.parameters.methods import WITH_HOLES
 from certifit.progress import Progress
 from certifit.threads import n_threads
@@ -48,9 +48,8 @@ class BaseForest(Grows, CertifiedEstimator, takes={"X": WITH_HOLES}):
         "count rows; other weights are relative, and say nothing about their number.",
     )
     oob_score: bool = OOB_SCORE
-    splitter: str = Parameter(
-        "auto",
-        Choice("auto", "exact", "histogram"),
+    splitter: str = OneOf(
+        ("auto", "exact", "histogram"),
         'Whether thresholds are sought among all values or between at most `max_bins` groups of them; "auto" takes groups '
         "from 2,000 rows on.",
     )

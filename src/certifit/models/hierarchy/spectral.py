@@ -27,7 +27,7 @@ from certifit.models.hierarchy.linkage import in_unit, linkage_of_rows
 from certifit.models.hierarchy.nearest_row import OfNearestRow
 from certifit.models.neighbors.model import NearestNeighbors
 from certifit.optimization.eigen.laplacian import Spectrum, laplacian, smallest_eigenvalues
-from certifit.parameters import Choice, Either, Fitted, Flag, Integer, Nothing, Parameter, Real
+from certifit.parameters import Choice, Either, Fitted, Flag, Integer, Nothing, OneOf, Parameter, Real
 from certifit.parameters.common import N_JOBS, RANDOM_STATE, VERBOSE
 from certifit.progress import progress
 from certifit.threads import one_blas_thread
@@ -57,15 +57,13 @@ class SpectralClustering(OfNearestRow):
         Either(Integer(1), Choice("eigengap")),
         'How many clusters; "eigengap" takes the number, up to `max_clusters`, after which the eigenvalues jump most.',
     )
-    affinity: str = Parameter(
-        "nearest_neighbors",
-        Choice("nearest_neighbors", "precomputed"),
+    affinity: str = OneOf(
+        ("nearest_neighbors", "precomputed"),
         'How rows are connected: each with its nearest ones, or "precomputed": X is the symmetric matrix of weights.',
     )
     n_neighbors: int = Parameter(10, Integer(1), "Neighbors of each row; an edge in one direction is an edge.")
-    weights: str = Parameter(
-        "gaussian",
-        Choice("gaussian", "equal"),
+    weights: str = OneOf(
+        ("gaussian", "equal"),
         "Of the edges: exp(−d²/2σ²) of the distance d, or all equal.",
     )
     sigma: Any = Parameter(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from certifit.evaluation.losses import LOSSES, Loss
 from certifit.parameters import ALPHA as STRENGTH
 from certifit.parameters import RANDOM_STATE as SEED
-from certifit.parameters import Choice, Integer, Named, Parameter, Real
+from certifit.parameters import Integer, Named, OneOf, Parameter, Real
 from certifit.representation.kernels.approximation import Similarity
 
 __all__ = ["ALPHA", "APPROXIMATION", "KERNEL", "LOSS", "N_COMPONENTS", "RANDOM_STATE", "Similarity"]
@@ -22,9 +22,8 @@ LOSS = Parameter(
     Named("certifit.losses.Loss", Loss, LOSSES),
     "A name from ``certifit.losses.LOSSES`` or a loss object of one score, also one of your own.",
 )
-APPROXIMATION = Parameter(
-    "auto",
-    Choice("auto", "none", "nystrom"),
+APPROXIMATION = OneOf(
+    ("auto", "none", "nystrom"),
     '"none" sums over all rows; "nystrom" over `n_components` landmarks drawn among them, and the certificate is about sums over '
     'those; "auto" is "none" up to 8,000 different rows, whose similarities are kept in memory.',
 )

@@ -28,16 +28,15 @@ from certifit.data.targets import check_labels
 from certifit.models.kernel.machine import Machine, Sample, Solved, classes_of_kkt
 from certifit.models.reductions.calibrated import CalibratedClassifier
 from certifit.optimization.dual.smo import Dual, Gram
-from certifit.parameters import CLASS_WEIGHT, CV, Choice, Fitted, Flag, Parameter, Real, check_parameters
+from certifit.parameters import CLASS_WEIGHT, CV, Fitted, Flag, OneOf, Parameter, Real, check_parameters
 from certifit.parameters.common import WARM_START
 from certifit.progress import Progress, progress
 from certifit.representation.kernels import Precomputed
 
 __all__ = ["SVC", "NuSVC"]
 
-SHAPE = Parameter(
-    "ovr",
-    Choice("ovr", "ovo"),
+SHAPE = OneOf(
+    ("ovr", "ovo"),
     'What `decision_function` gives for more than two classes: votes and confidence of the classes ("ovr"), or the functions of '
     "the pairs.",
 )

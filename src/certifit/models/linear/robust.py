@@ -29,6 +29,7 @@ from certifit.parameters import (
     Choice,
     Declared,
     Either,
+    OneOf,
     Parameter,
     Real,
     Stopped,
@@ -250,9 +251,8 @@ class ChebyshevRegressor(Declared, BaseLinear):
 
     alpha: float = ALPHA.but(0.0, "Strength of the L2 penalty.")
     fit_intercept: bool = FIT_INTERCEPT
-    solver: str = Parameter(
-        "auto",
-        Choice("auto", "interior_point", "lp"),
+    solver: str = OneOf(
+        ("auto", "interior_point", "lp"),
         '"lp" solves the linear program by HiGHS and needs alpha = 0.',
     )
     tol: float = TOL

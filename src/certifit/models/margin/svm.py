@@ -41,6 +41,7 @@ from certifit.parameters import (
     Choice,
     Declared,
     Flag,
+    OneOf,
     Parameter,
     Real,
     check_parameters,
@@ -106,9 +107,8 @@ class LinearSVC(Declared, LinearClassifier):
     loss: str = Parameter("hinge", Choice(*LOSSES), "The loss of the margin.")
     fit_intercept: bool = FIT_INTERCEPT
     class_weight: Any = CLASS_WEIGHT
-    solver: str = Parameter(
-        "auto",
-        Choice("auto", "interior_point", "dual", "newton", "pegasos"),
+    solver: str = OneOf(
+        ("auto", "interior_point", "dual", "newton", "pegasos"),
         '"newton" (the only one for the squared hinge): Newton steps on the method of multipliers, for tall dense data. '
         '"interior_point": few iterations of O(n d²) to any precision. "dual": coordinate descent, for sparse or wide data. '
         '"pegasos": stochastic subgradient steps. The choice made is in `solver_`.',
@@ -287,9 +287,8 @@ class LinearSVR(Declared, BaseLinear):
         "epsilon_insensitive", Choice(*TUBES), "The loss outside the tube; the squared one is ½(|r| − epsilon)²."
     )
     fit_intercept: bool = FIT_INTERCEPT
-    solver: str = Parameter(
-        "auto",
-        Choice("auto", "interior_point", "dual", "newton"),
+    solver: str = OneOf(
+        ("auto", "interior_point", "dual", "newton"),
         "As for `LinearSVC`; the choice made is in `solver_`.",
     )
     tol: float = TOL.but(1e-4)

@@ -20,7 +20,7 @@ from certifit._types import Array
 from certifit.base import CertifiedEstimator
 from certifit.certificate import Certificate
 from certifit.names import record
-from certifit.parameters import N_JOBS, Choice, Declared, Either, Fitted, Integer, Parameter, Real
+from certifit.parameters import N_JOBS, Choice, Declared, Either, Fitted, Integer, OneOf, Parameter, Real
 from certifit.parameters.methods import ROWS
 from certifit.threads import n_threads
 
@@ -38,9 +38,8 @@ UNSCALED = ROWS[:-1] + "; columns of different units want a scaler before them."
 class LocalShape(Declared, takes={"fit.X": UNSCALED, "X": ROWS}):
     """The parameters of a neighborhood, and what is known of it after a fit."""
 
-    kernel: str = Parameter(
-        "gaussian",
-        Choice("gaussian", "tricube"),
+    kernel: str = OneOf(
+        ("gaussian", "tricube"),
         "Weights by distance in widths: exp(−½r²), or (1 − r³)³ within one width and nothing beyond.",
     )
     bandwidth: Any = Parameter(

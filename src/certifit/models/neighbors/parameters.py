@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from certifit.models.neighbors.distance import NAMES
-from certifit.parameters import Choice, Either, Function, Given, Integer, Named, Nothing, Parameter, Real
+from certifit.parameters import Choice, Either, Function, Given, Integer, Named, Nothing, OneOf, Parameter, Real
 from certifit.representation.kernels.base import Kernel
 
 __all__ = ["ALGORITHM", "LEAF_SIZE", "METRIC", "METRIC_PARAMS", "N_NEIGHBORS", "RADIUS", "WEIGHTS", "P"]
@@ -18,9 +18,8 @@ WEIGHTS = Parameter(
     'What a neighbor counts: all the same ("uniform" or None), the inverse of its distance, or a function from an array of '
     "distances to an array of weights of the same shape.",
 )
-ALGORITHM = Parameter(
-    "auto",
-    Choice("auto", "brute", "kd_tree", "ball_tree"),
+ALGORITHM = OneOf(
+    ("auto", "brute", "kd_tree", "ball_tree"),
     "How neighbors are found, with the same result: blocks of matrix products, or a tree (both names mean the k-d tree); "
     '"auto" takes the tree in few columns.',
 )

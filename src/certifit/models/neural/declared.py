@@ -31,6 +31,7 @@ from certifit.parameters import (
     Declared,
     Fitted,
     Flag,
+    OneOf,
     Parameter,
     Real,
 )
@@ -51,9 +52,8 @@ class NetworkParameters(Declared, CertifiedEstimator):
         0.01, Real(0, 1), 'Slope below zero of ``activation="leaky_relu"``; that of "prelu" before the first step.'
     )
     alpha: float = ALPHA.but(1e-4, "Strength of the penalty ½‖W‖² of all weights (weight decay); biases are free.")
-    optimizer: str = Parameter(
-        "adam",
-        Choice("adam", "adamw", "sgd", "nesterov", "lbfgs"),
+    optimizer: str = OneOf(
+        ("adam", "adamw", "sgd", "nesterov", "lbfgs"),
         '"sgd" is with `momentum`; "adamw" shrinks the weights beside the step instead of in the gradient; "lbfgs" takes no '
         "batches but minimizes the whole objective in double precision, until no slope is greater than `tol`: for data of "
         "which that is cheap.",
@@ -104,15 +104,13 @@ class NetworkParameters(Declared, CertifiedEstimator):
         False, Flag(), "Whether to solve the output layer on the last features to `tol`, with a proof, after training."
     )
     warm_start: bool = WARM_START
-    device: str = Parameter(
-        "cpu",
-        Choice("cpu", "cuda"),
+    device: str = OneOf(
+        ("cpu", "cuda"),
         'Where to train: "cuda" is a GPU, through PyTorch; the model is the same up to rounding, except for what dropout draws.',
     )
 
-    dtype: str = Parameter(
-        "float32",
-        Choice("float32", "float64"),
+    dtype: str = OneOf(
+        ("float32", "float64"),
         "Precision of the hidden layers: single is trained in native code, double in NumPy, several times slower. "
         '``optimizer="lbfgs"`` is always double.',
     )

@@ -6,7 +6,7 @@ from typing import Any
 
 from certifit.evaluation.losses import LOSSES, MULTICLASS, Loss
 from certifit.models.tree.parameters import CATEGORICAL_FEATURES
-from certifit.parameters import Choice, Either, Flag, Given, Integer, Named, Nothing, Parameter, Real
+from certifit.parameters import Either, Flag, Given, Integer, Named, Nothing, OneOf, Parameter, Real
 
 __all__ = [
     "ANY_LOSS",
@@ -49,9 +49,8 @@ EARLY_STOPPING = Parameter(
 )
 PATIENCE = Parameter(10, Integer(1), "Epochs without improvement by `tol` after which to stop.")
 
-SCORING = Parameter(
-    "loss",
-    Choice("loss", "r2"),
+SCORING = OneOf(
+    ("loss", "r2"),
     "What `early_stopping` watches of the rows set aside: their loss, or R², of which `tol` is the improvement that counts.",
 )
 

@@ -41,9 +41,9 @@ from certifit.parameters import (
     RANDOM_STATE,
     SHUFFLE,
     VERBOSE,
-    Choice,
     Declared,
     Flag,
+    OneOf,
     Parameter,
 )
 from certifit.progress import Progress, progress
@@ -85,9 +85,7 @@ class Perceptron(Declared, BasePerceptron):
     array(['up'], dtype='<U4')
     """
 
-    mode: str = Parameter(
-        "stochastic", Choice("stochastic", "batch"), "Correct after every mistake, or after a pass over all rows."
-    )
+    mode: str = OneOf(("stochastic", "batch"), "Correct after every mistake, or after a pass over all rows.")
     averaged: bool = Parameter(
         False,
         Flag(),

@@ -57,6 +57,7 @@ from certifit.parameters import (
     Learner,
     Named,
     Nothing,
+    OneOf,
     Parameter,
     Real,
     check_parameters,
@@ -106,9 +107,7 @@ class Search(Declared, CopiesMixin, CertifiedEstimator):
         "Values of each parameter, ``step__name`` inside a pipeline; with several dictionaries, the combinations of each. Drawn "
         "settings may also come from distributions of scipy.stats.",
     )
-    strategy: str = Parameter(
-        "grid", Choice("grid", "random", "halving"), "Which settings are tried, and on how many rows."
-    )
+    strategy: str = OneOf(("grid", "random", "halving"), "Which settings are tried, and on how many rows.")
     n_iter: int = Parameter(20, Integer(1), "Settings drawn, when they are drawn.")
     factor: int = Parameter(3, Integer(2), "Of halving: one in so many goes on, to so many times the rows.")
     metric: Any = Parameter(

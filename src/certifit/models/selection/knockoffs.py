@@ -30,7 +30,7 @@ from certifit.models.linear.regression import Lasso
 from certifit.models.selection.copies import equal_distances, fixed_copies, largest_distances, model_copies
 from certifit.models.selection.selector import DenseSelector
 from certifit.models.selection.units import LEAST_PIVOT, InUnits
-from certifit.parameters import RANDOM_STATE, Choice, Fitted, Parameter, Real
+from certifit.parameters import RANDOM_STATE, Fitted, OneOf, Parameter, Real
 
 __all__ = ["Knockoffs"]
 
@@ -62,15 +62,13 @@ class Knockoffs(DenseSelector, BaseEstimator):
         Real(0, 1, open_low=True, open_high=True),
         "Most useless columns among the selected ones, as an expected share.",
     )
-    copies: str = Parameter(
-        "fixed",
-        Choice("fixed", "model"),
+    copies: str = OneOf(
+        ("fixed", "model"),
         '"fixed": y is a linear model of the columns with Gaussian noise, whatever the columns are; "model": the rows of X are '
         "Gaussian, whatever y has to do with them.",
     )
-    distance: str = Parameter(
-        "equal",
-        Choice("equal", "largest"),
+    distance: str = OneOf(
+        ("equal", "largest"),
         'How far copies are from their columns: "equal" for all, or with the "largest" sum, so that a few columns that are alike '
         "hold back no others.",
     )

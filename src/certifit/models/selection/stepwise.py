@@ -30,6 +30,7 @@ from certifit.parameters import (
     Learner,
     Named,
     Nothing,
+    OneOf,
     Parameter,
     check_parameters,
 )
@@ -82,9 +83,7 @@ class StepwiseSelection(SelectorOfSizes, BaseEstimator):
         Either(Choice("auto"), Integer(1)),
         'How many columns (all, where there are fewer); "auto" takes the size with the least error.',
     )
-    direction: str = Parameter(
-        "forward", Choice("forward", "backward", "floating"), "From none, from all, or from none with steps back."
-    )
+    direction: str = OneOf(("forward", "backward", "floating"), "From none, from all, or from none with steps back.")
     metric: Any = Parameter(
         None,
         Either(Nothing(), Named("certifit.metrics.Metric", Metric, METRICS)),

@@ -35,7 +35,7 @@ from certifit.models.sgd.base import (
 from certifit.optimization.stochastic.descent import (
     Descent,
 )
-from certifit.parameters import CLASS_WEIGHT, N_JOBS, RANDOM_STATE, VERBOSE, Choice, Fitted, Parameter
+from certifit.parameters import CLASS_WEIGHT, N_JOBS, RANDOM_STATE, VERBOSE, Fitted, OneOf
 from certifit.progress import Progress, progress
 from certifit.representation.design.products import matvec
 from certifit.threads import n_threads
@@ -171,9 +171,8 @@ class SGDClassifier(BaseSGD, LinearClassifier):
         "its `derivative`, best with a `batch_size` of 32 or more.",
     )
     class_weight: Any = CLASS_WEIGHT
-    multi_class: str = Parameter(
-        "ovr",
-        Choice("ovr", "softmax"),
+    multi_class: str = OneOf(
+        ("ovr", "softmax"),
         "For K > 2 classes: each against the rest, or the softmax loss of all scores together (`loss` is then not used).",
     )
     n_jobs: int | None = N_JOBS.but(text="Threads, over classes and in evaluations. The model does not depend on it.")

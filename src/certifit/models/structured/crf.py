@@ -28,7 +28,7 @@ from certifit.optimization.chain.descent import descend, first_pass
 from certifit.optimization.chain.likelihood import DualBound, Likelihood, constant_loss
 from certifit.optimization.chain.quasi_newton import minimize
 from certifit.optimization.chain.shape import ChainShape, native_sequences, observed_pairs
-from certifit.parameters import L1_RATIO, MAX_ITER, TOL, WARM_START, Choice, Fitted, Parameter, Real
+from certifit.parameters import L1_RATIO, MAX_ITER, TOL, WARM_START, Fitted, OneOf, Parameter, Real
 from certifit.progress import progress
 from certifit.representation.sequences.positions import Positions, SparseRows
 from certifit.threads import one_blas_thread
@@ -40,11 +40,10 @@ class BaseCRF(ProbabilisticMixin, FeatureModel):
     """Parameters and fitting that chains and trees share."""
 
     alpha: float = Parameter(0.001, Real(0, open_low=True), "Strength of the penalty.")
-    penalty: str = Parameter("l2", Choice("l2", "l1", "elasticnet"), "Penalty of all weights.")
+    penalty: str = OneOf(("l2", "l1", "elasticnet"), "Penalty of all weights.")
     l1_ratio: float = L1_RATIO
-    states: str = Parameter(
-        "observed",
-        Choice("observed", "all"),
+    states: str = OneOf(
+        ("observed", "all"),
         "Whether a feature has weights for the labels it was seen with, or for all labels. Dense matrices always have all.",
     )
     tol: float = TOL

@@ -16,16 +16,16 @@ from certifit.parameters import (
     Given,
     Integer,
     Nothing,
+    OneOf,
     Parameter,
     Real,
 )
 
 __all__ = ["MAX_FEATURES", "OF_CLASSES", "OF_NUMBERS", "OF_TARGETS", "Grows"]
 
-OF_CLASSES = Parameter("gini", Choice("gini", "entropy", "misclassification"), "Impurity.")
-OF_NUMBERS = Parameter(
-    "squared",
-    Choice("squared", "absolute", "poisson"),
+OF_CLASSES = OneOf(("gini", "entropy", "misclassification"), "Impurity.")
+OF_NUMBERS = OneOf(
+    ("squared", "absolute", "poisson"),
     'Impurity. With "poisson" no leaf expects 0 unless all targets are 0.',
 )
 OF_TARGETS = CLASS_WEIGHT.but(
@@ -62,9 +62,8 @@ MAX_FEATURES = Parameter(
     Either(Integer(1), Real(0, 1, open_low=True), Choice("sqrt", "log2"), Nothing()),
     "How many features, drawn at random, each node tries: a number, a share, or all (None).",
 )
-THRESHOLDS = Parameter(
-    "best",
-    Choice("best", "random"),
+THRESHOLDS = OneOf(
+    ("best", "random"),
     "Whether a feature is split at its best threshold or at one drawn uniformly between its least and greatest value in the "
     'node ("random": extremely randomized trees); sets of categories are the best ones either way.',
 )

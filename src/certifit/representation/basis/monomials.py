@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from certifit._types import Array, Matrix, is_sparse
 from certifit.data.gate import check_x
 from certifit.data.sparse import canonical
-from certifit.parameters import Choice, Fitted, Flag, Integer, OfColumns, Parameter, Real
+from certifit.parameters import Fitted, Flag, Integer, OfColumns, OneOf, Parameter, Real
 from certifit.representation.basis.blocks import row_blocks
 from certifit.representation.basis.columns import input_names
 
@@ -42,9 +42,8 @@ class PolynomialFeatures(OfColumns, TransformerMixin, BaseEstimator):
     include_bias: bool = Parameter(
         False, Flag(), "Begin with a column of ones. Certifit's models fit their own intercept and need none."
     )
-    order: str = Parameter(
-        "C",
-        Choice("C", "F"),
+    order: str = OneOf(
+        ("C", "F"),
         'Memory order of a dense result; "F" (contiguous columns) suits coordinate descent.',
     )
     max_gib: float = Parameter(

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, Matrix
 from certifit.data.gate import check_x
-from certifit.parameters import Choice, Either, Fitted, Flag, Given, Integer, OfColumns, Parameter
+from certifit.parameters import Either, Fitted, Flag, Given, Integer, OfColumns, OneOf, Parameter
 from certifit.representation.basis.blocks import weighted_rows
 from certifit.representation.basis.columns import input_names, weighted_quantiles
 from certifit.representation.basis.summaries import present_values
@@ -42,14 +42,11 @@ class Discretizer(OfColumns, TransformerMixin, BaseEstimator):
         "Number of bins for each column; or increasing inner edges, the same for all columns; or one sequence of increasing "
         "inner edges for each column.",
     )
-    strategy: str = Parameter(
-        "quantile",
-        Choice("quantile", "uniform"),
+    strategy: str = OneOf(
+        ("quantile", "uniform"),
         "Bins of equal weight, or of equal width. Not used when edges are given.",
     )
-    encode: str = Parameter(
-        "onehot", Choice("onehot", "ordinal"), "One indicator column for each bin, or the number of the bin."
-    )
+    encode: str = OneOf(("onehot", "ordinal"), "One indicator column for each bin, or the number of the bin.")
     sparse_output: bool = Parameter(False, Flag(), "Give the indicators as a CSR matrix.")
 
     edges_: list[Array] = Fitted("list of arrays", "Inner edges of each column.")
@@ -134,19 +131,14 @@ class SplineBasis(OfColumns, TransformerMixin, BaseEstimator):
         "sequence of increasing knots for each column.",
     )
     degree: int = Parameter(3, Integer(0), "Degree of the pieces: 1 for broken lines, 3 for smooth curves.")
-    strategy: str = Parameter(
-        "quantile", Choice("quantile", "uniform"), "Knots at weighted quantiles, or evenly spaced."
-    )
+    strategy: str = OneOf(("quantile", "uniform"), "Knots at weighted quantiles, or evenly spaced.")
     include_bias: bool = Parameter(False, Flag(), "Keep the last spline of each column.")
-    boundary: str = Parameter(
-        "repeated",
-        Choice("repeated", "extended", "periodic"),
+    boundary: str = OneOf(
+        ("repeated", "extended", "periodic"),
         "Knots beyond the outer ones: these again; more at the distance of the last two, as penalized splines want them; or "
         "those of the other end, for columns such as angles and hours.",
     )
-    missing: str = Parameter(
-        "refuse", Choice("refuse", "zeros"), "Whether NaN is an error, or has splines that are zero."
-    )
+    missing: str = OneOf(("refuse", "zeros"), "Whether NaN is an error, or has splines that are zero.")
 
     knots_: list[Array] = Fitted("list of arrays", "Knots of each column, outer ones included.")
 

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, Matrix
 from certifit.data.gate import check_x
-from certifit.parameters import Choice, Fitted, Integer, OfColumns, Parameter
+from certifit.parameters import Fitted, Integer, OfColumns, OneOf, Parameter
 from certifit.representation.basis.blocks import check_scaled, weighted_rows
 from certifit.representation.basis.columns import weighted_quantiles
 
@@ -34,7 +34,7 @@ class QuantileScaler(OfColumns, OneToOneFeatureMixin, TransformerMixin, BaseEsti
     array([0.375, 0.5  , 0.875, 0.875])
     """
 
-    output: str = Parameter("normal", Choice("normal", "uniform"), "The scale of the result: Φ⁻¹(F) or F.")
+    output: str = OneOf(("normal", "uniform"), "The scale of the result: Φ⁻¹(F) or F.")
     n_quantiles: int = Parameter(100, Integer(2), "Most points of each column between which the map is straight.")
 
     knots_: list[Array] = Fitted("list of arrays", "The quantiles v of each column, increasing.")

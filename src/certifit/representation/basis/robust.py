@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, Matrix, is_sparse
 from certifit.data.gate import check_x
-from certifit.parameters import Choice, Fitted, Flag, Given, Parameter, check_parameters
+from certifit.parameters import Fitted, Flag, Given, OneOf, Parameter, check_parameters
 from certifit.representation.basis.blocks import blockwise, check_scaled, column_label, positive_rows, scaled_columns
 from certifit.representation.basis.columns import interpolated_quantiles, weighted_quantiles
 from certifit.representation.basis.scaling import MISSING, ColumnScaler
@@ -47,9 +47,8 @@ class RobustScaler(ColumnScaler):
         "The two quantiles, in percent.",
     )
     unit_variance: bool = Parameter(False, Flag(), "Scale normal columns to variance one.")
-    quantiles: str = Parameter(
-        "averaged",
-        Choice("averaged", "linear"),
+    quantiles: str = OneOf(
+        ("averaged", "linear"),
         "Between two values with the fraction exactly between them their mean, or the broken line through the sorted values.",
     )
     missing: str = MISSING

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from certifit._types import Array, Matrix, is_sparse
 from certifit.data.gate import check_x
 from certifit.data.sparse import canonical
-from certifit.parameters import Choice, Either, Fitted, Given, OfColumns, Parameter, Real, check_parameters
+from certifit.parameters import Choice, Either, Fitted, Given, OfColumns, OneOf, Parameter, Real, check_parameters
 from certifit.representation.basis.blocks import (
     blockwise,
     check_scaled,
@@ -42,7 +42,7 @@ class LogTransform(OfColumns, OneToOneFeatureMixin, TransformerMixin, BaseEstima
     array([[-1.]])
     """
 
-    mode: str = Parameter("positive", Choice("positive", "signed"), "Which of the two formulas.")
+    mode: str = OneOf(("positive", "signed"), "Which of the two formulas.")
 
     def fit(self, X: Matrix, y: Any = None) -> Self:
         """Check the values and record the columns of X."""
@@ -101,9 +101,8 @@ class Saturation(OfColumns, OneToOneFeatureMixin, TransformerMixin, BaseEstimato
            [-0.75]])
     """
 
-    shape: str = Parameter(
-        "hyperbolic",
-        Choice("hyperbolic", "tanh"),
+    shape: str = OneOf(
+        ("hyperbolic", "tanh"),
         "Which of the two formulas; the second saturates sooner.",
     )
     half: Any = Parameter(

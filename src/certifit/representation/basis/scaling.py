@@ -21,13 +21,13 @@ from certifit._types import Array, Matrix, is_sparse
 from certifit.data.gate import check_x
 from certifit.data.sparse import canonical
 from certifit.parameters import (
-    Choice,
     Either,
     Fitted,
     Flag,
     Given,
     Nothing,
     OfColumns,
+    OneOf,
     Parameter,
     Real,
     check_parameters,
@@ -44,9 +44,8 @@ from certifit.representation.basis.summaries import ColumnExtremes, ColumnMoment
 
 __all__ = ["MaxAbsScaler", "MinMaxScaler", "Normalizer", "StandardScaler"]
 
-MISSING = Parameter(
-    "refuse",
-    Choice("refuse", "keep"),
+MISSING = OneOf(
+    ("refuse", "keep"),
     'What NaN is: "refuse" raises an error; "keep" learns from the values that are there, and leaves NaN where it is.',
 )
 
@@ -378,7 +377,7 @@ class Normalizer(OfColumns, OneToOneFeatureMixin, TransformerMixin, BaseEstimato
            [0. , 0. ]])
     """
 
-    norm: str = Parameter("l2", Choice("l2", "l1", "max"), "√Σ x², Σ |x| or max |x|.")
+    norm: str = OneOf(("l2", "l1", "max"), "√Σ x², Σ |x| or max |x|.")
 
     def fit(self, X: Matrix, y: Any = None) -> Self:
         """Check the parameter and record the columns of X."""

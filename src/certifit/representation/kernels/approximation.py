@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from certifit._types import Array, is_sparse
 from certifit.data.equal_rows import equal_rows
 from certifit.data.gate import check_sample_weight, check_x, like_input
-from certifit.parameters import RANDOM_STATE, Choice, Declared, Domain, Either, Fitted, Integer, Parameter, Real
+from certifit.parameters import RANDOM_STATE, Choice, Declared, Domain, Either, Fitted, Integer, OneOf, Parameter, Real
 from certifit.representation.kernels import KERNELS, RBF, Kernel, Laplacian, Precomputed, resolve_kernel
 from certifit.representation.kernels.points import Points, new_rows
 from certifit.representation.kernels.span import Span, row_parts
@@ -121,7 +121,7 @@ class RandomFourierFeatures(Declared, ClassNamePrefixFeaturesOutMixin, Transform
     True
     """
 
-    kernel: str = Parameter("rbf", Choice("rbf", "laplacian"), "Waves drawn from a normal or a Cauchy distribution.")
+    kernel: str = OneOf(("rbf", "laplacian"), "Waves drawn from a normal or a Cauchy distribution.")
     gamma: Any = Parameter(
         "scale",
         Either(Choice("scale", "median", "auto"), Real(0, open_low=True)),

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from certifit._types import Array
-from certifit.parameters import Choice, Integer, Parameter
+from certifit.parameters import Choice, Integer, OneOf, Parameter
 from certifit.representation.kernels.base import Kernel
 
 __all__ = ["Sets", "Spectrum"]
@@ -68,7 +68,7 @@ class Spectrum(_Counted):
     """
 
     n: int = Parameter(3, Integer(1), "Letters (or words) of a part.")
-    unit: str = Parameter("letter", Choice("letter", "word"), "What parts are made of.")
+    unit: str = OneOf(("letter", "word"), "What parts are made of.")
     up_to: bool = Parameter(False, Choice(True, False), "Whether shorter parts count as well.")
 
     def _parts(self, thing: Any) -> Counter[Any]:
@@ -94,7 +94,7 @@ class Sets(_Counted):
            [1., 3.]])
     """
 
-    kind: str = Parameter("common", Choice("common", "jaccard", "subsets"), "Which of the three.")
+    kind: str = OneOf(("common", "jaccard", "subsets"), "Which of the three.")
 
     def _parts(self, thing: Any) -> Counter[Any]:
         if isinstance(thing, (str, bytes)) or not isinstance(thing, Iterable):

@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, Matrix
 from certifit.data.gate import check_real
-from certifit.parameters import Any_, Choice, Fitted, Flag, OfColumns, Parameter, check_parameters
+from certifit.parameters import Any_, Fitted, Flag, OfColumns, OneOf, Parameter, check_parameters
 from certifit.parameters.common import N_JOBS
 from certifit.representation.design.rows import over_rows, row_blocks
 from certifit.representation.table.frames import Columns
@@ -59,15 +59,13 @@ class Dissimilarity(OfColumns, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         Any_("mapping of column to float ≥ 0 or None", wrong=("text", 3, {"no such column": 1.0})),
         "Weights of columns, by name or number; those not named have 1.",
     )
-    scale: str = Parameter(
-        "range",
-        Choice("range", "mean"),
+    scale: str = OneOf(
+        ("range", "mean"),
         'Whether distances in a column are shares of its range, as Gower has them, or also divided by their mean ("mean"), so '
         "that every column counts the same on average.",
     )
-    missing: str = Parameter(
-        "omit",
-        Choice("omit", "level"),
+    missing: str = OneOf(
+        ("omit", "level"),
         "What is missing leaves the verdict to the other columns (rows with none in common are as far as rows are on average), "
         "or is a value of its own, as far from others as values can be.",
     )

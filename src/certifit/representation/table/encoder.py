@@ -28,6 +28,7 @@ from certifit.parameters import (
     Flag,
     Integer,
     OfColumns,
+    OneOf,
     Parameter,
     Real,
     check_parameters,
@@ -66,17 +67,13 @@ class TableEncoder(OfColumns, TransformerMixin, BaseEstimator):
            [50.,  0.,  1.,  0.,  0.]])
     """
 
-    numeric: str = Parameter(
-        "standard", Choice("standard", "raw"), "Numbers with mean zero and variance one, or as they are."
-    )
-    categories: str = Parameter(
-        "onehot",
-        Choice("onehot", "ordinal"),
+    numeric: str = OneOf(("standard", "raw"), "Numbers with mean zero and variance one, or as they are.")
+    categories: str = OneOf(
+        ("onehot", "ordinal"),
         "One column of 0 and 1 for each level, or one column of codes (for trees: see `categorical_features_`).",
     )
-    missing: str = Parameter(
-        "indicator",
-        Choice("indicator", "keep"),
+    missing: str = OneOf(
+        ("indicator", "keep"),
         "Missing numbers become the median, and a further column says where they were, if any were missing in training; or "
         "they stay NaN, as trees like it. A missing category has its own column or code, or stays NaN. A level that was not "
         'seen in training counts as "(other)" if there is one, otherwise as missing.',

@@ -24,6 +24,7 @@ from certifit.parameters import (
     Function,
     Integer,
     Nothing,
+    OneOf,
     Parameter,
     Real,
     check_parameters,
@@ -68,9 +69,7 @@ class BagOfWords(Declared, TransformerMixin, BaseEstimator):
     {'ab': 0, 'ba': 1}
     """
 
-    values: str = Parameter(
-        "counts", Choice("counts", "binary", "tfidf"), "What an entry is: a count, presence, or count times rarity."
-    )
+    values: str = OneOf(("counts", "binary", "tfidf"), "What an entry is: a count, presence, or count times rarity.")
     analyzer: str | Callable[[str], Any] = Parameter(
         "word",
         Either(Choice("word", "char", "char_wb"), Function()),

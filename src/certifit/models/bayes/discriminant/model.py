@@ -26,7 +26,7 @@ from certifit.data.targets import several_classes
 from certifit.evaluation.decisions.bayes import bayes_action
 from certifit.models.bayes.gaussian import Form, PosteriorMixin, log_posterior
 from certifit.models.bayes.shares import checked_priors, classes_of_blocks, same_columns
-from certifit.parameters import Choice, Declared, Fitted, Parameter
+from certifit.parameters import Declared, Fitted, OneOf
 from certifit.parameters.methods import DENSE
 from certifit.representation.design.moments import Moments
 
@@ -34,9 +34,8 @@ __all__ = ["COVARIANCE", "Discriminant"]
 
 SIMULATED = 20_000  # draws that turn a density into the probability of one as low
 
-COVARIANCE = Parameter(
-    "full",
-    Choice("full", "diagonal", "isotropic"),
+COVARIANCE = OneOf(
+    ("full", "diagonal", "isotropic"),
     "Shape of the covariance: any, one variance for each column, or one variance for all columns.",
 )
 
