@@ -104,18 +104,7 @@ class GaussianDensity(Density):
         note = f"The greatest likelihood, in closed form.{f' {left} directions without variance are left out.' if left else ''}"
         if self.shrinkage:
             note = f"The covariance of greatest likelihood, shrunk by {self.shrinkage:g}."
-        self._certify(
-            Certificate(
-                "closed form",
-                objective=objective,
-                bound=objective,
-                scale=1.0,
-                tol=0.0,
-                iterations=1,
-                seconds=time.perf_counter() - started,
-                note=note,
-            )
-        )
+        self._certify(Certificate.exact(objective, note, seconds=time.perf_counter() - started))
 
     def _keep(self, mean: Array, covariance: Array) -> None:
         """The fitted attributes of a mean and a covariance matrix."""

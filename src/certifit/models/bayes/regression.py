@@ -170,15 +170,11 @@ class BayesianLinearRegression(Declared, RegressorMixin, CertifiedEstimator, tak
             )
         objective = float(0.5 * solution.residual / total * unit[d] * unit[d])
         self._certify(
-            Certificate(
-                "closed form",
-                objective=objective,
-                bound=objective,
-                scale=1.0,
-                tol=0.0,
+            Certificate.exact(
+                objective,
+                note,
                 iterations=solution.iterations,
                 seconds=time.perf_counter() - started,
-                note=note,
                 claim="" if given else "posterior for these precisions",
             )
         )

@@ -105,18 +105,7 @@ class Discriminant(Declared, PosteriorMixin, ClassifierMixin, CertifiedEstimator
         forms = [Form.of(np.zeros(moments.mean.shape[1]), one) for one in covariances]
         self._forms = forms if len(forms) > 1 else forms * self.classes_.shape[0]
         objective = self._mean_deviance(moments, share)
-        self._certify(
-            Certificate(
-                "closed form",
-                objective=objective,
-                bound=objective,
-                scale=1.0,
-                tol=0.0,
-                iterations=1,
-                seconds=time.perf_counter() - started,
-                note=self._note(),
-            )
-        )
+        self._certify(Certificate.exact(objective, self._note(), seconds=time.perf_counter() - started))
 
     def _mean_deviance(self, moments: Moments, share: Array) -> float:
         """−mean ln P(x, y) of the training rows, from the moments alone."""
