@@ -291,31 +291,19 @@ class PolynomialOf(_Of):
         return " + ".join(terms) or "0"
 
 
-@stored("MappedKernel")
-class Mapped(_Of):
-    """k(φ(x), φ(z))."""
+class _OfMade(_Of):
+    """The part on something that is made of each row."""
 
-    function: Any = FUNCTION
+    def _made(self, X: Any) -> Any:
+        raise TypeError(f"{type(self).__name__} must say what it makes of the rows.")
 
     def bound(self, X: Any) -> Kernel:
-        """The part bound to φ(X)."""
-        return Mapped(self.k.bound(self._apply(X)), self.function)
-
-    def _apply(self, X: Any) -> Any:
-        found = self.function(X)
-        n, m = n_rows(X), n_rows(found)
-        if n != m:
-            raise ValueError(f"map: the function made {m} rows of {n}; it must work row by row.")
-        return found
-
-    @property
-    def takes(self) -> str:  # type: ignore[override]
-        """Whatever the function takes."""
-        return "anything"
+        """The part bound to what is made of X."""
+        return type(self)(**{**self.get_params(deep=False), "k": self.k.bound(self._made(X))})
 
     def prepare(self, X: Any) -> Any:
-        """φ(X), prepared."""
-        return self.k.prepare(self._apply(X))
+        """What is made of X, prepared."""
+        return self.k.prepare(self._made(X))
 
     def block(self, left: Any, right: Any) -> Array:
         """The part's block."""
@@ -326,9 +314,28 @@ class Mapped(_Of):
         return self.k.own(prepared)
 
     def feature_map(self) -> Callable[[Any], Array]:
-        """The part's map after φ."""
+        """The part's map of what is made of X."""
         phi = self.k.feature_map()
-        return lambda X: phi(self._apply(X))
+        return lambda X: phi(self._made(X))
+
+
+@stored("MappedKernel")
+class Mapped(_OfMade):
+    """k(φ(x), φ(z))."""
+
+    function: Any = FUNCTION
+
+    def _made(self, X: Any) -> Any:
+        found = self.function(X)
+        n, m = n_rows(X), n_rows(found)
+        if n != m:
+            raise ValueError(f"map: the function made {m} rows of {n}; it must work row by row.")
+        return found
+
+    @property
+    def takes(self) -> str:  # type: ignore[override]
+        """Whatever the function takes."""
+        return "anything"
 
     def formula(self) -> str:
         """K of φ."""
@@ -381,12 +388,12 @@ class ScaledBy(_Of):
 
 
 @stored("OnColumnsKernel")
-class OnColumns(_Of):
+class OnColumns(_OfMade):
     """k of some columns."""
 
     columns: Any = Parameter(None, Any_("int, slice or sequence of int", wrong=("a", [1.5], [])), "The columns.")
 
-    def _part(self, X: Any) -> Any:
+    def _made(self, X: Any) -> Any:
         rows: Any = X if is_sparse(X) else np.asarray(X)
         chosen = [self.columns] if isinstance(self.columns, (int, np.integer)) else self.columns
         if not isinstance(chosen, slice):
@@ -396,27 +403,6 @@ class OnColumns(_Of):
             if listed.min() < -rows.shape[1] or listed.max() >= rows.shape[1]:
                 raise ValueError(f"columns names column {int(listed.max())}, but X has {rows.shape[1]} columns.")
         return rows[:, chosen]
-
-    def bound(self, X: Any) -> Kernel:
-        """The part bound to those columns."""
-        return OnColumns(self.k.bound(self._part(X)), self.columns)
-
-    def prepare(self, X: Any) -> Any:
-        """Those columns, prepared."""
-        return self.k.prepare(self._part(X))
-
-    def block(self, left: Any, right: Any) -> Array:
-        """The part's block."""
-        return self.k.block(left, right)
-
-    def own(self, prepared: Any) -> Array:
-        """The part's diagonal."""
-        return self.k.own(prepared)
-
-    def feature_map(self) -> Callable[[Any], Array]:
-        """The part's map of those columns."""
-        phi = self.k.feature_map()
-        return lambda X: phi(self._part(X))
 
     def formula(self) -> str:
         """K on columns."""
