@@ -66,13 +66,6 @@ class BaseForest(Grows, CertifiedEstimator, takes={"X": WITH_HOLES}):
     n_features_in_: int = Fitted()
     n_outputs_: int = Fitted()
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = True
-        tags.target_tags.multi_output = True
-        return tags
-
     def _threads(self, X: Matrix) -> int:
         threads = n_threads(self.n_jobs)
         return threads if X.shape[0] * self._trees.n_trees >= SERIAL_WALKS else 1

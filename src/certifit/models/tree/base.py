@@ -58,13 +58,6 @@ class BaseTree(Grows, CertifiedEstimator, takes={"X": WITH_HOLES}):
         "Certificate", '``"none"`` for a grown tree (it is greedy), ``"exact over subtrees"`` for a pruned one.'
     )
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = True
-        tags.target_tags.multi_output = True
-        return tags
-
     def _threads(self, X: Array) -> int:
         threads = n_threads(self.n_jobs)
         return threads if X.size >= SERIAL else 1

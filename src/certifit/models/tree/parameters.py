@@ -97,3 +97,10 @@ class Grows(Declared):
     monotone_constraints: Any = MONOTONE_CONSTRAINTS
     random_state: Any = RANDOM_STATE.but(text="Only used if `max_features` leaves some out or `thresholds` are drawn.")
     n_jobs: int | None = N_JOBS
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        tags.target_tags.multi_output = True
+        return tags
