@@ -29,6 +29,7 @@ from certifit.data.gate import check_x, check_xy, kept_rows, like_input
 from certifit.data.targets import several_classes
 from certifit.evaluation.losses import Logistic
 from certifit.evaluation.splits.choice import Fold, folds_of
+from certifit.models.reductions.multiclass import OfClassifier
 from certifit.names import stored
 from certifit.parameters import Choice, Declared, Either, Fitted, Folds, Learner, Nothing, Parameter, check_parameters
 
@@ -200,7 +201,7 @@ def scores_of(model: Any, X: Any, classes: Array, *, probabilities: bool = False
     return found[:, 1:] if K == 2 else found
 
 
-class CalibratedClassifier(Declared, CopiesMixin, ClassifierMixin, CertifiedEstimator):
+class CalibratedClassifier(Declared, OfClassifier, CopiesMixin, ClassifierMixin, CertifiedEstimator):
     """Any classifier, made to give probabilities that come true.
 
     Examples
@@ -233,14 +234,6 @@ class CalibratedClassifier(Declared, CopiesMixin, ClassifierMixin, CertifiedEsti
     classes_: Array = Fitted("array of shape (K,)", "The labels.")
     estimator_: Any = Fitted("classifier", "Fitted on all rows.")
     maps_: list[Any] = Fitted("list", "The fitted maps: one, or one for each class.")
-
-    def _inner(self) -> Any:
-        """The classifier that is cloned."""
-        if self.estimator is not None:
-            return self.estimator
-        from certifit.models.logistic.model import LogisticRegression
-
-        return LogisticRegression()
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> CalibratedClassifier:
         """Fit the classifier on folds, the map on left-out scores, and the classifier on all rows."""

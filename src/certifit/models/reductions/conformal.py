@@ -34,6 +34,7 @@ from certifit.certificate import Certificate
 from certifit.data.gate import check_real, check_x, check_xy, like_input
 from certifit.data.targets import several_classes
 from certifit.evaluation.splits.folds import content_folds
+from certifit.models.reductions.multiclass import OfClassifier
 from certifit.parameters import Choice, Declared, Either, Fitted, Flag, Integer, Learner, Nothing, Parameter, Real
 from certifit.parameters import check_parameters as check_all
 
@@ -247,7 +248,7 @@ class ConformalRegressor(Declared, RegressorMixin, _Conformal):
         return np.column_stack([np.minimum(low, middle), np.maximum(high, middle)])
 
 
-class ConformalClassifier(Declared, ClassifierMixin, _Conformal):
+class ConformalClassifier(Declared, OfClassifier, ClassifierMixin, _Conformal):
     """Any classifier with probabilities, with sets of labels that hold the truth as often as they promise.
 
     A set has the likeliest labels, as many as the row needs; it is never empty.
@@ -279,14 +280,6 @@ class ConformalClassifier(Declared, ClassifierMixin, _Conformal):
     classes_: Array = Fitted("array of shape (K,)", "The labels.")
     estimator_: Any = Fitted("classifier", "Fitted on the rows that were not set aside.")
     scores_: Array = Fitted("array", "Scores of the rows set aside.")
-
-    def _inner(self) -> Any:
-        """The classifier that is cloned."""
-        if self.estimator is not None:
-            return self.estimator
-        from certifit.models.logistic.model import LogisticRegression
-
-        return LogisticRegression()
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ConformalClassifier:
         """Fit the classifier, and score rows that were set aside."""

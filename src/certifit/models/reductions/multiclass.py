@@ -56,7 +56,21 @@ ESTIMATOR = Parameter(
 JOBS = N_JOBS.but(text="Threads over the two-class problems. The model does not depend on it.")
 
 
-class _CodeClassifier(Declared, HighestScoreMixin, CopiesMixin, ClassifierMixin, CertifiedEstimator):
+class OfClassifier:
+    """Fits copies of a classifier: of a logistic regression, where none is given."""
+
+    estimator: Any
+
+    def _inner(self) -> Any:
+        """The classifier that is cloned."""
+        if self.estimator is not None:
+            return self.estimator
+        from certifit.models.logistic.model import LogisticRegression
+
+        return LogisticRegression()
+
+
+class _CodeClassifier(Declared, OfClassifier, HighestScoreMixin, CopiesMixin, ClassifierMixin, CertifiedEstimator):
     """Fits one classifier for each column of a code; a subclass says which code, and how scores are decoded."""
 
     classes_: Array = Fitted("array of shape (K,)", "The labels.")
@@ -71,14 +85,6 @@ class _CodeClassifier(Declared, HighestScoreMixin, CopiesMixin, ClassifierMixin,
     def _decode(self, scores: Array) -> Array:
         """Scores of the classes, shape (n, K), from those of the two-class problems, shape (n, n_problems)."""
         raise TypeError(f"{type(self).__name__} must say how it decodes.")
-
-    def _inner(self) -> Any:
-        """The classifier that is cloned."""
-        if self.estimator is not None:
-            return self.estimator
-        from certifit.models.logistic.model import LogisticRegression
-
-        return LogisticRegression()
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Fit one classifier for each two-class problem.
