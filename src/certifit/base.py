@@ -7,14 +7,14 @@ import warnings
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import get_tags
 
 from certifit._types import Array
 from certifit.certificate import Certificate
 
-__all__ = ["CertifiedEstimator", "ConvergenceWarning", "CopiesMixin", "HighestScoreMixin"]
+__all__ = ["CertifiedEstimator", "ConvergenceWarning", "CopiesMixin", "HighestScoreMixin", "KeepsPrecision"]
 
 
 class CertifiedEstimator(BaseEstimator):
@@ -31,6 +31,15 @@ class CertifiedEstimator(BaseEstimator):
             return
         if not certificate.certified and certificate.kind != "none":
             warnings.warn(f"{type(self).__name__}: {certificate}", ConvergenceWarning, stacklevel=_caller())
+
+
+class KeepsPrecision(TransformerMixin):
+    """A transformer that gives single precision for single precision."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
 
 
 class HighestScoreMixin:

@@ -7,10 +7,11 @@ from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array
+from certifit.base import KeepsPrecision
 from certifit.data.gate import check_x
 from certifit.parameters import Any_, OfColumns, OneOf, Parameter
 from certifit.representation.basis.blocks import row_blocks
@@ -18,7 +19,7 @@ from certifit.representation.basis.blocks import row_blocks
 __all__ = ["DigitFeatures"]
 
 
-class DigitFeatures(OfColumns, TransformerMixin, BaseEstimator):
+class DigitFeatures(OfColumns, KeepsPrecision, BaseEstimator):
     """Intensity and symmetry of an image, such as a handwritten digit: two numbers in place of all pixels.
 
         intensity   the mean of the pixels
@@ -92,5 +93,4 @@ class DigitFeatures(OfColumns, TransformerMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.requires_fit = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

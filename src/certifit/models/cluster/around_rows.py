@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 from scipy.spatial.distance import cdist
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array
-from certifit.base import CertifiedEstimator
+from certifit.base import CertifiedEstimator, KeepsPrecision
 from certifit.data.equal_rows import CONTENT_LIMIT, equal_rows
 from certifit.data.gate import check_sample_weight, check_x, like_input
 from certifit.models.cluster.centers import N_CLUSTERS, check_enough, warn_of_equal_rows
@@ -112,7 +112,7 @@ def check_dissimilarities(D: Array) -> Array:
 class AroundRows(
     Declared,
     ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
+    KeepsPrecision,
     ClusterMixin,
     CertifiedEstimator,
     takes={"fit.X": PAIRWISE},
@@ -191,5 +191,4 @@ class AroundRows(
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self._given
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

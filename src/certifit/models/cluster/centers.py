@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 from scipy.spatial.distance import cdist
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, Matrix, is_sparse
-from certifit.base import CertifiedEstimator, ConvergenceWarning
+from certifit.base import CertifiedEstimator, ConvergenceWarning, KeepsPrecision
 from certifit.certificate import Certificate
 from certifit.data.equal_rows import CONTENT_LIMIT, merge_rows
 from certifit.data.gate import check_sample_weight, check_x, like_input
@@ -120,7 +120,7 @@ def _floor(share: float) -> str:
     return f"{math.floor(share * 10.0 ** (decimals + 2)) / 10.0**decimals:.{decimals}f}%"
 
 
-class AroundMeans(Declared, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, CertifiedEstimator):
+class AroundMeans(Declared, ClassNamePrefixFeaturesOutMixin, KeepsPrecision, ClusterMixin, CertifiedEstimator):
     """Rows belong to the nearest of k centers, in Euclidean distance."""
 
     n_jobs: int | None
@@ -164,5 +164,4 @@ class AroundMeans(Declared, ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

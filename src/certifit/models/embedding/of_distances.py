@@ -6,11 +6,11 @@ import time
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array
-from certifit.base import CertifiedEstimator
+from certifit.base import CertifiedEstimator, KeepsPrecision
 from certifit.certificate import Certificate
 from certifit.data.gate import check_sample_weight, check_x, like_input
 from certifit.models.cluster.around_rows import METRIC, check_dissimilarities, dissimilarities
@@ -24,7 +24,7 @@ __all__ = ["OfDistances"]
 
 
 class OfDistances(
-    Declared, ClassNamePrefixFeaturesOutMixin, TransformerMixin, CertifiedEstimator, takes={"fit.X": PAIRWISE}
+    Declared, ClassNamePrefixFeaturesOutMixin, KeepsPrecision, CertifiedEstimator, takes={"fit.X": PAIRWISE}
 ):
     """Points whose distances are those of the rows, as far as that is possible."""
 
@@ -110,5 +110,4 @@ class OfDistances(
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self._given
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

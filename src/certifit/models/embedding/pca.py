@@ -18,11 +18,11 @@ from certifit._types import Array, Matrix
 from certifit.data.equal_rows import row_codes
 from certifit.data.gate import check_sample_weight, check_x
 from certifit.evaluation.metrics.kink import kink
-from certifit.models.embedding.projection import Projection
+from certifit.models.embedding.projection import Iterative, Projection
 from certifit.models.embedding.spectrum import SOLVERS, Effort, Spectrum, choose_solver, spectrum
 from certifit.optimization.eigen.leading import exact
 from certifit.parameters import Choice, Either, Fitted, Flag, Integer, Nothing, Parameter, Real
-from certifit.parameters.common import MAX_ITER, RANDOM_STATE, TOL
+from certifit.parameters.common import TOL
 from certifit.representation.design.moments import Moments
 
 __all__ = ["PCA", "IncrementalPCA"]
@@ -104,7 +104,7 @@ def _distinct(X: Matrix, known: Array, most: int) -> Array:
     return known[:most]
 
 
-class PCA(_Centered):
+class PCA(Iterative, _Centered):
     """Principal component analysis.
 
     Examples
@@ -127,20 +127,11 @@ class PCA(_Centered):
         'Eigenvectors of the covariance, of the Gram matrix of the rows, the singular value decomposition, "power" iteration '
         'with deflation, or a "randomized" Krylov space; by shape.',
     )
-    tol: float = TOL
-    max_iter: int = MAX_ITER.but(text="Most iterations of the iterative solvers.")
-    random_state: Any = RANDOM_STATE
-
-    solver_: str = Fitted("str", "The solver used.")
-    n_iter_: int = Fitted("int", "Iterations; 1 of the solvers that do not iterate.")
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> PCA:
         """Find the directions."""
         started = time.perf_counter()
-        X = check_x(self, X, reset=True)
-        weight = check_sample_weight(sample_weight, X.shape[0])
-        kept = weight > 0
-        rows, weight = (X, weight) if kept.all() else (X[kept], weight[kept])
+        X, rows, weight = self._rows_of_weight(X, sample_weight)
         n, d = rows.shape
         asked = isinstance(self.n_components, (int, np.integer))
         # Of a row and its copy the second adds no direction: a weight of 2 is the row twice.

@@ -5,22 +5,40 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, Matrix, is_sparse
 from certifit.axes import axes_of
-from certifit.base import CertifiedEstimator
-from certifit.data.gate import check_x, like_input
+from certifit.base import CertifiedEstimator, KeepsPrecision
+from certifit.data.gate import check_sample_weight, check_x, like_input
 from certifit.data.sparse import check_sparse
-from certifit.parameters import Declared, Fitted
+from certifit.parameters import MAX_ITER, RANDOM_STATE, TOL, Declared, Fitted
 
-__all__ = ["Projection"]
+__all__ = ["Iterative", "Projection"]
 
 ARROW = 0.8  # length of the longest arrow of a biplot, in that of the farthest row
 
 
-class Projection(Declared, ClassNamePrefixFeaturesOutMixin, TransformerMixin, CertifiedEstimator):
+class Iterative(Declared, kw_only=True):
+    """How long a solver of leading directions goes on, and what it draws."""
+
+    tol: float = TOL
+    max_iter: int = MAX_ITER.but(text="Most iterations of the iterative solvers.")
+    random_state: Any = RANDOM_STATE
+
+    solver_: str = Fitted("str", "The solver used.")
+    n_iter_: int = Fitted("int", "Iterations; 1 of the solvers that do not iterate.")
+
+    def _rows_of_weight(self, X: Any, sample_weight: Any) -> tuple[Matrix, Matrix, Array]:
+        """X after the gate, and those of its rows that count, with their weights."""
+        X = check_x(self, X, reset=True)
+        weight = check_sample_weight(sample_weight, X.shape[0])
+        kept = weight > 0
+        return (X, X, weight) if kept.all() else (X, X[kept], weight[kept])
+
+
+class Projection(Declared, ClassNamePrefixFeaturesOutMixin, KeepsPrecision, CertifiedEstimator):
     """Rows in the coordinates of a few orthogonal directions."""
 
     components_: Array = Fitted("array of shape (n_components, n_features)", "The directions, the longest first.")
@@ -90,7 +108,6 @@ class Projection(Declared, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ce
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
     def plot_scree(self, ax: Any = None) -> Any:

@@ -14,17 +14,15 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from certifit.data.gate import check_sample_weight, check_x
 from certifit.models.cluster.bound import total_scatter
-from certifit.models.embedding.projection import Projection
+from certifit.models.embedding.projection import Iterative, Projection
 from certifit.models.embedding.spectrum import SOLVERS, Effort, choose_solver, spectrum
-from certifit.parameters import Choice, Fitted, Integer, Parameter
-from certifit.parameters.common import MAX_ITER, RANDOM_STATE, TOL
+from certifit.parameters import Choice, Integer, Parameter
 
 __all__ = ["TruncatedSVD"]
 
 
-class TruncatedSVD(Projection):
+class TruncatedSVD(Iterative, Projection):
     """The leading singular vectors of X, which stays as it is: sparse, and not centered.
 
     Examples
@@ -39,20 +37,11 @@ class TruncatedSVD(Projection):
 
     n_components: int = Parameter(2, Integer(1), "How many directions, at most n_features.")
     solver: str = Parameter("auto", Choice(*SOLVERS), "As of `PCA`, without the mean.")
-    tol: float = TOL
-    max_iter: int = MAX_ITER.but(text="Most iterations of the iterative solvers.")
-    random_state: Any = RANDOM_STATE
-
-    solver_: str = Fitted("str", "The solver used.")
-    n_iter_: int = Fitted("int", "Iterations; 1 of the solvers that do not iterate.")
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> TruncatedSVD:
         """Find the directions."""
         started = time.perf_counter()
-        X = check_x(self, X, reset=True)
-        weight = check_sample_weight(sample_weight, X.shape[0])
-        kept = weight > 0
-        rows, weight = (X, weight) if kept.all() else (X[kept], weight[kept])
+        X, rows, weight = self._rows_of_weight(X, sample_weight)
         n, d = rows.shape
         if self.n_components > d:
             raise ValueError(f"n_components must be at most the number of columns of X, {d}; got {self.n_components}.")

@@ -6,19 +6,19 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import TransformerMixin
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, Matrix, is_sparse
 from certifit.axes import axes_of, drawn
+from certifit.base import KeepsPrecision
 from certifit.data.gate import check_x
 from certifit.parameters import Declared, Fitted
 
 __all__ = ["DenseSelector", "Selector", "SelectorOfSizes"]
 
 
-class Selector(Declared, TransformerMixin):
+class Selector(Declared, KeepsPrecision):
     """A transformer that keeps some of the columns as they are."""
 
     support_: Array = Fitted("array of bool of shape (n_features,)", "Which columns are kept.")
@@ -75,11 +75,6 @@ class Selector(Declared, TransformerMixin):
         ax.xaxis.get_major_locator().set_params(integer=True)  # there is no half of a column
         ax.set(xlabel=xlabel, ylabel=ylabel)
         return ax
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
 
 class DenseSelector(Selector):

@@ -8,10 +8,11 @@ from math import comb
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, Matrix, is_sparse
+from certifit.base import KeepsPrecision
 from certifit.data.gate import check_x
 from certifit.data.sparse import canonical
 from certifit.parameters import Fitted, Flag, Integer, OfColumns, OneOf, Parameter, Real
@@ -19,7 +20,7 @@ from certifit.representation.basis.blocks import row_blocks
 from certifit.representation.basis.columns import input_names
 
 
-class PolynomialFeatures(OfColumns, TransformerMixin, BaseEstimator):
+class PolynomialFeatures(OfColumns, KeepsPrecision, BaseEstimator):
     """All monomials of the columns up to a degree, in graded lexicographic order.
 
     For two columns and degree 2: x0, x1, x0², x0·x1, x1². There are C(d + p, p) − 1 of them for d columns and
@@ -186,7 +187,6 @@ class PolynomialFeatures(OfColumns, TransformerMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
 

@@ -8,10 +8,11 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from scipy.interpolate import BSpline
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, Matrix
+from certifit.base import KeepsPrecision
 from certifit.data.gate import check_x
 from certifit.parameters import Either, Fitted, Flag, Given, Integer, OfColumns, OneOf, Parameter
 from certifit.representation.basis.blocks import weighted_rows
@@ -19,7 +20,7 @@ from certifit.representation.basis.columns import input_names, weighted_quantile
 from certifit.representation.basis.summaries import present_values
 
 
-class Discretizer(OfColumns, TransformerMixin, BaseEstimator):
+class Discretizer(OfColumns, KeepsPrecision, BaseEstimator):
     """Each column cut into bins; a linear model on the indicators is a step function of the column.
 
     Inner edges e_1 < … < e_k make the bins (−∞, e_1), [e_1, e_2), …, [e_k, ∞), so new values always have one.
@@ -102,13 +103,8 @@ class Discretizer(OfColumns, TransformerMixin, BaseEstimator):
         pairs = zip(names, self.n_bins_, strict=True)
         return np.array([f"{name}_{k}" for name, count in pairs for k in range(count)], dtype=object)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
-
-class SplineBasis(OfColumns, TransformerMixin, BaseEstimator):
+class SplineBasis(OfColumns, KeepsPrecision, BaseEstimator):
     """B-splines of each column: smooth bumps that sum to one, so a linear model is a smooth curve of each
     column.
 
@@ -214,7 +210,6 @@ class SplineBasis(OfColumns, TransformerMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = vars(self).get("missing") == "zeros"
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
 

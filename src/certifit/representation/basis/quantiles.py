@@ -6,10 +6,11 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.special import ndtri
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin
 from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, Matrix
+from certifit.base import KeepsPrecision
 from certifit.data.gate import check_x
 from certifit.parameters import Fitted, Integer, OfColumns, OneOf, Parameter
 from certifit.representation.basis.blocks import check_scaled, weighted_rows
@@ -18,7 +19,7 @@ from certifit.representation.basis.columns import weighted_quantiles
 __all__ = ["QuantileScaler"]
 
 
-class QuantileScaler(OfColumns, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class QuantileScaler(OfColumns, OneToOneFeatureMixin, KeepsPrecision, BaseEstimator):
     """Each column by where its values lie among those seen: z = F(x), or Φ⁻¹(F(x)) on the scale of a normal distribution.
 
         F(v_k) = (Σ_i s_i [x_i < v_k] + ½ Σ_i s_i [x_i = v_k]) / Σ_i s_i     at the different quantiles v_k of the column
@@ -74,11 +75,6 @@ class QuantileScaler(OfColumns, OneToOneFeatureMixin, TransformerMixin, BaseEsti
                 for j, (knots, levels) in enumerate(zip(self.knots_, self.levels_, strict=True))
             ]
         ).astype(X.dtype, copy=False)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
 
 def _shares(column: Array, weight: Array, knots: Array) -> tuple[Array, Array]:

@@ -8,11 +8,12 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.spatial.distance import cdist, pdist
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, Matrix, is_sparse
+from certifit.base import KeepsPrecision
 from certifit.data.equal_rows import row_codes
 from certifit.data.gate import check_x
 from certifit.parameters import RANDOM_STATE, Choice, Either, Fitted, Flag, Given, Integer, OfColumns, Parameter, Real
@@ -21,7 +22,7 @@ from certifit.representation.basis.columns import input_names
 from certifit.representation.basis.summaries import mean_and_deviation
 
 
-class RBFFeatures(OfColumns, TransformerMixin, BaseEstimator):
+class RBFFeatures(OfColumns, KeepsPrecision, BaseEstimator):
     """Gaussian bumps around centers: φ_k(x) = exp(−γ ‖x − c_k‖²).
 
     Centers are different rows of X, drawn with probability proportional to their weight, or given. Equal rows
@@ -133,7 +134,6 @@ class RBFFeatures(OfColumns, TransformerMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin
 from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, Matrix, is_sparse
+from certifit.base import KeepsPrecision
 from certifit.data.gate import check_x
 from certifit.data.sparse import canonical
 from certifit.parameters import Choice, Either, Fitted, Given, OfColumns, OneOf, Parameter, Real, check_parameters
@@ -24,7 +25,7 @@ from certifit.representation.basis.columns import weighted_quantiles
 from certifit.representation.basis.summaries import column_values
 
 
-class LogTransform(OfColumns, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class LogTransform(OfColumns, OneToOneFeatureMixin, KeepsPrecision, BaseEstimator):
     """Logarithm of each entry, for counts, amounts and other quantities whose effect levels off.
 
         mode="positive"   log(1 + x),  x ≥ 0
@@ -79,11 +80,10 @@ class LogTransform(OfColumns, OneToOneFeatureMixin, TransformerMixin, BaseEstima
         tags.input_tags.sparse = True
         tags.input_tags.positive_only = self.mode == "positive"
         tags.requires_fit = False
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
 
-class Saturation(OfColumns, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class Saturation(OfColumns, OneToOneFeatureMixin, KeepsPrecision, BaseEstimator):
     """Odd, increasing and bounded by one, with the value ½ at the half-saturation point of the column.
 
         shape="hyperbolic"   x / (|x| + half)
@@ -163,7 +163,6 @@ class Saturation(OfColumns, OneToOneFeatureMixin, TransformerMixin, BaseEstimato
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
 

@@ -14,10 +14,11 @@ import warnings
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin
 from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, Matrix, is_sparse
+from certifit.base import KeepsPrecision
 from certifit.data.gate import check_x
 from certifit.data.sparse import canonical
 from certifit.parameters import (
@@ -50,7 +51,7 @@ MISSING = OneOf(
 )
 
 
-class ColumnScaler(OfColumns, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class ColumnScaler(OfColumns, OneToOneFeatureMixin, KeepsPrecision, BaseEstimator):
     """What the scalers of columns share: NaN, float types, and going on from what was learned."""
 
     missing: str
@@ -61,7 +62,6 @@ class ColumnScaler(OfColumns, OneToOneFeatureMixin, TransformerMixin, BaseEstima
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self._keeps_missing()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
 
@@ -364,7 +364,7 @@ class MaxAbsScaler(_BlockScaler):
         return tags
 
 
-class Normalizer(OfColumns, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class Normalizer(OfColumns, OneToOneFeatureMixin, KeepsPrecision, BaseEstimator):
     """Rows of norm one: z_i = x_i / ‖x_i‖. A row of zeros stays zero.
 
     Nothing is learned: `fit` only records the columns, and `transform` works without it.
@@ -397,7 +397,6 @@ class Normalizer(OfColumns, OneToOneFeatureMixin, TransformerMixin, BaseEstimato
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.requires_fit = False
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, is_sparse
+from certifit.base import KeepsPrecision
 from certifit.data.equal_rows import equal_rows
 from certifit.data.gate import check_sample_weight, check_x, like_input
 from certifit.parameters import RANDOM_STATE, Choice, Declared, Domain, Either, Fitted, Integer, OneOf, Parameter, Real
@@ -44,7 +45,7 @@ class Similarity(Domain):
         return ["no such name", 3, None]
 
 
-class Nystroem(Declared, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class Nystroem(Declared, ClassNamePrefixFeaturesOutMixin, KeepsPrecision, BaseEstimator):
     """Nyström's features of a kernel: coordinates in the span of landmarks, different rows drawn by their weight.
 
     Equal rows count as one with the sum of their weights. Landmarks that others span already are left out.
@@ -101,11 +102,10 @@ class Nystroem(Declared, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
 
-class RandomFourierFeatures(Declared, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class RandomFourierFeatures(Declared, ClassNamePrefixFeaturesOutMixin, KeepsPrecision, BaseEstimator):
     """Random waves whose products have the Gaussian or the Laplacian kernel as their mean (Rahimi and Recht 2007).
 
     The error of φ(x)·φ(z) falls as 1/√n_components, whatever the number of rows.
@@ -168,5 +168,4 @@ class RandomFourierFeatures(Declared, ClassNamePrefixFeaturesOutMixin, Transform
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

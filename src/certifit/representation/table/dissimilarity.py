@@ -16,10 +16,11 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.spatial.distance import cdist
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
 from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, Matrix
+from certifit.base import KeepsPrecision
 from certifit.data.gate import check_real
 from certifit.parameters import Any_, Fitted, Flag, OfColumns, OneOf, Parameter, check_parameters
 from certifit.parameters.common import N_JOBS
@@ -35,7 +36,7 @@ WORDS = 1000
 FEW = 2000  # rows whose texts tell the mean distance of a column of text
 
 
-class Dissimilarity(OfColumns, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class Dissimilarity(OfColumns, ClassNamePrefixFeaturesOutMixin, KeepsPrecision, BaseEstimator):
     """Dissimilarities of the rows of a table of numbers, categories, dates and text, as Gower has them.
 
     `transform` gives those of rows to the rows of the fit, which is what ``metric="precomputed"`` takes everywhere.
@@ -149,7 +150,6 @@ class Dissimilarity(OfColumns, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         tags.input_tags.allow_nan = True
         tags.input_tags.string = True
         tags.input_tags.categorical = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
     def _weights(self, table: Columns) -> Array:

@@ -15,10 +15,11 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, Matrix, is_sparse
+from certifit.base import KeepsPrecision
 from certifit.data.gate import check_sample_weight
 from certifit.parameters import (
     Any_,
@@ -48,7 +49,7 @@ SPARSE_WIDTH = 200
 SPARSE_SHARE = 0.1
 
 
-class TableEncoder(OfColumns, TransformerMixin, BaseEstimator):
+class TableEncoder(OfColumns, KeepsPrecision, BaseEstimator):
     """A table of numbers, categories, dates and text as a matrix of numbers.
 
     Frames of pandas, polars and Arrow are taken by the types of their columns, arrays column by column. Learning and
@@ -181,7 +182,6 @@ class TableEncoder(OfColumns, TransformerMixin, BaseEstimator):
         tags.input_tags.allow_nan = True
         tags.input_tags.string = True
         tags.input_tags.categorical = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
     # Learning
