@@ -11,11 +11,13 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from sklearn.base import ClassifierMixin
 
-__all__ = ["DENSE", "PAIRWISE", "RETURNS", "ROWS", "WITH_HOLES", "complete_methods"]
+__all__ = ["DENSE", "PAIRWISE", "RETURNS", "ROWS", "WITH_HOLES", "complete_methods", "takes_as"]
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 MATRIX = "array, sparse matrix or data frame of shape (n_samples, n_features)"
 ARGUMENTS = {
@@ -93,6 +95,47 @@ def _standard(name: str, owner: type, method: str, signature: Any) -> str:
     if name == "y" and signature["y"].default is None:
         return IGNORED
     return LABELS if name == "y" and issubclass(owner, ClassifierMixin) else ARGUMENTS[name]
+
+
+def takes_as(model: Callable[..., Any]) -> Callable[[F], F]:
+    """Describe the arguments of a function as another one does, which takes the same under the same names.
+
+    Examples
+    --------
+    >>> from certifit.parameters.methods import takes_as
+    >>> def mean(x):
+    ...     '''The mean.
+    ...
+    ...     Parameters
+    ...     ----------
+    ...     x : array
+    ...         Numbers.
+    ...     '''
+    >>> @takes_as(mean)
+    ... def median(x):
+    ...     '''The middle one.'''
+    >>> print(median.__doc__)
+    The middle one.
+    <BLANKLINE>
+
+    Parameters
+    ----------
+    x : array
+        Numbers.
+    <BLANKLINE>
+    """
+    sections = HEADING.split(inspect.cleandoc(model.__doc__ or ""))
+    said = next((part for part in sections if part.startswith("Parameters\n")), "").rstrip()
+
+    def complete(function: F) -> F:
+        names = inspect.signature(function).parameters.keys()
+        shared = [entry for entry in _entries(said) if names & set(re.split(", | :", entry.partition("\n")[0]))]
+        head, *rest = HEADING.split(inspect.cleandoc(function.__doc__ or ""))
+        parts = [head, "Parameters\n----------\n" + "\n".join(shared), *rest]
+        function.__doc__ = "\n\n".join(part.rstrip() for part in parts) + "\n"
+        return function
+
+    return complete
 
 
 def _entries(section: str) -> list[str]:

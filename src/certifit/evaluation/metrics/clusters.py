@@ -14,6 +14,7 @@ from scipy.special import xlogy
 from certifit._types import Array
 from certifit.data.gate import check_choice, check_sample_weight
 from certifit.evaluation.metrics.inputs import check_labels
+from certifit.parameters.methods import takes_as
 
 __all__ = [
     "adjusted_rand",
@@ -147,13 +148,9 @@ def silhouettes(X: Any, labels: Any, *, metric: str = "euclidean", sample_weight
     return full
 
 
+@takes_as(silhouettes)
 def silhouette(X: Any, labels: Any, *, metric: str = "euclidean", sample_weight: Any = None) -> float:
     """The mean of the `silhouettes`: near 1 where clusters are compact and far apart, 0 where they touch.
-
-    Parameters
-    ----------
-    X, labels, metric, sample_weight
-        As in `silhouettes`.
 
     Examples
     --------
@@ -166,13 +163,9 @@ def silhouette(X: Any, labels: Any, *, metric: str = "euclidean", sample_weight:
     return float(weight @ values / weight.sum())
 
 
+@takes_as(silhouettes)
 def calinski_harabasz(X: Any, labels: Any, *, sample_weight: Any = None) -> float:
     """Scatter between clusters over scatter inside them, each per degree of freedom; larger is better.
-
-    Parameters
-    ----------
-    X, labels, sample_weight
-        As in `silhouettes`.
 
     Examples
     --------
@@ -188,13 +181,9 @@ def calinski_harabasz(X: Any, labels: Any, *, sample_weight: Any = None) -> floa
     return between / inside * (total - mass.size) / (mass.size - 1) if inside > 0 else 1.0
 
 
+@takes_as(silhouettes)
 def davies_bouldin(X: Any, labels: Any, *, sample_weight: Any = None) -> float:
     """Mean over clusters of the worst (s_i + s_j) / d_ij: s the spread about a center, d between centers; smaller is better.
-
-    Parameters
-    ----------
-    X, labels, sample_weight
-        As in `silhouettes`.
 
     Examples
     --------
@@ -257,13 +246,9 @@ def adjusted_rand(labels: Any, other: Any, *, sample_weight: Any = None) -> floa
     return (both - chance) / ((first + second) / 2.0 - chance)
 
 
+@takes_as(adjusted_rand)
 def normalized_mutual_information(labels: Any, other: Any, *, sample_weight: Any = None) -> float:
     """Information that two clusterings share, over the mean of their entropies: 1 where they are the same, 0 where independent.
-
-    Parameters
-    ----------
-    labels, other, sample_weight
-        As in `adjusted_rand`.
 
     Examples
     --------

@@ -12,6 +12,7 @@ import numpy as np
 from certifit._types import Array
 from certifit.data.gate import check_numbers, check_sample_weight
 from certifit.evaluation.metrics.inputs import label_rows
+from certifit.parameters.methods import takes_as
 
 __all__ = [
     "accuracy",
@@ -59,13 +60,9 @@ def confusion_matrix(y: Any, prediction: Any, *, sample_weight: Any = None, clas
     return np.bincount(actual * k + predicted, weights=weight, minlength=k * k).reshape(k, k)
 
 
+@takes_as(confusion_matrix)
 def accuracy(y: Any, prediction: Any, *, sample_weight: Any = None, classes: Any = None) -> float:
     """Share of rows whose label is predicted right.
-
-    Parameters
-    ----------
-    y, prediction, sample_weight, classes
-        As in `confusion_matrix`.
 
     Examples
     --------
@@ -77,13 +74,9 @@ def accuracy(y: Any, prediction: Any, *, sample_weight: Any = None, classes: Any
     return float(weight @ (actual == predicted) / weight.sum())
 
 
+@takes_as(confusion_matrix)
 def zero_one(y: Any, prediction: Any, *, sample_weight: Any = None, classes: Any = None) -> float:
     """Share of rows whose label is predicted wrong: the mean 0-1 loss.
-
-    Parameters
-    ----------
-    y, prediction, sample_weight, classes
-        As in `confusion_matrix`.
 
     Examples
     --------
@@ -95,13 +88,9 @@ def zero_one(y: Any, prediction: Any, *, sample_weight: Any = None, classes: Any
     return float(weight @ (actual != predicted) / weight.sum())
 
 
+@takes_as(confusion_matrix)
 def balanced_accuracy(y: Any, prediction: Any, *, sample_weight: Any = None, classes: Any = None) -> float:
     """Mean over the classes of the share predicted right; classes without a row in y are left out.
-
-    Parameters
-    ----------
-    y, prediction, sample_weight, classes
-        As in `confusion_matrix`.
 
     Examples
     --------
@@ -167,13 +156,9 @@ def f1(y: Any, prediction: Any, *, sample_weight: Any = None, classes: Any = Non
     return float(combine_f1(_shares(y, prediction, sample_weight, classes)))
 
 
+@takes_as(confusion_matrix)
 def tpr(y: Any, prediction: Any, *, sample_weight: Any = None, classes: Any = None) -> float:
     """True positive rate of two classes: share of the second class that is predicted to be it; 0 when it has no row.
-
-    Parameters
-    ----------
-    y, prediction, sample_weight, classes
-        As in `confusion_matrix`.
 
     Examples
     --------
@@ -184,13 +169,9 @@ def tpr(y: Any, prediction: Any, *, sample_weight: Any = None, classes: Any = No
     return float(combine_tpr(_two_shares(y, prediction, sample_weight, classes)))
 
 
+@takes_as(confusion_matrix)
 def fpr(y: Any, prediction: Any, *, sample_weight: Any = None, classes: Any = None) -> float:
     """False positive rate of two classes: share of the first class predicted to be the second; 0 when it has no row.
-
-    Parameters
-    ----------
-    y, prediction, sample_weight, classes
-        As in `confusion_matrix`.
 
     Examples
     --------

@@ -8,6 +8,7 @@ import numpy as np
 
 from certifit._types import Array
 from certifit.evaluation.metrics.inputs import probability_rows
+from certifit.parameters.methods import takes_as
 
 __all__ = ["brier", "log_loss"]
 
@@ -42,13 +43,9 @@ def log_loss(y: Any, probability: Any, *, sample_weight: Any = None, classes: An
     return float(weight @ _log_losses(codes, p) / weight.sum())
 
 
+@takes_as(log_loss)
 def brier(y: Any, probability: Any, *, sample_weight: Any = None, classes: Any = None) -> float:
     """Mean of ½ Σ_k (p_k − [y = k])², between 0 and 1; for two classes this is the mean of (p − y)².
-
-    Parameters
-    ----------
-    y, probability, sample_weight, classes
-        As in `log_loss`.
 
     Examples
     --------

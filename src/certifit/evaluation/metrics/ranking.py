@@ -16,6 +16,7 @@ from certifit.data.gate import check_choice, check_numbers, check_real, check_sa
 from certifit.evaluation.metrics.inputs import binary_rows, check_vector, class_codes
 from certifit.evaluation.metrics.inputs import check_labels as check_label_vector
 from certifit.names import stored
+from certifit.parameters.methods import takes_as
 
 __all__ = ["PrCurve", "RocCurve", "average_precision", "placements", "pr_curve", "roc_auc", "roc_curve", "thin_curve"]
 
@@ -124,13 +125,9 @@ def _auc_of_classes(y: Any, score: Any, sample_weight: Any, classes: Any, multi_
     return float(np.mean([0.5 * (area(rows[j, k], j) + area(rows[j, k], k)) for j, k in pairs]))
 
 
+@takes_as(roc_curve)
 def pr_curve(y: Any, score: Any, *, sample_weight: Any = None, classes: Any = None) -> PrCurve:
     """Precision against recall over all thresholds.
-
-    Parameters
-    ----------
-    y, score, sample_weight, classes
-        As in `roc_curve`.
 
     Returns
     -------
@@ -147,13 +144,9 @@ def pr_curve(y: Any, score: Any, *, sample_weight: Any = None, classes: Any = No
     return PrCurve(tp / tp[-1], precision, threshold)
 
 
+@takes_as(roc_curve)
 def average_precision(y: Any, score: Any, *, sample_weight: Any = None, classes: Any = None) -> float:
     """Σ_k (recall_k − recall_{k−1})·precision_k over the distinct scores: the precision-recall curve as a step function.
-
-    Parameters
-    ----------
-    y, score, sample_weight, classes
-        As in `roc_curve`.
 
     Examples
     --------

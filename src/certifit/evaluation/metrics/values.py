@@ -12,6 +12,7 @@ from certifit.data.gate import check_real
 from certifit.data.medians import weighted_median
 from certifit.evaluation.losses import resolve_loss
 from certifit.evaluation.metrics.inputs import value_rows
+from certifit.parameters.methods import takes_as
 
 __all__ = [
     "mae",
@@ -47,13 +48,9 @@ def mse(y: Any, prediction: Any, *, sample_weight: Any = None) -> float:
     return float(weight @ (y - f) ** 2 / weight.sum())
 
 
+@takes_as(mse)
 def rmse(y: Any, prediction: Any, *, sample_weight: Any = None) -> float:
     """Square root of the mean squared error, in the unit of y.
-
-    Parameters
-    ----------
-    y, prediction, sample_weight
-        As in `mse`.
 
     Examples
     --------
@@ -64,13 +61,9 @@ def rmse(y: Any, prediction: Any, *, sample_weight: Any = None) -> float:
     return float(np.sqrt(mse(y, prediction, sample_weight=sample_weight)))
 
 
+@takes_as(mse)
 def mae(y: Any, prediction: Any, *, sample_weight: Any = None) -> float:
     """Mean of |y − f|.
-
-    Parameters
-    ----------
-    y, prediction, sample_weight
-        As in `mse`.
 
     Examples
     --------
@@ -82,13 +75,9 @@ def mae(y: Any, prediction: Any, *, sample_weight: Any = None) -> float:
     return float(weight @ np.abs(y - f) / weight.sum())
 
 
+@takes_as(mse)
 def median_absolute_error(y: Any, prediction: Any, *, sample_weight: Any = None) -> float:
     """Median of |y − f|; halfway between the two middle values when the weight splits evenly.
-
-    Parameters
-    ----------
-    y, prediction, sample_weight
-        As in `mse`.
 
     Examples
     --------
@@ -100,15 +89,11 @@ def median_absolute_error(y: Any, prediction: Any, *, sample_weight: Any = None)
     return weighted_median(np.abs(y - f), weight)
 
 
+@takes_as(mse)
 def r2(y: Any, prediction: Any, *, sample_weight: Any = None) -> float:
     """Share of the variance of y that is predicted: 1 − Σ(y − f)² / Σ(y − ȳ)².
 
     For a constant y the share has no meaning; it is then 1 for a perfect prediction and 0 for any other.
-
-    Parameters
-    ----------
-    y, prediction, sample_weight
-        As in `mse`.
 
     Examples
     --------
@@ -144,13 +129,9 @@ def pinball(y: Any, prediction: Any, *, level: float = 0.5, sample_weight: Any =
     return float(weight @ pinball_losses(y, f, level) / weight.sum())
 
 
+@takes_as(mse)
 def mean_poisson_deviance(y: Any, prediction: Any, *, sample_weight: Any = None) -> float:
     """Mean of 2(y·ln(y/f) − y + f), for counts y ≥ 0 and predicted means f > 0.
-
-    Parameters
-    ----------
-    y, prediction, sample_weight
-        As in `mse`.
 
     Examples
     --------
@@ -162,15 +143,11 @@ def mean_poisson_deviance(y: Any, prediction: Any, *, sample_weight: Any = None)
     return float(weight @ poisson_losses(y, f) / weight.sum())
 
 
+@takes_as(mse)
 def mean_bernoulli_deviance(y: Any, prediction: Any, *, sample_weight: Any = None) -> float:
     """Mean of 2(y·ln(y/f) + (1 − y)·ln((1 − y)/(1 − f))), for shares y in [0, 1] and predicted probabilities f.
 
     For y of 0 and 1 it is twice the log loss.
-
-    Parameters
-    ----------
-    y, prediction, sample_weight
-        As in `mse`.
 
     Examples
     --------
@@ -207,13 +184,9 @@ def max_loss(y: Any, prediction: Any, *, loss: Any = "absolute", sample_weight: 
     return float(known.value(y, f).max())
 
 
+@takes_as(mse)
 def mean_gamma_deviance(y: Any, prediction: Any, *, sample_weight: Any = None) -> float:
     """Mean of 2(y/f − 1 − ln(y/f)), for y > 0 and predicted means f > 0.
-
-    Parameters
-    ----------
-    y, prediction, sample_weight
-        As in `mse`.
 
     Examples
     --------
