@@ -22,7 +22,7 @@ from certifit.certificate import Certificate
 from certifit.data.gate import check_sample_weight
 from certifit.models.reductions import calibrated as ours
 from certifit.sklearn.svm import LinearSVC
-from certifit.sklearn.translation import Data, DropIn, Free, Same, Table
+from certifit.sklearn.translation import Data, DropIn, Free, Same, Table, same
 
 __all__ = ["CalibratedClassifierCV"]
 
@@ -98,9 +98,7 @@ class CalibratedClassifierCV(DropIn, theirs.CalibratedClassifierCV):
 
     _ours = ours.CalibratedClassifier
     _table: ClassVar[Table] = {
-        "estimator": Same(),
-        "method": Same(),
-        "cv": Same(),
+        **same("estimator", "method", "cv"),
         "n_jobs": Free("the folds are fitted one after the other"),
         "ensemble": Same(),
     }

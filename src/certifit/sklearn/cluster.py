@@ -18,7 +18,7 @@ from certifit.certificate import Certificate
 from certifit.models.cluster import kmeans, minibatch
 from certifit.models.hierarchy import agglomerative, linkage, spectral
 from certifit.models.neighbors.model import NearestNeighbors
-from certifit.sklearn.translation import By, Data, DropIn, Free, Here, Row, Same, Table, fresh
+from certifit.sklearn.translation import By, Data, DropIn, Free, Here, Row, Same, Table, fresh, same
 from certifit.sklearn.translation.asking import Alone
 
 __all__ = ["AgglomerativeClustering", "KMeans", "MiniBatchKMeans", "SpectralClustering"]
@@ -208,8 +208,7 @@ class AgglomerativeClustering(Alone, theirs.AgglomerativeClustering):
         "compute_full_tree": Here(
             "the tree is always whole; False beside distance_threshold is refused, as by scikit-learn"
         ),
-        "linkage": Same(),
-        "distance_threshold": Same(),
+        **same("linkage", "distance_threshold"),
         "compute_distances": Here("`distances_` is kept where asked for; `model_` has it always"),
     }
 

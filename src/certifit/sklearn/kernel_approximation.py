@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from certifit import kernels
 from certifit._types import Array
 from certifit.representation.kernels import approximation as ours
-from certifit.sklearn.translation import By, Data, Free, Here, Same, Table
+from certifit.sklearn.translation import By, Data, Free, Here, Same, Table, same
 from certifit.sklearn.translation.asking import Alone
 
 __all__ = ["Nystroem", "RBFSampler", "kernel_of"]
@@ -49,8 +49,7 @@ class Nystroem(Alone, theirs.Nystroem):
         "coef0": Here("a part of the kernel"),
         "degree": Here("a part of the kernel"),
         "kernel_params": Here("a part of the kernel"),
-        "n_components": Same(),
-        "random_state": Same(),
+        **same("n_components", "random_state"),
         "n_jobs": Free("the kernel has threads of its own"),
     }
 

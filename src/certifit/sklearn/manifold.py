@@ -14,7 +14,7 @@ from sklearn.utils import check_array, check_symmetric
 from certifit._types import Array
 from certifit.certificate import Certificate
 from certifit.models.embedding import classical_mds, metric_mds
-from certifit.sklearn.translation import By, Data, Free, Here, Only, Same, Table, fresh
+from certifit.sklearn.translation import By, Data, Free, Here, Only, Same, Table, fresh, same
 from certifit.sklearn.translation.asking import Alone
 
 __all__ = ["MDS", *(["ClassicalMDS"] if hasattr(theirs, "ClassicalMDS") else [])]
@@ -84,8 +84,7 @@ class MDS(_OfDistances, theirs.MDS):
         "max_iter": Same(),
         "verbose": Free("no progress is shown"),
         "eps": Same("tol"),
-        "n_jobs": Same(),
-        "random_state": Same(),
+        **same("n_jobs", "random_state"),
         "dissimilarity": Here("as metric, with scikit-learn's warning"),
         "metric": Here("distances of this name are computed, and given to our model"),
         "metric_params": Here("a part of the metric"),

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_array, validate_data
 from certifit._types import Array
 from certifit.certificate import Certificate
 from certifit.models.cluster import mixture as ours
-from certifit.sklearn.translation import By, Data, Free, Here, Same, Table, fresh
+from certifit.sklearn.translation import By, Data, Free, Here, Same, Table, fresh, same
 from certifit.sklearn.translation.asking import Alone
 
 __all__ = ["GaussianMixture"]
@@ -123,10 +123,7 @@ class GaussianMixture(Alone, theirs.GaussianMixture):
 
     _ours = _InUnitsOfX
     _table: ClassVar[Table] = {
-        "n_components": Same(),
-        "covariance_type": Same(),
-        "tol": Same(),
-        "reg_covar": Same(),
+        **same("n_components", "covariance_type", "tol", "reg_covar"),
         "max_iter": By(lambda value, data: max(value, 1), "the same; zero steps leave the start as it is"),
         "n_init": By(lambda value, data: 1 if data.estimator._goes_on() else value, "the same"),
         "init_params": By(_start, 'the same; "random" deals rows to the nearest of some drawn ones'),

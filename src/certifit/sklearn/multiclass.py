@@ -24,7 +24,7 @@ from certifit.certificate import Certificate
 from certifit.data.gate import check_x
 from certifit.models.reductions import multiclass as ours
 from certifit.models.reductions.multiclass import combined, side_by_side
-from certifit.sklearn.translation import Data, DropIn, Free, Same, Table
+from certifit.sklearn.translation import Data, DropIn, Free, Same, Table, same
 from certifit.sklearn.translation.routing import for_the_estimator
 
 __all__ = ["OneVsOneClassifier", "OneVsRestClassifier", "OutputCodeClassifier"]
@@ -228,8 +228,7 @@ class OutputCodeClassifier(_Parts, theirs.OutputCodeClassifier):
     _ours = ours.OutputCode
     _table: ClassVar[Table] = {
         **ROWS,
-        "code_size": Same(),
-        "random_state": Same(),
+        **same("code_size", "random_state"),
     }
 
     def _fit(self, X: Any, y: Any, params: dict[str, Any]) -> None:

@@ -32,7 +32,7 @@ from certifit.models.neural.parameters import check_hidden
 from certifit.models.neural.training import Recipe, State
 from certifit.parameters import Fitted
 from certifit.progress import Progress
-from certifit.sklearn.translation import By, Data, DropIn, Here, Row, Same, Table, fresh
+from certifit.sklearn.translation import By, Data, DropIn, Here, Row, Same, Table, fresh, same
 from certifit.sklearn.translation.asking import AsksForClasses, AsksForValues
 
 __all__ = ["MLPClassifier", "MLPRegressor"]
@@ -228,9 +228,7 @@ ROWS: dict[str, Row] = {
         "schedule",
     ),
     "learning_rate_init": Same("learning_rate"),
-    "power_t": Same(),
-    "max_iter": Same(),
-    "shuffle": Same(),
+    **same("power_t", "max_iter", "shuffle"),
     "random_state": Here("what is drawn, is drawn from it as scikit-learn does"),
     "tol": Same(),
     "verbose": By(lambda value, data: max(int(value), 0), "a line for each epoch", "verbose"),

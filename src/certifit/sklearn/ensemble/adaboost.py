@@ -13,7 +13,7 @@ from sklearn.utils.validation import has_fit_parameter
 from certifit._types import Array
 from certifit.models.boosting import adaboost as ours
 from certifit.models.boosting.adaboost_regressor import AdaBoostRegressor as OurRegressor
-from certifit.sklearn.translation import By, Data, DropIn, Same, Table, fresh
+from certifit.sklearn.translation import By, Data, DropIn, Table, fresh, same
 from certifit.sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 __all__ = ["AdaBoostClassifier", "AdaBoostRegressor"]
@@ -84,9 +84,7 @@ class AdaBoostClassifier(_AdaBoost, theirs.AdaBoostClassifier):
     _ours = ours.AdaBoostClassifier
     _table: ClassVar[Table] = {
         "estimator": By(_learner, "the same; a stump by default"),
-        "n_estimators": Same(),
-        "learning_rate": Same(),
-        "random_state": Same(),
+        **same("n_estimators", "learning_rate", "random_state"),
     }
     _always: ClassVar[Mapping[str, Any]] = {"algorithm": "samme"}
 
@@ -108,10 +106,7 @@ class AdaBoostRegressor(_AdaBoost, theirs.AdaBoostRegressor):
             lambda value, data: DecisionTreeRegressor(max_depth=3) if value is None else value,
             "the same; a tree of three levels by default",
         ),
-        "n_estimators": Same(),
-        "learning_rate": Same(),
-        "loss": Same(),
-        "random_state": Same(),
+        **same("n_estimators", "learning_rate", "loss", "random_state"),
     }
     _always: ClassVar[Mapping[str, Any]] = {"bootstrap": True}
 

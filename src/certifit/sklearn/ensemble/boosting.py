@@ -16,7 +16,7 @@ from certifit._types import Array, is_sparse
 from certifit.evaluation.losses import Gamma, Poisson, Quantile
 from certifit.models.boosting import model as ours
 from certifit.sklearn.ensemble.stopping import Stopping, set_aside, wanted
-from certifit.sklearn.translation import By, Data, DropIn, Here, Row, Same, Table, fresh
+from certifit.sklearn.translation import By, Data, DropIn, Here, Row, Same, Table, fresh, same
 from certifit.sklearn.translation.asking import AsksForClasses, AsksForStages, AsksForValues
 from certifit.sklearn.tree.model import class_weight
 
@@ -107,9 +107,7 @@ ROWS: dict[str, Row] = {
     "loss": By(_loss, "the same under our name"),
     "learning_rate": Same(),
     "max_iter": Same("n_estimators"),
-    "max_leaf_nodes": Same(),
-    "max_depth": Same(),
-    "min_samples_leaf": Same(),
+    **same("max_leaf_nodes", "max_depth", "min_samples_leaf"),
     "l2_regularization": Same("l2"),
     "max_features": By(lambda value, data: float(value), "drawn for each tree, not for each node", "colsample"),
     "max_bins": Same(),
@@ -120,8 +118,7 @@ ROWS: dict[str, Row] = {
     "early_stopping": By(lambda value, data: False, "by scikit-learn's rule"),
     "scoring": Here("scikit-learn's scorers watch the stages, where it stops early"),
     "validation_fraction": Here("the rows that scikit-learn would draw; None watches those of the fit"),
-    "n_iter_no_change": Same(),
-    "tol": Same(),
+    **same("n_iter_no_change", "tol"),
     "verbose": By(lambda value, data: int(bool(value)), "a progress bar"),
     "random_state": Same(),
 }

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from certifit._types import Array, Matrix, is_sparse
 from certifit.representation.text.bag import BagOfWords
 from certifit.representation.text.weighting import document_frequency, inverse_frequency, weighted_counts
-from certifit.sklearn.translation import By, Data, DropIn, Here, Same, Table, fresh
+from certifit.sklearn.translation import By, Data, DropIn, Here, Same, Table, fresh, same
 
 __all__ = ["CountVectorizer", "HashingVectorizer", "TfidfTransformer", "TfidfVectorizer"]
 
@@ -95,8 +95,7 @@ READING: Table = {
 }
 COUNTING: Table = {
     **READING,
-    "max_df": Same(),
-    "min_df": Same(),
+    **same("max_df", "min_df"),
     "max_features": By(lambda value, data: value, "the same; of equal sums the first by alphabet"),
     "vocabulary": By(_vocabulary, "the same, in the order of its columns"),
 }

@@ -33,7 +33,7 @@ from certifit.sklearn.linear_model.rows import (
     one_row,
 )
 from certifit.sklearn.linear_model.squares import Ridge, enet_path, lasso_path
-from certifit.sklearn.translation import By, Data, DropIn, Here, Same, Table, fresh
+from certifit.sklearn.translation import By, Data, DropIn, Here, Same, Table, fresh, same
 from certifit.sklearn.translation.routing import routed
 
 __all__ = ["ElasticNetCV", "LassoCV", "RidgeCV"]
@@ -117,8 +117,7 @@ class ElasticNetCV(_PathCV, theirs.ElasticNetCV):
 
     _ours = ours.ElasticNetCV
     _table: ClassVar[Table] = {
-        "l1_ratio": Same(),
-        "eps": Same(),
+        **same("l1_ratio", "eps"),
         "alphas": By(_grid, "the same", None),
         "fit_intercept": Same(),
         "precompute": PRECOMPUTE,

@@ -22,7 +22,7 @@ from certifit.data.gate import check_x
 from certifit.models.linear import robust
 from certifit.models.linear.generalized import log_link
 from certifit.sklearn.linear_model.rows import ANY_SOLVER, MAX_ITER, TOL, VERBOSE, WARM_START, linear
-from certifit.sklearn.translation import By, Data, DropIn, Free, Same, Table
+from certifit.sklearn.translation import By, Data, DropIn, Free, Same, Table, same
 
 __all__ = ["GammaRegressor", "HuberRegressor", "PoissonRegressor", "QuantileRegressor"]
 
@@ -30,8 +30,7 @@ NEAR_ZERO = 1e-12
 
 
 LOG_LINK: Table = {
-    "alpha": Same(),
-    "fit_intercept": Same(),
+    **same("alpha", "fit_intercept"),
     "solver": ANY_SOLVER,
     "max_iter": MAX_ITER,
     "tol": TOL,
@@ -96,9 +95,7 @@ class QuantileRegressor(DropIn, theirs.QuantileRegressor):
 
     _ours = robust.QuantileRegressor
     _table: ClassVar[Table] = {
-        "quantile": Same(),
-        "alpha": Same(),
-        "fit_intercept": Same(),
+        **same("quantile", "alpha", "fit_intercept"),
         "solver": ANY_SOLVER,
         "solver_options": Free("options of solvers that are not used"),
     }

@@ -17,7 +17,7 @@ from certifit.models.perceptron.base import Rows
 from certifit.models.perceptron.model import Perceptron as OurPerceptron
 from certifit.models.perceptron.penalized import Mistakes, PenalizedPerceptron
 from certifit.sklearn.linear_model.rows import CLASS_WEIGHT, N_JOBS, VERBOSE, linear, weighted_by_class
-from certifit.sklearn.translation import By, Data, DropIn, Free, Here, Only, Same, Table, fresh
+from certifit.sklearn.translation import By, Data, DropIn, Free, Here, Only, Same, Table, fresh, same
 
 __all__ = ["Perceptron"]
 
@@ -41,8 +41,7 @@ class Perceptron(DropIn, theirs.Perceptron):
         "penalty": Here("with one, the perceptron's steps and the penalty's are taken by `certifit.SGDClassifier`"),
         "alpha": Here("the strength of the penalty, where there is one"),
         "l1_ratio": Here('the share of the absolute values in the penalty "elasticnet"'),
-        "fit_intercept": Same(),
-        "max_iter": Same(),
+        **same("fit_intercept", "max_iter"),
         "tol": By(
             lambda value, data: 0.0,
             "passes go on while a row is on the wrong side, up to max_iter of them; with a penalty, while the mean loss falls by "

@@ -29,7 +29,7 @@ from certifit.sklearn.linear_model.rows import (
     narrow,
     one_row,
 )
-from certifit.sklearn.translation import By, Data, DropIn, Free, Here, Same, Several, Table, fitted
+from certifit.sklearn.translation import By, Data, DropIn, Free, Here, Same, Several, Table, fitted, same
 
 __all__ = ["ElasticNet", "Lasso", "LinearRegression", "Ridge", "enet_path", "lasso_path"]
 
@@ -108,9 +108,7 @@ class ElasticNet(DropIn, theirs.ElasticNet):
 
     _ours = ours.ElasticNet
     _table: ClassVar[Table] = {
-        "alpha": Same(),
-        "l1_ratio": Same(),
-        "fit_intercept": Same(),
+        **same("alpha", "l1_ratio", "fit_intercept"),
         "precompute": PRECOMPUTE,
         "max_iter": MAX_ITER,
         "copy_X": COPY_X,

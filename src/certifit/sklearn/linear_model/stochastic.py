@@ -20,7 +20,7 @@ from certifit.evaluation.losses import EpsilonInsensitive, Huber, Loss, Squared,
 from certifit.evaluation.losses.numbers.squared_epsilon import SquaredEpsilonInsensitive
 from certifit.models.sgd import model as ours
 from certifit.sklearn.linear_model.rows import CLASS_WEIGHT, N_JOBS, VERBOSE, WARM_START, linear, weighted_by_class
-from certifit.sklearn.translation import By, Data, DropIn, Free, Here, Row, Same, Table, fresh
+from certifit.sklearn.translation import By, Data, DropIn, Free, Here, Row, Same, Table, fresh, same
 
 __all__ = ["SGDClassifier", "SGDRegressor"]
 
@@ -81,8 +81,7 @@ ROWS: dict[str, Row] = {
         _strength, "times rows over the sum of the weights; half of it for squared losses of margins and tubes"
     ),
     "l1_ratio": By(lambda value, data: 0.0 if value is None else float(value), "the same"),
-    "fit_intercept": Same(),
-    "max_iter": Same(),
+    **same("fit_intercept", "max_iter"),
     "tol": By(
         _ends,
         "the same, and passes end earlier where the optimum is proven to be as near as that, relatively; None asks for 1e-6",
@@ -98,9 +97,7 @@ ROWS: dict[str, Row] = {
     ),
     "eta0": Free("ours has steps of its own"),
     "power_t": Here("ours has steps of its own; scikit-learn's warning about negative ones is given"),
-    "early_stopping": Same(),
-    "validation_fraction": Same(),
-    "n_iter_no_change": Same(),
+    **same("early_stopping", "validation_fraction", "n_iter_no_change"),
     "warm_start": WARM_START,
     "average": Free("steps are averaged in any case, which changes the way and not the optimum"),
 }

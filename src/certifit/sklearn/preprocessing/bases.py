@@ -19,7 +19,7 @@ from certifit.representation.basis import pieces
 from certifit.representation.basis.blocks import positive_rows
 from certifit.representation.basis.columns import interpolated_quantiles, lower_quantiles
 from certifit.representation.basis.summaries import present_values
-from certifit.sklearn.translation import By, Data, DropIn, Here, Same, Table, fresh
+from certifit.sklearn.translation import By, Data, DropIn, Here, Same, Table, fresh, same
 from certifit.sklearn.translation.asking import Alone
 
 __all__ = ["PolynomialFeatures", "SplineTransformer"]
@@ -65,9 +65,7 @@ class PolynomialFeatures(Alone, theirs.PolynomialFeatures):
     _ours = ours.PolynomialFeatures
     _table: ClassVar[Table] = {
         "degree": By(_degree, "the same; monomials of less than the least degree are left out"),
-        "interaction_only": Same(),
-        "include_bias": Same(),
-        "order": Same(),
+        **same("interaction_only", "include_bias", "order"),
     }
 
     def _fitted(self, model: Any, data: Data) -> Mapping[str, Any]:

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import certifit as ours
 from certifit._types import Array, is_sparse
-from certifit.sklearn.translation import By, Data, Free, Only, Row, Same, Table, fresh
+from certifit.sklearn.translation import By, Data, Free, Only, Row, Same, Table, fresh, same
 from certifit.sklearn.translation.asking import AsksForValues
 
 __all__ = ["SVC", "SVR", "NuSVC", "NuSVR", "OneClassSVM"]
@@ -74,8 +74,7 @@ KERNEL: dict[str, Row] = {
 CLASSES: dict[str, Row] = {
     **KERNEL,
     "probability": By(_probability, "Platt's map of scores to probabilities, learned on five folds", None),
-    "decision_function_shape": Same(),
-    "break_ties": Same(),
+    **same("decision_function_shape", "break_ties"),
     "random_state": Free("nothing is drawn at random"),
 }
 

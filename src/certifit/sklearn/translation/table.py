@@ -7,7 +7,8 @@ scikit-learn's class that learns is ever called.
 
 A row of the table is one of
 
-    Same()                     the same number under the same name, or under another: ``Same("delta")``
+    Same()                     the same number under the same name, or under another: ``Same("delta")``;
+                               ``**same("tol", "max_iter")`` are rows of several
     By(rule, text)             computed by ``rule(value, data)``; a mapping of several of our parameters if `name` is None
     Free(text)                 cannot change the answer: where the search starts, how X is stored
     Here(text)                 heeded by the drop-in itself: by `fit`, by a check or by a method; our model has no such parameter
@@ -46,6 +47,7 @@ __all__ = [
     "fitted",
     "fresh",
     "known_as",
+    "same",
 ]
 
 
@@ -100,6 +102,11 @@ class Same(Row):
 
     def words(self, name: str) -> str:
         return f"``{self.name}``" if self.name else "the same"
+
+
+def same(*names: str) -> dict[str, Row]:
+    """Rows of several parameters that mean the same under the same name."""
+    return dict.fromkeys(names, Same())
 
 
 @dataclass(frozen=True)

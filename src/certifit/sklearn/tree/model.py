@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, is_sparse
 from certifit.models.tree import model as ours
-from certifit.sklearn.translation import By, Data, DropIn, Row, Same, Table, fresh
+from certifit.sklearn.translation import By, Data, DropIn, Row, Same, Table, fresh, same
 from certifit.sklearn.translation.asking import AsksForClasses, AsksForValues
 from certifit.sklearn.tree.view import TreeView
 
@@ -95,11 +95,7 @@ def tree_rows(*, classes: bool, splitter: bool = True) -> dict[str, Row]:
         "min_samples_split": By(_least(2), "the same; with sample_weight, rows are counted by weight"),
         "min_samples_leaf": By(_least(1), "the same; with sample_weight, rows are counted by weight"),
         "min_weight_fraction_leaf": By(_least_share, "the same"),
-        "max_features": Same(),
-        "random_state": Same(),
-        "max_leaf_nodes": Same(),
-        "min_impurity_decrease": Same(),
-        "ccp_alpha": Same(),
+        **same("max_features", "random_state", "max_leaf_nodes", "min_impurity_decrease", "ccp_alpha"),
         "monotonic_cst": Same("monotone_constraints"),
     }
     if splitter:
