@@ -4,9 +4,21 @@ from __future__ import annotations
 
 from certifit.evaluation.losses import ALIASES, LOSSES, Loss
 from certifit.evaluation.penalties import PENALTIES, Constraint, Penalty
-from certifit.parameters import Any_, Either, Flag, Integer, Named, Nothing, Parameter, Real
+from certifit.parameters import (
+    ONE_STANDARD_ERROR,
+    TOL,
+    Any_,
+    Either,
+    Flag,
+    Integer,
+    Named,
+    Nothing,
+    Parameter,
+    Real,
+    Stopped,
+)
 
-__all__ = ["CONSTRAINT", "EPS", "LOSS", "N_ALPHAS", "PENALTY", "POSITIVE", "SOLVER"]
+__all__ = ["CONSTRAINT", "EPS", "LOSS", "N_ALPHAS", "PENALTY", "POSITIVE", "SOLVER", "ChosenByFolds"]
 
 LOSS = Parameter(
     "squared",
@@ -36,3 +48,10 @@ SOLVER = Parameter(
 )
 N_ALPHAS = Parameter(100, Integer(1), "Length of the path.")
 EPS = Parameter(1e-3, Real(0, 1, open_low=True), "Smallest alpha divided by the largest.")
+
+
+class ChosenByFolds(Stopped, kw_only=True):
+    """When each of many fits stops, and which of the models that are as good as the best is taken."""
+
+    tol: float = TOL.but(text="Wanted relative gap of every fit.")
+    one_standard_error: bool = ONE_STANDARD_ERROR

@@ -13,29 +13,17 @@ import numpy as np
 from certifit._types import Array
 from certifit.data.gate import kept_rows
 from certifit.evaluation.splits.choice import folds_of, over_folds
-from certifit.models.linear.parameters import EPS, N_ALPHAS, PENALTY
+from certifit.models.linear.parameters import EPS, N_ALPHAS, PENALTY, ChosenByFolds
 from certifit.models.logistic.fit import LogisticData, solve_logistic
 from certifit.models.logistic.model import SOFT_LABELS, BaseLogistic
 from certifit.models.logistic.path import fold_path, logistic_alphas
-from certifit.parameters import (
-    ALPHAS,
-    CLASS_WEIGHT,
-    CV,
-    FIT_INTERCEPT,
-    L1_RATIO,
-    MAX_ITER,
-    N_JOBS,
-    ONE_STANDARD_ERROR,
-    TOL,
-    VERBOSE,
-    Declared,
-)
+from certifit.parameters import ALPHAS, CLASS_WEIGHT, CV, FIT_INTERCEPT, L1_RATIO, MAX_ITER
 from certifit.progress import progress
 
 __all__ = ["LogisticRegressionCV"]
 
 
-class LogisticRegressionCV(Declared, BaseLogistic):
+class LogisticRegressionCV(ChosenByFolds, BaseLogistic):
     """Logistic regression with alpha chosen by K-fold cross-validation of the log loss.
 
     Attributes
@@ -73,11 +61,7 @@ class LogisticRegressionCV(Declared, BaseLogistic):
     cv: Any = CV.but(
         text="An integer deals the distinct rows of each class into folds by their content; anything else is scikit-learn's."
     )
-    tol: float = TOL.but(text="Wanted relative gap of every fit.")
     max_iter: int = MAX_ITER.but(text="Most iterations of each fit.")
-    n_jobs: int | None = N_JOBS
-    verbose: int = VERBOSE
-    one_standard_error: bool = ONE_STANDARD_ERROR
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LogisticRegressionCV:
         """Choose alpha by cross-validation and fit on all rows."""

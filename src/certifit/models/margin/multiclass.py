@@ -19,22 +19,10 @@ from certifit.data.targets import check_labels
 from certifit.models.linear.classifier import LinearClassifier
 from certifit.models.margin.hard import hard_certificate
 from certifit.models.margin.multiclass_hard import multiclass_hard_margin
+from certifit.models.margin.parameters import VisitsRows
 from certifit.models.margin.svm import draw_seed
 from certifit.optimization.dual.hinge import multiclass_dual
-from certifit.parameters import (
-    ALPHA,
-    CLASS_WEIGHT,
-    FIT_INTERCEPT,
-    MAX_ITER,
-    N_JOBS,
-    RANDOM_STATE,
-    TOL,
-    VERBOSE,
-    Any_,
-    Declared,
-    Parameter,
-    check_parameters,
-)
+from certifit.parameters import ALPHA, CLASS_WEIGHT, FIT_INTERCEPT, MAX_ITER, N_JOBS, Any_, Parameter, check_parameters
 from certifit.progress import progress
 
 __all__ = ["MulticlassSVC", "check_delta", "constant_objective"]
@@ -42,7 +30,7 @@ __all__ = ["MulticlassSVC", "check_delta", "constant_objective"]
 SMALL = 1 << 13  # n·d·K up to which the passes run until nothing moves any more
 
 
-class MulticlassSVC(Declared, LinearClassifier):
+class MulticlassSVC(VisitsRows, LinearClassifier):
     """All classes in one margin problem, with costs Δ(y, y') of taking y' for y.
 
     Minimizes ``mean max_k (Δ(y, k) + f_k − f_y) + alpha·½‖W‖²``. Intercepts, one for each class, are not penalized;
@@ -86,13 +74,10 @@ class MulticlassSVC(Declared, LinearClassifier):
     )
     fit_intercept: bool = FIT_INTERCEPT
     class_weight: Any = CLASS_WEIGHT
-    tol: float = TOL.but(1e-4)
     max_iter: int = MAX_ITER.but(10_000, "Most passes over the rows.")
-    random_state: Any = RANDOM_STATE.but(0, "Order in which rows are visited.")
     n_jobs: int | None = N_JOBS.but(
         text="Accepted for the common interface; the method visits one row after the other."
     )
-    verbose: int = VERBOSE
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MulticlassSVC:
         """Fit the model."""

@@ -25,6 +25,7 @@ from certifit.models.linear.classifier import LinearClassifier
 from certifit.models.linear.model import BaseLinear
 from certifit.models.margin.hard import NotSeparableError, hard_certificate, hard_margin
 from certifit.models.margin.kkt import KKT, kkt_classes
+from certifit.models.margin.parameters import VisitsRows
 from certifit.optimization.objective.dispatch import minimize
 from certifit.optimization.objective.problem import Problem, Solution
 from certifit.optimization.objective.regularizer import Regularizer
@@ -34,12 +35,8 @@ from certifit.parameters import (
     CLASS_WEIGHT,
     FIT_INTERCEPT,
     MAX_ITER,
-    N_JOBS,
     RANDOM_STATE,
-    TOL,
-    VERBOSE,
     Choice,
-    Declared,
     Flag,
     OneOf,
     Parameter,
@@ -59,7 +56,7 @@ TUBES: dict[str, Any] = {
 }
 
 
-class LinearSVC(Declared, LinearClassifier):
+class LinearSVC(VisitsRows, LinearClassifier):
     """Linear support vector classification with an exact, unpenalized intercept.
 
     Minimizes ``mean hinge loss + alpha·½‖w‖²``; with ``alpha=0`` the hard margin: the separating hyperplane with the
@@ -114,15 +111,12 @@ class LinearSVC(Declared, LinearClassifier):
         '"pegasos": stochastic subgradient steps. The choice made is in `solver_`.',
     )
     average: bool = Parameter(False, Flag(), "Pegasos only: return the mean of the iterates.")
-    tol: float = TOL.but(1e-4)
     max_iter: int = MAX_ITER.but(
         text="Most iterations: Newton steps, interior point iterations, or passes over the rows."
     )
     random_state: Any = RANDOM_STATE.but(
         0, 'Order of the rows in "dual", draws of "pegasos"; the other solvers are deterministic.'
     )
-    n_jobs: int | None = N_JOBS
-    verbose: int = VERBOSE
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVC:
         """Fit the model."""
@@ -249,7 +243,7 @@ class LinearSVC(Declared, LinearClassifier):
         return np.maximum(0.0, 1.0 - sign * scores)
 
 
-class LinearSVR(Declared, BaseLinear):
+class LinearSVR(VisitsRows, BaseLinear):
     """Linear support vector regression with an exact, unpenalized intercept.
 
     Minimizes ``mean max(|y − Xw − b| − epsilon, 0) + alpha·½‖w‖²``: residuals inside the tube are free, and only
@@ -291,11 +285,7 @@ class LinearSVR(Declared, BaseLinear):
         ("auto", "interior_point", "dual", "newton"),
         "As for `LinearSVC`; the choice made is in `solver_`.",
     )
-    tol: float = TOL.but(1e-4)
-    max_iter: int = MAX_ITER
     random_state: Any = RANDOM_STATE.but(0, 'Order of the rows in "dual".')
-    n_jobs: int | None = N_JOBS
-    verbose: int = VERBOSE
 
     def _objective(self) -> tuple[Loss, Penalty, float, Constraint | None]:
         return TUBES[self.loss](float(self.epsilon)), L2(), float(self.alpha), None

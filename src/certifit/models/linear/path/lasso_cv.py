@@ -18,7 +18,7 @@ from certifit.evaluation.penalties import Constraint, NonNegative, Penalty
 from certifit.evaluation.penalties import ElasticNet as ElasticNetPenalty
 from certifit.evaluation.splits.choice import folds_of, over_folds
 from certifit.models.linear.model import BaseLinear
-from certifit.models.linear.parameters import EPS, N_ALPHAS, POSITIVE
+from certifit.models.linear.parameters import EPS, N_ALPHAS, POSITIVE, ChosenByFolds
 from certifit.models.linear.path.path import elastic_alphas, solve_path, solve_square
 from certifit.models.linear.path.reduced import FoldProducts
 from certifit.parameters import (
@@ -27,10 +27,6 @@ from certifit.parameters import (
     FIT_INTERCEPT,
     L1_RATIO,
     MAX_ITER,
-    N_JOBS,
-    ONE_STANDARD_ERROR,
-    TOL,
-    VERBOSE,
     Declared,
     Either,
     Real,
@@ -43,8 +39,8 @@ from certifit.threads import n_threads
 __all__ = ["ElasticNetCV", "LassoCV"]
 
 
-class _PathCV(Declared, BaseLinear, kw_only=True):
-    """Choice of (l1_ratio, alpha) by cross-validation; a subclass lists the l1_ratios."""
+class _Path(Declared, kw_only=True):
+    """The alphas that are tried, the fits of each, and the folds that judge them."""
 
     n_alphas: int = N_ALPHAS
     eps: float = EPS
@@ -52,11 +48,12 @@ class _PathCV(Declared, BaseLinear, kw_only=True):
     fit_intercept: bool = FIT_INTERCEPT
     positive: bool = POSITIVE
     cv: Any = CV
-    tol: float = TOL.but(text="Wanted relative gap of every fit.")
+
+
+class _PathCV(ChosenByFolds, _Path, BaseLinear, kw_only=True):
+    """Choice of (l1_ratio, alpha) by cross-validation; a subclass lists the l1_ratios."""
+
     max_iter: int = MAX_ITER.but(text="Most working sets of each fit.")
-    n_jobs: int | None = N_JOBS
-    verbose: int = VERBOSE
-    one_standard_error: bool = ONE_STANDARD_ERROR
 
     def _ratios(self) -> list[float]:
         raise TypeError(f"{type(self).__name__} must list its l1_ratios.")
