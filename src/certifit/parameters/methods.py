@@ -11,13 +11,13 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 from sklearn.base import ClassifierMixin
 
-__all__ = ["DENSE", "PAIRWISE", "RETURNS", "ROWS", "WITH_HOLES", "complete_methods", "takes_as"]
+from certifit.docstrings import HEADING, entries
 
-F = TypeVar("F", bound=Callable[..., Any])
+__all__ = ["DENSE", "PAIRWISE", "RETURNS", "ROWS", "WITH_HOLES", "complete_methods"]
 
 MATRIX = "array, sparse matrix or data frame of shape (n_samples, n_features)"
 ARGUMENTS = {
@@ -46,7 +46,6 @@ RETURNS = {
     "decision_path": "sparse matrix of shape (n_samples, n_nodes)",
 }
 RETURNS |= {f"staged_{name}": RETURNS[name] for name in ("predict", "predict_proba", "decision_function")}
-HEADING = re.compile(r"\n(?=[A-Z][\w ]+\n-{3,}\n)")
 
 
 def complete_methods(cls: type) -> None:
@@ -71,16 +70,16 @@ def _completed(method: Callable[..., Any], owner: type, returned: str | None) ->
     """The docstring with an entry for every argument, in the order of the signature, and what comes back."""
     sections = HEADING.split(inspect.cleandoc(method.__doc__ or ""))
     head, titled = sections[0].rstrip(), {part.partition("\n")[0]: part.rstrip() for part in sections[1:]}
-    said = _entries(titled.pop("Parameters", ""))
+    said = entries(titled.pop("Parameters", ""))
     named = {name for entry in said for name in entry.partition("\n")[0].partition(" :")[0].split(", ")}
     signature = inspect.signature(method).parameters
     left = [name for name in signature if name in ARGUMENTS and name not in named]
     known = [_standard(name, owner, method.__name__, signature) for name in left]
     order = {name: place for place, name in enumerate(signature)}
-    entries = sorted([*said, *known], key=lambda entry: order.get(re.split(r"[ ,]", entry)[0], len(order)))
+    listed = sorted([*said, *known], key=lambda entry: order.get(re.split(r"[ ,]", entry)[0], len(order)))
     parts = [head]
-    if entries:
-        parts.append("Parameters\n----------\n" + "\n".join(entries))
+    if listed:
+        parts.append("Parameters\n----------\n" + "\n".join(listed))
     if returned and not {"Returns", "Yields"} & titled.keys():
         title = "Yields" if inspect.isgeneratorfunction(method) else "Returns"
         parts.append(f"{title}\n{'-' * len(title)}\n{returned}")
@@ -95,50 +94,3 @@ def _standard(name: str, owner: type, method: str, signature: Any) -> str:
     if name == "y" and signature["y"].default is None:
         return IGNORED
     return LABELS if name == "y" and issubclass(owner, ClassifierMixin) else ARGUMENTS[name]
-
-
-def takes_as(model: Callable[..., Any]) -> Callable[[F], F]:
-    """Describe the arguments of a function as another one does, which takes the same under the same names.
-
-    Examples
-    --------
-    >>> from certifit.parameters.methods import takes_as
-    >>> def mean(x):
-    ...     '''The mean.
-    ...
-    ...     Parameters
-    ...     ----------
-    ...     x : array
-    ...         Numbers.
-    ...     '''
-    >>> @takes_as(mean)
-    ... def median(x):
-    ...     '''The middle one.'''
-    >>> print(median.__doc__)
-    The middle one.
-    <BLANKLINE>
-
-    Parameters
-    ----------
-    x : array
-        Numbers.
-    <BLANKLINE>
-    """
-    sections = HEADING.split(inspect.cleandoc(model.__doc__ or ""))
-    said = next((part for part in sections if part.startswith("Parameters\n")), "").rstrip()
-
-    def complete(function: F) -> F:
-        names = inspect.signature(function).parameters.keys()
-        shared = [entry for entry in _entries(said) if names & set(re.split(", | :", entry.partition("\n")[0]))]
-        head, *rest = HEADING.split(inspect.cleandoc(function.__doc__ or ""))
-        parts = [head, "Parameters\n----------\n" + "\n".join(shared), *rest]
-        function.__doc__ = "\n\n".join(part.rstrip() for part in parts) + "\n"
-        return function
-
-    return complete
-
-
-def _entries(section: str) -> list[str]:
-    """The entries of a section: each begins at the margin."""
-    body = section.partition("\n")[2].partition("\n")[2]
-    return re.split(r"\n(?=\S)", body) if body else []

@@ -1,0 +1,48 @@
+"""Docstrings in sections, as numpydoc has them: read, and completed where another one says the same."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+__all__ = ["HEADING", "entries", "takes_as"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+HEADING = re.compile(r"\n(?=[A-Z][\w ]+\n-{3,}\n)")
+
+
+def takes_as(model: Callable[..., Any]) -> Callable[[F], F]:
+    """Describe the arguments of a function as another one does, which takes the same under the same names.
+
+    Examples
+    --------
+    >>> from certifit.docstrings import takes_as
+    >>> def mean(x):
+    ...     return sum(x) / len(x)
+    >>> mean.__doc__ = "The mean.\\n\\nParameters\\n----------\\nx : list of float\\n    Numbers."
+    >>> @takes_as(mean)
+    ... def largest(x):
+    ...     '''The largest one.'''
+    >>> "x : list of float" in largest.__doc__
+    True
+    """
+    sections = HEADING.split(inspect.cleandoc(model.__doc__ or ""))
+    said = next((part for part in sections if part.startswith("Parameters\n")), "").rstrip()
+
+    def complete(function: F) -> F:
+        names = inspect.signature(function).parameters.keys()
+        shared = [entry for entry in entries(said) if names & set(re.split(", | :", entry.partition("\n")[0]))]
+        head, *rest = HEADING.split(inspect.cleandoc(function.__doc__ or ""))
+        parts = [head, "Parameters\n----------\n" + "\n".join(shared), *rest]
+        function.__doc__ = "\n\n".join(part.rstrip() for part in parts) + "\n"
+        return function
+
+    return complete
+
+
+def entries(section: str) -> list[str]:
+    """The entries of a section: each begins at the margin."""
+    body = section.partition("\n")[2].partition("\n")[2]
+    return re.split(r"\n(?=\S)", body) if body else []
