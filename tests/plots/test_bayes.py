@@ -87,6 +87,12 @@ BAD = {
     "steps": (lambda: plot_updates(BetaBernoulli(), [1, 0], steps=(5,)), ValueError, "from 0 to 2"),
     "panels": (lambda: plot_updates(BetaBernoulli(), [1, 0], steps=(0, 1), axes=[None]), ValueError, "must be 2"),
     "prior": (lambda: plot_updates(DirichletCategorical([1, 1]), [0]), TypeError, "one number"),
+    "no posterior": (
+        lambda: plot_band(Ridge().fit(X[:, :1], X[:, 0])),
+        TypeError,
+        "BayesianLinearRegression.*Ridge is fitted but",
+    ),
+    "not fitted band": (lambda: plot_band(BayesianLinearRegression()), ValueError, "not fitted yet"),
     "several columns": (lambda: plot_band(BayesianLinearRegression().fit(X, X[:, 0])), ValueError, "one column"),
 }
 

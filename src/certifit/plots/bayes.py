@@ -153,7 +153,12 @@ def plot_band(
     >>> len(ax.collections)
     2
     """
-    check_is_fitted(model, "covariance_")
+    check_is_fitted(model)
+    if not all(hasattr(model, name) for name in ("covariance_", "predict_interval", "sample")):
+        raise TypeError(
+            f"model must be a BayesianLinearRegression, whose line has a distribution; {type(model).__name__} is fitted but "
+            "gives no lines to draw. plot_local_fit draws the band of a local regression."
+        )
     if model.n_features_in_ != 1:
         raise ValueError(f"model must be fitted on one column; it has {model.n_features_in_}.")
     rows = None if X is None else _rows(X, (0,))[:, 0]
