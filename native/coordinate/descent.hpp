@@ -98,14 +98,17 @@ class Descent {
         return static_cast<Index>(std::clamp(std::sqrt(2 * X.size()), 512.0, 4096.0));
     }
 
-    // Few columns against many rows: the Gram matrix costs less than the sweeps it replaces. Along a path it is there
-    // already but for a few columns.
+    // Few columns against many rows: what is missing of the Gram matrix costs less than the sweeps it replaces, of which there
+    // are always some (128 multiplications a column and row, at the rate of `newton_cost`: 16 sweeps). Columns that hardly know of
+    // each other need no more, and for others the sweeps are soon worth a Newton step. Along a path the matrix is there already
+    // but for a few columns.
     bool prefers_gram(std::span<const Index> W, bool along) const {
         const Index n = columns_.X.n, k = static_cast<Index>(W.size());
         if (M::sparse || k > gram.limit()) return false;
-        if (k <= n / 8 || k <= 64) return true;
-        const Index fresh = gram.missing(W);
-        return along && gram.size() + fresh <= 4 * n && fresh * (gram.size() + fresh / 2) <= 256 * k;
+        if (k <= 64) return true;
+        const Index fresh = gram.missing(W), work = fresh * (gram.size() + fresh / 2);
+        if (k <= n / 8 && work <= 128 * k) return true;
+        return along && gram.size() + fresh <= 4 * n && work <= 256 * k;
     }
 
     void collect_support(std::span<const Index> W) {
