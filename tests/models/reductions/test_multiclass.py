@@ -33,7 +33,13 @@ def test_wrappers_of_foreign_classifiers_are_scikit_learns(ours, theirs, base):
     mine, other = ours(base).fit(X, y), theirs(base).fit(X, y)
     wanted = other.predict(X)
     if ours is OneVsRest or hasattr(base, "decision_function"):
-        np.testing.assert_array_equal(mine.predict(X), wanted)
+        # Releases differ in which of several best classes they take; neighbors vote in fifths, so that there are some.
+        scores = np.sort(
+            mine.predict_proba(X) if hasattr(other, "predict_proba") else mine.decision_function(X), axis=1
+        )
+        clear = scores[:, -1] > scores[:, -2]
+        assert clear.mean() > 0.8
+        np.testing.assert_array_equal(mine.predict(X)[clear], wanted[clear])
     else:  # votes are the same; their ties are broken on probabilities around 1/2, ours too, but not shifted alike
         assert np.mean(mine.predict(X) == wanted) > 0.97
     if hasattr(other, "predict_proba"):

@@ -19,7 +19,7 @@ import numpy as np
 from certifit._types import Array
 from certifit.names import record
 
-__all__ = ["Moments"]
+__all__ = ["Moments", "check_squares"]
 
 FEW = 1 << 16  # entries that are centered at a time: half a megabyte
 PILOT = 64  # rows that tell whether it is worth trying
@@ -89,11 +89,7 @@ class Moments:
 
     def checked(self, source: str = "X") -> Moments:
         """Themselves, if they are numbers; otherwise an error says so of what they were made of."""
-        if not np.isfinite(self.scatter).all():
-            raise ValueError(
-                f"{source} holds numbers whose squares are beyond double precision, once weighted: give large columns, or the "
-                "weights, in another unit."
-            )
+        check_squares(self.scatter, source)
         return self
 
     def pooled(self) -> Moments:
@@ -111,6 +107,15 @@ class Moments:
         """Scatter over weight: the maximum likelihood estimate of each group."""
         weight = np.where(self.weight > 0, self.weight, 1.0).reshape(-1, *[1] * (self.scatter.ndim - 1))
         return np.asarray(self.scatter / weight)
+
+
+def check_squares(sums: Array, source: str = "X") -> None:
+    """Refuse weighted sums of squares of what the source holds that are no numbers."""
+    if not np.isfinite(sums).all():
+        raise ValueError(
+            f"{source} holds numbers whose squares are beyond double precision, once weighted: give large columns, or the "
+            "weights, in another unit."
+        )
 
 
 def _of_block(X: Array, weight: Array, group: Array | None, n_groups: int, full: bool) -> Moments:

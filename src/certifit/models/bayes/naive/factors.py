@@ -21,6 +21,7 @@ from scipy.special import gammaln
 import certifit._native.bayes as _native
 from certifit._types import Array, Matrix, is_sparse
 from certifit.names import stored
+from certifit.representation.design.moments import check_squares
 from certifit.threads import n_threads
 
 __all__ = ["FACTORS", "Bernoulli", "Categorical", "Factor", "Gaussian", "KernelFactor", "Multinomial", "Poisson"]
@@ -117,6 +118,7 @@ class Gaussian(Factor):
         self.center = (share * self.mean).sum(axis=0)
         within = np.divide(self.scatter, self.weight, out=np.zeros_like(self.scatter), where=self.weight > 0)
         self.overall = (share * (within + (self.mean - self.center) ** 2)).sum(axis=0)
+        check_squares(self.overall)
         self.unit = np.sqrt(np.where(self.overall > 0, self.overall, 1.0))
         varies = self.overall > 0
         # A column that never varies tells nothing: it gets the same density everywhere, and so drops out.

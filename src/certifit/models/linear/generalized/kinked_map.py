@@ -68,6 +68,8 @@ def _step(problem: Problem, w: Any, b: Any, tol: float, max_iter: int) -> Point:
         target = f + (y - loss.map.value(shifted)) / slope
     # Where the map is flat a row has no say, and its working target may overflow.
     used = (slope > 1e-8 * slope.max()) & np.isfinite(target)
+    if not used.any():  # flat everywhere, as for targets beyond every mean: stationary
+        return w, b
     p = (problem.p * slope)[used]
     total = float(p.sum())
     regularizer = replace(problem.regularizer, alpha=problem.regularizer.alpha / total)
