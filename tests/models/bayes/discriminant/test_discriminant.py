@@ -18,10 +18,8 @@ X = (
 
 
 def test_linear_discriminant_is_the_peer_s() -> None:
-    ours, theirs = (
-        LDA().fit(X, Y),
-        LinearDiscriminantAnalysis(solver="eigen").fit(X, Y),
-    )  # by default earlier releases divide by n − K
+    # Their default solver divides by n − K in earlier releases.
+    ours, theirs = LDA().fit(X, Y), LinearDiscriminantAnalysis(solver="eigen").fit(X, Y)
     np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), rtol=1e-6, atol=1e-12)
     np.testing.assert_allclose(ours.explained_variance_ratio_, theirs.explained_variance_ratio_, rtol=1e-8)
     projected = ours.transform(X)
