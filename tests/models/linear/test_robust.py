@@ -205,13 +205,18 @@ def test_a_joint_scale_needs_a_quadratic_part_that_can_hold_it() -> None:
         HuberRegressor(delta=0.9, scale="joint").fit(X, weight)
 
 
-def test_a_sharp_corner_is_reached_by_way_of_wider_ones() -> None:
-    rng = np.random.default_rng(7)
+@pytest.mark.parametrize("seed", [7, 9])
+def test_rows_that_can_be_met_are_met_at_once_whatever_the_corner(seed: int) -> None:
+    rng = np.random.default_rng(seed)
     X, y = rng.normal(size=(60, 80)), 1e6 * np.exp(rng.normal(size=60))  # more columns than rows: the best loss is zero
     model = HuberRegressor(delta=1e-6, penalty=None).fit(X, y)
     assert model.certificate_.certified
-    assert model.n_iter_ < 100
-    X = X[:, :5]
+    assert model.n_iter_ < 5
+
+
+def test_a_sharp_corner_is_reached_by_way_of_wider_ones() -> None:
+    rng = np.random.default_rng(7)
+    X, y = rng.normal(size=(60, 5)), 1e6 * np.exp(rng.normal(size=60))
     sharp = HuberRegressor(delta=1e-7, scale=1e6).fit(X, y)  # in the unit of y: 0.1, where residuals are of size 10⁶
     least = np.abs(y - LADRegressor().fit(X, y).predict(X)).mean()
     assert sharp.certificate_.certified

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from certifit._types import Array
-from certifit.evaluation.losses import Loss
+from certifit.evaluation.losses import Loss, Squared
 from certifit.optimization.newton.few_columns import in_one_call
 from certifit.optimization.newton.sketch import descend, gradient
 from certifit.optimization.newton.systems import (
@@ -49,6 +49,7 @@ __all__ = ["NO_GAIN", "Damping", "eased", "has_part", "newton", "newton_cg", "pa
 
 PART = 8  # a stage has this many times the rows of the stage before
 STATIONARY = 1e-6  # of the gap that is wanted: what a step from a stationary point still promises
+MET = 1e-9  # of the squares of a constant: what is left of them where rows are met
 EASE = 1e-3  # relative gap at which the minimum of an easier loss is a start
 DENSE_LIMIT = 5000  # columns up to which a d × d matrix may be formed where only products were wanted
 FAR = 10.0  # times √(tol·scale): the gap after a step is about the square of what it promises, so that more proves nothing yet
@@ -67,7 +68,7 @@ def newton(problem: Problem, start: Point, tol: float, max_iter: int, clock: Pro
         return small
     start = problem.centered(start[0]), problem.centered(start[1])  # where the optimum is, too
     with threading(problem):
-        start = eased(problem, start, partial(_minimum, max_iter=max_iter, clock=clock))
+        start = eased(problem, _met(problem, start), partial(_minimum, max_iter=max_iter, clock=clock))
         point, inverse = _sketch(problem, start, tol, max_iter)
         if inverse is None:
             state, used = _near(problem, start, tol, max_iter)
@@ -153,6 +154,18 @@ def eased(problem: Problem, start: Point, solve: Callable[[Problem, Point, float
         easier = replace(problem, loss=loss)
         start = solve(easier, start, EASE * easier.scale)
     return start
+
+
+def _met(problem: Problem, start: Point) -> Point:
+    """The least squares of a wide X, where one step to them meets all rows: no corner of a loss is in its way there."""
+    wide = problem.shape[0] <= problem.shape[1] + problem.fit_intercept
+    if not (wide and problem.in_memory and problem.n_scores == 1):
+        return start
+    if not problem.loss.eased(problem.y, problem.scores(*start), problem.p):
+        return start
+    squares = replace(problem, loss=Squared())
+    state = _newton(squares.at(*start), 0.0, 1, Progress(), cholesky).state
+    return (state.w, state.b) if state.objective <= MET * squares.scale else start
 
 
 def _minimum(problem: Problem, start: Point, tol: float, *, max_iter: int, clock: Progress) -> Point:
