@@ -13,6 +13,7 @@ from certifit.progress import Progress
 
 __all__ = ["certify"]
 
+NO_USE = 1e8  # times the objective of the best constant: it takes the place of a point so far off
 ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
 
 
@@ -23,6 +24,11 @@ def certify(problem: Problem, solution: Solution, tol: float, clock: Progress) -
         coef = problem.regularizer.project(coef).astype(problem.X.dtype).astype(np.float64)
         state = problem.at(coef, solution.intercept, exact=True)
         objective = state.objective
+    if not objective <= NO_USE * problem.scale:
+        first = problem.at(*problem.start(), exact=True)
+        if first.objective < problem.scale * NO_USE:
+            solution = replace(solution, coef=first.w, intercept=first.b, objective=first.objective)
+            coef, objective, state = first.w, first.objective, first
     if objective - bound > tol * problem.scale:
         state = problem.at(coef, solution.intercept, exact=True) if state is None else state
         bound = max(bound, dual_bound(state, exact=True))
