@@ -173,3 +173,13 @@ def test_a_model_on_a_composed_kernel_is_saved(tmp_path: Any) -> None:
 def test_losses_of_several_scores_are_sent_to_the_classifier() -> None:
     with pytest.raises(ValueError, match="classifier"):
         cf.KernelModel(loss=cf.losses.Softmax(3)).fit([[0.0], [1.0]], [0, 1])
+
+
+def test_a_loss_that_a_constant_has_none_of_is_at_its_optimum() -> None:
+    """Zero scores minimize the perceptron's loss, and a wide tube holds every y: nothing is learned, and that is proven."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    for loss, y in (("perceptron", (X[:, 0] > rng.normal(size=40)).astype(int)), (EpsilonInsensitive(9.0), X[:, 0])):
+        model = cf.KernelModel(loss=loss, alpha=0.1).fit(X, y)
+        assert (model.certificate_.objective, model.certificate_.bound) == (0.0, 0.0)
+        assert model.certificate_.certified

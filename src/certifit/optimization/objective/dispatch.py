@@ -378,7 +378,7 @@ def minimize(
         solution = Solution(*start, 1, "constant", kind="closed form")
         value = problem.at(*start).risk  # zero up to rounding
         certificate = Certificate("closed form", objective=value, bound=value, scale=1.0, tol=tol, iterations=1,
-                                  seconds=clock.seconds, note="A constant fits the target perfectly.")  # fmt: skip
+                                  seconds=clock.seconds, note="A constant score has no loss.")  # fmt: skip
         return solution, admitted(problem, solution, certificate)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
         if not is_extreme(problem):
@@ -417,5 +417,7 @@ def _constant_is_perfect(problem: Problem) -> bool:
     first = problem.blocks[0].y[0]
     exact = problem.scale == 0.0
     if problem.fit_intercept:
-        exact = all(bool((block.y == first).all()) for block in problem.blocks)
+        # A sum of squares may also be too small to be told from zero; a piecewise linear loss is zero only where it is.
+        equal = all(bool((block.y == first).all()) for block in problem.blocks)
+        exact = equal or (exact and _kinked(problem.loss))
     return exact and not problem.start()[0].any() and (is_trusted(problem) or problem.scale == 0.0)
