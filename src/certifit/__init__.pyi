@@ -77,6 +77,7 @@ from certifit.models.cluster.minibatch import MiniBatchKMeans as MiniBatchKMeans
 from certifit.models.cluster.mixture import GaussianMixture as GaussianMixture
 from certifit.models.embedding.classical_mds import ClassicalMDS as ClassicalMDS
 from certifit.models.embedding.metric_mds import MetricMDS as MetricMDS
+from certifit.models.embedding.nonmetric_mds import NonmetricMDS as NonmetricMDS
 from certifit.models.embedding.pca import PCA as PCA
 from certifit.models.embedding.pca import IncrementalPCA as IncrementalPCA
 from certifit.models.embedding.svd import TruncatedSVD as TruncatedSVD

@@ -15,6 +15,8 @@ from certifit._types import Array
 from certifit.certificate import Certificate
 from certifit.models.embedding import classical_mds, metric_mds
 from certifit.sklearn.translation import By, Data, Free, Here, Only, Same, Table, fresh, same
+from certifit.models.embedding import classical_mds, metric_mds, nonmetric_mds
+from certifit.sklearn.translation import By, Data, Free, Here, Same, Table, fresh
 from certifit.sklearn.translation.asking import Alone
 
 __all__ = ["MDS", *(["ClassicalMDS"] if hasattr(theirs, "ClassicalMDS") else [])]
@@ -78,7 +80,7 @@ class MDS(_OfDistances, theirs.MDS):
     _ours = metric_mds.MetricMDS
     _table: ClassVar[Table] = {
         "n_components": Same(),
-        "metric_mds": Only((True,), "there is no scaling by ranks alone"),
+        "metric_mds": Here("False takes the order of the distances alone, by NonmetricMDS"),
         "n_init": By(lambda value, data: 4 if value == "warn" else int(value), "the same"),
         "init": Here("classical scaling, unless points are given or drawn"),
         "max_iter": Same(),
@@ -103,16 +105,31 @@ class MDS(_OfDistances, theirs.MDS):
 
     def _learn(self, data: Data) -> Any:
         metric = self.metric
-        if isinstance(metric, bool):
-            warnings.warn("Use metric_mds instead of metric for a truth value.", FutureWarning, stacklevel=5)
-            if not metric:
-                raise NotImplementedError(
-                    "MDS(metric=False) is not offered by certifit.sklearn: use scikit-learn's own class."
-                )
-            metric = "euclidean"
+        if self.init == "warn":
+            warnings.warn(
+                "The default value of `init` will change from 'random' to 'classical_mds' in 1.10. To suppress this warning, "
+                "provide some value of `init`.",
+                FutureWarning,
+                stacklevel=5,
+            )
         if self.dissimilarity != "deprecated":
-            warnings.warn("`dissimilarity` is deprecated: use `metric`.", FutureWarning, stacklevel=5)
-            metric = self.dissimilarity
+            if not isinstance(metric, bool) and metric != "euclidean":
+                raise ValueError("You provided both `dissimilarity` and `metric`. Please use only `metric`.")
+            warnings.warn(
+                "The `dissimilarity` parameter is deprecated and will be removed in 1.10. Use `metric` instead.",
+                FutureWarning,
+                stacklevel=5,
+            )
+        self._by_ranks = not (metric if isinstance(metric, bool) else self.metric_mds)
+        if isinstance(metric, bool):
+            warnings.warn(
+                f"Use metric_mds={metric} instead of metric={metric}. The support for metric={{True/False}} will be dropped in "
+                "1.10.",
+                FutureWarning,
+                stacklevel=5,
+            )
+            metric = "euclidean"
+        metric = metric if self.dissimilarity == "deprecated" else self.dissimilarity
         self.dissimilarity_matrix_ = self._distances(data.X, metric)
         settings = self._settings(data)
         start = self._start
@@ -121,15 +138,20 @@ class MDS(_OfDistances, theirs.MDS):
         settings["init"] = start
         if not isinstance(start, str) or start == "classical":
             settings["n_init"] = 1
-        return fresh(self._ours, **settings).fit(self.dissimilarity_matrix_)
+        ours = nonmetric_mds.NonmetricMDS if self._by_ranks else self._ours
+        return fresh(ours, **settings).fit(self.dissimilarity_matrix_)
 
     def _fitted(self, model: Any, data: Data) -> Mapping[str, Any]:
-        # Theirs counts a pair once; normalized, it is the root of our share.
-        size = 0.5 * float((self.dissimilarity_matrix_**2).sum())
-        raw = model.stress_ * size
-        normalized = self.normalized_stress is True
+        # Theirs counts a pair once, divides by the distances on the map, and gives ranks the mean square one.
+        D = self.dissimilarity_matrix_
+        size, points, unit = 0.5 * float((D**2).sum()), model.embedding_, 1.0
+        normalized = self._by_ranks if self.normalized_stress == "auto" else bool(self.normalized_stress)
+        if self._by_ranks and size > 0:
+            unit = float(np.sqrt(0.5 * D.shape[0] * (D.shape[0] - 1) / size))
+        raw = model.stress_ * size * unit**2
+        drawn = 0.5 * float((pairwise_distances(points * unit) ** 2).sum())
         return {
-            "embedding_": model.embedding_,
-            "stress_": float(np.sqrt(model.stress_)) if normalized else raw,
+            "embedding_": points * unit,
+            "stress_": float(np.sqrt(raw / drawn)) if normalized and drawn > 0 else raw,
             "n_iter_": max(1, model.n_iter_),
         }

@@ -13,6 +13,7 @@ either, and take half as many steps (de Leeuw and Heiser 1980).
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -30,8 +31,9 @@ from certifit.parameters.common import MAX_ITER, N_JOBS, RANDOM_STATE, TOL
 from certifit.representation.design.rows import over_rows
 from certifit.threads import n_threads
 
-__all__ = ["MetricMDS"]
+__all__ = ["MetricMDS", "Stress"]
 
+NEAR = 0.1  # of the stress: a step that lowers it by no more is near enough to a minimum for long ones
 NUDGE = 1e-2  # of the largest distance: what leaves a plane that steps cannot leave by themselves
 
 
@@ -75,7 +77,7 @@ class MetricMDS(OfDistances):
         given = self._start_given(X.shape[0])
         kept, weight = X[self._kept], weight[self._kept]
         D, self._exponent = self._to_kept(kept)
-        stress = _Stress(D, weight, n_threads(self.n_jobs))
+        stress = self._stress_of(D, weight)
         rng = check_random_state(self.random_state)
         best: _Descent | None = None
         for start in range(self.n_init):
@@ -84,6 +86,7 @@ class MetricMDS(OfDistances):
                 best = found
         assert best is not None
         self._points, self._share = best.points, stress.share
+        self._keep_fit(stress)
         self.embedding_ = like_input(X, self._points_of(X))
         self.history_ = np.array(best.history)
         self.stress_, self.n_iter_ = float(best.history[-1]), len(best.history) - 1
@@ -95,6 +98,17 @@ class MetricMDS(OfDistances):
         note = f"No step raised the stress. {words}; other starts may end lower, and no bound is known."
         seconds = time.perf_counter() - started
         return Certificate.absent(self.stress_, note, iterations=self.n_iter_, seconds=seconds)
+
+    def _stress_of(self, D: Array, weight: Array) -> Stress:
+        """What is minimized."""
+        return Stress(D, weight, n_threads(self.n_jobs))
+
+    def _disparities(self, D: Array) -> Array:
+        """The distances that further points should have."""
+        return D
+
+    def _keep_fit(self, stress: Stress) -> None:
+        """What `_disparities` needs."""
 
     def _start_given(self, n: int) -> Array | None:
         """The points of `init`, if it gives some."""
@@ -128,6 +142,7 @@ class MetricMDS(OfDistances):
         nearest = D.argmin(axis=1)
         points = self._points[nearest]
         moving = np.flatnonzero(D[np.arange(D.shape[0]), nearest] > 0)
+        D = self._disparities(D)
         mean = self._share @ self._points
         for _ in range(self.max_iter if moving.size else 0):
             drawn = cdist(points[moving], self._points)
@@ -141,23 +156,28 @@ class MetricMDS(OfDistances):
         return np.ldexp(points, self._exponent)
 
 
-class _Stress:
+class Stress:
     """The stress of points, and the step Γ."""
 
     def __init__(self, D: Array, weight: Array, threads: int) -> None:
         self.D, self.share, self.threads = D, weight / weight.sum(), threads
         self.total = float(self.share @ (D * D) @ self.share) or 1.0
 
+    def target(self, Y: Array) -> Callable[[slice], Array]:
+        """What the distances of Y should be, for blocks of rows."""
+        return lambda rows: self.D[rows]
+
     def at(self, Y: Array) -> tuple[float, Array]:
         """Normalized stress at Y, and Γ(Y)."""
-        step = np.empty_like(Y)
+        step, target = np.empty_like(Y), self.target(Y)
 
         def block(rows: slice) -> float:
             drawn = cdist(Y[rows], Y)
-            left = drawn - self.D[rows]
+            wanted = target(rows)
+            left = drawn - wanted
             left *= left
             found = float(self.share[rows] @ (left @ self.share))
-            np.divide(self.D[rows], drawn, out=left, where=drawn > 0)
+            np.divide(wanted, drawn, out=left, where=drawn > 0)
             left[drawn == 0] = 0.0  # equal points pull in no direction
             left *= self.share
             step[rows] = left.sum(axis=1)[:, None] * Y[rows] - left @ Y
@@ -173,13 +193,15 @@ class _Descent:
         self.points, self.history, self.settled = points, history, settled
 
 
-def _descend(stress: _Stress, Y: Array, tol: float, max_iter: int) -> _Descent:
+def _descend(stress: Stress, Y: Array, tol: float, max_iter: int) -> _Descent:
     """Steps until the stress stays where it is."""
     value, step = stress.at(Y)
     history = [value]
     for _ in range(max_iter):
-        # The first step has the length of the quadratic's minimum: the start may have another scale than the distances.
-        further = step if len(history) == 1 else 2.0 * step - Y
+        # The first steps have the length of the quadratic's minimum: the start may have another scale than the distances, and
+        # long steps far from a minimum tend to end in another one.
+        near = len(history) > 1 and history[-2] - value <= NEAR * value
+        further = 2.0 * step - Y if near else step
         lower, after = stress.at(further)
         if lower > value:  # rounding, at the bottom
             return _Descent(Y, history, True)
