@@ -65,7 +65,10 @@ class MetricMDS(OfDistances):
     )
     n_init: int = Parameter(1, Integer(1), "Starts, of which the best is kept; the second and later ones are drawn.")
     max_iter: int = MAX_ITER.but(1000, "Most steps of a start.")
-    tol: float = TOL.but(1e-6, "A start ends when a step lowers the stress by less than this share of it.")
+    tol: float = TOL.but(
+        1e-6,
+        "A start ends when a step lowers the stress by less than this share of it, or the stress is below its square.",
+    )
     random_state: Any = RANDOM_STATE
     n_jobs: int | None = N_JOBS
 
@@ -91,7 +94,7 @@ class MetricMDS(OfDistances):
         self.history_ = np.array(best.history)
         self.stress_, self.n_iter_ = float(best.history[-1]), len(best.history) - 1
         words = (
-            "The last step changed the stress by less than tol"
+            "The last step changed the stress by less than tol, or it is below tol²"
             if best.settled
             else f"Stopped after {self.max_iter} steps"
         )
@@ -207,7 +210,7 @@ def _descend(stress: Stress, Y: Array, tol: float, max_iter: int) -> _Descent:
             return _Descent(Y, history, True)
         Y, step = further, after
         history.append(lower)
-        if value - lower <= tol * value:
+        if value - lower <= tol * value or lower <= tol * tol:
             # A plain step ends the swings of double ones about the bottom.
             final, _ = stress.at(step)
             if final <= lower:
