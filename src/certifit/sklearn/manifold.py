@@ -13,10 +13,8 @@ from sklearn.utils import check_array, check_symmetric
 
 from certifit._types import Array
 from certifit.certificate import Certificate
-from certifit.models.embedding import classical_mds, metric_mds
-from certifit.sklearn.translation import By, Data, Free, Here, Only, Same, Table, fresh, same
 from certifit.models.embedding import classical_mds, metric_mds, nonmetric_mds
-from certifit.sklearn.translation import By, Data, Free, Here, Same, Table, fresh
+from certifit.sklearn.translation import By, Data, Free, Here, Same, Table, fresh, same
 from certifit.sklearn.translation.asking import Alone
 
 __all__ = ["MDS", *(["ClassicalMDS"] if hasattr(theirs, "ClassicalMDS") else [])]
