@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from pathlib import Path
 
@@ -11,6 +12,10 @@ from hypothesis import settings
 ROOT = Path(__file__).resolve().parents[1]
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
+
+# A shell starts what it puts in the background with Ctrl-C ignored, and then no test of an interrupt can interrupt anything.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Examples are drawn from the test's own code, not from a clock: a failure on one machine is a failure on all.
 settings.register_profile("certifit", derandomize=True, deadline=None, max_examples=50)
