@@ -107,3 +107,22 @@ def test_metrics_that_need_fits_are_refused() -> None:
     X, y, _ = rows()
     with pytest.raises(ValueError, match="needs fits"):
         StepwiseSelection(metric="mae").fit(X, y)
+
+
+@pytest.mark.parametrize("light", [1e-12, 1e-18, 1e-200])
+def test_folds_of_almost_no_weight_are_fitted(light: float) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(12, 3))
+    y = X @ [1.0, 2.0, 0.0] + 0.1 * rng.normal(size=12)
+    halves = np.arange(6), np.arange(6, 12)
+    weight = np.repeat([light, 1.0], 6)
+    options: Any = {"cv": [halves, halves[::-1]], "patience": None}
+    by_updates = StepwiseSelection(**options).fit(X, y, sample_weight=weight)
+    by_fits = StepwiseSelection(LinearRegression(), **options).fit(X, y, sample_weight=weight)
+    np.testing.assert_array_equal(by_updates.path_.columns, by_fits.path_.columns)
+    np.testing.assert_allclose(by_updates.path_.errors, by_fits.path_.errors, rtol=1e-7)
+
+
+def test_rows_that_weigh_nothing_beside_the_fold_are_refused() -> None:
+    with pytest.raises(ValueError, match="less than 1e-300 of its sum"):
+        StepwiseSelection(cv=2).fit([[1.0], [3.0]], [1.0, 4.0], sample_weight=[1e-200, 1e200])

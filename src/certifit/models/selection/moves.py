@@ -32,6 +32,8 @@ __all__ = ["LeastSquaresMoves", "MaskMoves", "Moves", "RefitMoves", "as_good", "
 ROUNDING = (
     1e-9  # of an error: those of one subset, reached by other steps or from weights in place of copies, differ less
 )
+MOST_WEIGHT = 0.99  # share of the rows left out up to which those fitted are what they leave of the products of all
+LEAST_WEIGHT = 1e-300  # share of the rows fitted, so that products with it do not vanish
 NOTHING = 1e-12  # of the squared error of no columns: less is left of rounding where the columns fit every row
 
 
@@ -83,13 +85,22 @@ class LeastSquaresMoves:
         self._unit = float(data.scale[0])
         self._mass = sum(float((ones[fold.test] ** 2).sum()) for fold in folds)
         whole = rows.T @ rows
-        self._left, self._fitted = [], []
+        self._left, self._fitted, self._least = [], [], []
         for fold in folds:
             left = rows[fold.test].T @ rows[fold.test]
             rest = fold.train.size + fold.test.size == n and not np.intersect1d(fold.train, fold.test).size
-            fitted = whole - left if rest else rows[fold.train].T @ rows[fold.train]
+            # What is left of nearly all the weight is rounding: then the rows that are fitted count by themselves.
+            subtracts = rest and left[1, 1] <= MOST_WEIGHT * whole[1, 1]
+            fitted = whole - left if subtracts else rows[fold.train].T @ rows[fold.train]
+            if fitted[1, 1] < LEAST_WEIGHT:
+                raise ValueError(
+                    f"the rows of sample_weight that are fitted when a fold is left out have less than {LEAST_WEIGHT:g} of its "
+                    "sum: leave the lightest rows out, or give weights that differ less."
+                )
+            fitted = fitted / fitted[1, 1]
             self._left.append(left)
-            self._fitted.append(fitted / fitted[1, 1])
+            self._fitted.append(fitted)
+            self._least.append(LEAST_PIVOT * np.maximum(np.diagonal(fitted), 1.0))  # far from the mean they are rounded
         self._basic = np.zeros(d + 2, dtype=bool)
         self._sweep(1)
         self.slack = NOTHING * self.error()
@@ -117,9 +128,9 @@ class LeastSquaresMoves:
     def errors(self, columns: Array) -> Array:
         """Of all changes at once."""
         places, total = np.asarray(columns) + 2, np.zeros(len(columns))
-        for T, H in zip(self._fitted, self._left, strict=True):
+        for T, H, least in zip(self._fitted, self._left, self._least, strict=True):
             pivot = T[places, places]
-            dependent = ~self._basic[places] & (pivot <= LEAST_PIVOT)
+            dependent = ~self._basic[places] & (pivot <= least[places])
             step = T[0, places] / np.where(dependent, 1.0, pivot)
             total += H[0, 0] - 2.0 * step * H[0, places] + step * step * H[places, places]
             total[dependent] = np.inf
