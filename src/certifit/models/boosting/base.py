@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from certifit._types import Array, Matrix
 from certifit.base import CertifiedEstimator
 from certifit.certificate import Certificate
-from certifit.data.gate import check_x, check_xy
+from certifit.data.gate import check_x, check_xy, like_input
 from certifit.evaluation.losses import Loss
 from certifit.models.boosting.fit import Boosted, Plan, Watch, boost, validation_rows
 from certifit.models.boosting.parameters import plan_of
@@ -228,9 +228,9 @@ class BaseBoosting(Declared, CertifiedEstimator):
         return check_x(self, encode(X, self._labels), reset=False, allow_nan=True)
 
     def _scores(self, X: Any) -> Array:
-        """Raw scores of shape (n, outputs), in the precision of X."""
+        """Raw scores of shape (n, outputs), in the precision of X unless they are too large for it."""
         X = self._checked_x(X)
-        return self._sum.scores(X, n_threads(self.n_jobs)).astype(X.dtype, copy=False)
+        return like_input(X, self._sum.scores(X, n_threads(self.n_jobs)))
 
     def _staged_scores(self, X: Any) -> Iterator[Array]:
         X = self._checked_x(X)
@@ -240,7 +240,7 @@ class BaseBoosting(Declared, CertifiedEstimator):
         scores = np.tile(self.start_, X.shape[0])
         for stage in range(self.n_iter_):
             self._sum.add(bins, scores, stage * outputs, (stage + 1) * outputs, threads)
-            yield scores.reshape(X.shape[0], outputs).astype(X.dtype)
+            yield like_input(X, scores.reshape(X.shape[0], outputs).copy())
 
     def apply(self, X: Any) -> Array:
         """Node of each tree in which each row ends.
