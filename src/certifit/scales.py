@@ -19,10 +19,6 @@ def alpha_from_C(C: float, n: float) -> float:  # noqa: N802 - C is the name oth
     n : float
         Number of rows (the sum of the weights).
 
-    Returns
-    -------
-    float
-
     Examples
     --------
     >>> from certifit import alpha_from_C

@@ -155,10 +155,6 @@ def read_conll(
     separator : str, optional
         What lies between columns; by default any white space.
 
-    Returns
-    -------
-    Corpus
-
     Examples
     --------
     >>> import tempfile

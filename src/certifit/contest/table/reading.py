@@ -77,10 +77,6 @@ def read_table(source: Any, *, as_text: Iterable[str] = (), named: Iterable[str]
     alone : bool, default=False
         Whether a text of a single column is a table. Otherwise a text without a delimiter is refused.
 
-    Returns
-    -------
-    RawTable
-
     Raises
     ------
     TableError

@@ -97,10 +97,6 @@ class TableSchema:
             Other columns are ignored; categories that were never seen stay as they are; what should be a number or a
             date and is not becomes missing, and is counted in the notes.
 
-        Returns
-        -------
-        Conformed
-
         Raises
         ------
         TableError
@@ -206,10 +202,6 @@ class Table:
             Rows of one group are never on both sides of a split.
         time_column : str, default=None
             The split is by time. Neither it nor the group is a feature.
-
-        Returns
-        -------
-        Table
         """
         types, drop = dict(types or {}), [drop] if isinstance(drop, str) else list(drop)
         as_text = [target, *(name for name, kind in types.items() if kind in ("category", "text", "id"))]

@@ -208,10 +208,6 @@ def decide(model: Any, X: Any, costs: Any, *, reject_cost: Any = None, declined:
     declined : object, default=None
         What stands for a declined decision.
 
-    Returns
-    -------
-    Decisions
-
     Examples
     --------
     >>> import numpy as np

@@ -177,10 +177,6 @@ def threshold_table(
         How often each row counts.
     classes : sequence of two labels, optional
 
-    Returns
-    -------
-    ThresholdTable
-
     Examples
     --------
     >>> from certifit import threshold_table

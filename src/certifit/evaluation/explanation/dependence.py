@@ -103,10 +103,6 @@ def partial_dependence(
     lines : int, default=0
         Of how many rows to keep the curves of their own (individual conditional expectations).
 
-    Returns
-    -------
-    Dependence
-
     Examples
     --------
     >>> import numpy as np

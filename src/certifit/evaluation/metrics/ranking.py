@@ -59,10 +59,6 @@ def roc_curve(y: Any, score: Any, *, sample_weight: Any = None, classes: Any = N
     classes : sequence of two labels, optional
         First the negative, then the positive class.
 
-    Returns
-    -------
-    RocCurve
-
     Examples
     --------
     >>> from certifit.metrics import roc_curve
@@ -128,10 +124,6 @@ def _auc_of_classes(y: Any, score: Any, sample_weight: Any, classes: Any, multi_
 @takes_as(roc_curve)
 def pr_curve(y: Any, score: Any, *, sample_weight: Any = None, classes: Any = None) -> PrCurve:
     """Precision against recall over all thresholds.
-
-    Returns
-    -------
-    PrCurve
 
     Examples
     --------

@@ -132,10 +132,6 @@ def bias_variance(
     n_jobs : int, optional
         Threads that fit samples at the same time; one by default, -1 for all.
 
-    Returns
-    -------
-    Decomposition
-
     Examples
     --------
     A line through two points of a sine has little bias and much variance:

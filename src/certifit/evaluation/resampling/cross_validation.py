@@ -181,10 +181,6 @@ def cross_validate(
     n_jobs : int, optional
         Threads that fit parts at the same time; one by default, -1 for all.
 
-    Returns
-    -------
-    CrossValidation
-
     Examples
     --------
     >>> import numpy as np

@@ -60,10 +60,6 @@ def nested_cv(search: Any, X: Any, y: Any, metrics: Any = "auto", cv: Any = 5, *
     **options
         Of `cross_validate`.
 
-    Returns
-    -------
-    NestedValidation
-
     Examples
     --------
     >>> import numpy as np

@@ -213,10 +213,6 @@ def compare(
     random_state : int, default=0
         Seed of the flipped signs.
 
-    Returns
-    -------
-    Comparison
-
     Examples
     --------
     >>> import numpy as np
@@ -277,10 +273,6 @@ def compare_metric(
         As in `compare`.
     classes : sequence, optional
         Order of the classes.
-
-    Returns
-    -------
-    Comparison
 
     Examples
     --------

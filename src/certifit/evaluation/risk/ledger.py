@@ -116,10 +116,6 @@ def ledger(
     random_state : int, default=0
         Seed of resamples and drawn rows.
 
-    Returns
-    -------
-    Ledger
-
     Examples
     --------
     >>> import numpy as np

@@ -148,10 +148,6 @@ def risk(
     random_state : int, default=0
         Seed of the bootstrap.
 
-    Returns
-    -------
-    Risk
-
     Examples
     --------
     >>> import numpy as np

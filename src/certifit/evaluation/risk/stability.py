@@ -118,10 +118,6 @@ def stability(
     random_state : int, RandomState or None
         Seed of the samples.
 
-    Returns
-    -------
-    Stability
-
     Examples
     --------
     >>> import numpy as np

@@ -132,10 +132,6 @@ def sequence_report(
     random_state : int, default=0
         Of the resamples.
 
-    Returns
-    -------
-    SequenceReport
-
     Examples
     --------
     >>> from certifit import sequence_report
@@ -200,10 +196,6 @@ def compare_sequences(
     metric : {"accuracy", "sequence_accuracy", "span_f1"}, default="accuracy"
     level, correction, sample_weight, random_state
         As in `certifit.compare`.
-
-    Returns
-    -------
-    Comparison
 
     Examples
     --------

@@ -188,10 +188,6 @@ def over_folds(
         From the numbers of the rows to fit and of those left out to the weighted mean error on the latter, for each setting.
     told : callable
         Called with the number of folds done.
-
-    Returns
-    -------
-    Curve
     """
     errors = np.zeros((n_settings, len(folds)))
     for k, fold in enumerate(folds):

@@ -76,10 +76,6 @@ def sealed_split(
     seed : int, default=0
         Same seed, same split.
 
-    Returns
-    -------
-    SealedSplit
-
     Examples
     --------
     >>> from certifit import sealed_split

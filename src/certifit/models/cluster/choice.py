@@ -118,10 +118,6 @@ def choose_k(
     n_jobs : int or None
         Threads.
 
-    Returns
-    -------
-    ClusterCount
-
     Examples
     --------
     >>> import numpy as np

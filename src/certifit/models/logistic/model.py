@@ -89,10 +89,6 @@ class BaseLogistic(LogisticScores, LinearClassifier):
         ----------
         level : float, default=0.95
             Level of the confidence intervals.
-
-        Returns
-        -------
-        Summary
         """
         from sklearn.utils.validation import check_is_fitted
 

@@ -82,10 +82,6 @@ def hard_margin(X: Matrix, sign: Array, *, fit_intercept: bool, tol: float, max_
         Gap relative to the optimum.
     max_iter : int
 
-    Returns
-    -------
-    HardMargin
-
     Examples
     --------
     >>> import numpy as np

@@ -131,10 +131,6 @@ def is_separable(X: Any, y: Any, sample_weight: Any = None, *, fit_intercept: bo
     fit_intercept : bool, default=True
         Whether planes need not pass through the origin.
 
-    Returns
-    -------
-    Separability
-
     Examples
     --------
     >>> import numpy as np

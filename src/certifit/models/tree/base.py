@@ -106,22 +106,12 @@ class BaseTree(Grows, CertifiedEstimator, takes={"X": WITH_HOLES}):
         self.feature_importances_ = self._tree.importance()
 
     def get_depth(self) -> int:
-        """Most questions on a path: `depth_`.
-
-        Returns
-        -------
-        int
-        """
+        """Most questions on a path: `depth_`."""
         check_is_fitted(self)
         return self.depth_
 
     def get_n_leaves(self) -> int:
-        """Number of leaves: `n_leaves_`.
-
-        Returns
-        -------
-        int
-        """
+        """Number of leaves: `n_leaves_`."""
         check_is_fitted(self)
         return self.n_leaves_
 
@@ -322,10 +312,6 @@ class BaseTree(Grows, CertifiedEstimator, takes={"X": WITH_HOLES}):
             What to call the classes, in the order of `classes_`; of several targets, a sequence for each.
         category_names : dict, optional
             For categorical features, by number or name, what to call their categories, in their sorted order.
-
-        Returns
-        -------
-        str
         """
         check_is_fitted(self)
         words = renamed(self._words(), feature_names, class_names, category_names)

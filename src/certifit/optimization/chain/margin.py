@@ -67,10 +67,6 @@ def solve_margin(
     threads : int
         Of the gaps; the passes visit one sequence after the other.
     clock : Progress
-
-    Returns
-    -------
-    MarginFit
     """
     sequences, w = native_sequences(data), np.zeros(shape.size)
     state = native.margin(sequences, shape.native, y, w, p, cost, shape.fixed, alpha)

@@ -131,10 +131,6 @@ def minimize(
         Most iterations.
     clock : Progress
         Is told every iteration.
-
-    Returns
-    -------
-    Minimum
     """
     w = start.copy()
     scale = units * _units(curvature * units * units)

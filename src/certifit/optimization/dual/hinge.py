@@ -125,10 +125,6 @@ def hinge_dual(
     seed : int
         Of the order in which rows are visited.
 
-    Returns
-    -------
-    DualResult
-
     Examples
     --------
     >>> import numpy as np
@@ -186,10 +182,6 @@ def multiclass_dual(
         Most epochs.
     seed : int
         Of the order in which rows are visited.
-
-    Returns
-    -------
-    DualResult
 
     Examples
     --------

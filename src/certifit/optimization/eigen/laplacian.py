@@ -89,10 +89,6 @@ def smallest_eigenvalues(L: Any, null: Array, count: int, *, beyond: bool = Fals
         Whether the graph is one of points in few dimensions: then it has cheap triangular factors, however large it is. Others
         are solved by products alone from `FILLED` vertices on, to a lower precision.
 
-    Returns
-    -------
-    Spectrum
-
     Examples
     --------
     >>> import numpy as np

@@ -73,10 +73,6 @@ def power(product: Product, d: int, k: int, *, tol: float, max_iter: int, rng: n
     rng : RandomState
         For the first vectors.
 
-    Returns
-    -------
-    Eigenpairs
-
     Examples
     --------
     >>> import numpy as np

@@ -189,10 +189,6 @@ def solve_polyhedral(
     threads : int, optional
         Threads for the passes over X; None takes what the process is granted.
 
-    Returns
-    -------
-    InteriorPointResult
-
     Examples
     --------
     >>> import numpy as np

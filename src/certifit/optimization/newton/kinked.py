@@ -300,10 +300,6 @@ def solve_newton(
     scale : float
         What the progress bar divides the gap by.
 
-    Returns
-    -------
-    NewtonResult
-
     Examples
     --------
     >>> import numpy as np

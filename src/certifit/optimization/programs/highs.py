@@ -42,10 +42,6 @@ def lad_lp(
     l1 : float
     fit_intercept : bool
 
-    Returns
-    -------
-    InteriorPointResult
-
     Examples
     --------
     >>> import numpy as np
@@ -77,10 +73,6 @@ def quantile_lp(
         Between 0 and 1, both excluded.
     l1 : float
     fit_intercept : bool
-
-    Returns
-    -------
-    InteriorPointResult
     """
     if not 0 < quantile < 1:
         raise ValueError(f"quantile must lie strictly between 0 and 1; got {quantile!r}")
@@ -206,10 +198,6 @@ def chebyshev_lp(
         Only the sign matters.
     l1 : float
     fit_intercept : bool
-
-    Returns
-    -------
-    InteriorPointResult
     """
     n, d = X.shape
     X, yk, _, kept = _kept(X, y, p)

@@ -188,10 +188,6 @@ class BaseNaive(Declared, PosteriorMixin, ClassifierMixin, CertifiedEstimator):
         ----------
         x : one row, of shape (n_features,) or (1, n_features), a data frame of one row, or a mapping of columns to values
 
-        Returns
-        -------
-        Explanation
-
         Examples
         --------
         >>> from certifit import GaussianNB

@@ -87,10 +87,6 @@ def elastic_path(
         Wanted relative gap of each solution.
     max_iter : int, default=1000
         Most working sets for each alpha.
-
-    Returns
-    -------
-    RegularizationPath
     """
     check_real("l1_ratio", l1_ratio, low=0, high=1)
     check_real("tol", tol, low=0)
