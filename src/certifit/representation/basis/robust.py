@@ -9,11 +9,10 @@ from scipy.special import ndtri
 from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, Matrix, is_sparse
-from certifit.data.gate import check_x
 from certifit.parameters import Fitted, Flag, Given, OneOf, Parameter, check_parameters
 from certifit.representation.basis.blocks import blockwise, check_scaled, column_label, positive_rows, scaled_columns
 from certifit.representation.basis.columns import interpolated_quantiles, weighted_quantiles
-from certifit.representation.basis.scaling import MISSING, ColumnScaler
+from certifit.representation.basis.scaling import MISSING, CenteringScaler
 from certifit.representation.basis.summaries import present_values
 
 __all__ = ["RobustScaler"]
@@ -21,7 +20,7 @@ __all__ = ["RobustScaler"]
 QUANTILES = {"averaged": weighted_quantiles, "linear": interpolated_quantiles}
 
 
-class RobustScaler(ColumnScaler):
+class RobustScaler(CenteringScaler):
     """Columns with median zero and distance one between two quantiles: z = (x − median) / (q_high − q_low).
 
     By default the quantiles are the quartiles; where they are equal their distance counts as one. With `unit_variance=True` the
@@ -52,6 +51,7 @@ class RobustScaler(ColumnScaler):
         "Between two values with the fraction exactly between them their mean, or the broken line through the sorted values.",
     )
     missing: str = MISSING
+    _center = ("with_centering", "median")
 
     center_: Array = Fitted("array of shape (n_features,)", "Weighted median of each column.")
     scale_: Array = Fitted(
@@ -122,20 +122,3 @@ class RobustScaler(ColumnScaler):
                 f"{self.quantile_range!r}."
             )
         return low, high
-
-    def _check(self, X: Matrix, reset: bool) -> Matrix:
-        if is_sparse(X):
-            self._refuse_sparse()
-        return check_x(self, X, reset=reset, allow_nan=self._keeps_missing())
-
-    def _refuse_sparse(self) -> None:
-        if self.with_centering:
-            raise ValueError(
-                "X is sparse and with_centering=True: subtracting the median would fill its zeros. Scale without "
-                "centering (RobustScaler(with_centering=False)), or pass X.toarray() if it fits in memory."
-            )
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = not self.with_centering
-        return tags

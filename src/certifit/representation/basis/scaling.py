@@ -65,6 +65,34 @@ class ColumnScaler(OfColumns, OneToOneFeatureMixin, KeepsPrecision, BaseEstimato
         return tags
 
 
+class CenteringScaler(ColumnScaler):
+    """A scaler that can subtract something from every entry of a column, which sparse rows cannot bear."""
+
+    _center: ClassVar[tuple[str, str]]
+    """The parameter that asks for it, and what is subtracted."""
+
+    def _centers(self) -> bool:
+        return bool(getattr(self, self._center[0]))
+
+    def _check(self, X: Matrix, reset: bool) -> Matrix:
+        if is_sparse(X):
+            self._refuse_sparse()
+        return check_x(self, X, reset=reset, allow_nan=self._keeps_missing())
+
+    def _refuse_sparse(self) -> None:
+        if self._centers():
+            asked, subtracted = self._center
+            raise ValueError(
+                f"X is sparse and {asked}=True: subtracting the {subtracted} would fill its zeros. Scale without centering "
+                f"({type(self).__name__}({asked}=False)), or pass X.toarray() if it fits in memory."
+            )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = not self._centers()
+        return tags
+
+
 class _BlockScaler(ColumnScaler):
     """A scaler that learns by a sum over rows, and can go on from it."""
 
@@ -86,7 +114,7 @@ class _BlockScaler(ColumnScaler):
         raise TypeError(f"{type(self).__name__} must say how it learns from a block of rows.")
 
 
-class StandardScaler(_BlockScaler):
+class StandardScaler(CenteringScaler, _BlockScaler):
     """Columns with mean zero and variance one: z = (x − mean) / scale.
 
         mean_j = Σ_i s_i x_ij / Σ_i s_i,      scale_j² = Σ_i s_i (x_ij − mean_j)² / Σ_i s_i
@@ -111,6 +139,7 @@ class StandardScaler(_BlockScaler):
     with_std: bool = Parameter(True, Flag(), "Divide by the standard deviation.")
     missing: str = MISSING
     _state = "moments_"
+    _center = ("with_mean", "mean")
 
     mean_: Array = Fitted("array of shape (n_features,)", "Weighted mean of each column.")
     scale_: Array = Fitted(
@@ -166,23 +195,6 @@ class StandardScaler(_BlockScaler):
             return scaled_columns(X, self.scale_, np.multiply)
         shift = self.mean_ if self.with_mean else np.zeros_like(self.mean_)
         return blockwise(X, lambda block, scale, mean: block * scale + mean, self.scale_, shift)
-
-    def _check(self, X: Matrix, reset: bool) -> Matrix:
-        if is_sparse(X):
-            self._refuse_sparse()
-        return check_x(self, X, reset=reset, allow_nan=self._keeps_missing())
-
-    def _refuse_sparse(self) -> None:
-        if self.with_mean:
-            raise ValueError(
-                "X is sparse and with_mean=True: subtracting the mean would fill its zeros. Scale without "
-                "centering (StandardScaler(with_mean=False)), or pass X.toarray() if it fits in memory."
-            )
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = not self.with_mean
-        return tags
 
 
 class MinMaxScaler(_BlockScaler):
