@@ -344,8 +344,23 @@ class Mapped(_OfMade):
         return f"[{self.k.formula()}] of {name}(x), {name}(z)"
 
 
+class _Between(_Of):
+    """The part between a factor of each row: rows are prepared as (what the part makes of them, their factors)."""
+
+    def take(self, prepared: Any, rows: Any) -> Any:
+        """Some rows and their factors."""
+        return self.k.take(prepared[0], rows), prepared[1][rows]
+
+    def block(self, left: Any, right: Any) -> Array:
+        """The block between the factors."""
+        out = self.k.block(left[0], right[0])
+        out *= left[1][:, None]
+        out *= right[1]
+        return out
+
+
 @stored("ScaledByKernel")
-class ScaledBy(_Of):
+class ScaledBy(_Between):
     """f(x)·k(x, z)·f(z)."""
 
     function: Any = FUNCTION
@@ -359,17 +374,6 @@ class ScaledBy(_Of):
                 f"scaled_by: the function made {factor.shape[0]} numbers of {n} rows; it must give one a row."
             )
         return self.k.prepare(X), factor
-
-    def take(self, prepared: Any, rows: Any) -> Any:
-        """Some rows and their factors."""
-        return self.k.take(prepared[0], rows), prepared[1][rows]
-
-    def block(self, left: Any, right: Any) -> Array:
-        """The block between the factors."""
-        out = self.k.block(left[0], right[0])
-        out *= left[1][:, None]
-        out *= right[1]
-        return out
 
     def own(self, prepared: Any) -> Array:
         """The diagonal times the squares."""
@@ -410,7 +414,7 @@ class OnColumns(_OfMade):
 
 
 @stored("NormalizedKernel")
-class Normalized(_Of):
+class Normalized(_Between):
     """k(x, z)/√(k(x, x)·k(z, z))."""
 
     def prepare(self, X: Any) -> Any:
@@ -419,17 +423,6 @@ class Normalized(_Of):
         length = np.sqrt(np.maximum(self.k.own(prepared), 0.0))
         # A row of length zero is similar to nothing, itself included.
         return prepared, np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
-
-    def take(self, prepared: Any, rows: Any) -> Any:
-        """Some rows and their lengths."""
-        return self.k.take(prepared[0], rows), prepared[1][rows]
-
-    def block(self, left: Any, right: Any) -> Array:
-        """The block between the inverse lengths."""
-        out = self.k.block(left[0], right[0])
-        out *= left[1][:, None]
-        out *= right[1]
-        return out
 
     def own(self, prepared: Any) -> Array:
         """Ones, and zero for rows of length zero."""
