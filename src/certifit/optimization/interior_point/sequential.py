@@ -12,7 +12,6 @@ from __future__ import annotations
 import numpy as np
 
 from certifit._types import Array
-from certifit.evaluation.penalties import L1Ball
 from certifit.optimization.interior_point.solve import InteriorPointResult, solve_polyhedral
 from certifit.optimization.objective.bounds import dual_bound
 from certifit.optimization.objective.problem import Problem, Solution
@@ -57,20 +56,17 @@ def sequential(problem: Problem, start: tuple[Array, float], tol: float, max_ite
 
 
 def _model(problem: Problem, linear: Array, curvature: Array, tol: float) -> InteriorPointResult:
-    terms, ball = problem.loss.hinge_terms(problem.y), problem.regularizer.ball
+    terms = problem.loss.hinge_terms(problem.y)
     assert terms is not None
-    lower, upper = problem.regularizer.bounds()
     return solve_polyhedral(
         problem.X,
         terms,
         problem.p,
         c=linear,
         l2=curvature,
-        lower=lower,
-        upper=upper,
-        ball=None if ball is None else ("l1" if isinstance(ball, L1Ball) else "l2", ball.radius),
         fit_intercept=problem.fit_intercept,
         tol=tol,
+        **problem.regularizer.program_set(),
     )
 
 

@@ -19,7 +19,6 @@ import scipy.sparse as sp
 
 from certifit._types import Array, Matrix, is_sparse
 from certifit.evaluation.losses.terms import TwoSidedHinge
-from certifit.evaluation.penalties import L1Ball
 from certifit.optimization.dual.hinge import best_intercept, hinge_dual
 from certifit.optimization.interior_point.ridge import MOST_COLUMNS, solve_ridge
 from certifit.optimization.interior_point.sequential import sequential
@@ -107,20 +106,17 @@ def _in_one_call(problem: Problem, X: Array, l2: Array, tol: float, max_iter: in
 
 
 def _solve(problem: Problem, X: Matrix, l1: Array, l2: Array, tol: float, max_iter: int) -> InteriorPointResult:
-    ball, (lower, upper) = problem.regularizer.ball, problem.regularizer.bounds()
     return solve_polyhedral(
         X,
         _terms(problem),
         problem.p,
         l1=l1,
         l2=l2,
-        lower=lower,
-        upper=upper,
-        ball=None if ball is None else ("l1" if isinstance(ball, L1Ball) else "l2", ball.radius),
         fit_intercept=problem.fit_intercept,
         tol=tol,
         max_iter=max_iter,
         threads=problem.threads,
+        **problem.regularizer.program_set(),
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from certifit._types import Array
-from certifit.evaluation.constraints.convex import Ball, Box
+from certifit.evaluation.constraints.convex import Ball, Box, L1Ball
 from certifit.evaluation.penalties import Constraint, Lq, NoPenalty, Penalty
 from certifit.evaluation.penalties.elastic import Strengths
 
@@ -79,6 +79,12 @@ class Regularizer:
         if self.constraint is None:
             return np.full(self.d, -np.inf), np.full(self.d, np.inf)
         return self.constraint.bounds(self.d)
+
+    def program_set(self) -> dict[str, Any]:
+        """The constraint as `solve_polyhedral` takes it: an interval of each coefficient, and a ball."""
+        lower, upper = self.bounds()
+        ball = None if self.ball is None else ("l1" if isinstance(self.ball, L1Ball) else "l2", self.ball.radius)
+        return {"lower": lower, "upper": upper, "ball": ball}
 
     def elastic(self) -> tuple[Array, Array] | None:
         """(l1, l2) with alpha·Ω(w) = Σ l1_j|w_j| + ½ l2_j w_j², if the penalty has that form."""
