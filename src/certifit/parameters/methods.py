@@ -17,20 +17,37 @@ from sklearn.base import ClassifierMixin
 
 from certifit.docstrings import HEADING, entries
 
-__all__ = ["DENSE", "PAIRWISE", "RETURNS", "ROWS", "WITH_HOLES", "complete_methods"]
+__all__ = [
+    "DENSE",
+    "PAIRWISE",
+    "RETURNS",
+    "ROWS",
+    "SEVERAL",
+    "VISITS",
+    "WITH_HOLES",
+    "complete_methods",
+    "weights",
+]
+
+
+def weights(text: str) -> str:
+    """The entry of `sample_weight` where it means something of its own."""
+    return f"sample_weight : array of shape (n_samples,), optional\n    {text}"
+
 
 MATRIX = "array, sparse matrix or data frame of shape (n_samples, n_features)"
 ARGUMENTS = {
     "X": f"X : {MATRIX}\n    Features.",
     "y": "y : array of shape (n_samples,)\n    Target.",
-    "sample_weight": "sample_weight : array of shape (n_samples,), optional\n"
-    "    A weight of 2 counts a row twice, a weight of 0 drops it.",
+    "sample_weight": weights("A weight of 2 counts a row twice, a weight of 0 drops it."),
 }
 DENSE = "X : array or data frame of shape (n_samples, n_features)\n    Features."
 ROWS = "X : array or data frame of shape (n_samples, n_features)\n    Rows."
 PAIRWISE = ROWS[:-1] + '; with ``metric="precomputed"`` their dissimilarities, of shape (n_samples, n_samples).'
 WITH_HOLES = ARGUMENTS["X"][:-1] + "; NaN is a missing value and goes, at every split, to the better side."
+SEVERAL = "y : array of shape (n_samples,) or (n_samples, n_outputs)\n    Target, or several."
 LABELS = "y : array of shape (n_samples,)\n    Labels, of any type."
+VISITS = weights("Visits of each row: a weight of 2 counts a row twice, a weight of 0 drops it.")
 IGNORED = "y : ignored\n    For pipelines."
 RETURNS = {
     "fit": "self",

@@ -27,6 +27,7 @@ from certifit.models.tree.coding import TakesCategories
 from certifit.models.tree.growing import importances
 from certifit.models.tree.model import DecisionTreeClassifier, DecisionTreeRegressor
 from certifit.parameters import N_ESTIMATORS, N_JOBS, Declared, Either, Learner, Nothing, OneOf, Parameter
+from certifit.parameters.methods import weights
 from certifit.progress import Progress
 
 __all__ = ["BaggingClassifier", "BaggingRegressor"]
@@ -37,7 +38,14 @@ def _fit_one(estimator: Any, X: Any, y: Array, counts: Array, columns: Array) ->
     return fit_drawn(estimator, X[:, columns] if columns.shape[0] < X.shape[1] else X, y, counts)
 
 
-class BaseBagging(Declared, TakesCategories, CopiesMixin, MetaEstimatorMixin, CertifiedEstimator):
+class BaseBagging(
+    Declared,
+    TakesCategories,
+    CopiesMixin,
+    MetaEstimatorMixin,
+    CertifiedEstimator,
+    takes={"fit.sample_weight": weights("Chances of a row to be drawn; 0 drops it.")},
+):
     """Draws, fits and out-of-bag means."""
 
     estimator: Any = Parameter(
@@ -215,13 +223,7 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
         return DecisionTreeClassifier() if self.estimator is None else self.estimator
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> BaggingClassifier:
-        """Fit the copies.
-
-        Parameters
-        ----------
-        sample_weight : array of shape (n_samples,), optional
-            Chances of a row to be drawn; 0 drops it.
-        """
+        """Fit the copies."""
         X, y, weight = self._read_rows_and_target(X, y, sample_weight, numeric=False)
         check_classification_targets(y)
         if y.dtype.kind == "f" and not np.isfinite(y).all():
@@ -292,13 +294,7 @@ class BaggingRegressor(RegressorMixin, BaseBagging):
         return DecisionTreeRegressor() if self.estimator is None else self.estimator
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> BaggingRegressor:
-        """Fit the copies.
-
-        Parameters
-        ----------
-        sample_weight : array of shape (n_samples,), optional
-            Chances of a row to be drawn; 0 drops it.
-        """
+        """Fit the copies."""
         X, y, weight = self._read_rows_and_target(X, y, sample_weight, numeric=True)
         self._fit(X, y, weight)
         if self.oob_score:

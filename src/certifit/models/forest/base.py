@@ -22,7 +22,7 @@ from certifit.models.tree.parameters import Grows
 from certifit.models.tree.rows import Rows
 from certifit.models.tree.targets import SERIAL, SERIAL_WALKS, Growth, encode, grow
 from certifit.parameters import WARM_START, Either, Fitted, Integer, Nothing, OneOf, Parameter, parameters_of
-from certifit.parameters.methods import WITH_HOLES
+from certifit.parameters.methods import SEVERAL, WITH_HOLES, weights
 from certifit.progress import Progress
 from certifit.threads import n_threads
 
@@ -32,7 +32,10 @@ HISTOGRAM_ROWS = 2_000
 """From this many rows on, splitter="auto" groups the values of a feature into bins."""
 
 
-class BaseForest(Grows, CertifiedEstimator, takes={"X": WITH_HOLES}):
+CHANCES = weights("Chances of a row to be drawn (weights of the rows without a bootstrap); 0 drops it.")
+
+
+class BaseForest(Grows, CertifiedEstimator, takes={"X": WITH_HOLES, "fit.y": SEVERAL, "fit.sample_weight": CHANCES}):
     """Growth, out-of-bag estimates, importance and proximity."""
 
     n_estimators: int = TREES

@@ -73,15 +73,7 @@ class RandomForestClassifier(OfClasses, BaseForest):
     _member = DecisionTreeClassifier
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RandomForestClassifier:
-        """Grow the forest.
-
-        Parameters
-        ----------
-        y : array of shape (n_samples,) or (n_samples, n_outputs)
-            Target, or several.
-        sample_weight : array of shape (n_samples,), optional
-            Chances of a row to be drawn (weights of the rows without a bootstrap); 0 drops it.
-        """
+        """Grow the forest."""
         before = getattr(self, "classes_", None)
         rows = read_classes(self, X, y, sample_weight)
         if self.warm_start and before is not None and not _same_classes(before, self.classes_):
@@ -170,15 +162,7 @@ class RandomForestRegressor(OfNumbers, BaseForest):
     _member = DecisionTreeRegressor
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RandomForestRegressor:
-        """Grow the forest.
-
-        Parameters
-        ----------
-        y : array of shape (n_samples,) or (n_samples, n_outputs)
-            Target, or several.
-        sample_weight : array of shape (n_samples,), optional
-            Chances of a row to be drawn (weights of the rows without a bootstrap); 0 drops it.
-        """
+        """Grow the forest."""
         rows = read_numbers(self, X, y, sample_weight)
         if self.keep_targets and self.n_outputs_ > 1:
             raise ValueError("keep_targets=True is for one target, and y has several: grow a forest for each.")

@@ -16,7 +16,7 @@ from certifit.data.gate import check_xy
 from certifit.evaluation.losses import Loss, check_loss, resolve_loss
 from certifit.evaluation.penalties import Box, Constraint, Penalty, resolve_constraint, resolve_penalty
 from certifit.models.linear.model import BaseLinear
-from certifit.models.linear.parameters import CONSTRAINT, LOSS, PENALTY
+from certifit.models.linear.parameters import CONSTRAINT, LOSS, OF_A_MAXIMUM, PENALTY
 from certifit.optimization.interior_point.minimax import best_constant, minimax
 from certifit.optimization.objective.problem import Problem
 from certifit.optimization.objective.regularizer import Regularizer
@@ -29,7 +29,7 @@ from certifit.threads import n_threads
 __all__ = ["MinimaxModel"]
 
 
-class MinimaxModel(Stopped, BaseLinear):
+class MinimaxModel(Stopped, BaseLinear, takes={"fit.sample_weight": OF_A_MAXIMUM}):
     """The maximum of any loss as the objective: minimize max_i loss(y_i, x_i·w + b) + alpha·penalty(w).
 
     `ChebyshevRegressor` is the same for the absolute loss, by one structured program. Here any convex loss is met by its
@@ -72,13 +72,7 @@ class MinimaxModel(Stopped, BaseLinear):
         return loss, penalty, float(self.alpha), constraint
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MinimaxModel:
-        """Fit the model; weights matter only by being positive.
-
-        Parameters
-        ----------
-        sample_weight : array of shape (n_samples,), optional
-            A weight of 0 drops a row; a maximum does not count repetitions.
-        """
+        """Fit the model; weights matter only by being positive."""
         check_parameters(self)
         loss, penalty, alpha, constraint = self._objective()
         X, y, weight = check_xy(self, X, y, sample_weight=sample_weight)

@@ -17,8 +17,9 @@ from certifit.parameters import (
     Real,
     Stopped,
 )
+from certifit.parameters.methods import weights
 
-__all__ = ["CONSTRAINT", "EPS", "LOSS", "N_ALPHAS", "PENALTY", "POSITIVE", "SOLVER", "ChosenByFolds"]
+__all__ = ["CONSTRAINT", "EPS", "LOSS", "N_ALPHAS", "OF_A_MAXIMUM", "PENALTY", "POSITIVE", "SOLVER", "ChosenByFolds"]
 
 LOSS = Parameter(
     "squared",
@@ -48,6 +49,7 @@ SOLVER = Parameter(
 )
 N_ALPHAS = Parameter(100, Integer(1), "Length of the path.")
 EPS = Parameter(1e-3, Real(0, 1, open_low=True), "Smallest alpha divided by the largest.")
+OF_A_MAXIMUM = weights("A weight of 0 drops a row; a maximum does not count repetitions.")
 
 
 class ChosenByFolds(Stopped, kw_only=True):

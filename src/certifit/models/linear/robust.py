@@ -17,7 +17,7 @@ from certifit.evaluation.losses import Absolute, Huber, Loss, Quantile
 from certifit.evaluation.penalties import Constraint, Penalty, resolve_penalty
 from certifit.models.linear.inference.inference import InferenceMixin
 from certifit.models.linear.model import BaseLinear
-from certifit.models.linear.parameters import PENALTY, SOLVER
+from certifit.models.linear.parameters import OF_A_MAXIMUM, PENALTY, SOLVER
 from certifit.optimization.interior_point.solve import InteriorPointResult, chebyshev
 from certifit.optimization.programs.highs import chebyshev_lp
 from certifit.parameters import (
@@ -236,7 +236,7 @@ class QuantileRegressor(Stopped, _PenalizedRobust):
         return Quantile(self.quantile)
 
 
-class ChebyshevRegressor(Declared, BaseLinear):
+class ChebyshevRegressor(Declared, BaseLinear, takes={"fit.sample_weight": OF_A_MAXIMUM}):
     """Chebyshev's criterion: minimize max |y_i − x_i·w − b| + alpha·½‖w‖² over the rows of positive weight.
 
     Examples
@@ -260,13 +260,7 @@ class ChebyshevRegressor(Declared, BaseLinear):
     verbose: int = VERBOSE
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ChebyshevRegressor:
-        """Fit the model; weights matter only by being positive.
-
-        Parameters
-        ----------
-        sample_weight : array of shape (n_samples,), optional
-            A weight of 0 drops a row; a maximum does not count repetitions.
-        """
+        """Fit the model; weights matter only by being positive."""
         check_parameters(self)
         alpha = float(self.alpha)
         solver, tol, max_iter = self._solver_options()

@@ -121,7 +121,13 @@ class NearestNeighbors(OfRows, BaseNeighbors):
         return sp.csr_matrix((values, row, start), shape=(start.shape[0] - 1, self.n_samples_fit_))
 
 
-class _Voters(OfRows, BaseNeighbors):
+QUERIES = (
+    "X : array, sparse matrix or data frame of shape (n_queries, n_features), or None\n"
+    "    Queries; None asks the rows of the fit, each without itself."
+)
+
+
+class _Voters(OfRows, BaseNeighbors, takes={"predict.X": QUERIES, "predict_proba.X": QUERIES}):
     """Neighbors with answers."""
 
     n_neighbors: Any = Parameter(
@@ -251,11 +257,6 @@ class KNeighborsRegressor(RegressorMixin, _Voters):
     def predict(self, X: Any) -> Array:
         """Averages over the nearest rows.
 
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_queries, n_features), or None
-            Queries; None asks the rows of the fit, each without itself.
-
         Returns
         -------
         array of shape (n_queries,) or (n_queries, n_targets)
@@ -314,11 +315,6 @@ class KNeighborsClassifier(ClassifierMixin, _Voters):
     def predict_proba(self, X: Any) -> Any:
         """Shares of the votes.
 
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_queries, n_features), or None
-            Queries; None asks the rows of the fit, each without itself.
-
         Returns
         -------
         array of shape (n_queries, n_classes), or a list of them for several targets
@@ -335,11 +331,6 @@ class KNeighborsClassifier(ClassifierMixin, _Voters):
 
     def predict(self, X: Any) -> Array:
         """The label with the most votes.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_queries, n_features), or None
-            Queries; None asks the rows of the fit, each without itself.
 
         Returns
         -------

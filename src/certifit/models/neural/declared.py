@@ -35,11 +35,20 @@ from certifit.parameters import (
     Parameter,
     Real,
 )
+from certifit.parameters.methods import weights
 
 __all__ = ["NetworkParameters"]
 
 
-class NetworkParameters(Declared, CertifiedEstimator):
+class NetworkParameters(
+    Declared,
+    CertifiedEstimator,
+    takes={
+        "fit.sample_weight": weights(
+            "Visits of each row in an epoch: a weight of 2 counts a row twice, a weight of 0 drops it."
+        )
+    },
+):
     """What a network is told, and what is told of it."""
 
     hidden: Any = HIDDEN

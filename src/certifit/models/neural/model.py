@@ -74,8 +74,6 @@ class NeuralNetwork(RegressorMixin, BaseNetwork):
         ----------
         y : array of shape (n_samples,) or (n_samples, n_targets)
             Target.
-        sample_weight : array of shape (n_samples,), optional
-            Visits of each row in an epoch: a weight of 2 counts a row twice, a weight of 0 drops it.
         """
         check_parameters(self)
         check_hidden(self.hidden)
@@ -216,13 +214,7 @@ class MLPClassifier(HighestScoreMixin, ClassifierMixin, BaseNetwork):
     classes_: Array = Fitted()
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Train the network.
-
-        Parameters
-        ----------
-        sample_weight : array of shape (n_samples,), optional
-            Visits of each row in an epoch: a weight of 2 counts a row twice, a weight of 0 drops it.
-        """
+        """Train the network."""
         check_parameters(self)
         check_hidden(self.hidden)
         known = self.classes_ if self._goes_on() else None

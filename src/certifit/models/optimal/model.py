@@ -26,6 +26,7 @@ from certifit.models.tree.rows import Rows, read_classes, read_numbers
 from certifit.models.tree.targets import fixed_point
 from certifit.parameters import ALPHA, CLASS_WEIGHT, TOL, VERBOSE, Either, Fitted, Integer, Nothing, Parameter, Real
 from certifit.parameters import check_parameters as check_all
+from certifit.parameters.methods import WITH_HOLES
 from certifit.progress import Progress, progress
 from certifit.threads import n_threads
 
@@ -72,7 +73,7 @@ class Units(NamedTuple):
     """One of the search, in the units of the objective."""
 
 
-class _OptimalTree(BaseTree):
+class _OptimalTree(BaseTree, takes={"X": WITH_HOLES}):
     """The search, and what it proves."""
 
     max_depth: int | None = DEPTH

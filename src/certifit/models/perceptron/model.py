@@ -46,13 +46,14 @@ from certifit.parameters import (
     OneOf,
     Parameter,
 )
+from certifit.parameters.methods import VISITS
 from certifit.progress import Progress, progress
 from certifit.representation.design.products import rmatvec
 
 __all__ = ["MulticlassPerceptron", "Perceptron", "PocketPerceptron"]
 
 
-class Perceptron(Declared, BasePerceptron):
+class Perceptron(Declared, BasePerceptron, takes={"fit.sample_weight": VISITS}):
     """Rosenblatt's perceptron, row by row or in batches; more than two classes are learned each against the rest.
 
     Attributes
@@ -103,13 +104,7 @@ class Perceptron(Declared, BasePerceptron):
     step: float = STEP
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Perceptron:
-        """Fit the model.
-
-        Parameters
-        ----------
-        sample_weight : array of shape (n_samples,), optional
-            Visits of each row: a weight of 2 counts a row twice, a weight of 0 drops it.
-        """
+        """Fit the model."""
         rows, codes = self._rows(X, y, sample_weight)
         with progress(self.verbose, type(self).__name__) as clock:
             run = self._by_row if self.mode == "stochastic" else self._by_batch

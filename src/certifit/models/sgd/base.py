@@ -51,6 +51,7 @@ from certifit.parameters import (
     Real,
     check_parameters,
 )
+from certifit.parameters.methods import VISITS, weights
 from certifit.progress import Progress
 from certifit.threads import n_threads, one_blas_thread
 
@@ -79,7 +80,11 @@ def quiet_blas(X: Any) -> Any:
     return one_blas_thread()
 
 
-class BaseSGD(Declared, CertifiedEstimator):
+class BaseSGD(
+    Declared,
+    CertifiedEstimator,
+    takes={"fit.sample_weight": VISITS, "partial_fit.sample_weight": weights("Visits of each row.")},
+):
     """What regressor and classifier share: parameters, and one descent for one vector of targets."""
 
     loss: Any = LOSS.but(

@@ -73,13 +73,7 @@ class SGDRegressor(RegressorMixin, BaseSGD):
     intercept_: float = Fitted()
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SGDRegressor:
-        """Fit the model.
-
-        Parameters
-        ----------
-        sample_weight : array of shape (n_samples,), optional
-            Visits of each row: a weight of 2 counts a row twice, a weight of 0 drops it.
-        """
+        """Fit the model."""
         loss = self._options()[0]
         with quiet_blas(X):
             X, y, weight = check_xy(self, X, y, sample_weight=sample_weight)
@@ -100,13 +94,7 @@ class SGDRegressor(RegressorMixin, BaseSGD):
         self.intercept_ = float(intercept)
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> SGDRegressor:
-        """One pass over these rows, from where the last call (or `fit`) ended.
-
-        Parameters
-        ----------
-        sample_weight : array of shape (n_samples,), optional
-            Visits of each row.
-        """
+        """One pass over these rows, from where the last call (or `fit`) ended."""
         loss = self._options()[0]
         first = not hasattr(self, "coef_")
         names = {} if first else names_of(self)
@@ -180,13 +168,7 @@ class SGDClassifier(BaseSGD, LinearClassifier):
     verbose: int = VERBOSE
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SGDClassifier:
-        """Fit the model.
-
-        Parameters
-        ----------
-        sample_weight : array of shape (n_samples,), optional
-            Visits of each row: a weight of 2 counts a row twice, a weight of 0 drops it.
-        """
+        """Fit the model."""
         loss = self._options()[0]
         with quiet_blas(X):
             X, y, weight = check_xy(self, X, y, sample_weight=sample_weight, numeric_target=False)
@@ -275,8 +257,6 @@ class SGDClassifier(BaseSGD, LinearClassifier):
             Labels, a part of `classes`.
         classes : array of shape (K,), optional
             All labels there will ever be; needed at the first call.
-        sample_weight : array of shape (n_samples,), optional
-            Visits of each row.
         """
         loss = self._options()[0]
         first = not hasattr(self, "coef_")

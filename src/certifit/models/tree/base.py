@@ -28,14 +28,14 @@ from certifit.models.tree.rows import Rows
 from certifit.models.tree.rules import LeafInterval, Words, leaf_intervals, renamed, rule_text
 from certifit.models.tree.targets import SERIAL, SERIAL_WALKS, FixedTarget, Growth, encode, grow
 from certifit.parameters import Fitted, Parameter, Real
-from certifit.parameters.methods import WITH_HOLES
+from certifit.parameters.methods import SEVERAL, WITH_HOLES
 from certifit.progress import Progress
 from certifit.threads import n_threads
 
 __all__ = ["BaseTree"]
 
 
-class BaseTree(Grows, CertifiedEstimator, takes={"X": WITH_HOLES}):
+class BaseTree(Grows, CertifiedEstimator, takes={"X": WITH_HOLES, "fit.y": SEVERAL}):
     """What both kinds of tree share: growth, pruning, rules and pictures."""
 
     _: KW_ONLY

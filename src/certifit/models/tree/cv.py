@@ -78,8 +78,6 @@ class _PrunedByFolds(BaseTree):
         ----------
         X : array, sparse matrix or data frame of shape (n_samples, n_features)
             Features; NaN is a missing value.
-        y : array of shape (n_samples,) or (n_samples, n_outputs)
-            Target, or several.
         """
         rows = self._rows(X, y, sample_weight)
         if rows.X.shape[0] == 1:

@@ -51,13 +51,7 @@ class DecisionTreeClassifier(OfClasses, BaseTree):
     class_weight: Any = OF_TARGETS
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> DecisionTreeClassifier:
-        """Grow the tree.
-
-        Parameters
-        ----------
-        y : array of shape (n_samples,) or (n_samples, n_outputs)
-            Target, or several.
-        """
+        """Grow the tree."""
         rows = read_classes(self, X, y, sample_weight)
         factors = class_factors(self.class_weight, self.classes_, rows.y, rows.weight)
         self._grow(rows, lambda: target_of_classes(self.criterion, rows.y, factors, rows.weight, 0))
@@ -91,13 +85,7 @@ class DecisionTreeRegressor(OfNumbers, BaseTree):
     criterion: str = OF_NUMBERS
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> DecisionTreeRegressor:
-        """Grow the tree.
-
-        Parameters
-        ----------
-        y : array of shape (n_samples,) or (n_samples, n_outputs)
-            Target, or several.
-        """
+        """Grow the tree."""
         rows = read_numbers(self, X, y, sample_weight)
         self._grow(rows, lambda: target_of_numbers(self.criterion, rows.y, rows.weight, 0))
         return self
