@@ -17,7 +17,7 @@ from certifit.certificate import Certificate
 from certifit.data.equal_rows import repetitions, row_codes
 from certifit.models.forest.parameters import BOOTSTRAP, DRAWS, OOB_SCORE, SHARE, TREES
 from certifit.models.forest.urn import Urn, state_of, tree_seeds
-from certifit.models.tree.growing import Categories, TreeArrays, importances
+from certifit.models.tree.growing import TreeArrays, importances
 from certifit.models.tree.parameters import Grows
 from certifit.models.tree.rows import Rows
 from certifit.models.tree.targets import SERIAL, SERIAL_WALKS, Growth, encode, grow
@@ -65,7 +65,6 @@ class BaseForest(Grows, CertifiedEstimator, takes={"X": WITH_HOLES, "fit.y": SEV
     _trees: TreeArrays = Fitted()
     _bags: Array = Fitted()
     _urns: list[Urn] = Fitted()
-    _categories: Categories = Fitted()
     n_features_in_: int = Fitted()
     n_outputs_: int = Fitted()
 
@@ -169,10 +168,6 @@ class BaseForest(Grows, CertifiedEstimator, takes={"X": WITH_HOLES, "fit.y": SEV
         for j, count in zip(self._categories.columns, self._categories.counts, strict=True):
             X[:, j] = np.where(np.isnan(X[:, j]), count, X[:, j])
         return X
-
-    def _table(self, X: Any) -> Matrix:
-        check_is_fitted(self)
-        return self._categories.transform(self, X)
 
     def _mean(self, X: Any) -> Array:
         table = self._table(X)

@@ -20,7 +20,7 @@ from certifit.certificate import Certificate
 from certifit.data.gate import check_real, check_sample_weight, target_array
 from certifit.models.tree.columns import dense
 from certifit.models.tree.drawing import draw_tree
-from certifit.models.tree.growing import Categories, TreeArrays, feature_labels, importances
+from certifit.models.tree.growing import TreeArrays, feature_labels, importances
 from certifit.models.tree.outputs import class_lists
 from certifit.models.tree.parameters import Grows
 from certifit.models.tree.pruning import PruningPath, collapse_alphas, cut, parents, pruning_path
@@ -47,7 +47,6 @@ class BaseTree(Grows, CertifiedEstimator, takes={"X": WITH_HOLES, "fit.y": SEVER
     )
 
     _tree: TreeArrays = Fitted()
-    _categories: Categories = Fitted()
     n_features_in_: int = Fitted("int", "Number of columns.")
     n_outputs_: int = Fitted("int", "Number of targets.")
     n_leaves_: int = Fitted("int", "Leaves of the tree.")
@@ -203,10 +202,6 @@ class BaseTree(Grows, CertifiedEstimator, takes={"X": WITH_HOLES, "fit.y": SEVER
         new._alphas()
         new._prune(float(alpha), clock)
         return new
-
-    def _table(self, X: Any) -> Matrix:
-        check_is_fitted(self)
-        return self._categories.transform(self, X)
 
     def _mean(self, X: Any) -> Array:
         table = self._table(X)

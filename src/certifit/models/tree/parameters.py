@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import KW_ONLY
 from typing import Any
 
+from sklearn.utils.validation import check_is_fitted
+
+from certifit._types import Matrix
+from certifit.models.tree.growing import Categories
 from certifit.parameters import (
     CLASS_WEIGHT,
     N_JOBS,
@@ -13,6 +17,7 @@ from certifit.parameters import (
     Choice,
     Declared,
     Either,
+    Fitted,
     Given,
     Integer,
     Nothing,
@@ -97,6 +102,13 @@ class Grows(Declared):
     monotone_constraints: Any = MONOTONE_CONSTRAINTS
     random_state: Any = RANDOM_STATE.but(text="Only used if `max_features` leaves some out or `thresholds` are drawn.")
     n_jobs: int | None = N_JOBS
+
+    _categories: Categories = Fitted()
+
+    def _table(self, X: Any) -> Matrix:
+        """New rows, categories as the codes of the fit."""
+        check_is_fitted(self)
+        return self._categories.transform(self, X)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
