@@ -29,13 +29,19 @@ __all__ = [
 SUM_TOLERANCE = 1e-6
 
 
-def check_vector(name: str, values: Any, n: int | None = None) -> Array:
-    """Finite numbers, one for each row, as float64 (float32 is kept, so that its precision is known)."""
+def _one_each(name: str, values: Any, what: str) -> Array:
+    """A vector, also of a table with one column."""
     array = np.asarray(values)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
-        raise ValueError(f"{name} must be one number for each row, of shape (n,); got shape {array.shape}.")
+        raise ValueError(f"{name} must be one {what} for each row, of shape (n,); got shape {array.shape}.")
+    return array
+
+
+def check_vector(name: str, values: Any, n: int | None = None) -> Array:
+    """Finite numbers, one for each row, as float64 (float32 is kept, so that its precision is known)."""
+    array = _one_each(name, values, "number")
     if array.dtype != np.float32:
         try:
             array = array.astype(np.float64)
@@ -50,11 +56,7 @@ def check_vector(name: str, values: Any, n: int | None = None) -> Array:
 
 def check_labels(name: str, values: Any, n: int | None = None) -> Array:
     """Labels of any type, one for each row; missing ones are refused."""
-    array = np.asarray(values)
-    if array.ndim == 2 and array.shape[1] == 1:
-        array = array[:, 0]
-    if array.ndim != 1:
-        raise ValueError(f"{name} must be one label for each row, of shape (n,); got shape {array.shape}.")
+    array = _one_each(name, values, "label")
     _check_length(name, array, n)
     if array.dtype.kind == "f":
         missing = np.isnan(array)
