@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-__all__ = ["HEADING", "entries", "takes_as"]
+__all__ = ["HEADING", "described", "entries", "takes_as"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 HEADING = re.compile(r"\n(?=[A-Z][\w ]+\n-{3,}\n)")
@@ -15,6 +15,8 @@ HEADING = re.compile(r"\n(?=[A-Z][\w ]+\n-{3,}\n)")
 
 def takes_as(model: Callable[..., Any]) -> Callable[[F], F]:
     """Describe the arguments of a function as another one does, which takes the same under the same names.
+
+    An argument that the function describes itself keeps its words.
 
     Examples
     --------
@@ -30,14 +32,23 @@ def takes_as(model: Callable[..., Any]) -> Callable[[F], F]:
     said = next((part for part in sections if part.startswith("Parameters\n")), "").rstrip()
 
     def complete(function: F) -> F:
-        names = inspect.signature(function).parameters.keys()
-        shared = [entry for entry in entries(said) if names & set(re.split(", | :", entry.partition("\n")[0]))]
+        names = list(inspect.signature(function).parameters)
         head, *rest = HEADING.split(inspect.cleandoc(function.__doc__ or ""))
-        parts = [head, "Parameters\n----------\n" + "\n".join(shared), *rest]
+        own = [entry for part in rest if part.startswith("Parameters\n") for entry in entries(part.rstrip())]
+        left = set(names).difference(*map(described, own))
+        listed = [*own, *(entry for entry in entries(said) if left.intersection(described(entry)))]
+        listed.sort(key=lambda entry: names.index(next(name for name in described(entry) if name in names)))
+        parts = [head, "Parameters\n----------\n" + "\n".join(listed)]
+        parts += [part for part in rest if not part.startswith("Parameters\n")]
         function.__doc__ = "\n\n".join(part.rstrip() for part in parts) + "\n"
         return function
 
     return complete
+
+
+def described(entry: str) -> list[str]:
+    """The arguments that an entry of a section is about."""
+    return entry.partition("\n")[0].partition(" :")[0].split(", ")
 
 
 def entries(section: str) -> list[str]:

@@ -9,13 +9,12 @@ all of whose methods take something else says so once, by ``takes={"X": DENSE}``
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable
 from typing import Any
 
 from sklearn.base import ClassifierMixin
 
-from certifit.docstrings import HEADING, entries
+from certifit.docstrings import HEADING, described, entries
 
 __all__ = [
     "DENSE",
@@ -88,12 +87,12 @@ def _completed(method: Callable[..., Any], owner: type, returned: str | None) ->
     sections = HEADING.split(inspect.cleandoc(method.__doc__ or ""))
     head, titled = sections[0].rstrip(), {part.partition("\n")[0]: part.rstrip() for part in sections[1:]}
     said = entries(titled.pop("Parameters", ""))
-    named = {name for entry in said for name in entry.partition("\n")[0].partition(" :")[0].split(", ")}
+    named = {name for entry in said for name in described(entry)}
     signature = inspect.signature(method).parameters
     left = [name for name in signature if name in ARGUMENTS and name not in named]
     known = [_standard(name, owner, method.__name__, signature) for name in left]
     order = {name: place for place, name in enumerate(signature)}
-    listed = sorted([*said, *known], key=lambda entry: order.get(re.split(r"[ ,]", entry)[0], len(order)))
+    listed = sorted([*said, *known], key=lambda entry: order.get(described(entry)[0], len(order)))
     parts = [head]
     if listed:
         parts.append("Parameters\n----------\n" + "\n".join(listed))

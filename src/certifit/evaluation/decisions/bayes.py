@@ -12,6 +12,7 @@ from scipy.integrate import IntegrationWarning, quad
 
 from certifit._types import Array
 from certifit.data.gate import check_numbers, check_real
+from certifit.docstrings import takes_as
 from certifit.evaluation.decisions.estimates import bayes_estimate
 from certifit.evaluation.losses import Loss
 from certifit.evaluation.metrics.inputs import check_probabilities
@@ -194,6 +195,7 @@ def bayes_risk_of_densities(
     return _integrated(densities, priors, cost_matrix, low, high, points, lambda x, costs: float(costs.min()))
 
 
+@takes_as(bayes_risk_of_densities)
 def rule_risk_of_densities(
     densities: Sequence[Callable[[float], float]],
     priors: Any,
@@ -208,8 +210,6 @@ def rule_risk_of_densities(
 
     Parameters
     ----------
-    densities, priors, cost_matrix, low, high
-        As in `bayes_risk_of_densities`.
     rule : callable
         The number of the action taken at x.
     points : sequence of floats, optional

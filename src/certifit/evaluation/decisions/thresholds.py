@@ -16,6 +16,7 @@ import numpy as np
 
 from certifit._types import Array
 from certifit.data.gate import check_real
+from certifit.docstrings import takes_as
 from certifit.evaluation.decisions.bayes import bayes_action
 from certifit.evaluation.metrics.inputs import binary_rows
 from certifit.evaluation.metrics.ranking import thin_curve
@@ -108,15 +109,9 @@ class ThresholdTable:
         return {name: np.asarray(getattr(self, name)).tolist() for name in ("threshold", "tp", "fp", "tn", "fn")}
 
 
+@takes_as(Costs)
 def threshold_from_costs(fp: float, fn: float, tp: float = 0.0, tn: float = 0.0) -> float:
     """The probability from which predicting the second class costs less: fp / (fp + fn) when right decisions are free.
-
-    Parameters
-    ----------
-    fp, fn : float
-        Cost of a false alarm and of a miss.
-    tp, tn : float, default=0
-        Cost of a hit and of a correct no.
 
     Examples
     --------

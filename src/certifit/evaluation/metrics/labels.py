@@ -120,15 +120,11 @@ def precision(y: Any, prediction: Any, *, sample_weight: Any = None, classes: An
     return float(combine_precision(_shares(y, prediction, sample_weight, classes)))
 
 
+@takes_as(precision)
 def recall(y: Any, prediction: Any, *, sample_weight: Any = None, classes: Any = None) -> float:
     """Share of the positive rows that are predicted positive; 0 when no row is positive.
 
     With more than two classes, the mean over the classes of what it is with that class as the positive one.
-
-    Parameters
-    ----------
-    y, prediction, sample_weight, classes
-        As in `confusion_matrix`; the second class is the positive one.
 
     Examples
     --------
@@ -139,13 +135,9 @@ def recall(y: Any, prediction: Any, *, sample_weight: Any = None, classes: Any =
     return float(combine_recall(_shares(y, prediction, sample_weight, classes)))
 
 
+@takes_as(precision)
 def f1(y: Any, prediction: Any, *, sample_weight: Any = None, classes: Any = None) -> float:
     """Harmonic mean of precision and recall, 2·TP / (2·TP + FP + FN); the mean over the classes when there are more than two.
-
-    Parameters
-    ----------
-    y, prediction, sample_weight, classes
-        As in `confusion_matrix`; the second class is the positive one.
 
     Examples
     --------
@@ -182,13 +174,12 @@ def fpr(y: Any, prediction: Any, *, sample_weight: Any = None, classes: Any = No
     return float(combine_fpr(_two_shares(y, prediction, sample_weight, classes)))
 
 
+@takes_as(confusion_matrix)
 def expected_cost(y: Any, prediction: Any, cost: Any, *, sample_weight: Any = None, classes: Any = None) -> float:
     """Mean cost of the decisions.
 
     Parameters
     ----------
-    y, prediction, sample_weight, classes
-        As in `confusion_matrix`.
     cost : array of shape (K, K), or (n, K, K) for costs of each row's own
         ``cost[i, j]`` is what it costs to predict class j when class i is true.
 

@@ -19,6 +19,7 @@ import scipy.sparse as sp
 
 import certifit._native.dual as native
 from certifit._types import Array, Matrix, is_sparse
+from certifit.docstrings import takes_as
 from certifit.evaluation.losses.terms import TwoSidedHinge
 
 __all__ = ["DualResult", "best_intercept", "hinge_dual", "multiclass_dual", "row_matrix"]
@@ -150,6 +151,7 @@ def hinge_dual(
     return DualResult(coef, b if mean is None else b - float(mean @ coef), theta, objective, bound, epochs)
 
 
+@takes_as(hinge_dual)
 def multiclass_dual(
     X: Matrix,
     label: Array,
@@ -166,22 +168,10 @@ def multiclass_dual(
 
     Parameters
     ----------
-    X : array or sparse matrix of shape (n, d)
     label : array of shape (n,)
         Class numbers 0 … K−1.
-    p : array of shape (n,)
-        Nonnegative weights.
     delta : array of shape (K, K)
         Cost of class k when y is true, Δ(y, k) ≥ 0.
-    alpha : float
-        Strength of the penalty, > 0.
-    fit_intercept : bool
-    tol : float
-        Absolute duality gap.
-    max_iter : int
-        Most epochs.
-    seed : int
-        Of the order in which rows are visited.
 
     Examples
     --------

@@ -22,6 +22,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from scipy.optimize import linprog
 
+from certifit.docstrings import takes_as
 from certifit.optimization.interior_point.problem import Array, Design, Polyhedral, certify, is_sparse
 from certifit.optimization.interior_point.solve import InteriorPointResult, _scaled_design, _target_scale, _vector
 
@@ -52,6 +53,7 @@ def lad_lp(
     return _kinked(X, y, p, 1.0, 1.0, l1, fit_intercept)
 
 
+@takes_as(lad_lp)
 def quantile_lp(
     X: Any,
     y: ArrayLike,
@@ -65,14 +67,8 @@ def quantile_lp(
 
     Parameters
     ----------
-    X : array or sparse matrix of shape (n, d)
-    y : array of shape (n,)
-    p : array of shape (n,), optional
-        Nonnegative weights, 1 by default.
     quantile : float
         Between 0 and 1, both excluded.
-    l1 : float
-    fit_intercept : bool
     """
     if not 0 < quantile < 1:
         raise ValueError(f"quantile must lie strictly between 0 and 1; got {quantile!r}")
@@ -185,20 +181,11 @@ def _dual_program(
     return z, solution, int(answer.nit), str(answer.message)
 
 
+@takes_as(lad_lp)
 def chebyshev_lp(
     X: Any, y: ArrayLike, p: ArrayLike | None = None, *, l1: float = 0.0, fit_intercept: bool = True
 ) -> InteriorPointResult:
-    """Minimize max {|y_i − x_i·w − b| : p_i > 0} + l1‖w‖₁ by HiGHS.
-
-    Parameters
-    ----------
-    X : array or sparse matrix of shape (n, d)
-    y : array of shape (n,)
-    p : array of shape (n,), optional
-        Only the sign matters.
-    l1 : float
-    fit_intercept : bool
-    """
+    """Minimize max {|y_i − x_i·w − b| : p_i > 0} + l1‖w‖₁ by HiGHS: of a weight only the sign matters."""
     n, d = X.shape
     X, yk, _, kept = _kept(X, y, p)
     design, centre, column = _scaled_design(X, fit_intercept, False)
