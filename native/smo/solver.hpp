@@ -10,6 +10,9 @@
 // and is what the fit stops on. Rows of K may be in single precision: after a leg the scores are computed anew in double precision, and
 // the next leg goes on from them, so that rounding only touches the changes of β, which vanish (iterative refinement).
 //
+// Without c, for two groups, the objective is the distance of two hulls, and never below zero. Hulls that meet have no street between them, and
+// their gap may never close: where the objective alone is a small share of the target and round after round leaves no street, there is none to find.
+//
 // Joachims (1998), Making large-scale SVM learning practical; Wen et al. (2018), ThunderSVM.
 #pragma once
 
@@ -28,6 +31,10 @@ struct Dual {
     double *beta, *g;
     Index variables() const { return n * groups; }
     Terms terms(Index v) const { return {lower[v], upper[v], low[v], high[v]}; }
+    bool of_hulls() const {
+        const auto zero = [this](const double* c) { return std::all_of(c, c + variables(), [](double x) { return x == 0.0; }); };
+        return groups == 2 && zero(lower) && zero(upper);
+    }
 };
 
 struct Options {
@@ -39,6 +46,9 @@ struct Options {
 };
 
 constexpr double kRounding = 2e-15;  // differences of slopes below this share of the numbers say nothing
+
+constexpr double kMeeting = 0.1;  // share of the target within which the distance of two hulls counts as none
+constexpr Index kStreetless = 8;  // rounds without a street after which there is none
 
 constexpr Index kPatience = 300;  // rounds in which the gap does not fall by a hundredth
 constexpr Index kCheap = 48;  // columns up to which a value of the kernel costs less than a line of memory
@@ -55,12 +65,13 @@ using Poll = std::function<void()>;
 struct Slopes {
     std::vector<double> up, down, least, most;
     double gap = 0.0, violation = 0.0, size = 0.0;  // size of the numbers that slopes are differences of
+    double energy = 0.0, street = 0.0;              // βᵀKβ, and the intercept of the last group less that of the first
 
     void at(const Dual& p) {
         const Index n = p.n;
         up.resize(p.variables()), down.resize(p.variables());
         least.assign(p.groups, detail::kInfinity), most.assign(p.groups, -detail::kInfinity);
-        gap = violation = size = 0.0;
+        gap = violation = size = energy = street = 0.0;
         for (int k = 0; k < p.groups; ++k) {
             for (Index i = 0; i < n; ++i) {
                 const Index v = k * n + i;
@@ -72,9 +83,11 @@ struct Slopes {
             const bool both = least[k] < detail::kInfinity && most[k] > -detail::kInfinity;
             if (both) violation = std::max(violation, most[k] - least[k]);
             const double b = both ? -0.5 * (least[k] + most[k]) : least[k] < detail::kInfinity ? -least[k] : most[k] > -detail::kInfinity ? -most[k] : 0.0;
+            street = k == 0 ? -b : street + b;
             for (Index i = 0; i < n; ++i) {
                 const Index v = k * n + i;
                 const double f = p.g[i] + b, beta = p.beta[v];
+                energy += beta * p.g[i];
                 const double loss = std::max({0.0, p.high[v] > 0.0 ? p.high[v] * (p.lower[v] - f) : 0.0, p.low[v] < 0.0 ? p.low[v] * (p.upper[v] - f) : 0.0});
                 gap += loss - beta * ((beta >= 0.0 ? p.lower[v] : p.upper[v]) - f);
             }
@@ -210,15 +223,17 @@ void leg(const Dual& p, Rows& rows, double target, double slack, const Options& 
     std::vector<double> delta;
     // A matrix that is no inner product may never close its gap: rounds that gain nothing come to an end.
     double best = detail::kInfinity;
-    Index idle = 0;
+    Index idle = 0, streetless = 0;
     const Index patience = std::max<Index>(kPatience, 40 * p.variables() / how.block);
+    const bool hulls = p.of_hulls();
     for (;;) {
         poll();
         slopes.at(p);
         out.gap = slopes.gap;
         idle = slopes.gap < 0.99 * best ? 0 : idle + 1;
         best = std::min(best, slopes.gap);
-        if (idle > patience) return;
+        streetless = hulls && 0.5 * slopes.energy <= kMeeting * target && !(slopes.street > 0.0) ? streetless + 1 : 0;
+        if (idle > patience || streetless > kStreetless) return;
         if (!(slopes.gap > target) || !(slopes.violation > std::max(slack, kRounding * slopes.size)) || (how.max_rounds >= 0 && out.rounds >= how.max_rounds)) return;
         ++out.rounds;
         chosen = choose(p, slopes, chosen, std::min(how.block, p.variables()));

@@ -383,3 +383,11 @@ def test_hulls_of_equal_rows_meet_whatever_rounding_says(n: int) -> None:
         model = NuSVC().fit(np.vstack([X, X]), np.r_[y, ~y])
     assert not model.certificate_
     assert np.isfinite(model.decision_function(X)).all()
+
+
+def test_hulls_that_meet_are_found_out_early() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(600, 2)), rng.integers(2, size=600)
+    with pytest.warns(ConvergenceWarning, match="hulls of the classes meet"):
+        model = NuSVC(nu=0.1, kernel="poly").fit(X, y)
+    assert model.n_iter_[0] <= 40  # its gap closes after 137
