@@ -78,6 +78,12 @@ def test_steadiness_names_its_evidence() -> None:
     )
     assert sentences.steadiness(record("cloud")["structure"])[0].endswith("no structure that survives resampling.")
     assert sentences.steadiness({"k": 1, "stability": {}}) == ["There are too few distinct rows to look for groups."]
+    cut = copy.deepcopy(record("groups")["structure"])
+    cut["stability"]["3"]["fewer"] = {"k": 2, "reference_high": 0.875, "separation_high": 0.25}
+    assert sentences.steadiness(cut)[2] == (
+        "2 groups have a better silhouette, but did not survive. A single table with these alone agrees up to 0.88, and up to "
+        "25\u00a0% of its variance lies between its groups."
+    )
     single = copy.deepcopy(record("groups")["structure"])
     single["verdict"] = "columns"
     assert sentences.steadiness(single)[2].endswith("come from the values of single columns.")

@@ -12,7 +12,7 @@ from tests.exploration.tables import groups, record
 from certifit.evaluation.metrics.clusters import adjusted_rand
 from certifit.exploration.apart import outlying, traits
 from certifit.exploration.association import Coded
-from certifit.exploration.structure import Structure, grouped, mapped_rows
+from certifit.exploration.structure import Structure, grouped, is_steady, mapped_rows
 from certifit.exploration.table import read
 
 
@@ -66,6 +66,17 @@ def test_one_factor_behind_all_columns_is_a_cloud() -> None:
     X = SHAPES["one factor"](np.random.default_rng(0), 400, 8)
     assert verdict(X).verdict == "none"
     assert verdict(np.where(X[:, :1] > 0, X + 4, X)).verdict == "groups"
+
+
+@pytest.mark.parametrize(("shares", "seed"), [([1 / 3, 1 / 3, 1 / 3], 0), ([0.6, 0.3, 0.1], 1)])
+def test_a_group_that_is_cut_in_two_is_no_further_group(shares: list[float], seed: int) -> None:
+    """Four are as steady as needed, and farther apart than those of one cloud: but so are those of three clouds."""
+    rng = np.random.default_rng(seed)
+    which = rng.choice(3, 300, p=shares)
+    found = verdict(6.0 * np.eye(3, 4)[which] + rng.normal(size=(300, 4)))
+    assert is_steady(found.stabilities[4])
+    assert found.fewer[4][0] == 3
+    assert (found.verdict, found.k, [k for k in found.steady if k > 3]) == ("groups", 3, [])
 
 
 @pytest.mark.exhaustive

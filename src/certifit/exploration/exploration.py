@@ -15,7 +15,7 @@ from certifit.evaluation.metrics.clusters import adjusted_rand
 from certifit.exploration.apart import oddities, outlying, traits
 from certifit.exploration.association import Association, Coded, associations, coded
 from certifit.exploration.holes import exact_copies, missing_together, near_copies
-from certifit.exploration.structure import Structure, grouped, is_steady, mapped_rows
+from certifit.exploration.structure import Structure, grouped, mapped_rows
 from certifit.exploration.table import SAMPLE, Explored, read
 from certifit.models.hierarchy.agglomerative import AgglomerativeClustering
 from certifit.representation.design.products import expect_temporaries
@@ -199,7 +199,8 @@ def _verdict(groups: Structure) -> dict[str, Any]:
                 "reference_high": s.reference_high,
                 "separation": s.separation,
                 "separation_high": s.separation_high,
-                "survives": is_steady(s),
+                "fewer": _beside_fewer(groups, k),
+                "survives": k in groups.steady,
             }
             for k, s in groups.stabilities.items()
         },
@@ -212,6 +213,14 @@ def _verdict(groups: Structure) -> dict[str, Any]:
         if groups.shuffled
         else None,
     }
+
+
+def _beside_fewer(groups: Structure, k: int) -> dict[str, Any] | None:
+    """What is reached by tables with fewer groups, where these have the better silhouette."""
+    if k not in groups.fewer:
+        return None
+    fewer, found = groups.fewer[k]
+    return {"k": fewer, "reference_high": found.reference_high, "separation_high": found.separation_high}
 
 
 def _group(columns: list[Coded], member: Array) -> dict[str, Any]:

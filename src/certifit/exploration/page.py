@@ -183,7 +183,7 @@ def _stability(structure: Part) -> Figure | None:
         f"How far groups of two samples of the rows agree, with {100 * LEVEL:.0f}\u00a0% intervals: of the mean for these "
         "rows, of a single one for tables without groups. A number survives where its own interval "
         f"begins at {STEADY} or above and the intervals part, or the groups are farther apart than those of rows without "
-        "groups may be.",
+        "groups may be; and, where fewer groups have a better silhouette, the same holds beside tables that have these alone.",
         xy(Axis("number of groups"), Axis("agreement"), [own, cloud]),
     )
 

@@ -138,8 +138,8 @@ def steadiness(structure: Part) -> list[str]:
         return [
             f"Rows were grouped into 2 to {max(int(k) for k in known)} groups, again and again from samples. Whatever the "
             f"number, the {100 * LEVEL:.0f}\u00a0% interval of how far two samples agree begins below {STEADY}, or they agree no "
-            "better than they may for a table like this one without groups, on groups no farther apart than it may have: no "
-            "structure that survives resampling."
+            "better than they may for a table like this one without groups, or with the fewer groups that have a better "
+            "silhouette, on groups no farther apart than it may have: no structure that survives resampling."
         ]
     own, shuffled = mapped(mapped(structure, "stability"), str(structure["k"])), mapped(structure, "shuffled")
     two = "{:.2f}".format
@@ -151,6 +151,12 @@ def steadiness(structure: Part) -> list[str]:
         f"{100 * own['separation']:.0f}\u00a0% of the variance lies between the groups; without groups it may be up "
         f"to {100 * own['separation_high']:.0f}\u00a0%.",
     ]
+    if fewer := mapped(own, "fewer"):
+        said.append(
+            f"{fewer['k']} groups have a better silhouette, but did not survive. A single table with these alone agrees up to "
+            f"{two(fewer['reference_high'])}, and up to {100 * fewer['separation_high']:.0f}\u00a0% of its variance lies between "
+            "its groups."
+        )
     if shuffled:
         among = (
             f"With every column shuffled by itself, tables agree to {two(shuffled['value'])} on average, a single one up to "

@@ -7,6 +7,9 @@
    whose groups agree well when samples of the rows are grouped anew, and better, or farther apart, than those of tables like
    this one but without groups (`stability`). These are drawn as tables and mapped like this one: a map bends even a plain
    cloud, and what bends is cut apart more easily than a cloud of the same covariance.
+   Groups that are apart stay so when one of them is cut in two. So a number whose silhouette is below that of a smaller one is
+   compared with tables whose groups are those fewer too, each a cloud: it survives only where the cut is steady, or parts more,
+   than a cut of clouds.
 4. The same is asked of tables whose columns are shuffled, each by itself: groups that are as steady and nearly as far apart
    there are the values of single columns, and no structure between them.
 """
@@ -14,7 +17,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -85,6 +88,10 @@ class Structure:
     stabilities: Mapping[int, Stability]
     shuffled: Stability | None
     """The same, beside tables with shuffled columns."""
+    steady: tuple[int, ...] = ()
+    """The numbers whose groups survive."""
+    fewer: Mapping[int, tuple[int, Stability]] = field(default_factory=dict)
+    """For numbers that fewer groups explain as well: how many, and the stability beside tables that have only these."""
 
 
 def mapped_rows(features: pl.DataFrame, kinds: Mapping[str, str], rows: Array, seed: int) -> Map:
@@ -164,16 +171,29 @@ def grouped(found: Map, features: pl.DataFrame, kinds: Mapping[str, str], seed: 
     def beside(k: int, tables: list[Array]) -> Stability:
         return stability(_Means(k), points, n_resamples=RESAMPLES, reference=tables, level=LEVEL, random_state=seed)
 
-    clouds = _clouds(judged_rows, kinds, points.shape[1], rng)
-    stabilities = {k: beside(k, clouds) for k in range(2, most + 1)}
-    steady = [k for k, value in stabilities.items() if is_steady(value)]
+    def clouds(groups: Array) -> list[Array]:
+        return _clouds(judged_rows, kinds, groups, points.shape[1], rng)
+
+    plain = clouds(np.zeros(points.shape[0], dtype=np.int64))
+    stabilities = {k: beside(k, plain) for k in range(2, most + 1)}
+    silhouettes = np.nan_to_num(count.silhouettes, nan=-1.0)
+    rivals = {k: m for k, value in stabilities.items() if is_steady(value) and (m := _better_fewer(silhouettes, k))}
+    tables = {m: clouds(_Means(m).fit_predict(points)) for m in sorted(set(rivals.values()))}
+    fewer = {k: (m, beside(k, tables[m])) for k, m in rivals.items()}
+    steady = [k for k, value in stabilities.items() if is_steady(value) and (k not in fewer or is_steady(fewer[k][1]))]
     if not steady:
-        return Structure("none", 1, none.labels, count, stabilities, None)
-    k = max(steady, key=lambda k: float(np.nan_to_num(count.silhouettes[k - 1], nan=-1.0)))
+        return Structure("none", 1, none.labels, count, stabilities, None, (), fewer)
+    k = max(steady, key=lambda k: float(silhouettes[k - 1]))
     labels = by_size(KMeans(k, n_init=3, random_state=0, n_jobs=1).fit(found.points).labels_)
     shuffled = beside(k, _shuffled(judged_rows, kinds, points.shape[1], rng))
     verdict = "groups" if len(kinds) > 1 and _is_between(shuffled) else "columns"
-    return Structure(verdict, k, labels, count, stabilities, shuffled)
+    return Structure(verdict, k, labels, count, stabilities, shuffled, tuple(steady), fewer)
+
+
+def _better_fewer(silhouettes: Array, k: int) -> int:
+    """Of the smaller numbers of groups that have a silhouette above that of k the one with the best; 0 where there is none."""
+    m = 2 + int(np.argmax(silhouettes[1 : k - 1])) if k > 2 else k
+    return m if silhouettes[m - 1] > silhouettes[k - 1] else 0
 
 
 def is_steady(found: Stability) -> bool:
@@ -224,20 +244,36 @@ def _mapped(frame: pl.DataFrame, kinds: Mapping[str, str], axes: int) -> Array:
     return _leading_axes(_among(_comparison(drawn_in, kinds), drawn_in), axes)
 
 
-def _clouds(frame: pl.DataFrame, kinds: Mapping[str, str], axes: int, rng: np.random.Generator) -> list[Array]:
-    """Maps of tables like this one, but without groups: numbers and dates of one cloud, other columns dealt anew."""
+def _clouds(
+    frame: pl.DataFrame, kinds: Mapping[str, str], groups: Array, axes: int, rng: np.random.Generator
+) -> list[Array]:
+    """Maps of tables like this one, whose groups are these and clouds: in each, numbers and dates of one cloud, other columns
+    dealt anew.
+    """
     table = Columns(Dissimilarity(), frame, reset=True)
     numbers = [j for j, name in enumerate(table.names) if kinds[name] in ("numeric", "date")]
     values = [table.numbers(j) if kinds[table.names[j]] == "numeric" else table.moments(j) for j in numbers]
-    cloud = Cloud(np.column_stack(values)) if numbers else None
+    members = [np.flatnonzero(groups == group) for group in range(int(groups.max()) + 1)]
+    clouds = [Cloud(np.column_stack(values)[rows]) for rows in members] if numbers else []
     found = []
     for _ in range(RESAMPLES):
-        columns = [values[rng.permutation(frame.height)] for values in frame.get_columns()]
-        for j, drawn in zip(numbers, cloud.draw(rng).T if cloud else (), strict=True):
-            series = pl.Series(table.names[j], drawn, nan_to_null=True)
+        columns = [column[_dealt(members, rng)] for column in frame.get_columns()]
+        drawn = np.empty((frame.height, len(numbers)))
+        for rows, cloud in zip(members, clouds, strict=False):
+            drawn[rows] = cloud.draw(rng)
+        for j, column in zip(numbers, drawn.T, strict=True):
+            series = pl.Series(table.names[j], column, nan_to_null=True)
             columns[j] = series if kinds[table.names[j]] == "numeric" else series.cast(pl.Int64).cast(pl.Datetime("us"))
         found.append(_mapped(pl.DataFrame(columns), kinds, axes))
     return found
+
+
+def _dealt(members: list[Array], rng: np.random.Generator) -> Array:
+    """Rows in another order, each in the place of one of its own group."""
+    order = np.empty(sum(rows.size for rows in members), dtype=np.int64)
+    for rows in members:
+        order[rows] = rng.permutation(rows)
+    return order
 
 
 def _shuffled(frame: pl.DataFrame, kinds: Mapping[str, str], axes: int, rng: np.random.Generator) -> list[Array]:
