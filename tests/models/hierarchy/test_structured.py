@@ -103,7 +103,19 @@ def test_metrics_and_given_dissimilarities_with_a_graph_in_parts(metric: str) ->
     np.testing.assert_allclose(found[0].distances_, whole.distances_, rtol=1e-7, atol=1e-12)
 
 
+def test_equal_rows_are_joined_at_height_zero() -> None:
+    rows = np.repeat(X[:20], 3, axis=0)
+    tree = fitted(GRAPH, linkage="single").fit(rows)
+    _, _, _, _, heights = linkage_tree(rows, connectivity=sp.csr_array(GRAPH), linkage="single", return_distance=True)
+    np.testing.assert_allclose(tree.distances_, heights, rtol=1e-9, atol=1e-12)
+    assert (tree.distances_ == 0).any()
+    assert is_valid_linkage(tree.linkage_matrix_)
+
+
 def test_what_is_no_graph_is_named() -> None:
+    for form in (np.asarray, sp.csr_array):
+        with pytest.raises(ValueError, match="connectivity contains NaN: give 0"):
+            fitted(form(np.where(np.eye(60, k=3), np.nan, RING))).fit(X)
     with pytest.raises(ValueError, match=r"connectivity must have shape .* = \(60, 60\).*; got \(3, 3\)"):
         fitted(np.eye(3)).fit(X)
     with pytest.raises(TypeError, match="connectivity must hold numbers or truth values"):

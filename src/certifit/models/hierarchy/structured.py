@@ -5,9 +5,9 @@
     average     mean of the distances of their parts by size, of those that edges join
     Ward        √(2|A||B|/(|A| + |B|)) ‖mean(A) − mean(B)‖, as without a graph
 
-A heap holds every pair of joined clusters; what it says of clusters that are gone is passed over. Of m edges it takes about
-m log m steps and linear memory. A merge may bring its cluster nearer to a third one than its parts were: but for single
-linkage, heights need not rise.
+Single linkage needs the tree alone. For the others a heap holds every pair of joined clusters; what it says of clusters that
+are gone is passed over. Of m edges it takes about m log m steps and linear memory. A merge may bring its cluster nearer to a
+third one than its parts were: but for single linkage, heights need not rise.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
+from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 from scipy.spatial.distance import cdist
 
 from certifit._types import Array, Matrix
@@ -55,6 +55,8 @@ def joined_rows(given: Any, X: Array) -> Matrix:
     if graph.dtype.kind not in "biuf":
         raise TypeError(f"connectivity must hold numbers or truth values; got {graph.dtype}.")
     edges = sp.coo_array(graph)
+    if np.isnan(edges.data).any():
+        raise ValueError("connectivity contains NaN: give 0 where no edge joins two rows.")
     used = (edges.data != 0) & (edges.row != edges.col)
     ends = np.concatenate([edges.row[used], edges.col[used]]), np.concatenate([edges.col[used], edges.row[used]])
     return sp.coo_array((np.ones(ends[0].size, dtype=bool), ends), shape=(n, n)).tocsr()
@@ -92,8 +94,12 @@ def structured_linkage(X: Array, graph: Matrix, method: str, metric: str) -> tup
         )
         graph = graph + _bridges(part, parts, between)
     edges = sp.triu(graph, k=1).tocoo()
-    merged = _Means(X).merged if method == "ward" else _Sizes(X.shape[0], method).merged
-    Z = _merge(X.shape[0], edges.row, edges.col, away(edges.row, edges.col), merged)
+    length = away(edges.row, edges.col)
+    if method == "single":
+        Z = _along_tree(edges, length)
+    else:
+        merged = _Means(X).merged if method == "ward" else _Sizes(X.shape[0], method).merged
+        Z = _merge(X.shape[0], edges.row, edges.col, length, merged)
     if metric != "cosine":
         Z[:, 2] = np.ldexp(Z[:, 2], exponent)
     return Z, int(parts)
@@ -129,6 +135,30 @@ def _bridges(part: Array, parts: int, between: Pairs) -> Matrix:
     return (found + found.T).tocsr()
 
 
+def _along_tree(edges: Any, length: Array) -> Array:
+    """The linkage matrix of single linkage, which merges along the shortest spanning tree and no other edges."""
+    n = edges.shape[0]
+    order = np.argsort(length, kind="stable")
+    place = np.empty(order.size)  # in this order: a length of zero would be no edge
+    place[order] = np.arange(1.0, order.size + 1.0)
+    tree = minimum_spanning_tree(sp.coo_array((place, (edges.row, edges.col)), shape=(n, n)).tocsr()).tocoo()
+    merges = np.argsort(tree.data)
+    Z, top, size = np.empty((n - 1, 4)), list(range(2 * n - 1)), [1] * n
+
+    def cluster(row: int) -> int:
+        while top[row] != row:
+            top[row] = row = top[top[row]]
+        return row
+
+    Z[:, 2] = length[order[tree.data[merges].astype(np.int64) - 1]]
+    for t, (i, j) in enumerate(zip(tree.row[merges].tolist(), tree.col[merges].tolist(), strict=True)):
+        a, b = sorted((cluster(i), cluster(j)))
+        top[a] = top[b] = n + t
+        size.append(size[a] + size[b])
+        Z[t, 0], Z[t, 1], Z[t, 3] = a, b, size[-1]
+    return Z
+
+
 def _merge(n: int, rows: Array, columns: Array, away: Array, merged: Merged) -> Array:
     """The linkage matrix; `merged` gives the distances of a cluster to those that it is joined to."""
     near: list[dict[int, float]] = [{} for _ in range(2 * n - 1)]
@@ -159,7 +189,7 @@ def _merge(n: int, rows: Array, columns: Array, away: Array, merged: Merged) -> 
 
 
 class _Sizes:
-    """Single, complete and average linkage: distances of a cluster from those of its two parts."""
+    """Complete and average linkage: distances of a cluster from those of its two parts."""
 
     def __init__(self, n: int, method: str) -> None:
         self._size, self._method = [1] * n, method
@@ -173,7 +203,7 @@ class _Sizes:
             if self._method == "average":
                 found[other] = (left * one + right * two) / (left + right)
             else:
-                found[other] = min(one, two) if self._method == "single" else max(one, two)
+                found[other] = max(one, two)
         return found
 
 
