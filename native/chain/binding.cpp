@@ -9,11 +9,16 @@
 #include <string>
 
 #include "chain/margin.hpp"
+#include "core/boundary.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
 using namespace certifit;
 using namespace certifit::chain;
+using boundary::expect_length;
+using boundary::expect_threads;
+using boundary::refuse;
+using boundary::without_gil;
 
 namespace {
 
@@ -24,14 +29,6 @@ using Table = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Longs = Vector<const std::int64_t>;
 using Ints = Vector<const std::int32_t>;
 using Reals = Vector<const double>;
-
-[[noreturn]] void refuse(const std::string& message) { throw nb::value_error(message.c_str()); }
-
-template <class Array>
-void expect_length(const Array& v, Index wanted, const char* name) {
-    if (static_cast<Index>(v.size()) != wanted)
-        refuse(std::string(name) + " has length " + std::to_string(v.size()) + ", wanted " + std::to_string(wanted));
-}
 
 void expect_steps(const Longs& v, Index last, const char* name) {
     if (v.size() < 1 || v.data()[0] != 0) refuse(std::string(name) + " must begin with 0");
@@ -142,7 +139,7 @@ PyShape shape_of(Table<const std::uint8_t> allowed, Index features, std::optiona
 void expect_match(const PySequences& data, const PyShape& shape, int threads) {
     if (!data.view.given && data.features != shape.view.unary.features) refuse("data and shape have different features");
     if (data.view.edge && data.edge_features != shape.view.edge.features) refuse("data and shape have different edge features");
-    if (threads < 1) refuse("threads must be at least 1");
+    expect_threads(threads);
 }
 
 void expect_rows(const PySequences& data) {
@@ -172,17 +169,6 @@ void expect_fixed(const Vector<const std::uint8_t>& fixed, const Shape& shape) {
     expect_length(fixed, tail_of(shape) - shape.edge.size(), "fixed");
 }
 
-// An interrupt has already set the Python error.
-template <class Work>
-auto guarded(Work&& work) {
-    try {
-        nb::gil_scoped_release release;
-        return work();
-    } catch (const Interrupted&) {
-        throw nb::python_error();
-    }
-}
-
 double run_evaluate(const PySequences& data, const PyShape& shape, Reals w, Ints y, Reals p, Table<double> residual, Vector<double> tail,
                     Vector<double> loss, int threads) {
     expect_match(data, shape, threads);
@@ -194,7 +180,7 @@ double run_evaluate(const PySequences& data, const PyShape& shape, Reals w, Ints
     const Index stride = static_cast<Index>(residual.shape(1));
     if (static_cast<Index>(residual.shape(0)) != data.positions || (stride != shape.view.width && stride != shape.view.labels))
         refuse("residual has the wrong shape");
-    return guarded([&] {
+    return without_gil([&] {
         return evaluate(data.view, shape.view, w.data(), y.data(), p.data(), residual.data(), stride, tail.data(), loss.data(), threads);
     });
 }
@@ -208,10 +194,10 @@ void run_pull(const PyShape& shape, Longs first, Ints position, std::optional<Re
     if (value) expect_length(*value, static_cast<Index>(position.size()), "value");
     expect_length(slope, at.size(), "slope");
     if (static_cast<Index>(residual.shape(1)) != shape.view.width) refuse("residual has the wrong shape");
-    if (threads < 1) refuse("threads must be at least 1");
+    expect_threads(threads);
     if (at.features == 0) return;
     const Columns columns{first.data(), position.data(), value ? value->data() : nullptr};
-    guarded([&] { pull_all(columns, at, residual.data(), shape.view.width, slope.data(), threads); });
+    without_gil([&] { pull_all(columns, at, residual.data(), shape.view.width, slope.data(), threads); });
 }
 
 void run_infer(const PySequences& data, const PyShape& shape, Reals w, std::optional<Vector<double>> log_z, std::optional<Table<double>> marginals,
@@ -242,7 +228,7 @@ void run_infer(const PySequences& data, const PyShape& shape, Reals w, std::opti
         expect_length(*score, n, "score");
         wanted.y = y->data(), wanted.score = score->data();
     }
-    guarded([&] { infer(data.view, shape.view, w.data(), wanted, threads); });
+    without_gil([&] { infer(data.view, shape.view, w.data(), wanted, threads); });
 }
 
 // The n best labellings of one sequence of a chain: how many were found.
@@ -253,7 +239,7 @@ Index run_best_paths(const PySequences& data, const PyShape& shape, Reals w, Ind
     if (i < 0 || i >= data.view.n) refuse("there is no such sequence");
     if (static_cast<Index>(paths.shape(1)) != data.view.length(i) || paths.shape(0) < 1) refuse("paths has the wrong shape");
     expect_length(scores, static_cast<Index>(paths.shape(0)), "scores");
-    return guarded([&] {
+    return without_gil([&] {
         Transitions trans(shape.view, w.data());
         Work work(shape.view);
         score_sequence(data.view, shape.view, w.data(), 1.0, trans, i, work);
@@ -272,7 +258,7 @@ nb::tuple run_perceptron(const PySequences& data, const PyShape& shape, Ints y, 
     expect_fixed(fixed, shape.view);
     Perceptron state{w.data(), late.data(), fixed.data(), visits};
     double mistakes[2];
-    guarded([&] { perceptron_epoch(data.view, shape.view, y.data(), order.data(), static_cast<Index>(order.size()), state, mistakes); });
+    without_gil([&] { perceptron_epoch(data.view, shape.view, y.data(), order.data(), static_cast<Index>(order.size()), state, mistakes); });
     return nb::make_tuple(mistakes[0], mistakes[1], state.visits);
 }
 
@@ -287,7 +273,7 @@ nb::tuple run_descent(const PySequences& data, const PyShape& shape, Ints y, Vec
     if (!(alpha > 0.0) || !(scale > 0.0) || !(t0 > 1.0) || !(t >= 0.0)) refuse("alpha and scale must be positive, t0 above 1");
     Descent state{v.data(), scale, alpha, t0, t, fixed.data()};
     const double loss =
-        guarded([&] { return descent_epoch(data.view, shape.view, y.data(), order.data(), static_cast<Index>(order.size()), state); });
+        without_gil([&] { return descent_epoch(data.view, shape.view, y.data(), order.data(), static_cast<Index>(order.size()), state); });
     return nb::make_tuple(loss, state.scale, state.t);
 }
 
@@ -321,14 +307,14 @@ void expect_same(const PySequences& data, const PyShape& shape, const Ints& y, c
 void run_frank_wolfe(const PySequences& data, const PyShape& shape, Ints y, Vector<const std::uint32_t> order, PyMargin& state) {
     expect_same(data, shape, y, state);
     expect_order(order, data);
-    guarded([&] { frank_wolfe_epoch(data.view, shape.view, y.data(), order.data(), static_cast<Index>(order.size()), state.view); });
+    without_gil([&] { frank_wolfe_epoch(data.view, shape.view, y.data(), order.data(), static_cast<Index>(order.size()), state.view); });
 }
 
 // Rebuilds w from the mixtures; the mean loss there and the mean cost of the mixtures.
 nb::tuple run_margin_values(const PySequences& data, const PyShape& shape, Ints y, PyMargin& state, int threads) {
     expect_same(data, shape, y, state);
-    if (threads < 1) refuse("threads must be at least 1");
-    const double loss = guarded([&] {
+    expect_threads(threads);
+    const double loss = without_gil([&] {
         rebuild(data.view, shape.view, y.data(), state.view);
         return margin_loss(data.view, shape.view, y.data(), state.view, threads);
     });
