@@ -22,7 +22,16 @@ from certifit.representation.kernels import RBF, Kernel, Linear, Polynomial
 from certifit.representation.kernels.basic import squared_lengths
 from certifit.representation.kernels.calculus import Exponential, Product, Scaled, Sum
 
-__all__ = ["EXPORTERS", "gram"]
+__all__ = ["EXPORTERS", "gram", "polynomial"]
+
+
+def polynomial(graph: Graph, product: str, kernel: Polynomial) -> str:
+    """(gamma·x·z + offset)^degree of the products gamma·x·z."""
+    base = graph.add("Add", product, graph.constant(float(kernel.offset)))
+    power = base
+    for _ in range(int(kernel.degree) - 1):
+        power = graph.add("Mul", power, base)
+    return power
 
 
 def gram(graph: Graph, table: str, kernel: Kernel, vectors: Array) -> str:
@@ -52,11 +61,7 @@ def gram(graph: Graph, table: str, kernel: Kernel, vectors: Array) -> str:
     if isinstance(kernel, Linear):
         return product
     if isinstance(kernel, Polynomial):
-        base = graph.add("Add", product, graph.constant(float(kernel.offset)))
-        power = base
-        for _ in range(int(kernel.degree) - 1):
-            power = graph.add("Mul", power, base)
-        return power
+        return polynomial(graph, product, kernel)
     square = graph.add("ReduceSum", graph.add("Mul", table, table), graph.constant(np.array([1])), keepdims=1)
     lengths = graph.add("Add", square, graph.constant(squared_lengths(vectors)[None, :]))
     distance = graph.add("Sub", lengths, graph.add("Mul", product, graph.constant(2.0)))

@@ -13,6 +13,7 @@ from certifit.models.kernel.perceptron import KernelPerceptron
 from certifit.onnx.answers import Answer, classified, flat
 from certifit.onnx.errors import NotExportableError
 from certifit.onnx.graph import Graph
+from certifit.onnx.kernel import polynomial
 from certifit.onnx.linear import link, two_classes
 from certifit.representation.kernels import RBF, Linear, Polynomial
 
@@ -59,11 +60,7 @@ def _similarities(graph: Graph, table: str, model: BaseKernel) -> str:
     if isinstance(kernel, Linear):
         return products
     if isinstance(kernel, Polynomial):
-        moved = graph.add("Add", products, graph.constant(float(kernel.offset)))
-        powers = moved
-        for _ in range(kernel.degree - 1):
-            powers = graph.add("Mul", powers, moved)
-        return powers
+        return polynomial(graph, products, kernel)
     gamma = float(kernel.gamma)
     own = graph.add("ReduceSumSquare", table, graph.constant(np.array([1])), keepdims=1)
     lengths = graph.constant(gamma * np.einsum("ij,ij->i", rows, rows), "lengths")
