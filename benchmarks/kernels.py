@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tasks import parse_tasks
 
 DATA = Path(__file__).resolve().parents[1].parent / "shared" / "data"
 
@@ -158,17 +159,12 @@ TASKS = {"svc8000": svc8000, "mnist": mnist, "hard-linear": hard_linear, "hard-r
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("tasks", nargs="*", help=", ".join(TASKS))
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--data", type=Path, default=DATA, help="folder of mnist/mnist.npz")
-    arguments = parser.parse_args()
-    unknown = set(arguments.tasks) - set(TASKS)
-    if unknown:
-        parser.error(f"unknown task {', '.join(sorted(unknown))}: choose among {', '.join(TASKS)}")
-    for name, task in TASKS.items():
-        if not arguments.tasks or name in arguments.tasks:
-            task(arguments)
+    arguments, chosen = parse_tasks(parser, TASKS)
+    for name in chosen:
+        TASKS[name](arguments)
 
 
 if __name__ == "__main__":

@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tasks import parse_tasks
 
 from certifit import LinearChainCRF, read_conllu
-from certifit.representation.sequences.templates import TemplateFeatures
+from certifit.representation.sequences.templates import TAGGING, TemplateFeatures
 
 try:
     import pycrfsuite
@@ -31,19 +32,7 @@ except ImportError:
 WITHIN = 1e-3
 THREADS = 2
 DATA = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "ud_english_ewt"
-TEMPLATES = [
-    "w[0]",
-    "w[0].lower",
-    *(f"w[0].suffix({n})" for n in (1, 2, 3, 4)),
-    *(f"w[0].prefix({n})" for n in (1, 2, 3)),
-    "w[0].brief",
-    "w[-1]",
-    "w[1]",
-    "w[-2]",
-    "w[2]",
-    "w[-1]|w[0]",
-    "w[0]|w[1]",
-]
+TEMPLATES = [template for template in TAGGING if template not in ("w[-1].brief", "w[1].brief")]
 Sequences = list[list[Any]]
 
 
@@ -218,20 +207,14 @@ TASKS = {"pos": pos, "labels12": few_labels, "labels60": many_labels, "viterbi":
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("tasks", nargs="*", help=", ".join(TASKS))
     parser.add_argument("--sentences", type=int, default=None, help="of the training file; all by default")
     parser.add_argument("--data", type=Path, default=DATA, help="folder of the files en_ewt-ud-*.conllu.gz")
-    arguments = parser.parse_args()
-    unknown = set(arguments.tasks) - set(TASKS)
-    if unknown:
-        parser.error(f"unknown task {', '.join(sorted(unknown))}: choose among {', '.join(TASKS)}")
-    for name, task in TASKS.items():
-        if arguments.tasks and name not in arguments.tasks:
-            continue
+    arguments, chosen = parse_tasks(parser, TASKS)
+    for name in chosen:
         if name in ("pos", "viterbi", "features") and not (arguments.data / "en_ewt-ud-train.conllu.gz").exists():
             print(f"{name}: {arguments.data} has no en_ewt-ud-train.conllu.gz; give --data.")
             continue
-        task(arguments)
+        TASKS[name](arguments)
 
 
 if __name__ == "__main__":
