@@ -34,12 +34,18 @@ def best_cost(X: Array, weight: Array, k: int) -> float:
     return least
 
 
+def few_rows(
+    rng: np.random.Generator, *, rows: tuple[int, int], columns: tuple[int, int], clusters: tuple[int, int]
+) -> tuple[Array, Array, int]:
+    """Weighted rows, few enough that all clusterings can be tried, and a number of clusters."""
+    n, d, k = (int(rng.integers(*range_)) for range_ in (rows, columns, clusters))
+    return rng.normal(size=(n, d)), rng.uniform(0.3, 3.0, size=n), k
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_the_bound_is_below_every_clustering_and_restarts_find_the_best(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    n, d, k = int(rng.integers(5, 8)), int(rng.integers(1, 5)), int(rng.integers(1, 4))
-    X, weight = rng.normal(size=(n, d)), rng.uniform(0.3, 3.0, size=n)
-    best = best_cost(X, weight, k)
+    X, weight, k = few_rows(np.random.default_rng(seed), rows=(5, 8), columns=(1, 5), clusters=(1, 4))
+    n, best = len(X), best_cost(X, weight, k)
     model = KMeans(k, n_init=25, random_state=0).fit(X, sample_weight=weight)
     assert model.inertia_ == pytest.approx(best, rel=1e-9)
     assert 0 <= model.lower_bound_ <= best * (1 + 1e-12)

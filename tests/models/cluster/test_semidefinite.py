@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
-from tests.models.cluster.test_kmeans import best_cost
+from tests.models.cluster.test_kmeans import best_cost, few_rows
 
 from certifit import KMeans
 from certifit.models.cluster.bound import spectral_bound
@@ -31,9 +31,8 @@ def program(X: Array, weight: Array, k: int) -> float:
 @pytest.mark.parametrize("seed", range(4))
 def test_no_clustering_costs_less(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    n, d, k = int(rng.integers(6, 8)), int(rng.integers(1, 4)), int(rng.integers(2, 4))
-    X, weight = rng.normal(size=(n, d)), rng.uniform(0.3, 3.0, size=n)
-    best = best_cost(X, weight, k)
+    X, weight, k = few_rows(rng, rows=(6, 8), columns=(1, 4), clusters=(2, 4))
+    n, best = len(X), best_cost(X, weight, k)
     model = KMeans(k, n_init=25, bound="sdp", random_state=0).fit(X, sample_weight=weight)
     assert 0.9 * best < model.lower_bound_ <= best * (1 + 1e-12)
     # A poor clustering to begin with and few steps prove less, never too much.
