@@ -18,7 +18,10 @@ from certifit.parameters import Declared, Fitted
 from certifit.representation.kernels.base import Kernel
 from certifit.threads import n_threads
 
-__all__ = ["BaseNeighbors", "OfRows"]
+__all__ = ["MODES", "BaseNeighbors", "OfRows"]
+
+MODES = ("connectivity", "distance")
+"""What the entries of a graph of neighbors are."""
 
 
 class OfRows(Declared):
@@ -158,11 +161,14 @@ class BaseNeighbors(CertifiedEstimator):
         -------
         CSR matrix
         """
-        check_choice("mode", mode, ("connectivity", "distance"))
+        check_choice("mode", mode, MODES)
         distance, row = self.kneighbors(X, n_neighbors)
+        return self._graph(np.arange(row.shape[0] + 1) * row.shape[1], distance.ravel(), row.ravel(), mode)
+
+    def _graph(self, start: Array, distance: Array, row: Array, mode: str) -> Any:
+        """Neighbors of each query, one after the other, as a sparse matrix of ones or of distances."""
         values = distance if mode == "distance" else np.ones_like(distance)
-        start = np.arange(row.shape[0] + 1) * row.shape[1]
-        return sp.csr_matrix((values.ravel(), row.ravel(), start), shape=(row.shape[0], self.n_samples_fit_))
+        return sp.csr_matrix((values, row, start), shape=(start.shape[0] - 1, self.n_samples_fit_))
 
     def _near(self, X: Any, radius: Any) -> tuple[Array, Array, Array]:
         """All rows within the radius: where those of each query begin, their distances and their numbers."""

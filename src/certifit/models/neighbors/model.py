@@ -16,7 +16,6 @@ from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -24,8 +23,9 @@ from certifit._types import Array
 from certifit.certificate import Certificate
 from certifit.data.gate import check_choice, check_x, check_xy, like_input
 from certifit.data.targets import encode_labels
+from certifit.docstrings import takes_as
 from certifit.models.neighbors import parameters
-from certifit.models.neighbors.base import BaseNeighbors, OfRows
+from certifit.models.neighbors.base import MODES, BaseNeighbors, OfRows
 from certifit.models.neighbors.leave_one_out import choose
 from certifit.models.neighbors.votes import influence, neighborhood
 from certifit.parameters import N_JOBS, Either, Fitted, Integer, Parameter
@@ -101,6 +101,7 @@ class NearestNeighbors(OfRows, BaseNeighbors):
             parts[0][i], parts[1][i] = distance[a:b], row[a:b]
         return tuple(parts) if return_distance else parts[1]
 
+    @takes_as(BaseNeighbors.kneighbors_graph)
     def radius_neighbors_graph(self, X: Any = None, radius: float | None = None, mode: str = "connectivity") -> Any:
         """All rows within a distance as a sparse matrix of shape (n_queries, n_samples_fit_).
 
@@ -108,17 +109,13 @@ class NearestNeighbors(OfRows, BaseNeighbors):
         ----------
         X, radius
             As for `radius_neighbors`.
-        mode : {"connectivity", "distance"}, default="connectivity"
-            Entries are ones, or the distances.
 
         Returns
         -------
         CSR matrix
         """
-        check_choice("mode", mode, ("connectivity", "distance"))
-        start, distance, row = self._near(X, radius)
-        values = distance if mode == "distance" else np.ones_like(distance)
-        return sp.csr_matrix((values, row, start), shape=(start.shape[0] - 1, self.n_samples_fit_))
+        check_choice("mode", mode, MODES)
+        return self._graph(*self._near(X, radius), mode)
 
 
 QUERIES = (
