@@ -56,6 +56,17 @@ def test_residuals_of_any_regressor() -> None:
         plot_residuals(MODEL, X, Y, axes=drawn[:2])
 
 
+def test_the_legend_of_influence_touches_no_label() -> None:
+    rows, target = X.copy(), Y.copy()
+    for row, corner in enumerate([(6.0, 30.0), (6.0, -30.0), (0.0, 30.0), (0.0, -30.0)]):  # a label near every corner
+        rows[row, 0], target[row] = corner
+    ax = plot_influence(LinearRegression().fit(rows, target), rows, target, most=60)
+    ax.figure.canvas.draw()
+    legend = ax.get_legend().get_window_extent()
+    assert len(ax.texts) == 60
+    assert not any(legend.overlaps(text.get_window_extent()) for text in ax.texts)
+
+
 def test_influence_is_that_of_the_model() -> None:
     ax = plot_influence(MODEL, X, Y, most=3)
     shown = np.asarray(ax.collections[0].get_offsets())

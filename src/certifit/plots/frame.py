@@ -22,11 +22,17 @@ def color(k: int) -> str:
 
 
 def framed(ax: Any, *, legend: bool | str = True, **settings: Any) -> Any:
-    """Names of the axes and the like, two sides instead of four, and a legend where something is named; returns the axes."""
+    """Names of the axes and the like, two sides instead of four, and a legend where something is named; returns the axes.
+
+    The legend is where matplotlib finds room, at the place that is named, or ``"above"`` the axes, where it covers nothing.
+    """
     ax.set(**settings)
     ax.spines[["top", "right"]].set_visible(False)
     if legend and ax.get_legend_handles_labels()[0]:
-        ax.legend(frameon=False, **({"loc": legend} if isinstance(legend, str) else {}))
+        place: dict[str, Any] = {"loc": legend} if isinstance(legend, str) else {}
+        if legend == "above":
+            place = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "borderaxespad": 0.0}
+        ax.legend(frameon=False, **place)
     return ax
 
 

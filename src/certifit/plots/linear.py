@@ -214,4 +214,4 @@ def plot_influence(model: Any, X: Any, y: Any, ax: Any = None, *, most: int = 5)
     ax.scatter(leverage, studentized, s=8 + 300 * np.minimum(cook, 2.0), color=BLUE, alpha=0.5, lw=0)
     for i in np.argsort(-cook, kind="stable")[:most]:
         ax.annotate(str(i), (leverage[i], studentized[i]), xytext=(4, 4), textcoords="offset points")
-    return framed(ax, xlabel="leverage", ylabel="studentized residual")
+    return framed(ax, legend="above", xlabel="leverage", ylabel="studentized residual")
