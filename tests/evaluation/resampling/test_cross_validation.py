@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from sklearn.linear_model import LogisticRegression as Theirs
 from sklearn.model_selection import KFold, cross_val_predict, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from tests.grids import exhaustive
+from tests.learners import Mean
 
 from certifit import (
     KernelRidge,
@@ -214,6 +216,13 @@ def test_a_class_absent_from_a_part() -> None:
     assert np.isfinite(found["roc_auc"].value)
 
 
+def test_errors_of_zero_are_judged_in_silence() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        score = validate(Mean(), X, np.full(90, 3.0), "rmse")["rmse"]
+    assert (score.low, score.value, score.high) == (0.0, 0.0, 0.0)
+
+
 def test_equal_scores_and_constant_predictions_have_honest_intervals() -> None:
     easy = np.where(np.arange(90) % 2, "b", "a")
     perfect = validate(Theirs(C=1e6), np.where(easy == "b", 5.0, -5.0)[:, None], easy, ["accuracy", "roc_auc"])
@@ -237,6 +246,8 @@ def test_bad_input() -> None:
         "cv gives no parts": {"cv": []},
         "no list of row numbers below 90": {"cv": [([0, 1, 2], [99])]},
         "groups must have one entry": {"groups": [1, 2]},
+        "groups has a missing label at row 3": {"groups": np.where(np.arange(90) == 3, np.nan, np.arange(90) % 9)},
+        "groups has a missing label at row 0": {"groups": [None, *"ab" * 44, "a"]},
         "metrics mixes": {"metrics": ["rmse", "accuracy"]},
         "at least one metric": {"metrics": []},
         "is none: take 'mse'": {"metrics": "rmse", "cv": ".632+"},

@@ -163,7 +163,7 @@ def cross_validate(
     groups : array of shape (n,), optional
         Rows of one group are never apart, and vary together in the interval.
     time : array of shape (n,), optional
-        With folds: each is judged on the stretch of time after what it learned from.
+        With folds: each is judged on the stretch of time after what it learned from. Rows without a time come first.
     repeats : int, default=1
         How often rows are dealt into folds.
     n_resamples : int, default=100
@@ -203,6 +203,8 @@ def cross_validate(
     columns: dict[str, Any] = {
         name: column_of(name, given, table.n) for name, given in (("groups", groups), ("time", time))
     }
+    if groups is not None:
+        check_labels("groups", columns["groups"])
     weight = check_sample_weight(sample_weight, table.n)
     used = np.flatnonzero(weight > 0)
     classes = None if "regression" in judges[0].tasks else np.unique(y[used])

@@ -70,9 +70,9 @@ def influence_of_means(statistics: Array, weight: Array, combine: Callable[[Arra
     """How much each row moves combine(means): the gradient, by central differences, along its deviation from the means."""
     means = weight @ statistics / weight.sum()
     scale = np.sqrt(weight @ (statistics - means) ** 2 / weight.sum())
-    step = 1e-5 * np.where(scale > 0, scale, 1.0)
+    step = 1e-5 * scale  # none along a constant: a mean at the edge of what `combine` takes stays there
     shifts = np.diag(step)
-    gradient = (combine(means + shifts) - combine(means - shifts)) / (2.0 * step)
+    gradient = (combine(means + shifts) - combine(means - shifts)) / np.where(scale > 0, 2.0 * step, 1.0)
     return np.asarray((statistics - means) @ np.where(scale > 0, gradient, 0.0))
 
 
