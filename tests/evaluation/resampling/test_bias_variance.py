@@ -51,6 +51,13 @@ class Fails(DummyRegressor):
         return super().fit(X, y)
 
 
+class Unsure(Mean):
+    """Knows nothing of any row."""
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        return np.full(len(X), np.nan)
+
+
 def draw(rng: np.random.Generator, n: int) -> np.ndarray:
     return rng.uniform(-1.0, 1.0, size=(n, 1))
 
@@ -169,10 +176,27 @@ def test_bad_input() -> None:
         "n_rounds": {"X": X, "y": y, "n_rounds": 2},
         "loss": {"X": X, "y": y, "loss": "absolute"},
         "noise": {"X": X, "target": sine, "noise": -1.0},
+        "noise must be a number in .0, inf.; got inf": {"X": X, "target": sine, "noise": np.inf},
         "noise must be 0": {"X": X, "target": sine, "noise": 1.0, "loss": "zero_one"},
         "finite number for each row": {"X": X, "target": lambda X: 3.0},
         "probabilities of class 1": {"X": X, "target": lambda X: X[:, 0] + 2.0, "loss": "zero_one"},
         "same number of rows": {"X": X, "y": y[:3]},
+        "y must be numbers": {"X": X, "y": np.array(list("abcde"))},
+        "leave hardly any of the 5 rows": {"X": X, "y": y, "n_train": 1000},
+        "leave hardly any of the 1 rows": {"X": X[:1], "y": y[:1]},
     }.items():
         with pytest.raises(ValueError, match=message):
             bias_variance(DummyRegressor(), **arguments)
+    with pytest.raises(TypeError, match="target must be a function of rows; got 3"):
+        bias_variance(DummyRegressor(), X, target=3)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="Unsure predicts values that are not finite"):
+        bias_variance(Unsure(), X, y)
+
+
+def test_answers_that_are_no_labels_are_wrong() -> None:
+    X, y = np.zeros((30, 1)), np.arange(30) % 2
+    for constant in (-0.5, 0.5, 1.5):
+        found = bias_variance(
+            DummyRegressor(strategy="constant", constant=constant), X, y, loss="zero_one", n_rounds=20
+        )
+        assert (found.error.value, found.bias.value, found.variance.value) == (1.0, 1.0, 0.0)

@@ -25,7 +25,7 @@ from sklearn.base import clone
 
 from certifit._types import Array
 from certifit.axes import picture
-from certifit.data.gate import check_choice, check_real
+from certifit.data.gate import check_choice, check_numbers, check_real
 from certifit.data.tabular import TableRows
 from certifit.evaluation.metrics.inputs import check_labels, check_level
 from certifit.evaluation.resampling.fitting import each, warn_of_failures
@@ -149,12 +149,14 @@ def bias_variance(
         check_real(name, value, low=least, integer=True)
     if (y is None) == (target is None):
         raise ValueError("give y for data, or target for a simulation: one of them.")
+    if target is not None and not callable(target):
+        raise TypeError(f"target must be a function of rows; got {target!r:.60}: numbers of the rows of X are y.")
     rng = generator(random_state)
     if target is None:
         samples, said, truth = _from_data(estimator, X, y, loss, n_rounds, n_train, rng, n_jobs)
         sure, spread = truth, None
     else:
-        check_real("noise", noise, low=0.0)
+        check_real("noise", noise, low=0.0, high=np.inf, open_high=True)
         if loss == "zero_one" and noise:
             raise ValueError("noise must be 0 with loss='zero_one': it is in the probabilities that target gives.")
         said, truth = _simulated(estimator, X, target, float(noise), loss, n_rounds, n_train, n_test, rng, n_jobs)
@@ -185,7 +187,10 @@ def _fits(
     def work(task: Any) -> Array | Exception:
         try:
             rows, targets, judged = of(task)
-            return np.asarray(clone(estimator).fit(rows, targets).predict(judged))
+            answers = np.asarray(clone(estimator).fit(rows, targets).predict(judged))
+            if answers.dtype.kind == "f" and not np.isfinite(answers).all():
+                raise ValueError(f"{type(estimator).__name__} predicts values that are not finite.")
+            return answers
         except Exception as error:  # whatever a learner raises is its own affair, and is told
             return error
 
@@ -260,12 +265,18 @@ def _from_data(
     table, labels = TableRows(X), check_labels("y", y)
     if labels.shape[0] != table.n:
         raise ValueError(f"X and y must have the same number of rows: X has {table.n}, y has {labels.shape[0]}.")
-    truth = labels.astype(np.float64) if loss == "squared" else np.unique(labels, return_inverse=True)[1]
+    classes, codes = np.unique(labels, return_inverse=True)
+    truth = check_numbers("y", labels) if loss == "squared" else codes
     n = table.n
     size = n if n_train is None else int(check_real("n_train", n_train, low=1, integer=True))
     drawn = [rng.integers(0, n, size=size) for _ in range(n_rounds)]
     left = [np.setdiff1d(np.arange(n), rows) for rows in drawn]
     tasks = [k for k in range(n_rounds) if left[k].size]
+    if len(tasks) < 3:
+        raise ValueError(
+            f"Bootstrap samples of {size} rows leave hardly any of the {n} rows of X to judge: give more rows, or a "
+            "smaller n_train."
+        )
 
     def sample(k: int) -> tuple[Any, Any, Any]:
         return table.take(drawn[k]), labels[drawn[k]], table.take(left[k])
@@ -273,12 +284,17 @@ def _from_data(
     found = _fits(estimator, tasks, sample, n_jobs)
     samples = np.zeros((len(found), n), dtype=bool)
     said = np.zeros((len(found), n), dtype=np.float64 if loss == "squared" else np.int64)
-    classes = np.unique(labels)
     for r, (place, values) in enumerate(found.items()):
         rows = left[tasks[place]]
         samples[r, rows] = True
-        said[r, rows] = values if loss == "squared" else np.searchsorted(classes, values)
+        said[r, rows] = values if loss == "squared" else _codes(values, classes)
     return samples, said, truth
+
+
+def _codes(values: Array, classes: Array) -> Array:
+    """Numbers of labels; what is no label of the data has the number after theirs, and is right nowhere."""
+    place = np.minimum(np.searchsorted(classes, values), classes.shape[0] - 1)
+    return np.where(classes[place] == values, place, classes.shape[0])
 
 
 # The parts at each row, shape (m,), and the mean parts without each round, shape (R,)
