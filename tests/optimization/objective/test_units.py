@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from certifit import Lasso, LinearModel, LinearRegression, Ridge
 from certifit.certificate import Certificate
+from certifit.losses import LOSSES
 from certifit.penalties import Box, L1Ball, Lq
 
 RNG = np.random.default_rng(0)
@@ -78,3 +79,21 @@ def test_coefficients_beyond_the_range_are_refused() -> None:
         warnings.simplefilter("error")
         model = LinearRegression().fit(X * 1e-300, Y)
     assert model.coef_ * 1e-300 == pytest.approx(LinearRegression().fit(X, Y).coef_, rel=1e-9)
+
+
+@pytest.mark.parametrize("offset", [1e5, 1e6])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("loss", ["absolute", "squared", "huber"])
+def test_the_certificate_far_from_zero_is_that_of_the_coefficients_that_are_given(
+    loss: str, dtype: Any, offset: float
+) -> None:
+    """Coefficients are rounded to the precision of X: an intercept from before would be off by that, times the offset."""
+    far = (X + offset).astype(dtype)
+    model = LinearModel(loss, alpha=0.01).fit(far, Y)
+    assert model.coef_.dtype == dtype
+    coef = model.coef_.astype(np.longdouble)
+    f = far.astype(np.longdouble) @ coef + np.longdouble(model.intercept_)
+    risk = LOSSES[loss]().value(Y, f.astype(np.float64)).mean()
+    value = float(risk + 0.005 * coef @ coef)
+    assert model.certificate_.objective == pytest.approx(value, rel=1e-9)
+    assert model.certificate_

@@ -388,6 +388,7 @@ def minimize(
                 return solution, admitted(problem, solution, certificate)
         conditioned, units = condition(problem)
         solution = _solved(conditioned, solver, seed, conditioned.start(), tol, max_iter, clock)
+        solution = units.rounded(solution, problem.X.dtype)
         solution, certificate = units.restore(*certify(conditioned, solution, tol, clock))
         if not (np.isfinite(solution.coef).all() and np.isfinite(solution.intercept).all()):
             raise ValueError(

@@ -40,15 +40,41 @@ class Units:
         """Coefficients, objective and bound in the original units; the relative gap has none."""
         with np.errstate(over="ignore", under="ignore"):
             coef = solution.coef / self.column * self.target
-            intercept = solution.intercept * self.target
-            if self.center.any():
-                intercept = intercept - coef @ self.center
+            intercept = self._outside(coef, solution.intercept)
             # A slope is a loss over a score.
             dual = None if solution.dual is None else solution.dual * (self.factor / self.target)
         return (
             replace(solution, coef=coef, intercept=intercept, dual=dual, extra={}),
             certificate.rescaled(self.factor),
         )
+
+    def rounded(self, solution: Solution, dtype: Any) -> Solution:
+        """The solution as the user gets it: coefficients in the precision of X, and an intercept that is rounded far from zero.
+
+        The intercept is that of the rounded coefficients; its certificate then counts what rounding still costs.
+        """
+        if dtype == np.float64 and not self.center.any():
+            return solution  # powers of two change no digit
+        with np.errstate(over="ignore", under="ignore"):
+            coef = (solution.coef / self.column * self.target).astype(dtype).astype(np.float64)
+            intercept = (self._outside(coef, solution.intercept) + self._level(coef)) / self.target
+            inside = replace(
+                solution,
+                coef=coef / self.target * self.column,
+                intercept=np.asarray(intercept, dtype=np.float64)[()],
+                objective=np.nan,
+            )
+        return inside if np.isfinite(inside.coef).all() else solution
+
+    def _outside(self, coef: Array, intercept: Any) -> Any:
+        """The intercept beside columns that are not centered."""
+        if not self.center.any():
+            return intercept * self.target
+        return np.asarray(intercept * self.target - self._level(coef), dtype=np.float64)[()]
+
+    def _level(self, coef: Array) -> Any:
+        """What the centers add to scores, in extended precision: it cancels with the intercept."""
+        return coef.astype(np.longdouble) @ self.center.astype(np.longdouble)
 
 
 @dataclass(frozen=True)
