@@ -121,3 +121,16 @@ def test_the_boundary_refuses() -> None:
         native.Options(True, float("nan"), 1.0, 100, 1)
     with pytest.raises(TypeError):
         native.minimize("logistic", of.X[::2], of.y[::2].copy(), of.p[::2].copy(), l1, l2, w, 0.0, options)
+
+
+@pytest.mark.parametrize("rest", [1e-10, 1e-20, 1e-30])
+def test_a_bound_is_not_above_the_value(rest: float) -> None:
+    """Where nearly all weight is on one row, conjugates cancel to less than their rounding, which may be to either side."""
+    of = problem(Poisson(), L2(), 1e-3)
+    p = np.array([1.0, *[rest] * 89])
+    found = solved(Problem(of.X, of.y + 1.0, p / p.sum(), of.loss, of.regularizer, True), 1e-6)
+    if rest == 1e-20:
+        assert found is None  # the bound is above the value by more than the tolerance
+    else:
+        assert found is not None
+        assert found.bound <= found.objective

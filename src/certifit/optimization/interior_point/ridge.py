@@ -71,8 +71,10 @@ def solve_ridge(
     if found is None:
         return None
     coef, intercept, theta, objective, bound, iterations, exact = found
-    gap = max(objective - bound, 0.0)
-    if not gap <= tol:
+    if not abs(objective - bound) <= tol:
         return None
+    bound = min(bound, objective)  # what is above is rounding
     message = "the rows on kinks are known" if exact else "the duality gap is below the tolerance"
-    return InteriorPointResult(coef, intercept, theta, objective, bound, gap, iterations, "optimal", message, exact)
+    return InteriorPointResult(
+        coef, intercept, theta, objective, bound, objective - bound, iterations, "optimal", message, exact
+    )

@@ -39,6 +39,6 @@ def in_one_call(problem: Problem, start: Point, tol: float, max_iter: int, name:
     options = native.Options(problem.fit_intercept, tol, problem.scale, max_iter, problem.threads)
     w, b = np.ascontiguousarray(start[0], dtype=np.float64), float(start[1])
     coef, intercept, objective, bound, iterations = native.minimize(kernel, X, y, p, *strengths, w, b, options)
-    if not objective - bound <= tol:
+    if not abs(objective - bound) <= tol:
         return None
-    return Solution(coef, intercept, iterations, name, bound if objective > 0.0 else 0.0, objective)
+    return Solution(coef, intercept, iterations, name, min(bound, objective), objective)  # what is above is rounding
