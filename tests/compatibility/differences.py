@@ -22,7 +22,6 @@ INTERNAL_TREES = "The test reads or replaces private attributes of scikit-learn'
 LOOSE = "The test compares with a model that scikit-learn has solved to its default tolerance only"
 THREADS = "n_jobs is the number of threads, and has an effect"
 RUNNING = "Callbacks of scikit-learn 1.9 are not called"
-LEAST_NORM = "Of several optima of an unpenalized fit, theirs is the one of least norm; ours is another"
 ROUNDING = "The gap is zero in double precision, and coefficients differ by one part in ten million"
 OFFERED = "Not offered: the error says so and what to use instead"
 NORMED = (
@@ -193,14 +192,11 @@ DIFFERENCES: dict[str, tuple[str, ...]] = {
         f"{LOGISTIC}test_logistic_regression_callback_support*",
         "preprocessing/tests/test_data.py::test_standard_scaler_callback_support*",
     ),
-    LEAST_NORM: (f"{GLM}test_glm_regression_unpenalized*",),
     ROUNDING: (
         f"{COMPONENTS}test_pca_svd_solver_auto(*",
-        f"{GLM}test_glm_regression*",
         f"{LINEAR}test_sparse_coordinate_descent.py::test_same_output_sparse_dense_lasso_and_enet_cv*",
         f"{LINEAR}test_sparse_coordinate_descent.py::test_sparse_dense_equality*",
         f"{DESCENT}test_lasso_dual_gap",
-        f"{DESCENT}test_sparse_dense_descent_paths(*-1-*",
     ),
     NORMED: (f"{SCALING}test_nonmetric_mds_optimization",),
     WHOLE: (f"{HIERARCHY}test_compute_full_tree",),
@@ -210,7 +206,6 @@ DIFFERENCES: dict[str, tuple[str, ...]] = {
         f"{COMPONENTS}test_pca_dim",
         f"{COMPONENTS}test_pca_score3",
         f"{DESCENT}test_sparse_dense_descent_paths(*-2-*",
-        f"{DESCENT}test_enet_path_positive*",
         *(
             f"{NEIGHBORS}{name}*"
             for name in (

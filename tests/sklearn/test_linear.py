@@ -84,6 +84,8 @@ def test_paths_refuse_what_they_do_not_know() -> None:
             assert path(X, y, n_alphas=4)[0].shape == (4,)
         with pytest.warns(FutureWarning, match="alphas=None"):
             path(X, y, alphas=None)
+        with pytest.raises(ValueError, match="positive=True is not allowed"):
+            path(X, np.column_stack([y, y]), positive=True)
 
 
 def test_grids_of_alphas_without_a_largest_one() -> None:
@@ -156,3 +158,55 @@ def test_passes_and_what_is_not_offered() -> None:
         linear_model.SGDRegressor(power_t=-1.0).fit(X, y)
     with pytest.warns(UserWarning, match="Maximum number of iteration reached"):
         linear_model.SGDClassifier(max_iter=1, tol=1e-9).fit(X, y > 0)
+
+
+@pytest.mark.parametrize("form", [np.asarray, csr_array])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("name", ["PoissonRegressor", "GammaRegressor"])
+def test_of_several_optima_that_of_least_norm(name: str, fit_intercept: bool, form: Any) -> None:
+    rng = np.random.default_rng(1)
+    narrow = rng.normal(size=(40, 3))
+    wide = np.hstack([narrow, narrow @ [[1.0, 2.0], [0.0, 1.0], [3.0, 0.0]]])  # of rank 3
+    amounts = np.exp(0.3 * narrow[:, 0]) * rng.uniform(0.5, 1.5, 40)
+    weight = np.repeat([1.0, 2.0, 0.0], [20, 18, 2])
+    settings = {"alpha": 0.0, "tol": 1e-6, "fit_intercept": fit_intercept}
+    best = getattr(linear_model, name)(**settings).fit(narrow[:38], amounts[:38], weight[:38])
+    wide[38:] = rng.normal(size=(2, 5))  # without weight, and so not in the row space
+    found = getattr(linear_model, name)(**settings).fit(form(wide), amounts, weight)
+    scores = narrow[:38] @ best.coef_
+    centre = wide[:38].mean(axis=0) if fit_intercept else 0.0
+    least = np.linalg.pinv(wide[:38] - centre, rcond=1e-10) @ (scores - scores.mean() * fit_intercept)
+    assert_allclose(found.coef_, least, rtol=1e-5, atol=1e-7)
+    assert_allclose(found.predict(wide[:38]), best.predict(narrow[:38]), rtol=1e-6)
+    assert_allclose(found.model_.coef_, found.coef_, rtol=0)
+    assert found.certificate_.certified
+    assert found.certificate_.objective == pytest.approx(best.certificate_.objective, rel=1e-9)
+
+
+def test_least_norm_in_single_precision_and_of_one_row() -> None:
+    twice = np.repeat(RNG.normal(size=(30, 1)), 2, axis=1).astype(np.float32)
+    model = linear_model.PoissonRegressor(alpha=0.0).fit(twice, np.arange(30) % 4)
+    assert model.coef_.dtype == np.float32
+    assert model.coef_[0] == pytest.approx(model.coef_[1], rel=1e-6)
+    single = linear_model.GammaRegressor(alpha=0.0, fit_intercept=False).fit([[3.0, 4.0]], [np.exp(5.0)])
+    assert_allclose(single.coef_, [0.6, 0.8], rtol=1e-7)
+
+
+def test_at_the_least_tolerance_slopes_are_rounding() -> None:
+    counts = np.arange(150) % 5
+    for fit_intercept in (False, True):
+        model = linear_model.PoissonRegressor(alpha=1.0, fit_intercept=fit_intercept, tol=1e-12).fit(X, counts)
+        slope = X.T @ (model.predict(X) - counts) / 150 + model.coef_
+        assert np.abs(slope).max() <= 1e-14
+
+
+@pytest.mark.parametrize("l1_ratio", [0.5, 1.0])
+def test_paths_are_the_same_of_dense_and_sparse_rows(l1_ratio: float) -> None:
+    rng = np.random.RandomState(0)
+    dense = rng.randn(50, 20)
+    target = dense[:, :10] @ rng.randn(10)
+    alphas, coefs, _ = linear_model.enet_path(dense, target, l1_ratio=l1_ratio, alphas=20, tol=1e-10)
+    assert alphas[0] == pytest.approx(np.abs(dense.T @ target).max() / (50 * l1_ratio))
+    assert not coefs[:, 0].any()
+    assert coefs[:, 1].any()
+    assert_allclose(linear_model.enet_path(csr_array(dense), target, l1_ratio=l1_ratio, alphas=20, tol=1e-10)[1], coefs)

@@ -56,6 +56,7 @@ FAR = 10.0  # times √(tol·scale): the gap after a step is about the square of
 QUASI = 4  # Newton steps that are still ahead where gradients are slow: so much may be spent on gradients instead
 SHARED = 20  # passes that the Hessian of constant scores may cost before its diagonal is tried
 NO_GAIN = "The last steps gained no more than rounding, which limits the fit."
+ROUNDING = 1e-15  # of the scale: a gap of less is zero in double precision
 SKETCH_FROM = 1000  # rows of a part whose optimum and Hessian are worth having
 
 Solve = Callable[[State, list[Any], Array, float], Direction]
@@ -63,9 +64,10 @@ Solve = Callable[[State, list[Any], Array, float], Direction]
 
 def newton(problem: Problem, start: Point, tol: float, max_iter: int, clock: Progress) -> Solution:
     """Newton with the whole Hessian, where K scores allow it; `tol` is the absolute gap to reach."""
-    small = in_one_call(problem, start, tol, max_iter, "newton")
-    if small is not None:
-        return small
+    if tol > ROUNDING * problem.scale:  # a gap of zero is neither always there to be proven, nor all that is wanted
+        small = in_one_call(problem, start, tol, max_iter, "newton")
+        if small is not None:
+            return small
     start = problem.centered(start[0]), problem.centered(start[1])  # where the optimum is, too
     with threading(problem):
         start = eased(problem, _met(problem, start), partial(_minimum, max_iter=max_iter, clock=clock))
@@ -271,11 +273,11 @@ def _newton(state: State, tol: float, max_iter: int, clock: Progress, direction:
 
 
 def _polished(found: _Result, tol: float) -> _Result:
-    """Two more whole steps where nothing is penalized: tests and intervals read the coefficients, and their error is the root of
-    the gap. It ends where rounding shortens a step, or moves the value past what is proven.
+    """Two more whole steps where nothing is penalized, as tests and intervals read the coefficients, or where a gap of zero is
+    wanted: their error is the root of the gap. It ends where rounding shortens a step, or moves the value past what is proven.
     """
     state, problem = found.state, found.state.problem
-    if problem.n_scores > 1 or problem.regularizer.active:
+    if problem.n_scores > 1 or (problem.regularizer.active and tol > ROUNDING * problem.scale):
         return found
     for _ in range(2):
         g = gradient(state)

@@ -1,6 +1,8 @@
 """Poisson, Gamma, Huber and quantile regression under scikit-learn's names.
 
-The scales of Poisson, Gamma and quantile regression agree. Scikit-learn's Huber minimizes over w, b and sigma
+The scales of Poisson, Gamma and quantile regression agree. Where nothing is penalized and columns of X depend on each other,
+Poisson and Gamma regression have many optima, all with the scores Xw + b: the one of least ‖w‖ is that of least squares on
+these scores. Scikit-learn's Huber minimizes over w, b and sigma
 
     Σ s_i (sigma + H((y_i − x_i·w − b)/sigma)·sigma) + alpha·‖w‖²,    H(z) = z² up to epsilon, 2·epsilon·|z| − epsilon² beyond,
 
@@ -18,15 +20,17 @@ from sklearn.metrics import d2_tweedie_score
 from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array
-from certifit.data.gate import check_x
-from certifit.models.linear import robust
+from certifit.data.gate import check_sample_weight, check_x
+from certifit.models.linear import regression, robust
 from certifit.models.linear.generalized import log_link
 from certifit.sklearn.linear_model.rows import ANY_SOLVER, MAX_ITER, TOL, VERBOSE, WARM_START, linear
-from certifit.sklearn.translation import By, Data, DropIn, Free, Same, Table, same
+from certifit.sklearn.translation import By, Data, DropIn, Free, Same, Table, fresh, same
 
 __all__ = ["GammaRegressor", "HuberRegressor", "PoissonRegressor", "QuantileRegressor"]
 
 NEAR_ZERO = 1e-12
+SHORTER = 1e-6  # share of the norm: less than this is rounding, of columns that do not depend on each other
+SAME_SCORES = 1e-9  # relative: scores that differ by less have the same deviance in twice as many digits
 
 
 LOG_LINK: Table = {
@@ -48,11 +52,27 @@ class _LogLink(DropIn):
 
     def _learn(self, data: Data) -> Any:
         try:
-            return super()._learn(data)
+            model = super()._learn(data)
         except ValueError as error:
             if not str(error).startswith("y must be"):
                 raise
             raise ValueError(f"Some value(s) of y are out of the valid range of the loss: {error}") from error
+        return model if self.alpha > 0 else self._shortest(model, data)
+
+    def _shortest(self, model: Any, data: Data) -> Any:
+        """The model with the coefficients of least norm among those of the same scores, and so of the same objective."""
+        X = check_x(model, data.X, reset=False, dtype=np.float64)
+        X = X[check_sample_weight(data.sample_weight, data.rows) > 0]
+        coef = np.asarray(model.coef_, dtype=np.float64)
+        scores = np.asarray(X @ coef) + float(model.intercept_)
+        # The scores can be met, and so weights would change nothing.
+        squares = fresh(regression.LinearRegression, fit_intercept=self.fit_intercept).fit(X, scores)
+        change = np.abs(squares.predict(X) - scores).max()
+        shorter = np.linalg.norm(squares.coef_) < (1.0 - SHORTER) * np.linalg.norm(coef)
+        if shorter and change <= SAME_SCORES * (1.0 + np.abs(scores).max()):
+            model.coef_ = squares.coef_.astype(model.coef_.dtype)
+            model.intercept_ = type(model.intercept_)(squares.intercept_)
+        return model
 
     def _fitted(self, model: Any, data: Data) -> Mapping[str, Any]:
         return {**linear(model), "n_iter_": max(1, int(model.n_iter_))}
@@ -75,7 +95,7 @@ class _LogLink(DropIn):
 
 
 class PoissonRegressor(_LogLink, theirs.PoissonRegressor):
-    """Counts and rates: the mean Poisson half deviance of exp(Xw + b) plus alpha·½‖w‖²."""
+    """Counts and rates: the mean Poisson half deviance of exp(Xw + b) plus alpha·½‖w‖²; of several optima that of least ‖w‖."""
 
     _ours = log_link.PoissonRegressor
     _table: ClassVar[Table] = LOG_LINK
@@ -83,7 +103,7 @@ class PoissonRegressor(_LogLink, theirs.PoissonRegressor):
 
 
 class GammaRegressor(_LogLink, theirs.GammaRegressor):
-    """Positive amounts: the mean Gamma half deviance of exp(Xw + b) plus alpha·½‖w‖²."""
+    """Positive amounts: the mean Gamma half deviance of exp(Xw + b) plus alpha·½‖w‖²; of several optima that of least ‖w‖."""
 
     _ours = log_link.GammaRegressor
     _table: ClassVar[Table] = LOG_LINK

@@ -17,6 +17,7 @@ __all__ = [
     "CLASS_WEIGHT",
     "COPY_X",
     "MAX_ITER",
+    "NARROWEST",
     "NO_DRAWS",
     "N_JOBS",
     "PRECOMPUTE",

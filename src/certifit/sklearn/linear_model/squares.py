@@ -20,6 +20,7 @@ from certifit.sklearn.linear_model.rows import (
     COPY_X,
     MAX_ITER,
     N_JOBS,
+    NARROWEST,
     NO_DRAWS,
     PRECOMPUTE,
     SELECTION,
@@ -215,13 +216,18 @@ def enet_path(
     grid = None if isinstance(alphas, (str, int, np.integer)) else alphas
     columns = np.asarray(y).reshape(Data(None, X).rows, -1).T
     if len(columns) > 1:
+        if positive:
+            raise ValueError("positive=True is not allowed for multi-output (y.ndim != 1): give one column of y.")
         raise NotImplementedError(
             "Paths for several targets at once are those of the multi-task lasso, which Certifit does not have."
         )
+    gap = narrow(tol)
     found = elastic_path(
         X, columns[0], l1_ratio=l1_ratio, n_alphas=int(count), eps=eps, alphas=grid, fit_intercept=False,
-        positive=positive, tol=narrow(tol), max_iter=max_iter,
+        positive=positive, tol=gap if gap > NARROWEST else 0.0, max_iter=max_iter,  # nobody judges a path: on to rounding
     )  # fmt: skip
+    if grid is None and l1_ratio > 0:
+        found.coefs[0] = 0.0  # the first alpha is the least without a coefficient: rounding must not leave one
     scale = 0.5 * float(np.mean(np.asarray(columns[0], dtype=np.float64) ** 2))
     answer = (found.alphas, np.ascontiguousarray(found.coefs.T), found.gaps * scale)
     return (*answer, [1] * found.alphas.shape[0]) if return_n_iter else answer
