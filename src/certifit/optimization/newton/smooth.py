@@ -276,7 +276,7 @@ def _polished(found: _Result, tol: float) -> _Result:
     """Two more whole steps where nothing is penalized, as tests and intervals read the coefficients, or where a gap of zero is
     wanted: their error is the root of the gap. It ends where rounding shortens a step, or moves the value past what is proven.
     """
-    state, problem = found.state, found.state.problem
+    state, problem, bound = found.state, found.state.problem, found.bound
     if problem.n_scores > 1 or (problem.regularizer.active and tol > ROUNDING * problem.scale):
         return found
     for _ in range(2):
@@ -286,10 +286,10 @@ def _polished(found: _Result, tol: float) -> _Result:
         if not -4.0 * tol <= promised < 0.0:
             break
         length, reached = step.search(promised)
-        if length < 1.0 or reached < found.bound:
+        if length < 1.0 or reached < bound - ROUNDING * problem.scale:
             break
-        state = step.reach(1.0)
-    return found._replace(state=state)
+        state, bound = step.reach(1.0), min(bound, reached)
+    return found._replace(state=state, bound=bound)
 
 
 class Damping:

@@ -47,6 +47,8 @@ class _LogLink(DropIn):
     """What Poisson and Gamma regression share."""
 
     _power: ClassVar[int]
+    alpha: float
+    fit_intercept: bool
     coef_: Array
     intercept_: Any
 
