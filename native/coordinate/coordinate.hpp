@@ -105,10 +105,11 @@ class LeastSquares {
                 earlier = best.gap, former = best.objective;
             }
             select(penalty, it == 0, follows || it == 0 ? previous_l1 : nullptr);
+            if (!M::sparse && it > 0 && !(best.gap < 0.7 * before)) descent_.slow = true;
             before = best.gap, objective = best.objective;
             const bool along = follows && it < 2;
             const double coarse = along ? 0.0 : 0.1 * std::min(gap, best.gap);
-            const Target target{std::max(0.3 * tolerance, coarse), energy_, rounding(), along};
+            const Target target{std::max(0.3 * tolerance, coarse), energy_, rounding(), along, 0.3 * tolerance};
             descent_.solve(working_, penalty, target, 1000, c_.data());
             residual();
             polish(penalty);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <span>
 #include <vector>
 
@@ -23,15 +24,20 @@ class Descent {
     double shift = 0;  // u_true = u + shift · p, see Columns
     Gram gram;
     Factor factor;
+    bool slow = false;  // whether sweeps were seen to take longer than the Gram matrix: columns know too much of each other
 
     // Sweeps over W until the target is reached; returns the number of sweeps. `c` holds, when given, X̃'u for W. A trusted
     // target reached without sweeps leaves u as it was.
     Index solve(std::span<const Index> W, const Penalty& penalty, const Target& target, Index max_sweeps,
                 const double* c = nullptr) {
         const double cost = columns_.X.size() / std::max<Index>(columns_.X.d, 1);
-        bool all = true, newton_failed = false;
-        if (c && prefers_gram(W, target.trusted) && !penalty.power() && newton(W, penalty, target, c) && target.trusted)
-            return 0;
+        const double wanted = std::min(target.tolerance, target.last);
+        bool all = true, newton_failed = penalty.power(), stepped = false;
+        double before = kInfinity;  // the estimate of the sweep before, where that was one of the support too
+        if (c && prefers_gram(W, target.trusted) && !penalty.power()) {
+            stepped = newton(W, penalty, target, c);
+            if (stepped && target.trusted) return 0;
+        }
         for (Index sweep = 0; sweep < max_sweeps; ++sweep) {
             Progress progress(penalty, target);
             std::span<const Index> list = all ? W : std::span<const Index>(support_);
@@ -52,16 +58,24 @@ class Descent {
             signals_.poll();
             if (all && !moved) return sweep + 1;
             spent_ += static_cast<double>(list.size()) * cost;
-            if (progress.reached()) {
+            const double value = progress.value(), sweeps = all ? 0.0 : sweeps_left(before, value, wanted);
+            const double visits = static_cast<double>(list.size()) * cost;
+            before = all ? kInfinity : value;
+            collect_support(W);
+            const bool possible = !newton_failed && !support_.empty();
+            bool due = possible && spent_ >= newton_cost(cost);
+            // Slow columns make the estimate of a sweep too small, too: the caller may find that hardly anything was won. What a
+            // Newton step has reached is true.
+            if (progress.reached() && (stepped || !slow || !due)) {
                 if (all) return sweep + 1;
                 all = true;  // the support is solved: look at the others
                 continue;
             }
-            collect_support(W);
             all = sweep % 6 == 5;
-            if (penalty.power() || newton_failed || support_.empty()) continue;
-            if (spent_ < newton_cost(cost)) continue;
-            newton_failed = !newton(support_, penalty, target, nullptr);
+            if (!M::sparse && possible && sweeps * visits > newton_cost(cost)) slow = due = true;
+            if (!due) continue;
+            stepped = newton(support_, penalty, target, nullptr);
+            newton_failed = !stepped;
             spent_ = 0;
             all = true;
         }
@@ -98,16 +112,22 @@ class Descent {
         return static_cast<Index>(std::clamp(std::sqrt(2 * X.size()), 512.0, 4096.0));
     }
 
+    // Sweeps from an estimate of the gap to the wanted one, at the rate of the last sweep.
+    static double sweeps_left(double before, double value, double wanted) {
+        if (!(before < kInfinity) || !(value > wanted)) return 0.0;
+        return value < before ? std::log(value / wanted) / std::log(before / value) : kInfinity;
+    }
+
     // Few columns against many rows: what is missing of the Gram matrix costs less than the sweeps it replaces, of which there
     // are always some (128 multiplications a column and row, at the rate of `newton_cost`: 16 sweeps). Columns that hardly know of
-    // each other need no more, and for others the sweeps are soon worth a Newton step. Along a path the matrix is there already
-    // but for a few columns.
+    // each other need no more; of others it is formed as soon as the rate of the sweeps has shown it. Along a path the matrix is
+    // there already but for a few columns.
     bool prefers_gram(std::span<const Index> W, bool along) const {
         const Index n = columns_.X.n, k = static_cast<Index>(W.size());
         if (M::sparse || k > gram.limit()) return false;
         if (k <= 64) return true;
         const Index fresh = gram.missing(W), work = fresh * (gram.size() + fresh / 2);
-        if (k <= n / 8 && work <= 128 * k) return true;
+        if (k <= n / 8 && (slow || work <= 128 * k)) return true;
         return along && gram.size() + fresh <= 4 * n && work <= 256 * k;
     }
 

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <span>
 #include <vector>
@@ -155,6 +156,7 @@ struct Target {
     double rounding = 0.0;  // of a correlation, per unit of the column's norm
     // The caller takes new residuals from the coefficients: a solution on the Gram matrix needs no sweep over X after it.
     bool trusted = false;
+    double last = std::numeric_limits<double>::infinity();  // the least tolerance that will be asked for, if less than this one
 };
 
 // Changes below this, relative to the coefficient, are rounding.
