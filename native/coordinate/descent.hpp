@@ -32,6 +32,7 @@ class Descent {
                 const double* c = nullptr) {
         const double cost = columns_.X.size() / std::max<Index>(columns_.X.d, 1);
         const double wanted = std::min(target.tolerance, target.last);
+        const bool tall = !M::sparse && static_cast<Index>(W.size()) <= columns_.X.n / 8;
         bool all = true, newton_failed = penalty.power(), stepped = false;
         double before = kInfinity;  // the estimate of the sweep before, where that was one of the support too
         if (c && prefers_gram(W, target.trusted) && !penalty.power()) {
@@ -66,13 +67,13 @@ class Descent {
             bool due = possible && spent_ >= newton_cost(cost);
             // Slow columns make the estimate of a sweep too small, too: the caller may find that hardly anything was won. What a
             // Newton step has reached is true.
-            if (progress.reached() && (stepped || !slow || !due)) {
+            if (progress.reached() && (stepped || !tall || !slow || !due)) {
                 if (all) return sweep + 1;
                 all = true;  // the support is solved: look at the others
                 continue;
             }
             all = sweep % 6 == 5;
-            if (!M::sparse && possible && sweeps * visits > newton_cost(cost)) slow = due = true;
+            if (tall && possible && sweeps * visits > newton_cost(cost)) slow = due = true;
             if (!due) continue;
             stepped = newton(support_, penalty, target, nullptr);
             newton_failed = !stepped;
