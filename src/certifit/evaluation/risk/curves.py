@@ -271,11 +271,9 @@ def learning_curve(
     train_with = trial.going_on(estimator) if exploit_incremental_learning else trial.anew(estimator)
     points = [trial.point(train_with, size) for size in steps]
     trial.tell(len(steps) * len(trial.folds))
-    found = along(points)
     return LearningCurve(
         rows=tuple(steps),
-        **{name: found[name] for name in ("train", "validation", "low", "high", "train_folds", "validation_folds")},
-        **({name: found[name] for name in ("fit_seconds", "score_seconds")} if return_times else {}),
+        **along(points, times=return_times),
         metric=metric.name,
         label=metric.label,
         format=metric.format,
@@ -354,7 +352,7 @@ def validation_curve(
     return ValidationCurve(
         parameter=name,
         values=tuple(values),
-        **{key: found[key] for key in ("train", "validation", "low", "high", "train_folds", "validation_folds")},
+        **found,
         best=values[_best(found["validation"], metric.lower_is_better)],
         metric=metric.name,
         label=metric.label,

@@ -289,9 +289,10 @@ def numbers_of_rows(sizes: Any, most: int) -> list[int]:
     return sorted(set(np.maximum(rows, 1).tolist()))
 
 
-def along(points: Sequence[Point]) -> dict[str, tuple[Any, ...]]:
-    """What the points have, one entry a point."""
-    return dict(zip(Point._fields, zip(*points, strict=True), strict=True))
+def along(points: Sequence[Point], *, times: bool = False) -> dict[str, tuple[Any, ...]]:
+    """What the points have, one entry a point; the seconds only where they are asked for."""
+    found = zip(Point._fields, zip(*points, strict=True), strict=True)
+    return {name: values for name, values in found if times or not name.endswith("_seconds")}
 
 
 def one_of(name: str, value: Any, theirs: str, other: Any) -> Any:
