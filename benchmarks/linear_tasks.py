@@ -32,6 +32,10 @@ class Task:
     wanted_ratio: str
     contenders: dict[str, tuple[Fit, Iterable[float]]] = field(default_factory=dict)
 
+    def goal(self, best: float) -> float:
+        """The objective that counts as reached, where `best` is the least one known."""
+        return best + self.target * abs(best)
+
     def solved_by(self, library: str, tolerances: Iterable[float]) -> Callable[[Fit], Fit]:
         """Enrol a function: how a library is asked to solve this task. The first one is ours."""
 

@@ -133,7 +133,7 @@ def race(task: Any, contenders: list[Contender]) -> list[Contender]:
     calibrate(ours, [1e-9], -1.0)  # the goal is relative to the best objective known
     best, slowest = ours.objective, float("inf")
     for c in contenders:
-        calibrate(c, task.contenders[c.name][1], best + task.target * abs(best), slowest)
+        calibrate(c, task.contenders[c.name][1], task.goal(best), slowest)
         if c is ours and math.isfinite(PATIENCE):
             slowest = PATIENCE * ours.ask(ours.tolerance).get(CLOCK, float("inf"))
     for k in range(ROUNDS):

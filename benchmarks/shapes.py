@@ -29,7 +29,7 @@ import scipy.sparse as sp
 from linear_tasks import OURS, Data, Fit, Task
 
 GRADIENT = (1e-3, *logistic.GRADIENT)
-WANTED = 1e-6  # relative distance from the best objective
+WANTED = 1e-6  # distance from the best objective, in units of that of the best constant: what `tol` means
 THREADS = int(os.environ.get("OMP_NUM_THREADS", run.THREADS))  # of libraries that do not read it from there themselves
 AS_IT_IS = (0.0,)  # of methods without a tolerance
 
@@ -202,12 +202,29 @@ OWN = {"alpha": alpha}
 SKLEARN = "sklearn.linear_model"
 
 
+def half_variance(data: Data) -> float:
+    return 0.5 * float(np.var(data["y"]))
+
+
+def entropy(data: Data) -> float:
+    share = np.bincount(data["y"]) / len(data["y"])
+    return -float(share[share > 0] @ np.log(share[share > 0]))
+
+
+def twice_the_rarer(data: Data) -> float:
+    """The hinge of the best constant."""
+    share = float(np.mean(data["y"]))
+    return 2.0 * min(share, 1.0 - share)
+
+
 @dataclass(frozen=True)
 class Family:
     """Data, objective, contenders (ours first, each with the tolerances it is tried with), and which shapes make sense."""
 
     data: Callable[[Shape], Data]
     objective: Callable[..., float]
+    constant: Callable[[Data], float]
+    """The objective of the best constant: the unit."""
     contenders: dict[str, tuple[Fit, tuple[float, ...]]]
     sparse: bool = True
     most_columns: float = 1e5
@@ -220,6 +237,7 @@ FAMILIES = {
     "least squares": Family(
         numbers_to_predict,
         squares_objective,
+        half_variance,
         {
             "certifit": (model("certifit", "LinearRegression"), AS_IT_IS),
             "scikit-learn": (model(SKLEARN, "LinearRegression"), AS_IT_IS),
@@ -231,6 +249,7 @@ FAMILIES = {
     "ridge": Family(
         numbers_to_predict,
         ridge_objective,
+        half_variance,
         {
             "certifit": (model("certifit", "Ridge", **OWN), AS_IT_IS),
             "scikit-learn": (model(SKLEARN, "Ridge", alpha=alpha_sum), AS_IT_IS),
@@ -245,6 +264,7 @@ FAMILIES = {
     "lasso": Family(
         numbers_to_predict,
         linear_tasks.lasso_objective,
+        half_variance,
         {
             "certifit": (model("certifit", "Lasso", **OWN), OURS),
             "scikit-learn": (
@@ -258,6 +278,7 @@ FAMILIES = {
     "logistic L2": Family(
         two_classes,
         logistic.binary_objective,
+        entropy,
         {
             "certifit": (model("certifit", "LogisticRegression", **OWN), OURS),
             **{
@@ -277,6 +298,7 @@ FAMILIES = {
     "logistic L1": Family(
         two_classes,
         logistic_l1_objective,
+        entropy,
         {
             "certifit": (model("certifit", "LogisticRegression", penalty="l1", **OWN), OURS),
             "LIBLINEAR": (
@@ -292,6 +314,7 @@ FAMILIES = {
     "softmax": Family(
         several_classes,
         logistic.softmax_objective,
+        entropy,
         {
             "certifit": (model("certifit", "LogisticRegression", **OWN), OURS),
             "scikit-learn lbfgs": (model(SKLEARN, "LogisticRegression", C=inverse, tol=tolerance, max_iter=1000), GRADIENT),
@@ -307,6 +330,7 @@ FAMILIES = {
     "linear SVM": Family(
         two_classes,
         hinge_objective,
+        twice_the_rarer,
         {
             "certifit": (model("certifit", "LinearSVC", alpha=alpha, tol=1e-3), OURS),
             "LIBLINEAR": (
@@ -322,6 +346,7 @@ FAMILIES = {
     "boosting": Family(
         two_classes,
         log_loss,
+        entropy,
         {
             "certifit": (
                 predicted("certifit", "GradientBoostingClassifier", "predict_proba", n_estimators=50, max_leaves=31),
@@ -352,6 +377,7 @@ FAMILIES = {
     "tree": Family(
         numbers_to_predict,
         squared_error,
+        half_variance,
         {
             "certifit": (predicted("certifit", "DecisionTreeRegressor", "predict", max_depth=8), AS_IT_IS),
             "scikit-learn": (predicted("sklearn.tree", "DecisionTreeRegressor", "predict", max_depth=8), AS_IT_IS),
@@ -364,6 +390,14 @@ FAMILIES = {
 }  # fmt: skip
 
 
+@dataclass(frozen=True)
+class Drawn(Task):
+    """A task whose objective is in units of the best constant's."""
+
+    def goal(self, best: float) -> float:
+        return best + self.target
+
+
 class Draws(dict[str, Task]):
     """The task of a name such as "lasso 17 2e+08": a family, a seed, how many numbers at most."""
 
@@ -371,11 +405,11 @@ class Draws(dict[str, Task]):
         family, seed, numbers = name.rsplit(" ", 2)
         chosen = FAMILIES[family]
         shape = draw(int(seed), min(float(numbers), chosen.numbers), chosen.sparse, chosen.most_columns)
-        return Task(
+        return Drawn(
             name,
             f"{family} {shape}",
             lambda: chosen.data(shape),
-            chosen.objective,
+            lambda data, *found: chosen.objective(data, *found) / chosen.constant(data),
             chosen.wanted,
             "≥ 1",
             dict(chosen.contenders),
@@ -422,8 +456,7 @@ def judged(name: str) -> Outcome | None:
     if ours.error:
         print(f"       {name!r}: {task.title}: certifit failed: {ours.error}", flush=True)
         return None
-    goal = min(c.objective for c in (ours, *peers) if not c.error)
-    goal += 2 * task.target * abs(goal) if math.isfinite(task.target) else math.inf
+    goal = task.goal(task.goal(min(c.objective for c in (ours, *peers) if not c.error)))
     fair = [peer for peer in peers if not peer.error and (peer.slow or peer.objective <= goal)]
     if not fair or ours.objective > goal:
         who = "certifit does not reach" if fair else "no peer reaches"
