@@ -128,7 +128,9 @@ struct TreeArrays {
     TreeArrays(Vector<std::int64_t> order_, RowMajor<double> points_, Vector<std::int32_t> column_, Vector<double> left_, Vector<double> right_)
         : order(order_), points(points_), column(column_), left(left_), right(right_) {
         const auto n = static_cast<Index>(points.shape(0)), d = static_cast<Index>(points.shape(1));
-        const int depth = depth_of(n);
+        // Trees in model files may have smaller leaves than those that are built today.
+        const int depth = std::bit_width(column.size());
+        if ((n >> depth) + 1 > kLeaf || (depth > 0 && (n >> depth) < 1)) refuse("the nodes do not fit the number of rows");
         expect_length(order, points.shape(0), "order");
         for (const auto size : {column.size(), left.size(), right.size()}) expect_length(size, static_cast<std::size_t>(nodes_of(depth)), "a column of the nodes");
         for (std::size_t i = 0; i < column.size(); ++i)

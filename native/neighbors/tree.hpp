@@ -2,12 +2,14 @@
 //
 // The tree is balanced, so that its shape follows from the number of rows: node i has the children 2i + 1 and 2i + 2, a node of rows [a, b)
 // is cut at a + (b − a)/2, and all leaves lie at the same depth. What is kept is the order of the rows, their coordinates leaf by leaf, and
-// for each node the column it cuts and the gap that the cut leaves: the largest coordinate on the left, the smallest on the right.
+// for each node the column it cuts and the gap that the cut leaves: no coordinate on the left is larger than `left`, none on the right
+// smaller than `right`.
 //
 // Bentley 1975; the distance to a cell from that to its parent: Arya and Mount 1993.
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <vector>
 
@@ -18,8 +20,12 @@
 
 namespace certifit::neighbors {
 
-constexpr Index kLeaf = 24;     // most rows of a leaf
-constexpr Index kSample = 256;  // rows that tell which column is the widest
+constexpr Index kLeaf = 32;       // most rows of a leaf
+constexpr Index kSample = 64;     // rows that tell which column is the widest
+constexpr Index kBranch = 4096;   // rows that are copied to one place, where a core keeps them
+constexpr Index kPivots = 33;     // keys of which one is taken as pivot
+constexpr Index kShort = 64;      // keys that are sorted by counting
+constexpr int kPasses = 40;       // without success so far: std::nth_element, which is slower, and never very slow
 
 struct Tree {
     Index n, d;
@@ -57,48 +63,161 @@ struct Plan {
     double* right;
 };
 
+// The column in which a sample of the rows reaches the farthest. Four rows at a time, since each minimum waits for the last one.
 inline Index widest(const Dense& rows, const std::int64_t* order, Index count) {
-    const Index step = std::max<Index>(1, count / kSample);
+    constexpr Index together = 4;
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    const Index step = std::max<Index>(1, count / kSample), size = count / step;
     Index best = 0;
     double most = -1.0;
     for (Index j = 0; j < rows.d; ++j) {
-        double low = std::numeric_limits<double>::infinity(), high = -low;
-        for (Index i = 0; i < count; i += step) {
-            const double x = rows.values[order[i] * rows.d + j];
-            low = std::min(low, x), high = std::max(high, x);
-        }
-        if (high - low > most) most = high - low, best = j;
+        double low[together] = {infinity, infinity, infinity, infinity}, high[together] = {-infinity, -infinity, -infinity, -infinity};
+        const auto see = [&](Index i, Index lane) {
+            const double x = rows.values[order[i * step] * rows.d + j];
+            low[lane] = std::min(low[lane], x), high[lane] = std::max(high[lane], x);
+        };
+        Index i = 0;
+        for (; i + together <= size; i += together)
+            for (Index lane = 0; lane < together; ++lane) see(i + lane, lane);
+        for (; i < size; ++i) see(i, 0);
+        const double reach = *std::max_element(high, high + together) - *std::min_element(low, low + together);
+        if (reach > most) most = reach, best = j;
     }
     return best;
 }
 
-inline void cut(const Dense& rows, const Plan& plan, Index node, Index a, Index b, std::vector<Entry>& keyed) {
-    const Index j = widest(rows, plan.order + a, b - a), half = (b - a) / 2;
-    keyed.resize(static_cast<std::size_t>(b - a));
-    for (Index i = a; i < b; ++i) keyed[static_cast<std::size_t>(i - a)] = {rows.values[plan.order[i] * rows.d + j], plan.order[i]};
-    std::nth_element(keyed.begin(), keyed.begin() + half, keyed.end());
-    double left = -std::numeric_limits<double>::infinity();
-    for (Index i = 0; i < half; ++i) left = std::max(left, keyed[static_cast<std::size_t>(i)].first);
-    for (Index i = a; i < b; ++i) plan.order[i] = keyed[static_cast<std::size_t>(i - a)].second;
-    plan.column[node] = static_cast<std::int32_t>(j);
-    plan.left[node] = left;
-    plan.right[node] = keyed[static_cast<std::size_t>(half)].first;
+// A number and the place of its row as one integer, in the order of (number, place) but for the last bits of the number, which give room
+// to the place. `floor` and `ceiling` are the least and the largest number with the remaining bits: no number lies beyond them.
+class Keys {
+  public:
+    using Key = std::uint64_t;
+
+    explicit Keys(Index count) : mask_((Key{1} << std::bit_width(static_cast<Key>(count))) - 1) {}
+
+    Key of(double x, Index place) const {
+        const auto bits = std::bit_cast<Key>(x);
+        return ((bits ^ (static_cast<Key>(-static_cast<std::int64_t>(bits >> 63)) | kSign)) & ~mask_) | static_cast<Key>(place);
+    }
+    Index place(Key key) const { return static_cast<Index>(key & mask_); }
+    double floor(Key key) const { return number(key & ~mask_); }
+    double ceiling(Key key) const { return number(key | mask_); }
+
+  private:
+    static constexpr Key kSign = Key{1} << 63;
+    Key mask_;
+
+    static double number(Key key) { return std::bit_cast<double>(key & kSign ? key ^ kSign : ~key); }
+};
+
+namespace detail {
+
+// Sorted by counting how many are smaller, for a few keys at a time with wide registers.
+[[gnu::always_inline]] inline void sort_few(const Keys::Key* keys, Index count, Keys::Key* sorted) {
+    for (Index i = 0; i < count; ++i) {
+        const Keys::Key key = keys[i];
+        Keys::Key smaller = 0;
+        for (Index k = 0; k < count; ++k) smaller += keys[k] < key;
+        sorted[smaller] = key;
+    }
 }
+
+CERTIFIT_CLONES [[maybe_unused]] static void sort_short(const Keys::Key* keys, Index count, Keys::Key* sorted) {
+    sort_few(keys, count, sorted);
+}
+
+}  // namespace detail
+
+// Puts the key that is number `place` of all in order where it belongs, smaller ones before it and larger ones behind. No two are equal.
+//
+// As std::nth_element, but passes over the keys have no branches that depend on them, and so none that a processor guesses wrong.
+// From the second pass on the pivot lies a little beyond the place, so that most of the rest falls away (Floyd and Rivest 1975).
+inline void place_nth(Keys::Key* keys, Index count, Index place) {
+    Index a = 0, b = count;
+    Keys::Key sample[kPivots], sorted[kShort];
+    for (int pass = 0; pass < kPasses && b - a > kShort; ++pass) {
+        const Index size = b - a > 1024 ? kPivots : 9, step = (b - a) / size;
+        for (Index i = 0; i < size; ++i) sample[i] = keys[a + i * step];
+        detail::sort_few(sample, size, sorted);
+        const Index aim = (place - a) * size / (b - a);
+        const Keys::Key pivot = sorted[pass ? std::clamp<Index>(2 * aim < size ? aim + 1 : aim - 1, 0, size - 1) : aim];
+        Index less = a;
+        for (Index i = a; i < b; ++i) {
+            const Keys::Key key = keys[i];
+            keys[i] = keys[less];
+            keys[less] = key;
+            less += key < pivot;
+        }
+        place < less ? b = less : a = less;
+    }
+    if (b - a > kShort) return std::nth_element(keys + a, keys + place, keys + b);
+    detail::sort_short(keys + a, b - a, sorted);
+    std::copy(sorted, sorted + (b - a), keys + a);
+}
+
+// One node: `count` of the rows in two halves.
+inline void cut(const Dense& rows, std::int64_t* order, Index count, const Plan& plan, Index node, std::vector<Keys::Key>& room) {
+    const Keys keys(rows.n);
+    const Index j = widest(rows, order, count), half = count / 2;
+    room.resize(static_cast<std::size_t>(count));
+    Keys::Key* const all = room.data();
+    for (Index i = 0; i < count; ++i) all[i] = keys.of(rows.values[order[i] * rows.d + j], order[i]);
+    place_nth(all, count, half);
+    for (Index i = 0; i < count; ++i) order[i] = keys.place(all[i]);
+    plan.column[node] = static_cast<std::int32_t>(j);
+    plan.left[node] = keys.ceiling(*std::max_element(all, all + half));
+    plan.right[node] = keys.floor(all[half]);
+}
+
+// The nodes below one that is small enough for its rows to be copied to one place.
+class Branch {
+  public:
+    std::vector<Keys::Key> room;
+
+    void build(const Dense& rows, const Plan& plan, int level, Index place, int depth) {
+        const auto [a, b] = span(rows.n, level, place);
+        values_.resize(static_cast<std::size_t>((b - a) * rows.d));
+        number_.assign(plan.order + a, plan.order + b);
+        for (Index i = 0; i < b - a; ++i) {
+            const double* row = rows.values + plan.order[a + i] * rows.d;
+            std::copy(row, row + rows.d, values_.data() + i * rows.d);
+            plan.order[a + i] = i;
+        }
+        grow({values_.data(), b - a, rows.d}, plan, level, place, a, b, depth);
+    }
+
+  private:
+    std::vector<double> values_;
+    std::vector<std::int64_t> number_;
+
+    void grow(const Dense& rows, const Plan& plan, int level, Index place, Index a, Index b, int depth) {
+        std::int64_t* const order = plan.order + a;
+        if (level < depth) {
+            cut(rows, order, b - a, plan, nodes_of(level) + place, room);
+            const Index mid = a + (b - a) / 2;
+            grow(rows, plan, level + 1, 2 * place, a, mid, depth);
+            grow(rows, plan, level + 1, 2 * place + 1, mid, b, depth);
+            return;
+        }
+        double* const leaf = plan.points + a * rows.d;
+        for (Index i = 0; i < b - a; ++i) {
+            for (Index j = 0; j < rows.d; ++j) leaf[j * (b - a) + i] = rows.values[order[i] * rows.d + j];
+            order[i] = number_[static_cast<std::size_t>(order[i])];
+        }
+    }
+};
 
 inline void build(const Dense& rows, const Plan& plan, Team& team) {
     const int depth = depth_of(rows.n);
     for (Index i = 0; i < rows.n; ++i) plan.order[i] = i;
-    std::vector<std::vector<Entry>> keyed(static_cast<std::size_t>(team.size()));
-    for (int level = 0; level < depth; ++level)
-        team.run(Index{1} << level, (rows.n >> level) > 512, [&](Index place, int worker) {
-            const auto [a, b] = span(rows.n, level, place);
-            cut(rows, plan, nodes_of(level) + place, a, b, keyed[static_cast<std::size_t>(worker)]);
+    std::vector<Branch> branches(static_cast<std::size_t>(team.size()));
+    int top = 0;
+    for (; top < depth && (rows.n >> top) > kBranch; ++top)
+        team.run(Index{1} << top, true, [&](Index place, int worker) {
+            const auto [a, b] = span(rows.n, top, place);
+            cut(rows, plan.order + a, b - a, plan, nodes_of(top) + place, branches[static_cast<std::size_t>(worker)].room);
         });
-    team.run(Index{1} << depth, false, [&](Index place, int) {
-        const auto [a, b] = span(rows.n, depth, place);
-        double* leaf = plan.points + a * rows.d;
-        for (Index i = a; i < b; ++i)
-            for (Index j = 0; j < rows.d; ++j) leaf[j * (b - a) + i - a] = rows.values[plan.order[i] * rows.d + j];
+    team.run(Index{1} << top, rows.n > kBranch, [&](Index place, int worker) {
+        branches[static_cast<std::size_t>(worker)].build(rows, plan, top, place, depth);
     });
 }
 

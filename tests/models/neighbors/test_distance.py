@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from numpy.testing import assert_array_equal
 from scipy.spatial.distance import cdist
 from sklearn.metrics import nan_euclidean_distances
 
@@ -73,6 +74,56 @@ def test_equal_distances_are_in_the_order_of_the_rows(algorithm: str, norm: str)
         distance, row = NearestNeighbors(n_neighbors=k, algorithm=algorithm, p=p).fit(X).kneighbors(Q)
         np.testing.assert_array_equal(row, wanted[1])
         np.testing.assert_allclose(distance, wanted[0], rtol=1e-15)
+
+
+SPREADS = {
+    "normal": lambda rng, n: rng.normal(size=(n, 3)),
+    "sorted": lambda rng, n: np.sort(rng.normal(size=(n, 3)), axis=0),
+    "decades": lambda rng, n: 10.0 ** rng.uniform(-12, 12, size=(n, 3)) * rng.choice([-1, 1], size=(n, 3)),
+    "close": lambda rng, n: 1.0 + rng.integers(-40, 40, size=(n, 3)) * 2.0**-52,
+    "few": lambda rng, n: rng.integers(-2, 3, size=(n, 3)) * 1.0,
+    "signs": lambda rng, n: rng.choice([-0.0, 0.0, 5e-324, -5e-324, 1.0], size=(n, 3)),
+    "outlier": lambda rng, n: np.vstack([rng.normal(size=(n - 1, 3)), [[1e12, -1e12, 0.0]]]),
+}
+
+
+@pytest.mark.parametrize("spread", SPREADS)
+def test_trees_of_any_spread_hold_all_rows_between_their_cuts(spread: str) -> None:
+    rng = np.random.default_rng(0)
+    X = SPREADS[spread](rng, 20_011)  # more rows than one branch of the tree
+    trees = [native.build(X, threads) for threads in (1, 3)]
+    for one, other in zip(*trees, strict=True):
+        assert_array_equal(one, other)
+    order, _, column, left, right = trees[0]
+    assert_array_equal(np.sort(order), np.arange(X.shape[0]))
+    spans = [(0, 0, X.shape[0])]
+    for node, a, b in spans:
+        if node < column.shape[0]:
+            mid, x = a + (b - a) // 2, X[:, column[node]]
+            assert x[order[a:mid]].max() <= left[node]
+            assert x[order[mid:b]].min() >= right[node]
+            spans += [(2 * node + 1, a, mid), (2 * node + 2, mid, b)]
+    Q = np.vstack([X[:40], SPREADS[spread](rng, 40)])
+    models = [NearestNeighbors(n_neighbors=7, algorithm=algorithm).fit(X) for algorithm in ("kd_tree", "brute")]
+    for found, wanted in zip(*(model.kneighbors(Q) for model in models), strict=True):
+        assert_array_equal(found, wanted)
+
+
+def test_trees_with_smaller_leaves_are_read() -> None:
+    rng = np.random.default_rng(0)
+    X, Q = rng.normal(size=(400, 2)), rng.normal(size=(9, 2))
+    built = native.build(X, 1)
+    assert built[2].shape == (15,)
+    finer = (np.arange(400), X.copy(), np.zeros(31, dtype=np.int32), np.full(31, np.inf), np.full(31, -np.inf))
+    for a in range(0, 400, 25):  # leaves keep their columns one after the other, split where halves of halves are
+        for i, j in ((a, a + 12), (a + 12, a + 25)):
+            finer[1][i:j] = X[i:j].T.reshape(j - i, 2)
+    found = [(np.empty((9, 3)), np.empty((9, 3), dtype=np.int64)) for _ in range(2)]
+    for tree, (distance, row) in zip((built, finer), found, strict=True):
+        native.nearest(native.Tree(*tree), Q, "squared", 2.0, distance, row, None, 1)
+    assert_array_equal(found[0][1], found[1][1])
+    with pytest.raises(ValueError, match="number of rows"):
+        native.Tree(*built[:2], *(part[:7] for part in built[2:]))
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e3, 1e8])
