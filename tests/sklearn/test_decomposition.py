@@ -43,8 +43,11 @@ def test_all_components_a_share_and_what_is_refused() -> None:
     for wrong in ({"n_components": 8}, {"n_components": 7, "svd_solver": "arpack"}):
         with pytest.raises(ValueError, match=r"must be .*min\(n_samples, n_features\)=7"):
             PCA(**wrong).fit(X)
-    with pytest.raises(NotImplementedError, match="mle"):
-        PCA("mle").fit(X)
+    agree(PCA("mle").fit(X), theirs.PCA("mle").fit(X))
+    with pytest.raises(ValueError, match="only supported if n_samples >= n_features"):
+        PCA("mle").fit(X[:6])
+    with pytest.raises(NotImplementedError, match="n_components=0"):
+        PCA(0).fit(X)
 
 
 def test_blocks_are_all_rows() -> None:

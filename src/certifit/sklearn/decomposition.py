@@ -41,10 +41,14 @@ def _directions(value: Any, data: Data) -> Any:
     named = "full" if solver == "auto" else solver
     if value == "mle" and solver in ("arpack", "randomized"):
         raise ValueError(f"n_components={value!r} cannot be a string with svd_solver={solver!r}")
-    if value == "mle" or (value == 0 and solver not in ("arpack", "randomized")):
+    if value == "mle":
+        if shape[0] < shape[1]:
+            raise ValueError("n_components='mle' is only supported if n_samples >= n_features")
+        return value
+    if value == 0 and solver not in ("arpack", "randomized"):
         raise NotImplementedError(
-            f"PCA(n_components={value!r}) is not offered by certifit.sklearn: give a number from 1 on or a share of the "
-            "variance, or use scikit-learn's own class."
+            "PCA(n_components=0) is not offered by certifit.sklearn: give a number from 1 on or a share of the variance, or use "
+            "scikit-learn's own class."
         )
     if isinstance(value, (int, np.integer)):
         low = 0 if solver not in ("arpack", "randomized") else 1
@@ -75,7 +79,7 @@ class PCA(_Linear, theirs.PCA):
 
     _ours = pca.PCA
     _table: ClassVar[Table] = {
-        "n_components": By(_directions, 'the same; "mle" is not offered'),
+        "n_components": By(_directions, "the same, from 1 on"),
         "whiten": Same(),
         "svd_solver": By(
             lambda value, data: SOLVERS[value], "the solver that suits the shape, or the one named", "solver"

@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.special import gammaln
 from sklearn import decomposition
 from sklearn.exceptions import ConvergenceWarning
 
 from certifit import PCA, IncrementalPCA
+from certifit.models.embedding.dimension import log_evidence
 
 SOLVERS = ["covariance", "svd", "gram", "power", "randomized"]
 RNG = np.random.default_rng(0)
@@ -61,12 +63,50 @@ def test_the_error_of_the_reconstruction_is_the_discarded_variance_and_no_plane_
             assert other >= model.certificate_.bound - 1e-10
 
 
-@pytest.mark.parametrize(("wanted", "kept"), [(None, 6), (3, 3), (0.9, 2), (0.999, 5), ("kink", 2)])
+@pytest.mark.parametrize(("wanted", "kept"), [(None, 6), (3, 3), (0.9, 2), (0.999, 5), ("kink", 2), ("mle", 5)])
 def test_the_number_of_components(wanted: Any, kept: int) -> None:
     X = RNG.normal(size=(500, 6)) * [10.0, 6.0, 1.0, 0.8, 0.5, 0.3]
     assert PCA(wanted).fit(X).n_components_ == kept
-    if isinstance(wanted, float):
+    if isinstance(wanted, float) or wanted == "mle":
         assert decomposition.PCA(wanted).fit(X).n_components_ == kept
+
+
+def test_the_likeliest_number_of_components() -> None:
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        n, d, k = 150, 8, 1 + seed % 6
+        X = rng.normal(size=(n, k)) @ rng.normal(size=(k, d)) * 3.0 + rng.normal(size=(n, d))
+        model = PCA("mle").fit(X)
+        assert model.n_components_ == decomposition.PCA("mle", svd_solver="full").fit(X).n_components_
+        assert (
+            model.n_components_ == PCA("mle").fit(1e-40 * X).n_components_ == IncrementalPCA("mle").fit(X).n_components_
+        )
+        twice = PCA("mle").fit(X, sample_weight=np.full(n, 2.0)).n_components_
+        assert twice == PCA("mle").fit(np.vstack([X, X])).n_components_
+    flat = np.eye(4)[np.arange(40) % 4]  # three equal variances, and none
+    assert PCA("mle").fit(flat).n_components_ == 3
+    assert PCA("mle").fit(X[:, :1]).n_components_ == 1
+    with pytest.raises(ValueError, match="only supported if n_samples >= n_features; got 5 and 8"):
+        PCA("mle").fit(X[:5])
+
+
+def test_the_evidence_is_that_of_the_sums_written_out() -> None:
+    rng = np.random.default_rng(0)
+    variances, n = np.sort(rng.gamma(1.0, size=7))[::-1], 60.0
+    d = variances.shape[0]
+    found = log_evidence(variances, n)
+    for k in range(1, d):
+        v = variances[k:].mean()
+        hat = np.where(np.arange(d) < k, variances, v)
+        frames = sum(gammaln((d - i) / 2) - (d - i) / 2 * np.log(np.pi) - np.log(2.0) for i in range(k))
+        curvature = sum(
+            np.log((variances[i] - variances[j]) * (1 / hat[j] - 1 / hat[i]) * n)
+            for i in range(k)
+            for j in range(i + 1, d)
+        )
+        parameters = d * k - k * (k + 1) / 2
+        wanted = frames - n / 2 * np.log(hat / variances[0]).sum() + (parameters + k) / 2 * np.log(2 * np.pi)
+        assert found[k - 1] == pytest.approx(wanted - curvature / 2 - k / 2 * np.log(n))
 
 
 def test_whitened_coordinates_have_unit_variance() -> None:

@@ -18,6 +18,7 @@ from certifit._types import Array, Matrix
 from certifit.data.equal_rows import row_codes
 from certifit.data.gate import check_sample_weight, check_x
 from certifit.evaluation.metrics.kink import kink
+from certifit.models.embedding.dimension import likeliest_dimension
 from certifit.models.embedding.projection import Iterative, Projection
 from certifit.models.embedding.spectrum import SOLVERS, Effort, Spectrum, choose_solver, spectrum
 from certifit.optimization.eigen.leading import exact
@@ -29,9 +30,10 @@ __all__ = ["PCA", "IncrementalPCA"]
 
 N_COMPONENTS = Parameter(
     None,
-    Either(Nothing(), Integer(1), Real(0, 1, open_low=True, open_high=True), Choice("kink")),
+    Either(Nothing(), Integer(1), Real(0, 1, open_low=True, open_high=True), Choice("kink", "mle")),
     'How many directions: a number, the share of the variance they must hold at least, "kink" for those before the '
-    "variances level off, or None for all that can have variance: min(distinct rows − 1, n_features).",
+    'variances level off, "mle" for as many as have the greatest evidence (Minka 2000; of at least as many rows as columns), '
+    "or None for all that can have variance: min(distinct rows − 1, n_features).",
 )
 FEW = 4096  # rows that are compared at a time
 WHITEN = Parameter(False, Flag(), "Whether coordinates are divided by their standard deviation.")
@@ -68,9 +70,17 @@ class _Centered(Projection):
             raise ValueError(f"n_components must be at most min(n_samples, n_features) = {min(n, d)}; got {wanted}.")
         return int(wanted)
 
-    def _chosen(self, values: Array, total: float) -> int:
+    def _chosen(self, values: Array, total: float, rows: float, d: int) -> int:
         """How many directions are kept, of those found."""
         wanted = self.n_components
+        if wanted == "mle":
+            if rows < d:
+                raise ValueError(
+                    f"n_components='mle' is only supported if n_samples >= n_features; got {rows:g} and {d}."
+                )
+            all_of_them = np.zeros(d)
+            all_of_them[: values.shape[0]] = values
+            return min(likeliest_dimension(all_of_them, rows), int(values.shape[0]))
         if wanted == "kink":
             return max(1, kink(values))
         if wanted is None or isinstance(wanted, (int, np.integer)):
@@ -82,7 +92,7 @@ class _Centered(Projection):
         """The fitted attributes, in scikit-learn's scales."""
         sample = weight / (weight - 1.0) if weight > 1.0 else 1.0
         found.scaled(sample).check_range(dtype)
-        found = found.first(self._chosen(found.values, found.total))
+        found = found.first(self._chosen(found.values, found.total, weight, found.mean.shape[0]))
         self.n_components_ = k = int(found.values.shape[0])
         self.components_ = np.ascontiguousarray(found.vectors.T).astype(dtype)
         self.mean_ = found.mean.astype(dtype)
