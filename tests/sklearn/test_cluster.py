@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import warnings
 
 import numpy as np
@@ -56,6 +57,29 @@ def test_centers_that_do_not_fit() -> None:
     with pytest.warns(RuntimeWarning, match="performing only one init in KMeans instead of n_init=3"):
         model = KMeans(4, init=X[:4], n_init=3).fit(X)
     assert list(model.get_feature_names_out()) == ["kmeans0", "kmeans1", "kmeans2", "kmeans3"]
+    for wrong, words in ((X[:3], "number of clusters 4"), (X[:4, :2], "number of features")):
+        with pytest.raises(ValueError, match=f"initial centers .* does not match the {words}"):
+            KMeans(4, init=lambda rows, k, random_state, wrong=wrong: wrong).fit(X)
+    again = pickle.loads(pickle.dumps(KMeans(4, init=first_rows, n_init=1).fit(X)))
+    assert_array_equal(again.labels_, KMeans(4, init=X[:4], n_init=1).fit(X).labels_)
+
+
+def first_rows(rows: np.ndarray, k: int, random_state: object) -> np.ndarray:
+    return X[:k]
+
+
+@pytest.mark.parametrize("model", [KMeans(1, algorithm="elkan"), MiniBatchKMeans(5, init_size=4)])
+def test_what_theirs_warn_of(model: KMeans | MiniBatchKMeans) -> None:
+    with pytest.warns(RuntimeWarning, match="a single cluster|should be larger than n_clusters"):
+        model.fit(X)
+
+
+@pytest.mark.parametrize("form", [np.asarray, csr_array])
+@pytest.mark.parametrize("model", [KMeans(4, n_init=1), MiniBatchKMeans(4)])
+def test_single_precision_draws_the_same(model: KMeans | MiniBatchKMeans, form: type) -> None:
+    for seed in range(5):
+        labels = model.set_params(random_state=seed).fit(form(X)).labels_
+        assert_array_equal(model.fit(form(X.astype(np.float32))).labels_, labels)
 
 
 @pytest.mark.parametrize("tol", [0.0, 1e-4, 1e-2])

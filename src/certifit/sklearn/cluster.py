@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import warnings
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,17 +25,35 @@ from certifit.sklearn.translation.asking import Alone
 __all__ = ["AgglomerativeClustering", "KMeans", "MiniBatchKMeans", "SpectralClustering"]
 
 
-def _start(value: Any, data: Data) -> Any:
+def _fit_together(centers: Any, clusters: int, X: Any) -> Any:
     """Centers that are given have to fit, in scikit-learn's words."""
-    if isinstance(value, str) or callable(value):
-        return value if callable(value) else str(value)
-    given, clusters = np.shape(value), data.estimator.n_clusters
+    given = np.shape(centers)
     if given[:1] != (clusters,):
         raise ValueError(f"The shape of the initial centers {given} does not match the number of clusters {clusters}.")
-    if given[1:] != np.shape(data.X)[1:]:
+    if given[1:] != np.shape(X)[1:]:
         raise ValueError(
-            f"The shape of the initial centers {given} does not match the number of features of the data {np.shape(data.X)[1:]}."
+            f"The shape of the initial centers {given} does not match the number of features of the data {np.shape(X)[1:]}."
         )
+    return centers
+
+
+@dataclass(frozen=True)
+class _Fitting:
+    """A function that gives centers, of which what it gives is looked at."""
+
+    given: Any
+
+    def __call__(self, X: Any, k: int, random_state: Any) -> Any:
+        return _fit_together(self.given(X, k, random_state=random_state), k, X)
+
+
+def _start(value: Any, data: Data) -> Any:
+    """Centers, or who gives them."""
+    if isinstance(value, str):
+        return str(value)
+    if callable(value):
+        return _Fitting(value)
+    _fit_together(value, data.estimator.n_clusters, data.X)
     count = data.estimator.n_init
     if count != "auto" and count != 1:
         warnings.warn(
@@ -94,8 +113,19 @@ class KMeans(_Means, theirs.KMeans):
         "n_init": Same(),
         "tol": Same("min_shift"),
         "copy_x": Free("X is never written to"),
-        "algorithm": Free("the same iteration, with bounds or without"),
+        "algorithm": Here(
+            'the same iteration, with bounds or without; scikit-learn\'s warning about "elkan" with one cluster is given'
+        ),
     }
+
+    def _settings(self, data: Data) -> dict[str, Any]:
+        if self.algorithm == "elkan" and self.n_clusters == 1:
+            warnings.warn(
+                "algorithm='elkan' doesn't make sense for a single cluster. Using 'lloyd' instead.",
+                RuntimeWarning,
+                stacklevel=5,
+            )
+        return super()._settings(data)
 
     def _fitted(self, model: Any, data: Data) -> Mapping[str, Any]:
         # Scikit-learn counts the iteration that finds nothing to change, if it is allowed one.
@@ -126,10 +156,22 @@ class MiniBatchKMeans(_Means, theirs.MiniBatchKMeans):
             "the same; None is a million batches",
             "patience",
         ),
-        "init_size": Free("the start is drawn from three batches, or three rows a cluster"),
+        "init_size": Here(
+            "the start is drawn from three batches, or three rows a cluster; fewer rows than clusters draw a warning"
+        ),
         "n_init": Free("one start: later batches mend it"),
         "reassignment_ratio": Free("centers that few rows are near stay where they are"),
     }
+
+    def _settings(self, data: Data) -> dict[str, Any]:
+        if self.init_size is not None and self.init_size < self.n_clusters:
+            warnings.warn(
+                f"init_size={self.init_size} should be larger than n_clusters={self.n_clusters}. The start is drawn from three "
+                "batches instead, or three rows a cluster.",
+                RuntimeWarning,
+                stacklevel=5,
+            )
+        return super()._settings(data)
 
     def _fitted(self, model: Any, data: Data) -> Mapping[str, Any]:
         return {**super()._fitted(model, data), "n_steps_": int(model.n_iter_), "_counts": model.counts_}

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from certifit._types import Array, Matrix, is_sparse
 from certifit.base import CertifiedEstimator, ConvergenceWarning, KeepsPrecision
 from certifit.certificate import Certificate
-from certifit.data.equal_rows import CONTENT_LIMIT, merge_rows
+from certifit.data.equal_rows import CONTENT_LIMIT, equal_rows
 from certifit.data.gate import check_sample_weight, check_x, like_input
 from certifit.models.cluster.rows import rows_of
 from certifit.parameters import Declared, Fitted, Integer, Parameter
@@ -64,11 +64,24 @@ def warn_of_equal_rows(estimator: Any, found: int) -> None:
 
 
 def distinct_rows(X: Matrix, weight: Array) -> tuple[Matrix, Array]:
-    """Equal rows as one, by content, so that draws see a weight of 2 as the row twice; large X stays as it is."""
+    """Equal rows as one, by content, so that draws see a weight of 2 as the row twice; large X stays as it is.
+
+    Their order is that of their content in single precision: a copy of X in single precision is met in the same order.
+    """
     if (X.nnz if is_sparse(X) else X.size) > CONTENT_LIMIT:
         return X, weight
-    rows, _, weight = merge_rows(X, np.zeros(X.shape[0]), weight)
-    return rows, weight
+    none = np.zeros(X.shape[0])
+    with np.errstate(over="ignore"):
+        first, which = equal_rows(X.astype(np.float32, copy=False), none)
+    if first.shape[0] < X.shape[0] and _differ(X, X[first][which]):
+        first, which = equal_rows(X, none)
+    return X[first], np.bincount(which, weights=weight)
+
+
+def _differ(X: Matrix, other: Matrix) -> bool:
+    """Whether two matrices of one form differ anywhere."""
+    unequal = other != X
+    return unequal.nnz > 0 if is_sparse(X) else bool(unequal.any())
 
 
 def lower_bound_certificate(
