@@ -210,3 +210,22 @@ def test_paths_are_the_same_of_dense_and_sparse_rows(l1_ratio: float) -> None:
     assert not coefs[:, 0].any()
     assert coefs[:, 1].any()
     assert_allclose(linear_model.enet_path(csr_array(dense), target, l1_ratio=l1_ratio, alphas=20, tol=1e-10)[1], coefs)
+
+
+@pytest.mark.parametrize("name", ["Lasso", "ElasticNet"])
+def test_without_a_penalty_theirs_warn_and_ours_are_exact(name: str) -> None:
+    with pytest.warns(UserWarning, match="You are advised to use the LinearRegression estimator"):
+        model = getattr(linear_model, name)(alpha=0.0).fit(X, y)
+    assert_allclose(model.coef_, LinearRegression().fit(X, y).coef_)
+
+
+def test_a_gram_matrix_is_looked_at() -> None:
+    centered = X - X.mean(axis=0)
+    model = linear_model.ElasticNet(alpha=0.1, precompute=centered.T @ centered)
+    assert_allclose(model.fit(centered, y).coef_, linear_model.ElasticNet(alpha=0.1).fit(X, y).coef_)
+    with pytest.warns(UserWarning, match="recomputing Gram matrix"):
+        model.fit(X + 1.0, y)
+    with pytest.raises(ValueError, match=r"did not pass validation .* element \(2,3\)"):
+        model.set_params(precompute=np.eye(4)).fit(centered, y)
+    with pytest.raises(ValueError, match=r"precompute must have shape .* \(4, 4\)"):
+        model.set_params(precompute=np.eye(3)).fit(centered, y)

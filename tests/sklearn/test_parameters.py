@@ -78,7 +78,8 @@ OTHER: dict[str, Any] = {
 """Another value of each parameter."""
 CASES: dict[str, tuple[dict[str, Any], Any]] = {
     "cluster.AgglomerativeClustering.compute_full_tree": ({"n_clusters": None, "distance_threshold": 1.0}, False),
-    "cluster.KMeans.algorithm": ({}, "elkan"),
+    "cluster.KMeans.algorithm": ({"n_clusters": 1}, "elkan"),
+    "cluster.MiniBatchKMeans.init_size": ({}, 2),
     "cluster.SpectralClustering.coef0": ({"affinity": "poly"}, 3.0),
     "cluster.SpectralClustering.degree": ({"affinity": "poly"}, 2),
     "cluster.SpectralClustering.kernel_params": (
@@ -120,6 +121,7 @@ CASES: dict[str, tuple[dict[str, Any], Any]] = {
         {"kernel": lambda a, b, p=1.0: np.exp(-p * abs(a - b).sum())},
         {"p": 2.0},
     ),
+    **{f"linear_model.{name}.precompute": ({}, np.eye(4)) for name in ("ElasticNet", "Lasso")},
     "linear_model.GammaRegressor.solver": ({}, "newton-cholesky"),
     "linear_model.LogisticRegression.intercept_scaling": ({"solver": "liblinear"}, 7.0),
     "linear_model.LogisticRegression.solver": ({}, "liblinear"),

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 import sklearn.linear_model as theirs
 
+from certifit._types import Array, is_sparse
 from certifit.certificate import Certificate
 from certifit.models.linear import regression as ours
 from certifit.models.linear.path.path import elastic_path
@@ -22,7 +23,6 @@ from certifit.sklearn.linear_model.rows import (
     N_JOBS,
     NARROWEST,
     NO_DRAWS,
-    PRECOMPUTE,
     SELECTION,
     TOL,
     WARM_START,
@@ -110,7 +110,10 @@ class ElasticNet(DropIn, theirs.ElasticNet):
     _ours = ours.ElasticNet
     _table: ClassVar[Table] = {
         **same("alpha", "l1_ratio", "fit_intercept"),
-        "precompute": PRECOMPUTE,
+        "precompute": Here(
+            "what is worth computing beforehand is decided by the shape of X; of a matrix that is given one entry is compared, "
+            "as by scikit-learn"
+        ),
         "max_iter": MAX_ITER,
         "copy_X": COPY_X,
         "tol": TOL,
@@ -123,6 +126,18 @@ class ElasticNet(DropIn, theirs.ElasticNet):
     def fit(self, X: Any, y: Any, sample_weight: Any = None, check_input: bool = True) -> Any:
         """As `DropIn.fit`; `check_input` is scikit-learn's, and the input is checked in any case."""
         return super().fit(X, y, sample_weight)
+
+    def _learn(self, data: Data) -> Any:
+        if self.alpha == 0:
+            warnings.warn(
+                "With alpha=0, this algorithm does not converge well. You are advised to use the LinearRegression estimator: so "
+                "says scikit-learn of its own; here the fit is that of LinearRegression.",
+                UserWarning,
+                stacklevel=5,
+            )
+        if np.ndim(self.precompute) == 2 and not is_sparse(data.X) and data.sample_weight is None:
+            _check_gram(np.asarray(self.precompute), data, bool(self.fit_intercept))
+        return super()._learn(data)
 
     def _fitted(self, model: Any, data: Data) -> Mapping[str, Any]:
         found = one_row(linear(model))
@@ -143,6 +158,25 @@ class ElasticNet(DropIn, theirs.ElasticNet):
     def path(X: Any, y: Any, *, l1_ratio: float = 0.5, **options: Any) -> Any:
         """See `enet_path`."""
         return enet_path(X, y, l1_ratio=l1_ratio, **options)
+
+
+def _check_gram(gram: Array, data: Data, fit_intercept: bool) -> None:
+    """Compare one entry of a Gram matrix with that of X, in scikit-learn's words; one of columns off their means is of no use."""
+    X = np.asarray(data.X, dtype=np.float64)
+    d = X.shape[1]
+    if gram.shape != (d, d):
+        raise ValueError(f"precompute must have shape (n_features, n_features) = {(d, d)}; got {gram.shape}.")
+    if fit_intercept and not np.allclose(X.mean(axis=0), 0.0):
+        words = "Gram matrix was provided but X was centered to fit intercept: recomputing Gram matrix."
+        warnings.warn(words, UserWarning, stacklevel=6)
+        return
+    one, other = d // 2, min(d // 2 + 1, d - 1)
+    wanted, given = float(X[:, one] @ X[:, other]), float(gram[one, other])
+    if not np.isclose(wanted, given, rtol=1e-4 if gram.dtype == np.float32 else 1e-7, atol=1e-5):
+        raise ValueError(
+            "Gram matrix passed in via 'precompute' parameter did not pass validation when a single element was checked: for "
+            f"element ({one},{other}) X gives {wanted}, but the value given is {given}."
+        )
 
 
 class Lasso(ElasticNet, theirs.Lasso):
