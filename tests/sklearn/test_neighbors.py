@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse
 import sklearn.neighbors
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.metrics import DistanceMetric
 
 from certifit.sklearn import neighbors
 
@@ -21,6 +22,16 @@ SETTINGS: list[dict[str, Any]] = [
     {"metric": "cosine"},
     {"metric": lambda a, b, c: c * float(np.abs(a - b).max()), "metric_params": {"c": 2.0}},
     {"p": 3, "weights": lambda distance: np.exp(-distance)},
+    {"metric": "braycurtis", "algorithm": "brute"},
+    {"metric": "correlation"},
+    {"metric": "sqeuclidean"},
+    {"metric": "p", "p": 1.5, "algorithm": "kd_tree"},
+    {"metric": "p", "p": None, "metric_params": {"p": 3}},
+    {"metric": "infinity", "algorithm": "ball_tree"},
+    {"metric": "seuclidean", "metric_params": {"V": np.array([1.0, 4.0, 0.5])}},
+    {"metric": "mahalanobis", "metric_params": {"VI": np.diag([1.0, 4.0, 0.5])}, "algorithm": "brute"},
+    {"metric_params": {"w": np.array([1.0, 4.0, 0.5])}},
+    {"metric": DistanceMetric.get_metric("manhattan")},
 ]
 
 
@@ -28,6 +39,8 @@ SETTINGS: list[dict[str, Any]] = [
 def test_answers_of_the_nearest_rows(settings: dict[str, Any]) -> None:
     theirs, ours = (home.KNeighborsRegressor(**settings).fit(X, y) for home in (sklearn.neighbors, neighbors))
     assert_allclose(ours.predict(QUERIES), theirs.predict(QUERIES))
+    if isinstance(settings.get("metric"), DistanceMetric):
+        return  # scikit-learn's classifier does not take it
     theirs, ours = (home.KNeighborsClassifier(**settings).fit(X, y > 0) for home in (sklearn.neighbors, neighbors))
     assert_allclose(ours.predict_proba(QUERIES), theirs.predict_proba(QUERIES))
     assert_array_equal(ours.predict(QUERIES), theirs.predict(QUERIES))
@@ -43,9 +56,61 @@ def test_the_nearest_rows() -> None:
     assert_allclose(ours.kneighbors_graph().toarray(), theirs.kneighbors_graph().toarray())
     near, by = (m.radius_neighbors_graph(QUERIES, 1.2, mode="distance") for m in (ours, theirs))
     assert_allclose(near.toarray(), by.toarray())
-    found = theirs.radius_neighbors(QUERIES, sort_results=True)
-    for a, b in zip(ours.radius_neighbors(QUERIES)[1], found[1], strict=True):
-        assert_array_equal(a, b)
+    for sort in (True, False):  # without, in the order of the rows
+        theirs.set_params(algorithm="brute").fit(X)
+        for a, b in zip(*(m.radius_neighbors(QUERIES, sort_results=sort)[1] for m in (ours, theirs)), strict=True):
+            assert_array_equal(a, b)
+
+
+def test_distances_of_truth_values() -> None:
+    rows, asked = (np.column_stack([np.ones(len(part)), part > 0.5]) for part in (X, QUERIES))
+    for metric in ("dice", "jaccard", "rogerstanimoto", "russellrao", "sokalmichener", "sokalsneath", "hamming"):
+        found = [
+            home.NearestNeighbors(metric=metric, algorithm="ball_tree").fit(rows).kneighbors(asked)[0]
+            for home in (sklearn.neighbors, neighbors)
+        ]
+        assert_allclose(found[1], found[0], err_msg=metric)
+
+
+def test_rows_that_a_tree_or_a_model_has_already() -> None:
+    wanted = neighbors.NearestNeighbors().fit(X).kneighbors(QUERIES)[1]
+    for held in (sklearn.neighbors.KDTree(X), sklearn.neighbors.BallTree(X), neighbors.NearestNeighbors().fit(X)):
+        assert_array_equal(neighbors.NearestNeighbors().fit(held).kneighbors(QUERIES)[1], wanted)
+        assert_array_equal(neighbors.KNeighborsRegressor().fit(held, y).kneighbors(QUERIES)[1], wanted)
+
+
+def test_a_function_gets_sparse_rows() -> None:
+    def apart(a: Any, b: Any) -> float:
+        assert scipy.sparse.issparse(a)
+        assert a.shape == (1, 3)
+        return float(abs(a - b).sum())
+
+    theirs, ours = (
+        home.NearestNeighbors(metric=apart, algorithm="brute").fit(scipy.sparse.csr_array(X))
+        for home in (sklearn.neighbors, neighbors)
+    )
+    asked = scipy.sparse.csr_array(QUERIES)
+    assert_array_equal(ours.kneighbors(asked)[1], theirs.kneighbors(asked)[1])
+
+
+def test_what_their_trees_refuse() -> None:
+    for settings, words in (
+        ({"algorithm": "kd_tree", "metric": "haversine"}, "not valid for algorithm='kd_tree'"),
+        ({"algorithm": "kd_tree", "metric": lambda a, b: 1.0}, "not valid for algorithm='kd_tree'"),
+        ({"algorithm": "ball_tree", "metric": "cosine"}, "not valid for algorithm='ball_tree'"),
+        ({"algorithm": "kd_tree", "metric_params": {"w": np.ones(3)}}, "weight parameter 'w'"),
+        ({"algorithm": "ball_tree", "p": 0.5}, "does not support 0 < p < 1"),
+    ):
+        for home, said in ((sklearn.neighbors, None), (neighbors, words)):
+            with pytest.raises(ValueError, match=said):
+                home.NearestNeighbors(**settings).fit(X)
+    with pytest.warns(UserWarning, match="not distance metrics"):
+        neighbors.NearestNeighbors(p=0.5).fit(X)
+    with pytest.warns(SyntaxWarning, match="found in metric_params"):
+        model = neighbors.NearestNeighbors(metric_params={"p": 1.0}).fit(X)
+    assert_allclose(model.kneighbors(QUERIES)[0], neighbors.NearestNeighbors(p=1).fit(X).kneighbors(QUERIES)[0])
+    with pytest.raises(ValueError, match="sparse queries"):
+        neighbors.NearestNeighbors(algorithm="kd_tree").fit(X).kneighbors(scipy.sparse.csr_array(QUERIES))
 
 
 @pytest.mark.parametrize("weight", [None, WEIGHT], ids=["plain", "weighted"])
@@ -70,10 +135,14 @@ def test_draws_from_a_density() -> None:
 
 
 def test_what_is_not_offered() -> None:
-    with pytest.raises(NotImplementedError, match="metric='hamming'"):
-        neighbors.KNeighborsRegressor(metric="hamming").fit(X, y)
-    with pytest.raises(NotImplementedError, match="distances have no weights"):
-        neighbors.NearestNeighbors(metric_params={"w": [1.0, 2.0, 3.0]}).fit(X)
+    with pytest.raises(NotImplementedError, match="give the function as metric"):
+        neighbors.KNeighborsRegressor(metric="pyfunc").fit(X, y)
+    with pytest.raises(ValueError, match="not valid for sparse input"):
+        neighbors.KNeighborsRegressor(metric="hamming").fit(scipy.sparse.csr_array(X), y)
+    with pytest.raises(ValueError, match="Unsupported mode"):
+        neighbors.NearestNeighbors().fit(X).kneighbors_graph(mode="no such")
+    with pytest.raises(ValueError, match="getting zero weights"):
+        neighbors.KNeighborsClassifier(weights=np.zeros_like).fit(X, y > 0).predict(X)
     with pytest.raises(NotImplementedError, match="kernel='cosine'"):
         neighbors.KernelDensity(kernel="cosine").fit(X)
     with pytest.raises(ValueError, match="sort_results"):

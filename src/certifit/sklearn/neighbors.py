@@ -2,61 +2,139 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse
 import sklearn.neighbors as theirs
+from sklearn.metrics import DistanceMetric
 from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, is_sparse
 from certifit.models.bayes import density
 from certifit.models.bayes.discriminant import centroid
 from certifit.models.neighbors import model as ours
-from certifit.models.neighbors.distance import NAMES
+from certifit.models.neighbors.base import MODES
+from certifit.models.neighbors.metric import DENSE
 from certifit.sklearn.translation import By, Data, DropIn, Free, Here, Only, Row, Same, Table, fresh
-from certifit.sklearn.translation.asking import Alone, AsksForValues
+from certifit.sklearn.translation.asking import Alone
 
 __all__ = ["KNeighborsClassifier", "KNeighborsRegressor", "KernelDensity", "NearestCentroid", "NearestNeighbors"]
 
-METRICS = (*NAMES, "minkowski", "precomputed")
+OTHER_NAMES = {"p": "minkowski", "infinity": "chebyshev", "sokalmichener": "rogerstanimoto"}
+"""Names of scikit-learn's for distances that have another one too."""
+
+
+class _Blocks:
+    """A `DistanceMetric` of scikit-learn's as a function of two rows, which has one of two blocks."""
+
+    def __init__(self, metric: Any) -> None:
+        self.metric = metric
+
+    def pairwise(self, A: Any, B: Any) -> Array:
+        """All distances."""
+        return np.asarray(self.metric.pairwise(*(np.ascontiguousarray(part, dtype=np.float64) for part in (A, B))))
+
+    def __call__(self, x: Any, z: Any) -> float:
+        return float(self.pairwise(x[None, :], z[None, :])[0, 0])
 
 
 def _metric(value: Any, data: Data) -> Any:
-    if callable(value) or value in METRICS:
-        return value
-    raise NotImplementedError(
-        f"{type(data.estimator).__name__}(metric={value!r}) is not offered by certifit.sklearn: it has "
-        f"{', '.join(METRICS)} and functions of two rows. Use one of them, or scikit-learn's own class."
-    )
+    if isinstance(value, DistanceMetric):
+        return _Blocks(value)
+    if callable(value):
+        return _of_sparse_rows(value, type(data.X)) if is_sparse(data.X) else value
+    if value == "pyfunc":
+        raise NotImplementedError(
+            f"{type(data.estimator).__name__}(metric='pyfunc') is not offered by certifit.sklearn: give the function as metric."
+        )
+    return OTHER_NAMES.get(value, value)
+
+
+def _of_sparse_rows(function: Any, kind: Any) -> Any:
+    """A function that gets rows as sparse as they were given."""
+    return lambda x, z, **further: function(*(_row(part, kind) for part in (x, z)), **further)
+
+
+def _row(values: Array, kind: Any) -> Any:
+    matrix = issubclass(kind, scipy.sparse.spmatrix)
+    return (scipy.sparse.csr_matrix if matrix else scipy.sparse.csr_array)(values[None, :])
 
 
 def _further(value: Any, data: Data) -> dict[str, Any]:
     """Further arguments of the distance; the power is a parameter of its own in ours."""
     further = dict(value or {})
-    power = {"p": further.pop("p")} if "p" in further and not callable(data.estimator.metric) else {}
-    if further.get("w") is not None and not callable(data.estimator.metric):
-        raise NotImplementedError(
-            f"{type(data.estimator).__name__}(metric_params={value!r}) is not offered by certifit.sklearn: distances have no "
-            "weights. Multiply the columns by the p-th roots of the weights, or use scikit-learn's own class."
-        )
+    named = isinstance(data.estimator.metric, str)
+    power = {"p": further.pop("p")} if named and "p" in further else {}
     return {"metric_params": further or None, **power}
+
+
+def _tree_cannot(value: Any, data: Data) -> str:
+    """The search: of what one of scikit-learn's trees cannot do, it is told; rows are found by whatever search can."""
+    estimator, rows = data.estimator, data.X
+    metric, further = estimator.metric, estimator.metric_params or {}
+    trees = ("kd_tree", "ball_tree")
+    judged = value in trees and not isinstance(metric, DistanceMetric) and (value == "kd_tree" or not callable(metric))
+    if judged and metric not in theirs.VALID_METRICS[value]:
+        raise ValueError(
+            f"Metric {metric!r} not valid for algorithm={value!r}. Use "
+            f"sorted(sklearn.neighbors.VALID_METRICS[{value!r}]) to get valid options, or algorithm='auto'."
+        )
+    if is_sparse(rows) and isinstance(metric, str) and metric in DENSE:
+        raise ValueError(f"Metric {metric!r} not valid for sparse input: it compares dense rows.")
+    if value == "kd_tree" and further.get("w") is not None:
+        raise ValueError(
+            "algorithm='kd_tree' is not valid for metric='minkowski' with a weight parameter 'w': try algorithm='ball_tree' "
+            "or algorithm='brute' instead."
+        )
+    if "p" in further and estimator.p is not None and isinstance(metric, str):
+        warnings.warn(
+            "Parameter p is found in metric_params. The corresponding parameter from __init__ is ignored.",
+            SyntaxWarning,
+            stacklevel=6,
+        )
+    p = further.get("p", estimator.p)
+    if metric == "minkowski" and p is not None and p < 1:
+        if value in trees:
+            raise ValueError(
+                f'algorithm="{value}" does not support 0 < p < 1 for the Minkowski metric. To resolve this problem either '
+                'set p >= 1 or algorithm="brute".'
+            )
+        warnings.warn(
+            "Mind that for 0 < p < 1, Minkowski metrics are not distance metrics. Continuing the execution with "
+            "`algorithm='brute'`.",
+            UserWarning,
+            stacklevel=6,
+        )
+    return "auto"
 
 
 ROWS: dict[str, Row] = {
     "n_neighbors": Same(),
-    "algorithm": Free("the neighbors are the same, and found exactly; a tree is used where it pays"),
+    "algorithm": By(
+        _tree_cannot,
+        "the neighbors are the same, by a tree where it pays; what scikit-learn's trees refuse is refused",
+    ),
     "leaf_size": Free("the neighbors do not depend on it"),
-    "p": By(lambda value, data: 2.0 if value is None else float(value), "the same"),
-    "metric": By(_metric, f"the same: {', '.join(METRICS)} or a function of two rows"),
-    "metric_params": By(_further, "the same for a function; of others the power only", None),
+    "p": By(
+        lambda value, data: 2.0 if value is None or data.estimator.metric == "p" else float(value),
+        "the same; ``metric='p'`` has its own in `metric_params`",
+    ),
+    "metric": By(_metric, "the same"),
+    "metric_params": By(_further, "the same", None),
     "n_jobs": Same(),
 }
 
 
 class _Neighbors(DropIn):
     """Neighbors are asked of our model."""
+
+    algorithm: Any
+    weights: Any
 
     def kneighbors(self, X: Any = None, n_neighbors: Any = None, return_distance: bool = True) -> Any:
         """The nearest rows, the nearest first.
@@ -75,12 +153,27 @@ class _Neighbors(DropIn):
         distances, rows : arrays of shape (n_queries, n_neighbors)
         """
         check_is_fitted(self)
-        return self.model_.kneighbors(X, n_neighbors, return_distance)
+        return self.model_.kneighbors(self._queries(X), n_neighbors, return_distance)
 
     def kneighbors_graph(self, X: Any = None, n_neighbors: Any = None, mode: str = "connectivity") -> Any:
         """The nearest rows as a sparse matrix, as `kneighbors` takes its queries."""
         check_is_fitted(self)
-        return self.model_.kneighbors_graph(X, n_neighbors, mode)
+        _check_mode(mode)
+        return self.model_.kneighbors_graph(self._queries(X), n_neighbors, mode)
+
+    def _queries(self, X: Any) -> Any:
+        """Queries; a tree that was asked for takes dense ones only."""
+        if self.algorithm in ("kd_tree", "ball_tree") and is_sparse(X) and not is_sparse(self.model_._fit_X):
+            raise ValueError(
+                f"algorithm={self.algorithm!r} does not work with sparse queries: make them dense, or set algorithm='brute'."
+            )
+        return X
+
+    def _rows(self, X: Any) -> Any:
+        """The rows, also of a tree or of a model that has them already."""
+        if isinstance(X, theirs.KDTree | theirs.BallTree):
+            return np.asarray(X.data)
+        return X.model_._fit_X if isinstance(X, _Neighbors) else X
 
     def _fitted(self, model: Any, data: Data) -> Mapping[str, Any]:
         told = ("effective_metric_", "effective_metric_params_", "n_samples_fit_", "classes_", "outputs_2d_")
@@ -88,7 +181,12 @@ class _Neighbors(DropIn):
         return {**found, "_fit_X": model._fit_X, "_fit_method": model._fit_method}
 
 
-class _Voters(_Neighbors, AsksForValues):
+def _check_mode(mode: Any) -> None:
+    if mode not in MODES:
+        raise ValueError(f'Unsupported mode, must be one of "connectivity", or "distance" but got "{mode}" instead')
+
+
+class _Voters(_Neighbors):
     """Neighbors with answers; weights of rows are none of scikit-learn's."""
 
     def fit(self, X: Any, y: Any) -> Any:  # type: ignore[override]  # the signature is scikit-learn's
@@ -99,7 +197,27 @@ class _Voters(_Neighbors, AsksForValues):
         y : array of shape (n_samples,) or (n_samples, n_targets)
             Answers.
         """
-        return DropIn.fit(self, X, y)
+        return DropIn.fit(self, self._rows(X), y)
+
+    def predict(self, X: Any) -> Array:
+        """What our model predicts, of the rows of the fit without themselves if X is None."""
+        check_is_fitted(self)
+        with _weightless():
+            return self.model_.predict(self._queries(X))
+
+
+@contextmanager
+def _weightless() -> Iterator[None]:
+    """What scikit-learn says of neighbors that all count nothing."""
+    try:
+        yield
+    except ValueError as error:
+        if "gives no weight" not in str(error):
+            raise
+        raise ValueError(
+            "All neighbors of some sample is getting zero weights. Please modify 'weights' to avoid this case if you are using "
+            f"a user-defined function. {error}"
+        ) from error
 
 
 class KNeighborsClassifier(_Voters, theirs.KNeighborsClassifier):
@@ -111,7 +229,8 @@ class KNeighborsClassifier(_Voters, theirs.KNeighborsClassifier):
     def predict_proba(self, X: Any) -> Any:
         """Shares of the votes, as `predict` takes its rows."""
         check_is_fitted(self)
-        return self.model_.predict_proba(X)
+        with _weightless():
+            return self.model_.predict_proba(self._queries(X))
 
 
 class KNeighborsRegressor(_Voters, theirs.KNeighborsRegressor):
@@ -127,21 +246,33 @@ class NearestNeighbors(_Neighbors, Alone, theirs.NearestNeighbors):
     _ours = ours.NearestNeighbors
     _table: ClassVar[Table] = {**ROWS, "radius": Same()}
 
+    def fit(self, X: Any, y: Any = None) -> Any:  # type: ignore[override]  # the signature is scikit-learn's
+        """As `DropIn.fit`; y is not used."""
+        return super().fit(self._rows(X))
+
     def radius_neighbors(
         self, X: Any = None, radius: Any = None, return_distance: bool = True, sort_results: bool = False
     ) -> Any:
-        """All rows within a distance, always sorted, the nearest first."""
+        """All rows within a distance, in the order of their numbers or, if `sort_results`, the nearest first."""
         check_is_fitted(self)
-        if not return_distance and sort_results:
+        if not return_distance and sort_results and self.metric != "precomputed":
             raise ValueError("return_distance must be True if sort_results is True.")
-        return self.model_.radius_neighbors(X, radius, return_distance, sort_results)
+        graph = self.radius_neighbors_graph(X, radius, "distance", sort_results)
+        parts = [np.empty(graph.shape[0], dtype=object) for _ in range(2)]
+        for i, (a, b) in enumerate(itertools.pairwise(graph.indptr)):
+            parts[0][i], parts[1][i] = graph.data[a:b], graph.indices[a:b].astype(np.intp)
+        return tuple(parts) if return_distance else parts[1]
 
     def radius_neighbors_graph(
         self, X: Any = None, radius: Any = None, mode: str = "connectivity", sort_results: bool = False
     ) -> Any:
         """All rows within a distance as a sparse matrix, as `radius_neighbors` takes its queries."""
         check_is_fitted(self)
-        return self.model_.radius_neighbors_graph(X, radius, mode)
+        _check_mode(mode)
+        graph = self.model_.radius_neighbors_graph(self._queries(X), radius, mode)
+        if not sort_results:
+            graph.sort_indices()
+        return graph
 
 
 def _width(value: Any, data: Data) -> Any:

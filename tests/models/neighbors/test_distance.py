@@ -10,10 +10,22 @@ import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 from scipy.spatial.distance import cdist
 from sklearn.metrics import nan_euclidean_distances
+from sklearn.metrics.pairwise import haversine_distances
 
-from certifit import NearestNeighbors, kernels
+from certifit import KNeighborsRegressor, NearestNeighbors, kernels
 from certifit._native import neighbors as native
 
+COUNTED = (
+    "braycurtis",
+    "canberra",
+    "hamming",
+    "dice",
+    "jaccard",
+    "rogerstanimoto",
+    "russellrao",
+    "sokalsneath",
+    "yule",
+)
 METRICS: dict[str, tuple[dict[str, Any], tuple[str, dict[str, float]]]] = {
     "euclidean": ({"metric": "euclidean"}, ("euclidean", {})),
     "manhattan": ({"metric": "manhattan"}, ("cityblock", {})),
@@ -22,7 +34,11 @@ METRICS: dict[str, tuple[dict[str, Any], tuple[str, dict[str, float]]]] = {
     "minkowski 1.5": ({"p": 1.5}, ("minkowski", {"p": 1.5})),
     "minkowski inf": ({"p": np.inf}, ("chebyshev", {})),
     "cosine": ({"metric": "cosine"}, ("cosine", {})),
+    "correlation": ({"metric": "correlation"}, ("correlation", {})),
+    "sqeuclidean": ({"metric": "sqeuclidean"}, ("sqeuclidean", {})),
+    **{name: ({"metric": name}, (name, {})) for name in COUNTED},
 }
+WITHOUT_TREE = ("cosine", "correlation", *COUNTED)
 # Few columns and many; rounded, so that many distances are equal, and not.
 SHAPES = [(500, 3, 1), (700, 2, 8), (300, 40, 8), (90, 7, 1), (40, 1, 0)]
 
@@ -41,14 +57,23 @@ def nearest(distances: Any, k: int) -> tuple[Any, Any]:
 @pytest.mark.parametrize("name", METRICS)
 @pytest.mark.parametrize("algorithm", ["auto", "brute", "kd_tree", "sparse"])
 def test_neighbors_are_those_of_all_distances_sorted(name: str, algorithm: str) -> None:
-    if name == "cosine" and algorithm == "kd_tree":
-        with pytest.raises(ValueError, match=r"kd_tree.*cosine"):
-            NearestNeighbors(metric="cosine", algorithm="kd_tree").fit(data(*SHAPES[0])[0])
+    if name in WITHOUT_TREE and algorithm == "kd_tree":
+        with pytest.raises(ValueError, match=f"kd_tree.*{name}"):
+            NearestNeighbors(metric=name, algorithm="kd_tree").fit(data(*SHAPES[0])[0])
+        return
+    if name in WITHOUT_TREE[1:] and algorithm == "sparse":
+        with pytest.raises(TypeError, match="dense data is required"):
+            NearestNeighbors(metric=name).fit(sp.csr_array(data(*SHAPES[0])[0]))
         return
     given, (metric, options) = METRICS[name]
     for n, d, digits in SHAPES:
         X, Q = data(n, d, digits)
-        full = np.nan_to_num(cdist(Q, X, metric, **options), nan=1.0)  # cosine of a row of zeros
+        if name in COUNTED:
+            X, Q = (np.abs(part).round() for part in (X, Q))  # counts, and many zeros
+        pair = (Q != 0, X != 0) if name in COUNTED[3:] else (Q, X)
+        undefined = 0.0 if name in COUNTED else 1.0  # two rows without anything in common; the cosine of a row of zeros
+        with np.errstate(invalid="ignore"):
+            full = np.nan_to_num(cdist(*pair, metric, **options), nan=undefined)
         for k in (1, 5, 33, n) if n < 100 else (1, 10, 80):
             wanted, _ = nearest(full, k)
             rows = sp.csr_array(X) if algorithm == "sparse" else X
@@ -59,6 +84,120 @@ def test_neighbors_are_those_of_all_distances_sorted(name: str, algorithm: str) 
             np.testing.assert_allclose(distance, wanted, rtol=1e-9, atol=1e-9)
             np.testing.assert_allclose(np.take_along_axis(full, row, axis=1), wanted, rtol=1e-9, atol=1e-9)
             assert all(np.unique(line).size == k for line in row)
+
+
+ROOT = np.array([[1.0, 0.3, 0.0], [0.0, 2.0, -0.7], [0.5, 0.0, 0.4]])
+FURTHER: dict[str, tuple[dict[str, Any], tuple[str, dict[str, Any]]]] = {
+    "weights": ({"p": 3, "metric_params": {"w": [2.0, 0.0, 0.5]}}, ("minkowski", {"p": 3, "w": [2.0, 0.0, 0.5]})),
+    "weights, p = ∞": (
+        {"p": np.inf, "metric_params": {"w": [2.0, 0.0, 0.5]}},
+        ("minkowski", {"p": np.inf, "w": [1.0, 0.0, 1.0]}),
+    ),
+    "variances": (
+        {"metric": "seuclidean", "metric_params": {"V": [4.0, 1.0, 0.1]}},
+        ("seuclidean", {"V": [4.0, 1.0, 0.1]}),
+    ),
+    "inverse": (
+        {"metric": "mahalanobis", "metric_params": {"VI": ROOT @ ROOT.T}},
+        ("mahalanobis", {"VI": ROOT @ ROOT.T}),
+    ),
+    "covariance": (
+        {"metric": "mahalanobis", "metric_params": {"V": ROOT @ ROOT.T}},
+        ("mahalanobis", {"VI": np.linalg.inv(ROOT @ ROOT.T)}),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FURTHER)
+@pytest.mark.parametrize("algorithm", ["auto", "brute", "kd_tree", "sparse"])
+def test_metrics_with_arguments(name: str, algorithm: str) -> None:
+    given, (metric, options) = FURTHER[name]
+    X, Q = data(900, 3, 8)
+    full = cdist(Q, X, metric, **options)
+    if algorithm == "sparse" and metric == "mahalanobis":
+        return
+    rows = sp.csr_array(X) if algorithm == "sparse" else X
+    model = NearestNeighbors(algorithm="auto" if algorithm == "sparse" else algorithm, **given).fit(rows)
+    distance, row = model.kneighbors(Q)
+    wanted = nearest(full, 5)
+    np.testing.assert_array_equal(row, wanted[1])
+    np.testing.assert_allclose(distance, wanted[0], rtol=1e-9)
+    near = model.radius_neighbors(Q, radius=0.5, return_distance=False)
+    assert [set(line) for line in near] == [set(np.flatnonzero(line <= 0.5)) for line in full]
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "brute", "kd_tree"])
+def test_places_on_the_globe(algorithm: str) -> None:
+    rng = np.random.default_rng(0)
+    X, Q = (np.column_stack([rng.uniform(-1.5, 1.5, n), rng.uniform(-3.1, 3.1, n)]) for n in (1200, 20))
+    Q = np.vstack([Q, X[:3] + 1e-7, -X[:1]])
+    full = haversine_distances(Q, X)
+    distance, row = NearestNeighbors(metric="haversine", algorithm=algorithm).fit(X).kneighbors(Q)
+    np.testing.assert_array_equal(row, nearest(full, 5)[1])
+    np.testing.assert_allclose(distance, nearest(full, 5)[0], rtol=1e-7)
+    near = NearestNeighbors(metric="haversine", algorithm=algorithm).fit(X).radius_neighbors(Q, 0.2)[1]
+    assert [set(line) for line in near] == [set(np.flatnonzero(line <= 0.2)) for line in full]
+    with pytest.raises(ValueError, match="2 dimensions"):
+        NearestNeighbors(metric="haversine").fit(np.zeros((9, 3))).kneighbors(np.zeros((2, 3)))
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "coo", "lil"])
+def test_distances_given_as_a_sparse_matrix(form: str) -> None:
+    X, Q = data(60, 3, 8)
+    known = NearestNeighbors(n_neighbors=12).fit(X)
+    given, asked = (known.kneighbors_graph(rows, mode="distance").asformat(form) for rows in (X, Q))
+    model = NearestNeighbors(metric="precomputed").fit(given)
+    for one, other in zip(model.kneighbors(asked), known.kneighbors(Q, 5), strict=True):
+        np.testing.assert_array_equal(one, other)
+    near, wanted = model.radius_neighbors(asked, 0.4)[1], known.radius_neighbors(Q, 0.4)[1]
+    assert [list(line) for line in near] == [list(line) for line in wanted]
+    # Asked about itself a row is left out, wherever its zero is stored; rows given densely are complete.
+    for one, other in zip(model.kneighbors(), known.kneighbors(n_neighbors=5), strict=True):
+        np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(model.kneighbors(cdist(Q, X))[1], known.kneighbors(Q, 5)[1])
+    with pytest.raises(ValueError, match=r"13 neighbors per samples are required.* only 12"):
+        model.kneighbors(asked, 13)
+    with pytest.raises(TypeError, match="explicit zeros"):
+        model.kneighbors(asked.todok())
+    with pytest.raises(TypeError, match="explicit zeros"):
+        NearestNeighbors(metric="precomputed").fit(given.asformat("bsr"))
+    with pytest.raises(ValueError, match="negative"):
+        model.kneighbors(-sp.csr_array(asked))
+
+
+def test_weights_leave_rows_out_of_sparse_distances() -> None:
+    X, Q = data(40, 3, 8)
+    weight = np.r_[np.zeros(10), np.ones(30)]
+    full = KNeighborsRegressor(3, metric="precomputed").fit(cdist(X, X), X[:, 0], weight).predict(cdist(Q, X))
+    given = KNeighborsRegressor(3, metric="precomputed").fit(sp.csr_array(cdist(X, X)), X[:, 0], weight)
+    np.testing.assert_allclose(given.predict(sp.csr_array(cdist(Q, X))), full)
+
+
+def test_a_function_of_blocks() -> None:
+    class Blocks:
+        def __call__(self, x: Any, z: Any) -> float:
+            raise AssertionError("The blocks are there to be asked.")
+
+        def pairwise(self, A: Any, B: Any) -> Any:
+            return cdist(A, B, "canberra")
+
+    X, Q = data(60, 3, 8)
+    np.testing.assert_array_equal(
+        NearestNeighbors(metric=Blocks()).fit(X).kneighbors(Q)[1], nearest(cdist(Q, X, "canberra"), 5)[1]
+    )
+    Blocks.pairwise = lambda self, A, B: -cdist(A, B)  # type: ignore[method-assign]
+    with pytest.raises(ValueError, match="distances >= 0"):
+        NearestNeighbors(metric=Blocks()).fit(X).kneighbors(Q)
+
+
+def test_a_radius_for_each_query() -> None:
+    X, Q = data(80, 3, 8)
+    radius = np.linspace(0.0, 2.0, Q.shape[0])
+    near = NearestNeighbors().fit(X).radius_neighbors(Q, radius, return_distance=False)
+    full = cdist(Q, X)
+    assert [set(line) for line in near] == [set(np.flatnonzero(d <= r)) for d, r in zip(full, radius, strict=True)]
+    with pytest.raises(ValueError, match="radius must be"):
+        NearestNeighbors().fit(X).radius_neighbors(Q, radius[1:])
 
 
 @pytest.mark.parametrize("algorithm", ["brute", "kd_tree"])
@@ -253,6 +392,20 @@ def test_bad_input_is_refused() -> None:
         NearestNeighbors(metric=lambda x, z: -1.0).fit(X).kneighbors(Q)
     with pytest.raises(ValueError, match="other things than numbers"):
         NearestNeighbors(metric=kernels.Spectrum(2)).fit(X)
+    for metric, further in (
+        ("seuclidean", None),
+        ("seuclidean", {"V": [1.0, 0.0, 1.0]}),
+        ("seuclidean", {"V": [1.0, 2.0]}),
+        ("mahalanobis", None),
+        ("mahalanobis", {"VI": -np.eye(3)}),
+        ("mahalanobis", {"V": np.ones((3, 3))}),
+        ("mahalanobis", {"VI": [[1.0, 2.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]}),
+        ("minkowski", {"w": [1.0, -1.0, 1.0]}),
+        ("minkowski", {"w": "no"}),
+        ("cosine", {"w": [1.0, 1.0, 1.0]}),
+    ):
+        with pytest.raises(ValueError, match="metric_params"):
+            NearestNeighbors(metric=metric, metric_params=further).fit(X)
     with pytest.raises(ValueError, match="not numeric"):
         NearestNeighbors().fit([["a", 1.0], ["b", 2.0]])
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,8 +10,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, Matrix, is_sparse
 from certifit.base import CertifiedEstimator
-from certifit.data.gate import check_choice, check_real, check_x, like_input
-from certifit.models.neighbors.distance import Metric, Search, Tree, build_tree, wants_tree
+from certifit.data.gate import check_choice, check_numbers, check_real, check_x, like_input
+from certifit.models.neighbors.distance import Search, Tree, build_tree, wants_tree
+from certifit.models.neighbors.metric import DENSE, Metric
 from certifit.parameters import Declared, Fitted
 from certifit.representation.kernels.base import Kernel
 from certifit.threads import n_threads
@@ -22,6 +21,8 @@ __all__ = ["MODES", "BaseNeighbors", "OfRows"]
 
 MODES = ("connectivity", "distance")
 """What the entries of a graph of neighbors are."""
+ZEROS_ARE_KEPT = ("csr", "csc", "coo", "lil")
+"""Sparse formats in which a zero can be stored."""
 
 
 class OfRows(Declared):
@@ -48,9 +49,9 @@ class BaseNeighbors(CertifiedEstimator):
     _columns: Array | None
 
     def _accepts(self) -> dict[str, Any]:
-        """What the gate lets through: holes for a distance that knows them, sparse rows unless distances are given."""
+        """What the gate lets through: holes for a distance that knows them, sparse rows for most."""
         return {
-            "accept_sparse": False if self.metric in ("precomputed", "nan_euclidean") else ("csr",),
+            "accept_sparse": False if isinstance(self.metric, str) and self.metric in DENSE else ("csr",),
             "allow_nan": self.metric == "nan_euclidean",
         }
 
@@ -72,35 +73,44 @@ class BaseNeighbors(CertifiedEstimator):
             self._columns = None if kept.all() else np.flatnonzero(kept)
             X = self._own_columns(X)
         metric = self._distance()
-        self._tree = build_tree(X, n_threads(self.n_jobs)) if wants_tree(metric, X, self.algorithm) else None
+        metric.check(X.shape[1])
+        tree = wants_tree(metric, X, self.algorithm)
+        self._tree = build_tree(metric.rows(X, 0), n_threads(self.n_jobs)) if tree else None
         self._fit_X = X
         self._fit_method = "brute" if self._tree is None else "kd_tree"
         self.n_samples_fit_ = X.shape[0]
         named = {"absolute": "manhattan", "squared": "euclidean", "maximum": "chebyshev"}.get(metric.norm, "minkowski")
-        self.effective_metric_ = named if self.metric == "minkowski" else self.metric
-        self.effective_metric_params_ = {"p": float(self.p)} if self.effective_metric_ == "minkowski" else {}
+        self.effective_metric_ = named if self.metric == "minkowski" and metric.scale is None else self.metric
+        power = {"p": float(self.p)} if self.effective_metric_ == "minkowski" else {}
+        self.effective_metric_params_ = {**power, **(self.metric_params or {})}
 
     def _distance(self) -> Metric:
-        further = self.metric_params or {}
-        if further and (not isinstance(further, Mapping) or isinstance(self.metric, (str, Kernel))):
-            raise ValueError(
-                f"metric_params must be a dict of further arguments for a metric that is a function; got {further!r} for "
-                f"metric={self.metric!r}."
-            )
-        return Metric.of(partial(self.metric, **further) if further else self.metric, self.p)
+        return Metric.of(self.metric, self.p, self.metric_params)
 
     def _search(self) -> Search:
         return Search(self._distance(), self._fit_X, self._tree, n_threads(self.n_jobs))
 
     def _queries(self, X: Any) -> Matrix:
         check_is_fitted(self, "n_samples_fit_")
+        self._check_format(X)
         Q = check_x(self, X, reset=False, **self._accepts())
-        return _like(self._fit_X, self._own_columns(Q) if self.metric == "precomputed" else Q)
+        return self._own_columns(Q) if self.metric == "precomputed" else _like(self._fit_X, Q)
 
-    def _own_columns(self, Q: Array) -> Array:
+    def _check_format(self, X: Any) -> None:
+        """Of sparse distances zeros are read, and what is not stored is far: an error for formats that do not keep them apart."""
+        if self.metric == "precomputed" and is_sparse(X) and X.format not in ZEROS_ARE_KEPT:
+            raise TypeError(
+                f"A sparse matrix of distances in {X.format!r} format is not supported due to its handling of explicit zeros; "
+                f"give one of {', '.join(ZEROS_ARE_KEPT)}."
+            )
+
+    def _own_columns(self, Q: Matrix) -> Matrix:
         """Given distances to the rows that were kept."""
-        if Q.min(initial=0.0) < 0:
-            raise ValueError("X holds distances under metric='precomputed', and one of them is negative.")
+        if (Q.data if is_sparse(Q) else Q).min(initial=0.0) < 0:
+            raise ValueError(
+                "Negative values in data passed to precomputed distance matrix. X holds distances under metric='precomputed', "
+                "and one of them is negative."
+            )
         return Q if self._columns is None else Q[:, self._columns]
 
     def _asked(self, X: Any) -> tuple[Matrix, Array | None]:
@@ -173,9 +183,18 @@ class BaseNeighbors(CertifiedEstimator):
     def _near(self, X: Any, radius: Any) -> tuple[Array, Array, Array]:
         """All rows within the radius: where those of each query begin, their distances and their numbers."""
         radius = getattr(self, "radius", 1.0) if radius is None else radius
-        check_real("radius", radius, low=0.0)
         Q, skip = self._asked(X)
-        return self._search().within(Q, float(radius), skip)
+        if np.ndim(radius) == 0:
+            check_real("radius", radius, low=0.0)
+            return self._search().within(Q, float(radius), skip)
+        each = check_numbers("radius", radius)
+        if each.shape != (Q.shape[0],) or not (each >= 0).all():
+            raise ValueError(
+                f"radius must be a number >= 0, or one for each of the {Q.shape[0]} queries; got {radius!r}."
+            )
+        start, distance, row = self._search().within(Q, float(each.max(initial=0.0)), skip)
+        kept = distance <= np.repeat(each, np.diff(start))
+        return np.concatenate([[0], np.cumsum(kept)])[start], distance[kept], row[kept]
 
     def __sklearn_tags__(self) -> Any:
         tags: Any = super().__sklearn_tags__()

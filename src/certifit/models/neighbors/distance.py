@@ -1,9 +1,4 @@
-"""Distances: what a name, a function or a kernel means for two rows, and the search for the nearest rows under it.
-
-    minkowski        (Σ|x_j − z_j|^p)^(1/p); euclidean p = 2, manhattan p = 1, chebyshev p = ∞
-    cosine           1 − x·z/(‖x‖‖z‖) = ½‖x/‖x‖ − z/‖z‖‖²: Euclidean between rows of length one
-    nan_euclidean    Euclidean over the columns that both rows have, as if the others were alike: √(d/known · Σ (x_j − z_j)²)
-    a kernel         √(k(x, x) − 2k(x, z) + k(z, z)), the Euclidean distance of its feature space
+"""The search for the nearest rows under a metric.
 
 Neighbors are exact: the order is that of distances computed in double precision, then of row numbers. Matrix products in
 single precision only pass over rows that cannot be among the nearest (native/neighbors/panels.hpp), and a k-d tree only cells
@@ -14,28 +9,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
+from scipy.spatial.distance import cdist
 
 import certifit._native.neighbors as _native
 from certifit._types import Array, Matrix, is_sparse
+from certifit.models.neighbors.metric import COUNTED, TRUTHS, Metric
 from certifit.representation.kernels.base import Kernel
 
-__all__ = ["Metric", "Search", "Tree", "wants_tree"]
+__all__ = ["Search", "Tree", "build_tree", "wants_tree"]
 
-NAMES = {
-    "euclidean": ("squared", 2.0),
-    "l2": ("squared", 2.0),
-    "manhattan": ("absolute", 1.0),
-    "l1": ("absolute", 1.0),
-    "cityblock": ("absolute", 1.0),
-    "chebyshev": ("maximum", 1.0),
-    "cosine": ("squared", 2.0),
-    "nan_euclidean": ("missing", 2.0),
-}
 SAFE = 1e30  # magnitudes within 1/SAFE … SAFE are compared as they are
 BLOCK = 1 << 22  # distances held at a time where blocks of them are made in Python
 FEW = 16  # queries for which packing the rows into panels does not pay
@@ -43,68 +28,9 @@ Found = tuple[Array, Array]
 Tree = tuple[Array, Array, Array, Array, Array]
 
 
-@dataclass(frozen=True)
-class Metric:
-    """A distance: by the norm of the difference of two rows, or by blocks of distances that Python computes."""
-
-    kind: Any
-    """A name, a function of two rows, or a kernel."""
-    norm: str
-    p: float
-
-    @staticmethod
-    def of(metric: Any, p: float) -> Metric:
-        """What the parameters `metric` and `p` mean."""
-        if not isinstance(metric, str) or metric == "precomputed":
-            return Metric(metric, "", 0.0)
-        if metric == "minkowski":
-            norm = {1.0: "absolute", 2.0: "squared", math.inf: "maximum"}.get(float(p), "power")
-            return Metric(metric, norm, 1.0 if norm == "maximum" else float(p))
-        return Metric(metric, *NAMES[metric])
-
-    def distance(self, reduced: Array) -> Array:
-        """Distances from what the native search compares: the sum before its root."""
-        if self.kind == "cosine":
-            return 0.5 * reduced
-        if self.norm in ("squared", "missing"):
-            return np.asarray(np.sqrt(reduced))
-        return np.asarray(reduced ** (1.0 / self.p)) if self.norm == "power" else reduced
-
-    def reduced(self, distance: float) -> float:
-        """The reverse, a little more than it: what is too far after all is sorted out by the distance itself."""
-        if self.kind == "cosine":
-            return 2.0 * distance * (1 + 1e-9) + 1e-15
-        power = 2.0 if self.norm in ("squared", "missing") else self.p if self.norm == "power" else 1.0
-        return float(distance**power) * (1 + 1e-9)
-
-    def rows(self, X: Matrix, side: int) -> Matrix:
-        """Rows as they are compared; of the cosine, rows of length one."""
-        return _directions(X, side) if self.kind == "cosine" else X
-
-
-def _directions(X: Matrix, side: int) -> Matrix:
-    """Rows of length one.
-
-    A row of zeros has no direction: it gets one of two further columns, by its side, and so the cosine 0 with all rows of the
-    other side.
-    """
-    size = np.asarray(abs(X).max(axis=1).toarray() if is_sparse(X) else np.abs(X).max(axis=1, initial=0.0)).ravel()
-    unit = np.where(size > 0, size, 1.0).astype(np.float64)
-    empty = np.zeros((X.shape[0], 2))
-    empty[size == 0, side] = 1.0
-    if is_sparse(X):
-        scaled = sp.csr_array(sp.diags_array(1.0 / unit) @ X.astype(np.float64))
-        square = np.asarray(scaled.multiply(scaled).sum(axis=1)).ravel()
-        rows = sp.diags_array(1.0 / np.sqrt(np.where(size > 0, square, 1.0))) @ scaled
-        return sp.csr_array(sp.hstack([rows, sp.csr_array(empty)]))
-    scaled = X / unit[:, None]
-    length = np.where(size > 0, np.linalg.norm(scaled, axis=1), 1.0)
-    return np.hstack([scaled / length[:, None], empty])
-
-
 def wants_tree(metric: Metric, X: Matrix, algorithm: str) -> bool:
     """Whether a tree is built: when asked for, and by itself in few columns, where most of its cells are passed over."""
-    possible = not is_sparse(X) and metric.norm not in ("", "missing") and metric.kind != "cosine"
+    possible = not is_sparse(X) and metric.norm not in ("", "missing") and metric.kind not in ("cosine", "correlation")
     if algorithm in ("kd_tree", "ball_tree") and not possible:
         raise ValueError(
             f'algorithm="{algorithm}" cannot search these rows under metric={metric.kind!r}: a tree wants dense rows and a '
@@ -113,6 +39,7 @@ def wants_tree(metric: Metric, X: Matrix, algorithm: str) -> bool:
     if algorithm != "auto":
         return algorithm != "brute"
     n, d = X.shape
+    d += metric.kind == "haversine"  # on a globe
     return bool(possible and 1 <= d <= 10 and n >= 100 * 2**d)
 
 
@@ -140,6 +67,8 @@ class Search:
 
     def nearest(self, Q: Matrix, k: int, skip: Array | None = None) -> Found:
         """Distances and numbers of the k nearest rows of each query, shape (m, k); query i leaves row skip[i] out."""
+        if is_sparse(Q) and self.metric.kind == "precomputed":
+            return _first(*_listed(Q, skip), k)
         distance, row = np.empty((Q.shape[0], k)), np.empty((Q.shape[0], k), dtype=np.int64)
         if not self.metric.norm:
             for part, block in self._blocks(Q):
@@ -156,17 +85,21 @@ class Search:
         else:
             queries, rows = _native_rows(Q), _native.Tree(*tree) if tree is not None else _native_rows(X)
             _native.nearest(rows, queries, self.metric.norm, self.metric.p, distance, row, skip, self.threads)
-        return self.metric.distance(distance) / unit, row
+        return self.metric.distance(distance, unit), row
 
     def within(self, Q: Matrix, radius: float, skip: Array | None = None) -> tuple[Array, Array, Array]:
         """Rows within a distance of each query: where those of a query begin, (m + 1,), their distances and numbers."""
+        if is_sparse(Q) and self.metric.kind == "precomputed":
+            start, distance, row = _listed(Q, skip)
+            kept = distance <= radius
+            return np.concatenate([[0], np.cumsum(kept)])[start], distance[kept], row[kept]
         if not self.metric.norm:
             return self._within_blocks(Q, radius, skip)
         X, Q, unit, tree = self._comparable(Q)
         queries, rows = _native_rows(Q), _native.Tree(*tree) if tree is not None else _native_rows(X)
-        reduced = self.metric.reduced(radius * unit)
+        reduced = self.metric.reduced(radius, unit)
         start, found, row = _native.within(rows, queries, self.metric.norm, self.metric.p, reduced, skip, self.threads)
-        distance = self.metric.distance(found) / unit
+        distance = self.metric.distance(found, unit)
         kept = distance <= radius
         return np.concatenate([[0], np.cumsum(kept)])[start], distance[kept], row[kept]
 
@@ -174,7 +107,7 @@ class Search:
         """Rows and queries whose squares and powers neither overflow nor vanish, and the unit that both were brought to."""
         X, Q = self.metric.rows(self.X, 0), self.metric.rows(Q, 1)
         peak = max(_peak(X), _peak(Q))
-        if self.metric.kind == "cosine" or peak == 0.0 or 1.0 / SAFE < peak < SAFE:
+        if not self.metric.has_units or peak == 0.0 or 1.0 / SAFE < peak < SAFE:
             return X, Q, 1.0, self.tree
         unit = 2.0 ** -math.frexp(peak)[1]  # exact
         return X.astype(np.float64) * unit, Q.astype(np.float64) * unit, unit, None
@@ -197,8 +130,7 @@ class Search:
                 square = kernel.own(asked)[:, None] - 2.0 * kernel.block(asked, rows) + own
                 block = np.sqrt(np.maximum(square, 0.0))
             else:
-                asked = Q[part].toarray() if is_sparse(Q) else Q[part]
-                block = np.array([[_pair(kind, q, x) for x in plain] for q in asked])
+                block = _compared(kind, Q[part].toarray() if is_sparse(Q) else Q[part], plain)
             yield part, np.ascontiguousarray(block)
 
     def _within_blocks(self, Q: Matrix, radius: float, skip: Array | None) -> tuple[Array, Array, Array]:
@@ -212,6 +144,46 @@ class Search:
                 distances.append(line[near])
                 rows.append(near)
         return np.cumsum(counts), np.concatenate(distances), np.concatenate(rows)
+
+
+def _compared(kind: Any, Q: Any, X: Any) -> Array:
+    """All distances by a name of SciPy's, or by a function: of two blocks, where it has one, or of two rows."""
+    if kind in COUNTED:
+        with np.errstate(invalid="ignore"):
+            if kind == "braycurtis":
+                block = cdist(Q, X, "cityblock") / np.add.outer(np.abs(Q).sum(axis=1), np.abs(X).sum(axis=1))
+            else:
+                block = cdist(*((Q != 0, X != 0) if kind in TRUTHS else (Q, X)), kind)
+        return np.nan_to_num(block, nan=0.0, posinf=np.inf)  # 0/0 of two rows of nothing
+    pairwise = getattr(kind, "pairwise", None)
+    if pairwise is None:
+        return np.array([[_pair(kind, q, x) for x in X] for q in Q])
+    block = np.asarray(pairwise(Q, X), dtype=np.float64)
+    if block.shape != (Q.shape[0], X.shape[0]) or not (block >= 0).all():
+        raise ValueError(f"metric must give distances >= 0 for each of {Q.shape[0]} queries and {X.shape[0]} rows.")
+    return block
+
+
+def _listed(given: Matrix, skip: Array | None) -> tuple[Array, Array, Array]:
+    """Given distances of which those not stored are infinite: where those of a query begin, distances and numbers in order."""
+    query = np.repeat(np.arange(given.shape[0]), np.diff(given.indptr))
+    kept = np.ones(query.shape[0], dtype=bool) if skip is None else given.indices != skip[query]
+    query, distance, row = query[kept], given.data[kept].astype(np.float64), given.indices[kept].astype(np.int64)
+    order = np.lexsort((row, distance, query))
+    start = np.searchsorted(query, np.arange(given.shape[0] + 1))
+    return start, distance[order], row[order]
+
+
+def _first(start: Array, distance: Array, row: Array, k: int) -> Found:
+    """The k nearest of each query, if so many are known."""
+    known = np.diff(start)
+    if known.size and known.min() < k:
+        raise ValueError(
+            f"{k} neighbors per samples are required, but some samples have only {known.min()} neighbors in the sparse matrix "
+            "of distances. Ask for fewer, or give a matrix with more."
+        )
+    place = start[:-1, None] + np.arange(k)
+    return distance[place], row[place]
 
 
 def _pair(function: Any, x: Array, z: Array) -> float:

@@ -57,7 +57,7 @@ class NearestNeighbors(OfRows, BaseNeighbors):
     leaf_size: int = parameters.LEAF_SIZE
     metric: Any = parameters.METRIC
     p: float = parameters.P
-    metric_params: None = parameters.METRIC_PARAMS
+    metric_params: Any = parameters.METRIC_PARAMS
     n_jobs: int | None = N_JOBS
 
     def fit(self, X: Any, y: Any = None) -> NearestNeighbors:
@@ -69,6 +69,7 @@ class NearestNeighbors(OfRows, BaseNeighbors):
             Rows; distances of shape (n_samples, n_samples) under ``metric="precomputed"``.
         """
         started = time.perf_counter()
+        self._check_format(X)
         X = check_x(self, X, reset=True, **self._accepts())
         self._keep(X, np.ones(X.shape[0], dtype=bool))
         self._certify(Certificate.absent(0.0, NO_OBJECTIVE, seconds=time.perf_counter() - started))
@@ -83,8 +84,8 @@ class NearestNeighbors(OfRows, BaseNeighbors):
         ----------
         X : array, sparse matrix or data frame of shape (n_queries, n_features), optional
             As for `kneighbors`.
-        radius : float, optional
-            The distance; by default the parameter of the model.
+        radius : float or array of shape (n_queries,), optional
+            The distance, or one for each query; by default the parameter of the model.
         return_distance : bool, default=True
             Whether distances come with them.
         sort_results : bool, default=False
@@ -138,7 +139,7 @@ class _Voters(OfRows, BaseNeighbors, takes={"predict.X": QUERIES, "predict_proba
     leaf_size: int = parameters.LEAF_SIZE
     p: float = parameters.P
     metric: Any = parameters.METRIC
-    metric_params: None = parameters.METRIC_PARAMS
+    metric_params: Any = parameters.METRIC_PARAMS
     n_jobs: int | None = N_JOBS
     max_neighbors: int = Parameter(50, Integer(1), 'The largest number that ``n_neighbors="loo"`` tries.')
 
@@ -174,6 +175,7 @@ class _Voters(OfRows, BaseNeighbors, takes={"predict.X": QUERIES, "predict_proba
             A weight of 2 is the row twice, two of the k; a weight of 0 drops it.
         """
         started = time.perf_counter()
+        self._check_format(X)
         X, y, weight = check_xy(
             self,
             X,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 
-from certifit.models.neighbors.distance import NAMES
+from certifit.models.neighbors.metric import NAMES
 from certifit.parameters import Choice, Either, Function, Given, Integer, Named, Nothing, OneOf, Parameter, Real
 from certifit.representation.kernels.base import Kernel
 
 __all__ = ["ALGORITHM", "LEAF_SIZE", "METRIC", "METRIC_PARAMS", "N_NEIGHBORS", "RADIUS", "WEIGHTS", "P"]
 
 N_NEIGHBORS = Parameter(5, Integer(1), "How many of the nearest rows are asked.")
-RADIUS = Parameter(1.0, Real(0), "Distance within which `radius_neighbors` looks.")
+RADIUS = Parameter(1.0, Real(0, infinite=True), "Distance within which `radius_neighbors` looks.")
 WEIGHTS = Parameter(
     "uniform",
     Either(Choice("uniform", "distance"), Nothing(), Function()),
@@ -35,10 +35,12 @@ METRIC = Parameter(
     "minkowski",
     Either(Choice("minkowski", *NAMES, "precomputed"), Named("certifit.kernels.Kernel", Kernel), Function()),
     'The distance: a name, a kernel (the distance in its feature space), or a function of two rows. "precomputed" takes '
-    'distances in place of X; "nan_euclidean" takes missing values.',
+    'distances in place of X (of a sparse matrix, those that are not stored are infinite); "nan_euclidean" takes missing '
+    "values.",
 )
 METRIC_PARAMS = Parameter(
     None,
     Either(Nothing(), Given("dict", wrong=({"no such name": 1}, [1.0]))),
-    "Further arguments of a metric that is a function.",
+    'Further arguments of a metric that is a function; weights ``"w"`` of the columns for "minkowski", variances ``"V"`` for '
+    '"seuclidean", a covariance ``"V"`` or its inverse ``"VI"`` for "mahalanobis".',
 )
