@@ -65,12 +65,27 @@ def test_sparse_ridge_iterates_where_the_penalty_is_strong(monkeypatch: pytest.M
     fits = []
     for pays in (iterating_pays, lambda *size: False):
         monkeypatch.setattr(factorizations, "iterating_pays", pays)
-        fits.append(Ridge(alpha=1e-2).fit(X, y))
+        fits.append(Ridge(alpha=1e-2, solver="closed_form").fit(X, y))
     np.testing.assert_allclose(fits[0].coef_, fits[1].coef_, rtol=1e-9, atol=1e-12)
     assert not np.array_equal(fits[0].coef_, fits[1].coef_)  # by different ways
     assert all(fit.certificate_.certified for fit in fits)
     assert not iterating_pays(400, 500, 4000, 0.0)
     assert not iterating_pays(400, 500, 4000, 1e-8)
+
+
+def test_sparse_ridge_is_solved_by_products_up_to_tol() -> None:
+    rng = np.random.default_rng(3)
+    X = sp.random(3000, 400, 0.02, format="csr", random_state=3)
+    Y = X @ rng.normal(size=(400, 40)) + rng.normal(size=(3000, 40))
+    exact = Ridge(alpha=1e-3, solver="closed_form").fit(X, Y[:, 0])
+    fit = Ridge(alpha=1e-3).fit(X, Y[:, 0])
+    assert (fit.solver_, exact.solver_) == ("newton_cg", "closed_form")
+    assert fit.certificate_.certified
+    assert fit.certificate_.bound <= exact.certificate_.objective * (1 + 1e-12)
+    assert fit.certificate_.objective <= exact.certificate_.objective + fit.tol * 0.5 * float(np.var(Y[:, 0]))
+    np.testing.assert_allclose(Ridge(alpha=1e-3, tol=1e-13).fit(X, Y[:, 0]).coef_, exact.coef_, rtol=1e-5, atol=1e-7)
+    assert Ridge(alpha=1e-3).fit(X, Y).solver_ == "closed_form"  # one factorization serves all targets
+    assert Ridge(alpha=0.0).fit(X, Y[:, 0]).solver_ == "closed_form"
 
 
 def test_passes_grow_with_what_is_solved() -> None:

@@ -14,7 +14,15 @@ from certifit._types import is_sparse
 if TYPE_CHECKING:
     from certifit.optimization.objective.problem import Problem
 
-__all__ = ["conjugate_pays", "direct_products", "iterating_pays", "newton_passes", "shared_passes", "small_enough"]
+__all__ = [
+    "conjugate_pays",
+    "direct_products",
+    "iterating_pays",
+    "newton_passes",
+    "ridge_by_products",
+    "shared_passes",
+    "small_enough",
+]
 
 MULTIPLYING = 2.5e10  # operations a second in products of dense matrices: n·d² for a Gram matrix, which is symmetric
 FACTORING = 1e10  # operations a second in Cholesky's factorization, d³/3
@@ -53,9 +61,25 @@ def iterating_pays(n: int, d: int, stored: int, weakest: float) -> bool:
     """
     if not weakest > 0.0:
         return False
-    iterations, size = DIGITS / float(np.sqrt(weakest)), min(n, d)
-    direct = SCATTERING * (stored * stored / max(n, d) + COPIES * stored) + size**3 / (3.0 * FACTORING)
-    return iterations * (2.0 * SCATTERING * stored + AROUND) < direct
+    iterations = DIGITS / float(np.sqrt(weakest))
+    return iterations * (2.0 * SCATTERING * stored + AROUND) < _sparse_factorization(n, d, stored)
+
+
+def ridge_by_products(problem: Problem, targets: int = 1) -> bool:
+    """Whether conjugate gradients, which stop at `tol`, are likely to be cheaper than a factorization of sparse ridge regression.
+
+    The factorization serves all targets, and small matrices are made dense.
+    """
+    if not is_sparse(problem.X) or small_enough(problem) or not problem.regularizer.strictly_convex:
+        return False
+    stored = int(problem.X.nnz)
+    products = targets * CONJUGATE * (2.0 * SCATTERING * stored + AROUND)
+    return products < _sparse_factorization(*problem.shape, stored)
+
+
+def _sparse_factorization(n: int, d: int, stored: int) -> float:
+    """Seconds for the Gram matrix of the rows or of the columns, whichever are fewer, and its factor."""
+    return SCATTERING * (stored * stored / max(n, d) + COPIES * stored) + min(n, d) ** 3 / (3.0 * FACTORING)
 
 
 def conjugate_pays(problem: Problem) -> bool:

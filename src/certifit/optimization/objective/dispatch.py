@@ -40,7 +40,7 @@ from certifit.optimization.newton.proximal import prox_newton
 from certifit.optimization.newton.smooth import has_part, newton, newton_cg
 from certifit.optimization.newton.smoothing import solve_smoothed
 from certifit.optimization.objective.certify import certify
-from certifit.optimization.objective.costs import conjugate_pays, small_enough
+from certifit.optimization.objective.costs import conjugate_pays, ridge_by_products, small_enough
 from certifit.optimization.objective.forms.halves import halves, in_halves, whole
 from certifit.optimization.objective.forms.ivanov import solve_on_ball
 from certifit.optimization.objective.forms.row_space import row_space
@@ -310,8 +310,8 @@ def check_solver(solver: Any, loss: Loss, penalty: Penalty, alpha: float, constr
         )
 
 
-def choose(problem: Problem) -> str:
-    """The solver that ``"auto"`` stands for."""
+def choose(problem: Problem, targets: int = 1) -> str:
+    """The solver that ``"auto"`` stands for, where so many targets share X."""
     loss, regularizer = problem.loss, problem.regularizer
     elastic = regularizer.elastic() is not None
     if not loss.smooth:
@@ -321,7 +321,7 @@ def choose(problem: Problem) -> str:
     if regularizer.smooth() is not None:
         d = problem.shape[1]
         if isinstance(loss, Squared) and (problem.in_memory or d <= LARGEST_DENSE):
-            return "closed_form"
+            return "newton_cg" if ridge_by_products(problem, targets) else "closed_form"
         return "newton_cg" if _by_products(problem) else "newton"
     separable = regularizer.ball is None and (elastic or regularizer.power() is not None)
     if isinstance(loss, Squared) and separable and problem.in_memory:

@@ -262,7 +262,9 @@ class Sparse(Design):
         return np.asarray((self.X.T @ u).T)
 
     def squares(self, u: Array) -> Array:
-        return np.asarray((self.X.multiply(self.X).T @ u).T)
+        X = self.X  # the same places with other numbers: SciPy's product of two matrices would look for them again
+        squared = type(X)((np.square(X.data, dtype=np.float64), X.indices, X.indptr), shape=X.shape)
+        return np.asarray((squared.T @ u).T)
 
     def largest(self) -> Array:
         return np.asarray(abs(self.X).max(axis=0).toarray(), dtype=np.float64).ravel()

@@ -31,7 +31,7 @@ def minimize_targets(
     """
     problems = [problem, *(replace(problem, y=y) for y in np.ascontiguousarray(targets.T)[1:])]
     solvers = [solver] * len(problems)
-    shared = solver == "closed_form" or (solver == "auto" and choose(problem) == "closed_form")
+    shared = solver == "closed_form" or (solver == "auto" and choose(problem, len(problems)) == "closed_form")
     if shared and not any(is_extreme(one) for one in problems):
         found = closed_forms(problem, targets)
         if all(np.isfinite(one.coef).all() for one in found):
