@@ -1,9 +1,11 @@
 // certifit._native.coordinate: coordinate descent for penalized weighted least squares.
 #include <algorithm>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "coordinate/coordinate.hpp"
+#include "coordinate/tall.hpp"
 #include "core/held_matrix.hpp"
 
 using namespace certifit;
@@ -82,6 +84,29 @@ nb::tuple least_squares(const Matrix& X, Vector<double> y, Vector<double> p, con
                                   array(std::move(theta)));
         },
         X.view);
+}
+
+// The same for few columns and many rows, by their sums of squares and products; a gap beyond the tolerance is no failure of the
+// caller's, who takes the function above instead.
+template <class Array>
+nb::tuple tall_least_squares(const Array& X, Vector<double> y, Vector<double> p, const PenaltyArrays& penalty,
+                             Vector<double> coef, const Options& options) {
+    const Index n = static_cast<Index>(X.shape(0)), d = static_cast<Index>(X.shape(1));
+    if (n < 1 || d < 1) refuse("X is empty");
+    expect_length(y, n, "y");
+    expect_weights(p, n, "p");
+    expect_length(coef, d, "coef");
+    if (penalty.size() != d) refuse("the penalty and X differ in their number of columns");
+    std::vector<double> w = copy(coef);
+    const Certified result = without_gil([&] {
+        SignalPoll signals;
+        const products::Table<double> table{X.data(), n, d, std::is_same_v<Array, RowMajor<double>>};
+        TallLeastSquares solver(table, y.data(), p.data(), options.intercept, options.threads, std::move(w));
+        const Certified found = solver.solve(penalty.view(), options.tolerance, signals);
+        w = std::move(solver.coef);
+        return found;
+    });
+    return nb::make_tuple(array(std::move(w)), result.intercept, result.objective, result.gap, result.iterations);
 }
 
 // Penalties alpha · (l1, l2) for each alpha, one after the other.
@@ -185,6 +210,10 @@ NB_MODULE(coordinate, m) {
         .def(nb::init<bool, double, Index, int>(), "intercept"_a, "tolerance"_a, "max_iter"_a, "threads"_a);
     m.def("least_squares", &least_squares, "X"_a, "y"_a.noconvert(), "p"_a.noconvert(), "penalty"_a, "coef"_a.noconvert(),
           "options"_a);
+    m.def("tall_least_squares", &tall_least_squares<RowMajor<double>>, "X"_a.noconvert(), "y"_a.noconvert(), "p"_a.noconvert(),
+          "penalty"_a, "coef"_a.noconvert(), "options"_a);
+    m.def("tall_least_squares", &tall_least_squares<ColumnMajor<double>>, "X"_a.noconvert(), "y"_a.noconvert(),
+          "p"_a.noconvert(), "penalty"_a, "coef"_a.noconvert(), "options"_a);
     m.def("path", &path, "X"_a, "y"_a.noconvert(), "p"_a.noconvert(), "penalty"_a, "alphas"_a.noconvert(), "options"_a);
     m.def("quadratic", &newton_quadratic, "X"_a, "r"_a.noconvert(), "h"_a.noconvert(), "penalty"_a, "coef"_a.noconvert(),
           "columns"_a.noconvert(), "options"_a);

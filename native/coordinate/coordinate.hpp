@@ -6,9 +6,7 @@
 // Working sets: Massias, Gramfort, Salmon 2018 (Celer); Johnson, Guestrin 2015 (Blitz). Spheres that contain a dual
 // point and spare columns: Ndiaye, Fercoq, Gramfort, Salmon 2017 (gap safe).
 //
-// Two things differ from the papers. The gap is summed as
-//   P − D = ½ (1−s)² ‖r‖²_p + Σ_j [h_j(w_j) + h_j*(s c_j) − s c_j w_j],   θ = −s r,  c = X̃'(pr),
-// whose terms are all ≥ 0, so nothing cancels. And a column is read again only if it might matter: with c_j known at
+// Two things differ from the papers. The gap is a sum of terms ≥ 0 (see proof.hpp). And a column is read again only if it might matter: with c_j known at
 // an earlier residual r', |x̃_j'(pr)| ≤ |c_j| + ‖x̃_j‖ ‖r − r'‖ often proves it harmless without touching X.
 #pragma once
 
@@ -20,13 +18,9 @@
 #include <vector>
 
 #include "coordinate/descent.hpp"
+#include "coordinate/proof.hpp"
 
 namespace certifit {
-
-struct Certified {
-    double intercept = 0, objective = 0, gap = kInfinity;
-    Index iterations = 0;
-};
 
 template <class M>
 class LeastSquares {
@@ -216,78 +210,18 @@ class LeastSquares {
 
     // The gap at the current point with the best scale s of the residual; keeps the best bound seen.
     double certify(const Penalty& penalty, Certified& best) {
-        const Index d = columns_.X.d;
-        double objective = 0.5 * energy_, most = kInfinity, product = 0, loose = 0;
-        bool curved = false;
-        const double scale = rounding(), root = std::sqrt(columns_.total);
-        terms_.clear();
-        for (Index j = 0; j < d; ++j) {
-            double up = c_[j], down = -c_[j];
-            if (!fresh_[j]) {
-                const double reach = radius(j);
-                up += reach, down += reach;
-            }
-            const double above = penalty.domain_above(j), below = penalty.domain_below(j);
-            const double tiny = scale * (std::sqrt(columns_.norm2[j]) + std::abs(columns_.mean[j]) * root);
-            if (up > above) most = limit(most, above, up, tiny);
-            else if (up > 0 && above < kInfinity) most = std::min(most, above / up);
-            if (down > below) most = limit(most, below, down, tiny);
-            else if (down > 0 && below < kInfinity) most = std::min(most, below / down);
-            if (!fresh_[j]) continue;
-            const double w = coef[j];
-            if (w != 0.0) {
-                objective += penalty.value(j, w);
-                product += c_[j] * w;
-                loose += std::min(tiny, std::abs(c_[j])) * std::abs(w) * (penalty.l1[j] == 0.0 ? 2 : 0);
-            }
-            const bool finite = above == kInfinity || below == kInfinity || !penalty.zero_allowed(j);
-            if (w != 0.0 || finite) terms_.push_back(j);
-            curved |= finite;
+        const Evidence evidence{columns_.X.d, energy_, rounding(), std::sqrt(columns_.total), coef.data(), c_.data(),
+                                columns_.norm2.data(), columns_.mean.data(), fresh_.data()};
+        const Proof proof = prove(penalty, evidence, terms_, [&](Index j) { return radius(j); });
+        if (proof.objective - proof.gap >= bound_) {
+            bound_ = proof.objective - proof.gap;
+            for (Index i = 0; i < columns_.X.n; ++i) theta[i] = -proof.scale * r_[i];
         }
-        double s = energy_ > 0 ? std::min(1 + product / energy_, most) : std::min(1.0, most);
-        if (!(s >= 0)) s = 0;
-        if (curved) s = best_scale(penalty, std::min(most, 1e3));
-        double gap = 0.5 * (1 - s) * (1 - s) * energy_ + loose;
-        for (Index j : terms_) {
-            const double w = coef[j], v = s * c_[j];
-            gap += std::max(0.0, (w != 0.0 ? penalty.value(j, w) - v * w : 0.0) + penalty.conjugate(j, v));
-        }
-        if (!std::isfinite(gap) || !std::isfinite(objective)) gap = kInfinity;
-        const double floor = std::numeric_limits<double>::epsilon() * objective;
-        gap = std::max(gap, floor);
-        if (objective - gap >= bound_) {
-            bound_ = objective - gap;
-            for (Index i = 0; i < columns_.X.n; ++i) theta[i] = -s * r_[i];
-        }
-        best.objective = objective;
-        best.gap = std::max(std::min(gap, objective - bound_), floor);
+        best.objective = proof.objective;
+        const double floor = std::numeric_limits<double>::epsilon() * proof.objective;
+        best.gap = std::max(std::min(proof.gap, proof.objective - bound_), floor);
         if (!(best.gap >= 0)) best.gap = kInfinity;
-        return gap;
-    }
-
-    // A free or one-sided coefficient without penalty wants c = 0 exactly; rounding is all that may be left of it.
-    static double limit(double most, double allowed, double value, double tiny) {
-        if (value - allowed <= tiny && allowed == 0.0) return most;
-        return std::min(most, allowed / value);
-    }
-
-    // Conjugates that are finite beyond the kink make D(s) piecewise quadratic: bisection on its derivative.
-    double best_scale(const Penalty& penalty, double most) const {
-        const auto slope = [&](double s) {
-            double sum = -(1 - s) * energy_;
-            for (Index j : terms_) sum += c_[j] * (penalty.attained(j, s * c_[j]) - coef[j]);
-            return sum;
-        };
-        double low = 0, high = most;
-        if (slope(high) <= 0) return high;
-        if (high > 1.0 && slope(1.0) >= 0) high = 1.0;
-        for (int k = 0; k < 30 && high - low > 1e-9; ++k) {
-            const double middle = 0.5 * (low + high);
-            (slope(middle) > 0 ? high : low) = middle;
-        }
-        // The end itself is exact near a solution, where s = 1.
-        const double s = 0.5 * (low + high);
-        return std::abs(s - 1) < 1e-8 && most >= 1 ? 1.0 : s;
+        return proof.gap;
     }
 
     // The support and the columns that violate most, or come closest to it.

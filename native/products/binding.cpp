@@ -1,5 +1,6 @@
 // certifit._native.products: passes over a dense matrix of many rows.
 #include "core/boundary.hpp"
+#include "products/order.hpp"
 #include "products/products.hpp"
 
 using namespace certifit::boundary;
@@ -117,6 +118,16 @@ nb::object run_codes(const Array& X) {
     return nb::cast(nb::ndarray<nb::numpy, std::uint64_t, nb::ndim<1>>(data, {static_cast<std::size_t>(view.n)}, owner));
 }
 
+// Into an array of the caller's: NumPy asks for large pages, without which getting the memory takes longer than the copy.
+template <class T>
+void run_by_column(const RowMajor<T>& X, nb::ndarray<T, nb::ndim<2>, nb::f_contig, nb::device::cpu> out, int threads) {
+    const Index n = static_cast<Index>(X.shape(0)), d = static_cast<Index>(X.shape(1));
+    if (static_cast<Index>(out.shape(0)) != n || static_cast<Index>(out.shape(1)) != d) refuse("out must have the shape of X");
+    expect_threads(threads);
+    nb::gil_scoped_release release;
+    by_column(X.data(), n, d, out.data(), threads);
+}
+
 template <class T>
 double run_energy(const Vector<T>& x, int threads) {
     expect_threads(threads);
@@ -143,6 +154,8 @@ NB_MODULE(products, m) {
     define<ColumnMajor<double>>(m);
     define<RowMajor<float>>(m);
     define<ColumnMajor<float>>(m);
+    m.def("by_column", &run_by_column<double>, "X"_a.noconvert(), "out"_a.noconvert(), "threads"_a);
+    m.def("by_column", &run_by_column<float>, "X"_a.noconvert(), "out"_a.noconvert(), "threads"_a);
     m.def("energy", &run_energy<double>, "x"_a.noconvert(), "threads"_a);
     m.def("energy", &run_energy<float>, "x"_a.noconvert(), "threads"_a);
 }

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from certifit.optimization.coordinate.descent import gram_quadratic, least_squares, path, quadratic
+from certifit.optimization.coordinate.descent import gram_quadratic, least_squares, path, quadratic, tall_least_squares
 
 
 def problem(seed, n=40, d=25, density=1.0):
@@ -100,6 +100,45 @@ def test_reaches_the_optimum_and_proves_it(name, storage, intercept):
     if name == "zero":
         assert fit.iterations == 0
         assert not fit.coef.any()
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("name", CASES)
+def test_sums_of_tall_rows_reach_the_same_optimum(name, order, intercept):
+    X, y, p, rng = problem(len(name), n=700)
+    penalty = full(CASES[name], X.shape[1])
+    stored = np.asarray(X, order=order)
+    fit = tall_least_squares(stored, y, p, **penalty, fit_intercept=intercept, tol=1e-10)
+    if not (penalty["l1"] + penalty["l2"] > 0).all():
+        assert fit is None
+        return
+    exact = least_squares(np.asfortranarray(X), y, p, **penalty, fit_intercept=intercept, tol=1e-12)
+    assert fit.objective == pytest.approx(
+        objective(X, y, p, fit.coef, fit.intercept, penalty["l1"], penalty["l2"]), rel=1e-12
+    )
+    assert fit.gap <= 1e-10
+    assert -1e-13 <= fit.objective - exact.objective <= fit.gap + exact.gap + 1e-13
+    np.testing.assert_allclose(fit.coef, exact.coef, atol=1e-4)
+    start = np.clip(rng.standard_normal(25), penalty["lower"], penalty["upper"])
+    again = tall_least_squares(stored, y, p, **penalty, fit_intercept=intercept, coef=start, tol=1e-10, n_threads=2)
+    assert again.objective == pytest.approx(fit.objective, abs=2e-10)
+
+
+def test_sums_of_tall_rows_do_not_depend_on_threads_and_refuse_what_they_lose():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((100_000, 9))
+    y, p = X[:, 0] - X[:, 1] + rng.standard_normal(100_000), np.full(100_000, 1e-5)
+    for stored in (X, np.asfortranarray(X)):
+        fits = [tall_least_squares(stored, y, p, l1=0.05, l2=0.0, tol=1e-7, n_threads=k) for k in (1, 2, 3)]
+        assert all(np.array_equal(fit.coef, fits[0].coef) and fit.gap == fits[0].gap for fit in fits)
+    assert tall_least_squares(X + 1e6, y, p, l1=0.05, l2=0.0, tol=1e-7) is None  # squares of the mean hide the rest
+    assert tall_least_squares(X, y + 1e7, p, l1=0.05, l2=0.0, tol=1e-7) is None
+    assert tall_least_squares(X * 1e200, y, p, l1=0.05, l2=0.0, tol=1e-7) is None
+    near = tall_least_squares(X + 100.0, y, p, l1=0.05, l2=0.0, tol=1e-10)
+    np.testing.assert_allclose(near.coef, fits[0].coef, atol=1e-6)
+    assert tall_least_squares(X.astype(np.float32), y, p, l1=0.05, l2=0.0, tol=1e-7) is None
+    assert tall_least_squares(X[:12], y[:12], p[:12], l1=0.05, l2=0.0, tol=1e-7) is None
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 
-from certifit.representation.design.products import DenseColumns, SparseColumns
+from certifit.representation.design.products import DenseColumns, SparseColumns, by_column
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -20,3 +20,16 @@ def test_columns_that_are_asked_for_again_and_again(order: str) -> None:
         assert_array_equal(part, X[:, index])
         assert part.flags.f_contiguous or 2 * len(chosen) > X.shape[1]
         assert_array_equal(sparse(index).toarray(), X[:, index])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("shape", [(1, 1), (3, 5), (130, 67), (4, 8), (5000, 33), (33, 5000), (700, 700)])
+def test_a_copy_by_columns(shape: tuple[int, int], dtype: type) -> None:
+    X = np.random.default_rng(0).normal(size=shape).astype(dtype)
+    for threads in (1, 3):
+        turned = by_column(X, threads)
+        assert turned.flags.f_contiguous
+        assert turned.dtype == dtype
+        assert_array_equal(turned, X)
+    assert by_column(turned) is turned
+    assert_array_equal(by_column(X[::2]), X[::2])

@@ -23,11 +23,13 @@ from scipy import sparse
 
 import certifit._native.coordinate as _native
 from certifit.data.sparse import canonical
+from certifit.representation.design.products import NARROW, by_column, in_one_piece
 
 Vector: TypeAlias = NDArray[np.float64]
 Matrix: TypeAlias = "NDArray[Any] | sparse.csc_matrix | sparse.csc_array"
 
 __all__ = [
+    "CertifiedResult",
     "CoordinateResult",
     "GramResult",
     "PathResult",
@@ -37,12 +39,15 @@ __all__ = [
     "least_squares",
     "path",
     "quadratic",
+    "tall_least_squares",
 ]
+
+TALL = 2  # rows for each column from which all columns have a Gram matrix at once, if there are at most NARROW of them
 
 
 @dataclass(frozen=True)
-class CoordinateResult:
-    """A solution of penalized weighted least squares and its proof.
+class CertifiedResult:
+    """A solution of penalized weighted least squares and its gap.
 
     Attributes
     ----------
@@ -54,8 +59,6 @@ class CoordinateResult:
         Upper bound of ``objective`` minus the optimal value.
     iterations
         Working sets that were solved.
-    theta
-        Feasible dual point whose value is ``objective - gap``: a scaled f − y, orthogonal to the intercept.
     """
 
     coef: Vector
@@ -63,6 +66,18 @@ class CoordinateResult:
     objective: float
     gap: float
     iterations: int
+
+
+@dataclass(frozen=True)
+class CoordinateResult(CertifiedResult):
+    """The same with the dual point that proves it.
+
+    Attributes
+    ----------
+    theta
+        Feasible dual point whose value is ``objective - gap``: a scaled f − y, orthogonal to the intercept.
+    """
+
     theta: Vector
 
 
@@ -169,7 +184,7 @@ def least_squares(
     """
     d = X.shape[1]
     result = _native.least_squares(
-        _matrix(X),
+        _matrix(X, n_threads),
         _vector(y),
         _vector(p),
         _penalty(d, l1, l2, lower, upper, q),
@@ -177,6 +192,51 @@ def least_squares(
         _native.Options(bool(fit_intercept), float(tol), int(max_iter), int(n_threads)),
     )
     return CoordinateResult(*result)
+
+
+def tall_least_squares(
+    X: Matrix,
+    y: Vector,
+    p: Vector,
+    *,
+    l1: ArrayLike,
+    l2: ArrayLike,
+    lower: ArrayLike | None = None,
+    upper: ArrayLike | None = None,
+    q: float | None = None,
+    fit_intercept: bool = True,
+    coef: ArrayLike | None = None,
+    tol: float,
+    n_threads: int = 1,
+) -> CertifiedResult | None:
+    """`least_squares` by the Gram matrix of all columns, in two passes over rows or columns as they are stored.
+
+    For dense X of double precision with few columns and a penalty on each of them. None where X is something else, or where
+    columns are so far from zero that their sums of squares do not give the wanted gap.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X, y, p = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [0.0, 0.0]]), np.array([1.0, 0.0, 1.0, 0.0]), np.full(4, 0.25)
+    >>> tall_least_squares(X, y, p, l1=0.1, l2=0.0, tol=1e-10).coef.round(3)
+    array([0.6, 0. ])
+    """
+    n, d = X.shape
+    if sparse.issparse(X) or X.dtype != np.float64 or not in_one_piece(X) or not 0 < d <= min(NARROW, n // TALL):
+        return None
+    if q is not None or not (np.asarray(l1) + np.asarray(l2) > 0).all():
+        return None
+    result = CertifiedResult(
+        *_native.tall_least_squares(
+            X,
+            _vector(y),
+            _vector(p),
+            _penalty(d, l1, l2, lower, upper, None),
+            np.zeros(d) if coef is None else _vector(coef),
+            _native.Options(bool(fit_intercept), float(tol), 1, int(n_threads)),
+        )
+    )
+    return result if result.gap <= tol else None
 
 
 def path(
@@ -220,7 +280,7 @@ def path(
         raise ValueError(f"l1_ratio must lie in [0, 1], got {l1_ratio!r}")
     l1 = np.full(d, float(l1_ratio)) if weights is None else l1_ratio * _vector(weights)
     coefs, intercepts, gaps, objectives, iterations = _native.path(
-        _matrix(X),
+        _matrix(X, n_threads),
         _vector(y),
         _vector(p),
         _penalty(d, l1, 1.0 - l1_ratio, lower, upper, None),
@@ -371,13 +431,13 @@ def _vector(values: ArrayLike) -> Vector:
     return np.ascontiguousarray(values, dtype=np.float64)
 
 
-def _matrix(X: Matrix) -> Any:
+def _matrix(X: Matrix, threads: int = 1) -> Any:
     if sparse.issparse(X):
         columns: Any = canonical(X)
         index = np.result_type(columns.indices, columns.indptr)
         indices, pointers = (part.astype(index, copy=False) for part in (columns.indices, columns.indptr))
         return _native.csc(columns.data, indices, pointers, columns.shape[0])
-    return _native.dense(np.asfortranarray(X))
+    return _native.dense(by_column(X, threads))
 
 
 def _penalty(

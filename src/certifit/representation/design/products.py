@@ -13,6 +13,7 @@ from certifit._types import Array, Matrix, is_sparse
 __all__ = [
     "DenseColumns",
     "SparseColumns",
+    "by_column",
     "columns",
     "expect_temporaries",
     "in_one_piece",
@@ -31,6 +32,15 @@ NARROW = 192  # columns up to which our own Gram kernel, which weights the rows 
 def in_one_piece(X: Matrix) -> bool:
     """Whether the native passes over X can read it: dense, row after row or column after column."""
     return isinstance(X, np.ndarray) and (X.flags.c_contiguous or X.flags.f_contiguous)
+
+
+def by_column(X: Array, threads: int = 1) -> Array:
+    """X in Fortran order: itself where it is, else a copy, which takes a third of the time of NumPy's."""
+    if X.flags.f_contiguous or not X.flags.c_contiguous or X.dtype not in (np.float64, np.float32):
+        return np.asfortranarray(X)
+    turned = np.empty(X.shape, dtype=X.dtype, order="F")
+    _products.by_column(X, turned, threads)
+    return turned
 
 
 def matvec(X: Matrix, w: Array, *, exact: bool = False) -> Array:

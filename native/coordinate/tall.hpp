@@ -1,0 +1,178 @@
+// Penalized least squares of few columns and many rows, stored one row or one column after the other. One pass over X gives
+//
+//   [1 X y]' diag(p) [1 X y]
+//
+// and the problem on it is small. Another pass takes residual and correlations at its solution from X itself: they are the proof, and
+// where rounding of the sums has left too much of the gap, the small problem is solved again from there. X is never copied, and
+// nothing as long as its columns is held.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "coordinate/gram.hpp"
+#include "coordinate/proof.hpp"
+#include "products/products.hpp"
+
+namespace certifit {
+
+// The sums above, for X of double precision: rows in blocks that are turned into columns, and products of 4 × 4 columns at a time.
+class TallSums {
+  public:
+    TallSums(const products::Table<double>& X, const double* y, const double* p) : X_(X), y_(y), p_(p), m_(X.d + 2) {
+        even_ = std::all_of(p, p + X.n, [first = p[0]](double v) { return v == first; });
+        rows_ = std::clamp<Index>((1 << 15) / m_ / 8 * 8, 64, 512);
+    }
+
+    // m × m numbers, m = d + 2, the lower triangle.
+    std::vector<double> run(int threads) const {
+        const Index n = X_.n, width = m_ * m_;
+        const Index count = std::max<Index>(1, std::min({Index(16), n / (8 * rows_), n / (8 * m_)}));
+        std::vector<double> parts(count * width, 0.0), out(width);
+        products::over_chunks(n, count, n * width / 32, threads, [&](Index c, Index from, Index to) {
+            std::vector<double> block(m_ * rows_), packed(even_ ? 0 : 4 * rows_);
+            for (Index i = from; i < to; i += rows_)
+                add(i, std::min(rows_, to - i), block.data(), packed.data(), parts.data() + c * width);
+        });
+        products::add_up(parts, count, width, out.data());
+        if (even_)
+            for (double& sum : out) sum *= p_[0];
+        return out;
+    }
+
+  private:
+    void add(Index i, Index rows, double* block, double* packed, double* part) const {
+        const Index d = X_.d;
+        std::fill_n(block, rows, 1.0);
+        std::copy_n(y_ + i, rows, block + (d + 1) * rows_);
+        if (X_.by_row) {
+            const double* x = X_.data + i * d;
+            for (Index j = 0; j < d; j += 8) {
+                const Index wide = std::min<Index>(8, d - j);
+                double* to = block + (j + 1) * rows_;
+                for (Index t = 0; t < rows; ++t)
+                    for (Index s = 0; s < wide; ++s) to[s * rows_ + t] = x[t * d + j + s];
+            }
+        } else {
+            for (Index j = 0; j < d; ++j) std::copy_n(X_.data + j * X_.n + i, rows, block + (j + 1) * rows_);
+        }
+        double sums[16];
+        const double *left[4], *right[4];
+        for (Index j = 0; j < m_; j += 4) {
+            for (Index r = 0; r < 4; ++r) {
+                left[r] = block + std::min(j + r, m_ - 1) * rows_;
+                if (even_ || j + r >= m_) continue;
+                vec::pack(left[r], 0.0, p_ + i, packed + r * rows_, rows);
+                left[r] = packed + r * rows_;
+            }
+            for (Index k = 0; k <= j; k += 4) {
+                for (Index s = 0; s < 4; ++s) right[s] = block + std::min(k + s, m_ - 1) * rows_;
+                vec::dot16(left, right, rows, sums);
+                for (Index r = 0; r < std::min<Index>(4, m_ - j); ++r)
+                    for (Index s = 0; s < std::min<Index>(4, m_ - k); ++s) part[(j + r) * m_ + k + s] += sums[4 * r + s];
+            }
+        }
+    }
+
+    const products::Table<double> X_;
+    const double *y_, *p_;
+    Index m_, rows_;
+    bool even_;
+};
+
+class TallLeastSquares {
+  public:
+    TallLeastSquares(const products::Table<double>& X, const double* y, const double* p, bool intercept, int threads,
+                     std::vector<double> start)
+        : coef(std::move(start)), X_(X), y_(y), p_(p), intercept_(intercept), threads_(threads) {}
+
+    std::vector<double> coef;
+
+    // The solution; a gap beyond the tolerance says that the sums have lost too much, and coordinate descent on X is needed.
+    Certified solve(const Penalty& penalty, double tolerance, SignalPoll& signals) {
+        Certified best;
+        const Index d = X_.d;
+        for (Index j = 0; j < d; ++j) coef[j] = penalty.clip(j, coef[j]);
+        if (penalty.power() || !sum_up()) return best;
+        signals.poll();
+        Factor factor;
+        std::vector<Index> active, terms;
+        for (Index j = 0; j < d; ++j)
+            if (norm2_[j] > 0) active.push_back(j);
+        double bound = -kInfinity;
+        for (Index round = 0; round < kRounds; ++round) {
+            const double unit = 64 * std::numeric_limits<double>::epsilon() * (y_norm_ + std::sqrt(energy_));
+            // Every round asks for more than the last one: the sums may be right, and the estimate of the gap too small.
+            const Target target{tolerance * std::pow(0.1, 2 + round), energy_, unit};
+            std::vector<double> c = c_;
+            GramSolver(gram_.data(), d, d, penalty, factor).solve(active, coef.data(), c.data(), target, 1000, signals);
+            look();
+            const Evidence evidence{d, energy_, unit, std::sqrt(total_), coef.data(), c_.data(), norm2_.data(), mean_.data()};
+            const Proof proof = prove(penalty, evidence, terms, [](Index) { return 0.0; });
+            bound = std::max(bound, proof.objective - proof.gap);
+            const double floor = std::numeric_limits<double>::epsilon() * proof.objective;
+            best = {b_, proof.objective, std::max(proof.objective - bound, floor), round + 1};
+            if (best.gap <= tolerance || !std::isfinite(best.gap)) break;
+        }
+        return best;
+    }
+
+  private:
+    static constexpr Index kRounds = 4;
+    static constexpr double kLost = 1e-6;  // the share of a column's square that its deviation must have, for its digits to be left
+
+    // Gram matrix of the centered columns, correlations and energy at `coef`; false where the sums are no good.
+    bool sum_up() {
+        const Index d = X_.d, m = d + 2;
+        const std::vector<double> sums = TallSums(X_, y_, p_).run(threads_);
+        const auto at = [&](Index j, Index k) { return sums[j * m + k]; };
+        total_ = at(0, 0);
+        if (!(total_ > 0) || !std::isfinite(at(m - 1, m - 1))) return false;
+        mean_.assign(d, 0.0), norm2_.resize(d), c_.resize(d), gram_.resize(d * d);
+        y_mean_ = intercept_ ? at(m - 1, 0) / total_ : 0.0;
+        if (intercept_)
+            for (Index j = 0; j < d; ++j) mean_[j] = at(j + 1, 0) / total_;
+        for (Index j = 0; j < d; ++j) {
+            for (Index k = 0; k <= j; ++k)
+                gram_[j * d + k] = gram_[k * d + j] = at(j + 1, k + 1) - total_ * mean_[j] * mean_[k];
+            norm2_[j] = gram_[j * d + j];
+            if (!std::isfinite(at(j + 1, j + 1)) || !(norm2_[j] >= kLost * at(j + 1, j + 1))) return false;
+            c_[j] = at(m - 1, j + 1) - total_ * mean_[j] * y_mean_;
+        }
+        energy_ = std::max(at(m - 1, m - 1) - total_ * y_mean_ * y_mean_, 0.0);
+        if (!(energy_ >= kLost * at(m - 1, m - 1))) return false;
+        y_norm_ = std::sqrt(energy_);
+        for (Index j = 0; j < d; ++j) {
+            if (coef[j] == 0.0) continue;
+            energy_ -= 2 * coef[j] * c_[j] - coef[j] * coef[j] * norm2_[j];
+            vec::subtract(coef[j], gram_.data() + j * d, 0.0, c_.data(), d);
+        }
+        energy_ = std::max(energy_, 0.0);
+        return true;
+    }
+
+    // Intercept, energy and correlations at `coef`, from X.
+    void look() {
+        const Index d = X_.d;
+        b_ = y_mean_;
+        for (Index j = 0; j < d; ++j) b_ -= mean_[j] * coef[j];
+        std::vector<double> sums(d + 2);
+        products::residual(X_, y_, p_, coef.data(), b_, sums.data(), threads_);
+        const double level = intercept_ ? sums[d] / total_ : 0.0;
+        b_ += level;
+        energy_ = std::max(sums[d + 1] - total_ * level * level, 0.0);
+        for (Index j = 0; j < d; ++j) c_[j] = norm2_[j] > 0 ? sums[j] - total_ * level * mean_[j] : 0.0;
+    }
+
+    const products::Table<double> X_;
+    const double *y_, *p_;
+    const bool intercept_;
+    const int threads_;
+    double total_ = 0, y_mean_ = 0, y_norm_ = 0, b_ = 0, energy_ = 0;
+    std::vector<double> mean_, norm2_, c_, gram_;
+};
+
+}  // namespace certifit
