@@ -32,37 +32,21 @@ __all__ = ["FAMILIES", "Family", "MeanAt"]
 LEAST_RESIDUAL = 1e-9  # of |y| + |μ|: the curvature that stands in for a kink ends there
 
 
+def _of_map(name: str) -> cached_property[Array]:
+    return cached_property(lambda at: getattr(at.map, name)(at.f))
+
+
 @dataclass(frozen=True)
 class MeanAt:
-    """The mean at scores f, and what derivatives need of it."""
+    """The mean at scores f, and what derivatives need of it, found when it is first asked for.
+
+    `mean`, `log` and `log_rest` are μ, ln μ and ln(1 − μ); `slope` is g′, `twist` is τ = g″/g′.
+    """
 
     map: Map
     f: Array
-
-    @cached_property
-    def mean(self) -> Array:
-        """μ."""
-        return self.map.value(self.f)
-
-    @cached_property
-    def log(self) -> Array:
-        """ln μ."""
-        return self.map.log_value(self.f)
-
-    @cached_property
-    def log_rest(self) -> Array:
-        """ln(1 − μ)."""
-        return self.map.log_complement(self.f)
-
-    @cached_property
-    def slope(self) -> Array:
-        """g′."""
-        return self.map.slope(self.f)
-
-    @cached_property
-    def twist(self) -> Array:
-        """τ = g″/g′."""
-        return self.map.twist(self.f)
+    mean, log, log_rest = _of_map("value"), _of_map("log_value"), _of_map("log_complement")
+    slope, twist = _of_map("slope"), _of_map("twist")
 
     @cached_property
     def rate(self) -> Array:

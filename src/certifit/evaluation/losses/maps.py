@@ -11,7 +11,7 @@ g″, and their logarithms where g itself rounds to 0 or 1:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import expit, log_expit, log_ndtr, ndtr, ndtri
@@ -49,14 +49,6 @@ class Map(ByValue, ABC):
     def value(self, f: Array) -> Array:
         """μ = g(f)."""
 
-    @abstractmethod
-    def slope(self, f: Array) -> Array:
-        """g′(f) > 0."""
-
-    @abstractmethod
-    def bend(self, f: Array) -> Array:
-        """g″(f)."""
-
     def complement(self, f: Array) -> Array:
         """1 − g(f), where a map can say it without cancellation."""
         return 1.0 - self.value(f)
@@ -69,9 +61,17 @@ class Map(ByValue, ABC):
         """ln(1 − g(f))."""
         return np.asarray(np.log(self.complement(f)))
 
+    @abstractmethod
+    def slope(self, f: Array) -> Array:
+        """g′(f) > 0."""
+
     def log_slope(self, f: Array) -> Array:
         """ln g′(f)."""
         return np.asarray(np.log(self.slope(f)))
+
+    @abstractmethod
+    def bend(self, f: Array) -> Array:
+        """g″(f)."""
 
     def twist(self, f: Array) -> Array:
         """g″/g′."""
@@ -127,29 +127,44 @@ class Exp(Map):
         return float(np.log(mean))
 
 
-@stored("LogisticMap")
-class LogisticMap(Map):
-    """μ = 1/(1 + e^−f)."""
-
-    name = "logistic"
-
-    def value(self, f: Array) -> Array:
-        return np.asarray(expit(f))
+class Distribution(Map):
+    """A distribution function whose density is known by its logarithm, `log_slope`, and by that one's derivative, `twist`."""
 
     def slope(self, f: Array) -> Array:
-        return np.asarray(expit(f) * expit(-f))
+        return np.exp(self.log_slope(f))
 
     def bend(self, f: Array) -> Array:
         return self.slope(f) * self.twist(f)
 
+
+class Symmetric(Distribution):
+    """The distribution function of a density that is symmetric about zero: 1 − g(f) = g(−f)."""
+
+    cdf: ClassVar[Any]
+    log_cdf: ClassVar[Any]
+    """Functions of SciPy."""
+
+    def value(self, f: Array) -> Array:
+        return np.asarray(self.cdf(f))
+
     def complement(self, f: Array) -> Array:
-        return np.asarray(expit(-f))
+        return self.value(-f)
 
     def log_value(self, f: Array) -> Array:
-        return np.asarray(log_expit(f))
+        return np.asarray(self.log_cdf(f))
 
     def log_complement(self, f: Array) -> Array:
-        return np.asarray(log_expit(-f))
+        return self.log_value(-f)
+
+
+@stored("LogisticMap")
+class LogisticMap(Symmetric):
+    """μ = 1/(1 + e^−f)."""
+
+    name, cdf, log_cdf = "logistic", expit, log_expit
+
+    def slope(self, f: Array) -> Array:
+        return np.asarray(expit(f) * expit(-f))
 
     def log_slope(self, f: Array) -> Array:
         return np.asarray(log_expit(f) + log_expit(-f))
@@ -162,28 +177,10 @@ class LogisticMap(Map):
 
 
 @stored("ProbitMap")
-class Probit(Map):
+class Probit(Symmetric):
     """μ = Φ(f), the standard normal distribution function."""
 
-    name = "probit"
-
-    def value(self, f: Array) -> Array:
-        return np.asarray(ndtr(f))
-
-    def slope(self, f: Array) -> Array:
-        return np.exp(self.log_slope(f))
-
-    def bend(self, f: Array) -> Array:
-        return -f * self.slope(f)
-
-    def complement(self, f: Array) -> Array:
-        return np.asarray(ndtr(-f))
-
-    def log_value(self, f: Array) -> Array:
-        return np.asarray(log_ndtr(f))
-
-    def log_complement(self, f: Array) -> Array:
-        return np.asarray(log_ndtr(-f))
+    name, cdf, log_cdf = "probit", ndtr, log_ndtr
 
     def log_slope(self, f: Array) -> Array:
         return np.asarray(-0.5 * f * f - 0.5 * np.log(2.0 * np.pi))
@@ -196,19 +193,13 @@ class Probit(Map):
 
 
 @stored("CloglogMap")
-class Cloglog(Map):
+class Cloglog(Distribution):
     """μ = 1 − exp(−e^f): the complementary log-log link, of counts of which only zero or not is seen."""
 
     name = "cloglog"
 
     def value(self, f: Array) -> Array:
         return -np.expm1(-np.exp(f))
-
-    def slope(self, f: Array) -> Array:
-        return np.exp(self.log_slope(f))
-
-    def bend(self, f: Array) -> Array:
-        return self.slope(f) * self.twist(f)
 
     def complement(self, f: Array) -> Array:
         return np.exp(-np.exp(f))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from operator import attrgetter
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import entr
@@ -199,34 +200,15 @@ class Shifted(Loss):
     """
 
     name = "shifted"
+    # All as the loss itself.
+    convex: Any = property(attrgetter("loss.convex"))
+    unproven: Any = property(attrgetter("loss.unproven"))
+    coupled: ClassVar[Any] = property(attrgetter("loss.coupled"))
+    shift_invariant: ClassVar[Any] = property(attrgetter("loss.shift_invariant"))
+    smooth: Any = property(attrgetter("loss.smooth"))
 
     def __init__(self, loss: Loss, y: Array, offset: Array) -> None:
         self.loss, self.y, self.offset = loss, y, offset
-
-    @property
-    def convex(self) -> bool:  # type: ignore[override]
-        """As the loss itself."""
-        return self.loss.convex
-
-    @property
-    def unproven(self) -> str:  # type: ignore[override]
-        """As the loss itself."""
-        return self.loss.unproven
-
-    @property
-    def coupled(self) -> bool:  # type: ignore[override]
-        """As the loss itself."""
-        return self.loss.coupled
-
-    @property
-    def shift_invariant(self) -> bool:  # type: ignore[override]
-        """As the loss itself."""
-        return self.loss.shift_invariant
-
-    @property
-    def smooth(self) -> bool:
-        """As the loss itself."""
-        return self.loss.smooth
 
     def hinge_terms(self, y: Array) -> TwoSidedHinge | None:
         """Those of the loss, with kinks moved by the offsets."""

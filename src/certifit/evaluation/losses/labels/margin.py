@@ -119,7 +119,20 @@ class HardLogistic(Logistic):
         return np.where((q >= 0.0) & (q <= 1.0), inside, np.inf)
 
 
-class Hinge(PiecewiseLinear):
+class OfMargin(Loss):
+    """A loss of targets that are 0 or 1 which falls as the margin grows, and rises without end on the wrong side."""
+
+    task = "binary"
+
+    def dual_domain(self, y: Array) -> tuple[Array, Array]:
+        positive = y > 0.5
+        return np.where(positive, -np.inf, 0.0), np.where(positive, 0.0, np.inf)
+
+    def check_target(self, y: Array) -> None:
+        check_binary(y, self.name)
+
+
+class Hinge(PiecewiseLinear, OfMargin):
     """ℓ(y, f) = max(0, 1 − m) with the margin m = (2y − 1)·f (support vector machine).
 
     Examples
@@ -133,7 +146,6 @@ class Hinge(PiecewiseLinear):
     name = "hinge"
     kernel = ("hinge", "threshold")
     convex = True
-    task = "binary"
     threshold = 1.0
 
     def hinge_terms(self, y: Array) -> TwoSidedHinge:
@@ -144,9 +156,6 @@ class Hinge(PiecewiseLinear):
             np.where(positive, 1.0, 0.0),
             np.where(positive, 0.0, 1.0),
         )
-
-    def check_target(self, y: Array) -> None:
-        check_binary(y, self.name)
 
 
 class PerceptronLoss(Hinge):
@@ -159,8 +168,9 @@ class PerceptronLoss(Hinge):
     --------
     >>> import numpy as np
     >>> from certifit.losses import PerceptronLoss
-    >>> PerceptronLoss().value(np.array([1.0, 0.0]), np.array([0.5, 0.5]))
-    array([0. , 0.5])
+    >>> loss, y = PerceptronLoss(), np.array([1.0, 0.0])
+    >>> loss.value(y, np.array([0.5, 0.5])), loss.value(y, np.zeros(2))
+    (array([0. , 0.5]), array([0., 0.]))
     """
 
     name = "perceptron"
@@ -173,21 +183,20 @@ class PerceptronLoss(Hinge):
     )
 
 
-class SquaredHinge(Loss):
+class SquaredHinge(OfMargin):
     """ℓ(y, f) = ½·max(0, 1 − m)² with the margin m = (2y − 1)·f.
 
     Examples
     --------
     >>> import numpy as np
     >>> from certifit.losses import SquaredHinge
-    >>> SquaredHinge().value(np.array([1.0, 0.0]), np.array([0.0, 1.0]))
-    array([0.5, 2. ])
+    >>> SquaredHinge().value(np.ones(3), np.array([-1.0, 0.0, 1.0]))
+    array([2. , 0.5, 0. ])
     """
 
     name = "squared_hinge"
     kernel = ("squared_hinge",)
     convex = True
-    task = "binary"
     smoothness = 1.0
 
     def value(self, y: Array, f: Array) -> Array:
@@ -203,13 +212,6 @@ class SquaredHinge(Loss):
     def conjugate(self, y: Array, u: Array, start: Array | None = None) -> Array:
         v = (2.0 * y - 1.0) * u
         return np.where(v <= 0, v * (1.0 + 0.5 * v), np.inf)
-
-    def dual_domain(self, y: Array) -> tuple[Array, Array]:
-        positive = y > 0.5
-        return np.where(positive, -np.inf, 0.0), np.where(positive, 0.0, np.inf)
-
-    def check_target(self, y: Array) -> None:
-        check_binary(y, self.name)
 
 
 class ModifiedHuber(SquaredHinge):
@@ -255,21 +257,21 @@ class ModifiedHuber(SquaredHinge):
         return 0.5 * (np.clip(f, -1.0, 1.0) + 1.0)
 
 
-class Exponential(Loss):
+class Exponential(OfMargin):
     """ℓ(y, f) = e^(−m) with the margin m = (2y − 1)·f (AdaBoost); the best score is half the log odds.
 
     Examples
     --------
     >>> import numpy as np
     >>> from certifit.losses import Exponential
-    >>> Exponential().value(np.array([1.0]), np.array([0.0]))
-    array([1.])
+    >>> best = Exponential().optimal_constant(np.array([1.0, 1.0, 1.0, 0.0]), np.ones(4))
+    >>> round(float(Exponential().predict(best)), 4)  # three of four rows
+    0.75
     """
 
     name = "exponential"
     kernel = ("exponential",)
     convex = True
-    task = "binary"
 
     def value(self, y: Array, f: Array) -> Array:
         return np.exp(-(2.0 * y - 1.0) * f)
@@ -286,10 +288,6 @@ class Exponential(Loss):
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.where(a >= 0, xlogy(a, a) - a, np.inf)
 
-    def dual_domain(self, y: Array) -> tuple[Array, Array]:
-        positive = y > 0.5
-        return np.where(positive, -np.inf, 0.0), np.where(positive, 0.0, np.inf)
-
     def optimal_constant(self, y: Array, weight: Array) -> float:
         share = float(weight @ y / weight.sum())
         with np.errstate(divide="ignore"):
@@ -297,6 +295,3 @@ class Exponential(Loss):
 
     def predict(self, f: Array) -> Array:
         return expit(2.0 * f)
-
-    def check_target(self, y: Array) -> None:
-        check_binary(y, self.name)

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.optimize import linprog
 
 from certifit._types import Array
+from certifit.docstrings import takes_as
 from certifit.evaluation.losses.base import Loss
 from certifit.evaluation.losses.labels.softmax import check_class_numbers, class_count, own_score
 from certifit.evaluation.losses.terms import TwoSidedHinge
@@ -107,20 +108,17 @@ class MulticlassHinge(Loss):
         return np.asarray(best - best.mean())
 
 
+@takes_as(MulticlassHinge)
 class MulticlassPerceptron(MulticlassHinge):
     """ℓ(y, f) = max_k f_k − f_y: how far the highest score is above that of the true class.
-
-    Parameters
-    ----------
-    n_classes : int or None, default=None
-        K; None reads it off the targets.
 
     Examples
     --------
     >>> import numpy as np
     >>> from certifit.losses import MulticlassPerceptron
-    >>> MulticlassPerceptron().value(np.array([0, 1]), np.array([[2.0, 0.0, 0.5], [0.0, 0.5, 1.0]]))
-    array([0. , 0.5])
+    >>> scores = np.array([[2.0, 0.0, 0.5], [0.0, 0.5, 1.0]])
+    >>> MulticlassPerceptron().value(np.array([0, 1]), scores), MulticlassPerceptron().value(scores.argmax(axis=1), scores)
+    (array([0. , 0.5]), array([0., 0.]))
     """
 
     name = "multiclass_perceptron"

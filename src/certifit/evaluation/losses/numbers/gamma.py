@@ -15,8 +15,8 @@ class Gamma(Loss):
     --------
     >>> import numpy as np
     >>> from certifit.losses import Gamma
-    >>> Gamma().value(np.array([1.0]), np.array([0.0]))
-    array([0.])
+    >>> Gamma().value(np.array([1.0, 100.0]), np.log([2.0, 200.0])).round(4)  # twice too much costs the same at every size
+    array([0.1931, 0.1931])
     """
 
     name = "gamma"

@@ -16,8 +16,8 @@ class Poisson(Loss):
     --------
     >>> import numpy as np
     >>> from certifit.losses import Poisson
-    >>> Poisson().value(np.array([1.0, 0.0]), np.array([0.0, 0.0]))
-    array([0., 1.])
+    >>> Poisson().value(np.array([0.0, 1.0, 2.0]), np.zeros(3)).round(4)  # at the mean 1
+    array([1.    , 0.    , 0.3863])
     """
 
     name = "poisson"

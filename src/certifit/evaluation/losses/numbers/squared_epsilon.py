@@ -6,20 +6,17 @@ import numpy as np
 
 from certifit._types import Array
 from certifit.data.gate import check_real
-from certifit.evaluation.losses import Loss
+from certifit.docstrings import takes_as
+from certifit.evaluation.losses import EpsilonInsensitive, Loss
 from certifit.names import stored
 
 __all__ = ["SquaredEpsilonInsensitive"]
 
 
 @stored("SquaredEpsilonInsensitive")
+@takes_as(EpsilonInsensitive)
 class SquaredEpsilonInsensitive(Loss):
     """ℓ(y, f) = ½·max(|y − f| − epsilon, 0)²: residuals inside the tube are free.
-
-    Parameters
-    ----------
-    epsilon : float, default=0.1
-        Half width of the tube, in units of y.
 
     Examples
     --------
