@@ -20,8 +20,8 @@ from certifit.evaluation.decisions.costs import least_costly
 from certifit.evaluation.decisions.thresholds import threshold_table
 from certifit.evaluation.explanation.dependence import partial_dependence
 from certifit.evaluation.explanation.importance import permutation_importance
-from certifit.evaluation.metrics.ranking import average_precision
-from certifit.evaluation.metrics.registry import confusion_matrix, pr_curve, roc_auc, roc_curve, thin_curve
+from certifit.evaluation.metrics.labels import confusion_matrix
+from certifit.evaluation.metrics.ranking import average_precision, pr_curve, roc_auc, roc_curve, thin_curve
 from certifit.evaluation.risk.curves import learning_curve, reading
 from certifit.models.tree.model import BaseTree
 

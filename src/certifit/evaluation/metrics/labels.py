@@ -17,8 +17,6 @@ from certifit.evaluation.metrics.inputs import label_rows
 __all__ = [
     "accuracy",
     "balanced_accuracy",
-    "check_cost_matrix",
-    "class_shares",
     "confusion_matrix",
     "expected_cost",
     "f1",
@@ -81,8 +79,8 @@ def zero_one(y: Any, prediction: Any, *, sample_weight: Any = None, classes: Any
     Examples
     --------
     >>> from certifit.metrics import zero_one
-    >>> zero_one([0, 1, 1, 1], [0, 1, 1, 0])
-    0.25
+    >>> zero_one([0, 1, 1], [0, 1, 0], sample_weight=[1, 1, 2])
+    0.5
     """
     actual, predicted, weight, _ = label_rows(y, prediction, sample_weight, classes)
     return float(weight @ (actual != predicted) / weight.sum())
@@ -142,8 +140,8 @@ def f1(y: Any, prediction: Any, *, sample_weight: Any = None, classes: Any = Non
     Examples
     --------
     >>> from certifit.metrics import f1
-    >>> f1([0, 0, 1, 1], [0, 1, 1, 1])
-    0.8
+    >>> f1([0, 0, 1, 1], [0, 1, 1, 1]), round(f1([0, 1, 2, 2], [0, 1, 2, 1]), 4)
+    (0.8, 0.7778)
     """
     return float(combine_f1(_shares(y, prediction, sample_weight, classes)))
 
@@ -155,7 +153,7 @@ def tpr(y: Any, prediction: Any, *, sample_weight: Any = None, classes: Any = No
     Examples
     --------
     >>> from certifit.metrics import tpr
-    >>> tpr(["no", "yes", "yes"], ["no", "yes", "no"])
+    >>> tpr(["sick", "well", "sick"], ["sick", "well", "well"], classes=["well", "sick"])
     0.5
     """
     return float(combine_tpr(_two_shares(y, prediction, sample_weight, classes)))

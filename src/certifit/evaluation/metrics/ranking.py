@@ -18,7 +18,7 @@ from certifit.evaluation.metrics.inputs import binary_rows, check_vector, class_
 from certifit.evaluation.metrics.inputs import check_labels as check_label_vector
 from certifit.names import stored
 
-__all__ = ["PrCurve", "RocCurve", "average_precision", "placements", "pr_curve", "roc_auc", "roc_curve", "thin_curve"]
+__all__ = ["PrCurve", "RocCurve", "average_precision", "pr_curve", "roc_auc", "roc_curve", "thin_curve"]
 
 
 @stored("RocCurve")

@@ -18,7 +18,6 @@ from certifit.evaluation.metrics.labels import (
     accuracy,
     balanced_accuracy,
     class_shares,
-    confusion_matrix,
     expected_cost,
     f1,
     fpr,
@@ -28,19 +27,9 @@ from certifit.evaluation.metrics.labels import (
     zero_one,
 )
 from certifit.evaluation.metrics.probabilities import brier, log_loss
-from certifit.evaluation.metrics.ranking import (
-    PrCurve,
-    RocCurve,
-    average_precision,
-    pr_curve,
-    roc_auc,
-    roc_curve,
-    thin_curve,
-)
+from certifit.evaluation.metrics.ranking import average_precision, roc_auc
 from certifit.evaluation.metrics.values import (
     mae,
-    max_loss,
-    mean_bernoulli_deviance,
     mean_gamma_deviance,
     mean_poisson_deviance,
     median_absolute_error,
@@ -50,42 +39,7 @@ from certifit.evaluation.metrics.values import (
     rmse,
 )
 
-__all__ = [
-    "METRICS",
-    "Metric",
-    "PrCurve",
-    "RocCurve",
-    "accuracy",
-    "average_precision",
-    "balanced_accuracy",
-    "brier",
-    "confusion_matrix",
-    "cost_metric",
-    "expected_cost",
-    "f1",
-    "fpr",
-    "log_loss",
-    "mae",
-    "max_loss",
-    "mean_bernoulli_deviance",
-    "mean_gamma_deviance",
-    "mean_poisson_deviance",
-    "median_absolute_error",
-    "metrics_for",
-    "mse",
-    "pinball",
-    "pr_curve",
-    "precision",
-    "r2",
-    "recall",
-    "resolve_metric",
-    "rmse",
-    "roc_auc",
-    "roc_curve",
-    "thin_curve",
-    "tpr",
-    "zero_one",
-]
+__all__ = ["METRICS", "Metric", "cost_metric", "metrics_for", "resolve_metric"]
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -44,8 +46,7 @@ def mse(y: Any, prediction: Any, *, sample_weight: Any = None) -> float:
     >>> mse([1, 2], [1, 4])
     2.0
     """
-    y, f, weight = value_rows(y, prediction, sample_weight)
-    return float(weight @ (y - f) ** 2 / weight.sum())
+    return _mean(squares, y, prediction, sample_weight)
 
 
 @takes_as(mse)
@@ -68,11 +69,10 @@ def mae(y: Any, prediction: Any, *, sample_weight: Any = None) -> float:
     Examples
     --------
     >>> from certifit.metrics import mae
-    >>> mae([1, 2], [1, 4])
-    1.0
+    >>> mae([1, 2], [1, 4]), mae([1, 2], [1, 4], sample_weight=[3, 1])
+    (1.0, 0.5)
     """
-    y, f, weight = value_rows(y, prediction, sample_weight)
-    return float(weight @ np.abs(y - f) / weight.sum())
+    return _mean(distances, y, prediction, sample_weight)
 
 
 @takes_as(mse)
@@ -98,8 +98,8 @@ def r2(y: Any, prediction: Any, *, sample_weight: Any = None) -> float:
     Examples
     --------
     >>> from certifit.metrics import r2
-    >>> r2([1, 2, 3], [1, 2, 2])
-    0.5
+    >>> r2([1, 2, 3], [1, 2, 2]), r2([1, 2, 3], [2, 2, 2])
+    (0.5, 0.0)
     """
     y, f, weight = value_rows(y, prediction, sample_weight)
     residual = float(weight @ (y - f) ** 2)
@@ -125,8 +125,7 @@ def pinball(y: Any, prediction: Any, *, level: float = 0.5, sample_weight: Any =
     >>> pinball([10, 10], [8, 12], level=0.9)
     1.0
     """
-    y, f, weight = value_rows(y, prediction, sample_weight)
-    return float(weight @ pinball_losses(y, f, level) / weight.sum())
+    return _mean(partial(pinball_losses, level=level), y, prediction, sample_weight)
 
 
 @takes_as(mse)
@@ -139,8 +138,7 @@ def mean_poisson_deviance(y: Any, prediction: Any, *, sample_weight: Any = None)
     >>> mean_poisson_deviance([0, 2], [1, 2])
     1.0
     """
-    y, f, weight = value_rows(y, prediction, sample_weight)
-    return float(weight @ poisson_losses(y, f) / weight.sum())
+    return _mean(poisson_losses, y, prediction, sample_weight)
 
 
 @takes_as(mse)
@@ -155,11 +153,7 @@ def mean_bernoulli_deviance(y: Any, prediction: Any, *, sample_weight: Any = Non
     >>> round(mean_bernoulli_deviance([0, 1, 0.5], [0.5, 0.5, 0.5]), 4)
     0.9242
     """
-    y, f, weight = value_rows(y, prediction, sample_weight)
-    _check_sign("y", y, (y >= 0) & (y <= 1), "in [0, 1]")
-    _check_sign("prediction", f, (f >= 0) & (f <= 1), "in [0, 1]")
-    each = 2.0 * (rel_entr(y, f) + rel_entr(1.0 - y, 1.0 - f))
-    return float(weight @ each / weight.sum())
+    return _mean(_bernoulli_losses, y, prediction, sample_weight)
 
 
 def max_loss(y: Any, prediction: Any, *, loss: Any = "absolute", sample_weight: Any = None) -> float:
@@ -194,8 +188,12 @@ def mean_gamma_deviance(y: Any, prediction: Any, *, sample_weight: Any = None) -
     >>> round(mean_gamma_deviance([1, 2], [1, 1]), 4)
     0.3069
     """
+    return _mean(gamma_losses, y, prediction, sample_weight)
+
+
+def _mean(losses: Callable[[Array, Array], Array], y: Any, prediction: Any, sample_weight: Any) -> float:
     y, f, weight = value_rows(y, prediction, sample_weight)
-    return float(weight @ gamma_losses(y, f) / weight.sum())
+    return float(weight @ losses(y, f) / weight.sum())
 
 
 def squares(y: Any, prediction: Any, classes: Any = None) -> Array:
@@ -215,6 +213,12 @@ def pinball_losses(y: Any, prediction: Any, level: float = 0.5) -> Array:
     check_real("level", level, low=0, high=1, open_low=True, open_high=True)
     y, f, _ = value_rows(y, prediction, None)
     return np.maximum(level * (y - f), (level - 1.0) * (y - f))
+
+
+def _bernoulli_losses(y: Array, f: Array) -> Array:
+    _check_sign("y", y, (y >= 0) & (y <= 1), "in [0, 1]")
+    _check_sign("prediction", f, (f >= 0) & (f <= 1), "in [0, 1]")
+    return np.asarray(2.0 * (rel_entr(y, f) + rel_entr(1.0 - y, 1.0 - f)))
 
 
 def poisson_losses(y: Any, prediction: Any, classes: Any = None) -> Array:
