@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import importlib
-import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
+
+from certifit.docstrings import takes_as
 
 __all__ = ["axes_of", "drawn", "picture"]
 
 Draws = TypeVar("Draws", bound=Callable[..., Any])
-AX = "ax : matplotlib axes, optional\n    Where to draw."
 RETURNS = "Returns\n-------\nmatplotlib axes"
 
 
 def axes_of(ax: Any = None) -> Any:
-    """The axes given, or those of a new figure; nothing is shown, so that headless machines draw too."""
+    """The axes given, or those of a new figure; nothing is shown, so that headless machines draw too.
+
+    Parameters
+    ----------
+    ax : matplotlib axes, optional
+        Where to draw; new ones are made if it is not given.
+    """
     if ax is not None:
         return ax
     from matplotlib.figure import Figure
@@ -24,10 +30,8 @@ def axes_of(ax: Any = None) -> Any:
 
 
 def drawn(draw: Draws) -> Draws:
-    """Complete what a picture says of itself: `ax`, unless it was told among others, and the axes that come back."""
-    text, examples, rest = inspect.cleandoc(draw.__doc__ or "").partition("\n\nExamples\n")
-    if "\nax : " not in text:
-        text += f"\n{AX}" if "\nParameters\n" in text else f"\n\nParameters\n----------\n{AX}"
+    """Complete what a picture says of itself: `ax`, and the axes that come back."""
+    text, examples, rest = (takes_as(axes_of)(draw).__doc__ or "").partition("\n\nExamples\n")
     draw.__doc__ = f"{text}\n\n{RETURNS}{examples}{rest}"
     return draw
 

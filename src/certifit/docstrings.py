@@ -48,7 +48,7 @@ def takes_as(model: Callable[..., Any]) -> Callable[[F], F]:
 
 def described(entry: str) -> list[str]:
     """The arguments that an entry of a section is about."""
-    return entry.partition("\n")[0].partition(" :")[0].split(", ")
+    return [name.lstrip("*") for name in entry.partition("\n")[0].partition(" :")[0].split(", ")]
 
 
 def entries(section: str) -> list[str]:

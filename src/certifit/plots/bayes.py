@@ -30,10 +30,8 @@ def plot_classes(model: Any, X: Any, y: Any, ax: Any = None, *, columns: Sequenc
     X : array of shape (n_samples, n_features)
         Columns beside the two are held at their means for the regions.
     y : array of shape (n_samples,)
-    ax : matplotlib axes, optional
-        Where to draw.
     columns : two ints, default=(0, 1)
-        The columns drawn.
+        Which ones are drawn.
 
     Examples
     --------
@@ -134,8 +132,6 @@ def plot_band(
         Fitted on one column.
     X, y : arrays, optional
         Observations to draw.
-    ax : matplotlib axes, optional
-        Where to draw.
     level : float, default=0.95
         Probability of the bands.
     lines : int, default=5

@@ -21,19 +21,16 @@ def plot_learning_curve(curve: Any, ax: Any = None, *, until: float | None = Non
     ----------
     curve : LearningCurve
         What `learning_curve` found.
-    ax : matplotlib axes, optional
-        Where to draw.
     until : float, optional
         How many rows to expect scores for: the fitted law is drawn so far, with its band.
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from sklearn.datasets import load_diabetes
     >>> from certifit import Ridge, learning_curve
     >>> from certifit.plots import plot_learning_curve
-    >>> X = np.random.default_rng(0).normal(size=(120, 5))
-    >>> curve = learning_curve(Ridge(alpha=0.01), X, X[:, 0] + np.random.default_rng(1).normal(size=120), "mse")
-    >>> plot_learning_curve(curve).get_xlabel()
+    >>> curve = learning_curve(Ridge(alpha=1e-5), *load_diabetes(return_X_y=True), "rmse")
+    >>> plot_learning_curve(curve, until=1000).get_xlabel()
     'training rows'
     """
     ax = axes_of(ax)
@@ -59,11 +56,10 @@ def plot_validation_curve(curve: Any, ax: Any = None) -> Any:
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from sklearn.datasets import load_diabetes
     >>> from certifit import Ridge, validation_curve
     >>> from certifit.plots import plot_validation_curve
-    >>> X = np.random.default_rng(0).normal(size=(60, 5))
-    >>> curve = validation_curve(Ridge(), X, X[:, 0], "mse", "alpha", [1e-3, 1e-1, 10.0])
+    >>> curve = validation_curve(Ridge(), *load_diabetes(return_X_y=True), "rmse", "alpha", [1e-7, 1e-5, 1e-3])
     >>> plot_validation_curve(curve).get_xscale()
     'log'
     """

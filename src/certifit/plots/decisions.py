@@ -29,8 +29,6 @@ def plot_cost_curve(
         Probability of the second.
     cost : Costs or str
         Such as ``"fp=1,fn=5"``.
-    ax : matplotlib axes, optional
-        Where to draw.
     sample_weight : array of shape (n,), optional
     classes : sequence of two labels, optional
         The curve; the threshold that the costs call for; the costs of always saying the one or the other class.
@@ -63,8 +61,6 @@ def plot_calibration(y: Any, p: Any = None, ax: Any = None, **options: Any) -> A
         Labels of two classes, or curves already computed by `calibration_curve`.
     p : array of shape (n,), (n, 2), or mapping of name to such arrays
         With labels: probabilities of the second class, of one model or of several.
-    ax : matplotlib axes, optional
-        Where to draw.
     **options
         Of `calibration_curve`.
 

@@ -22,8 +22,6 @@ def plot_dendrogram(model: Any, ax: Any = None, names: Sequence[str] | None = No
     ----------
     model : AgglomerativeClustering, or array of shape (n - 1, 4)
         A fitted hierarchy, or a linkage matrix. A line marks where a model is cut.
-    ax : matplotlib axes, optional
-        Where to draw; new ones are made if it is not given.
     names : sequence of n strings, optional
         What rows are called; their numbers, if it is not given.
     max_leaves : int, default=40

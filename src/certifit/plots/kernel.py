@@ -30,11 +30,10 @@ def plot_margin(model: Any, X: Any, y: Any, ax: Any = None) -> Any:
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from sklearn.datasets import make_moons
     >>> from certifit import SVC
     >>> from certifit.plots import plot_margin
-    >>> X = np.random.default_rng(0).normal(size=(60, 2))
-    >>> y = (X[:, 0] * X[:, 1] > 0).astype(int)
+    >>> X, y = make_moons(60, noise=0.1, random_state=0)
     >>> [text.get_text() for text in plot_margin(SVC(C=10.0).fit(X, y), X, y).get_legend().get_texts()]
     ['0', '1', 'support vectors']
     """

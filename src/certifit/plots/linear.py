@@ -24,8 +24,6 @@ def plot_path(path: Any, ax: Any = None, *, names: Any = None, chosen: float | N
     ----------
     path : RegularizationPath, or tuple of alphas and coefficients
         Such as ``Lasso.path(X, y)``; of scikit-learn's ``lasso_path`` too, whose coefficients are the other way round.
-    ax : matplotlib axes, optional
-        Where to draw.
     names : sequence of str, optional
         Of the columns; those of the largest coefficients are in the legend.
     chosen : float, optional
@@ -33,12 +31,11 @@ def plot_path(path: Any, ax: Any = None, *, names: Any = None, chosen: float | N
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from sklearn.datasets import load_diabetes
     >>> from certifit import Lasso
     >>> from certifit.plots import plot_path
-    >>> X = np.random.default_rng(0).normal(size=(50, 4))
-    >>> len(plot_path(Lasso.path(X, X @ [3.0, -2.0, 0.0, 1.0])).lines)
-    5
+    >>> len(plot_path(Lasso.path(*load_diabetes(return_X_y=True))).lines)  # one for each column, and zero
+    11
     """
     alphas, coefs = np.asarray(path[0], dtype=np.float64), np.asarray(path[1], dtype=np.float64)
     if coefs.ndim != 2 or alphas.shape[0] not in coefs.shape:
@@ -67,24 +64,21 @@ def plot_coefficients(model: Any, ax: Any = None, *, level: float = 0.95, most: 
     ----------
     model : fitted linear model
         One with `summary` has intervals, of an unpenalized fit; of any other with `coef_` the coefficients alone are drawn.
-    ax : matplotlib axes, optional
-        Where to draw.
     level : float, default=0.95
         Confidence of the intervals.
     most : int, default=25
         How many are drawn.
     names : sequence of str, optional
-        Of the columns.
+        Of the columns; those of the data frame of the fit by default.
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from sklearn.datasets import load_diabetes
     >>> from certifit import LinearRegression
     >>> from certifit.plots import plot_coefficients
-    >>> X = np.random.default_rng(0).normal(size=(50, 2))
-    >>> ax = plot_coefficients(LinearRegression().fit(X, X @ [1.0, -2.0]), names=["dose", "age"])
-    >>> [text.get_text() for text in ax.get_yticklabels()]
-    ['dose', 'age']
+    >>> model = LinearRegression().fit(*load_diabetes(return_X_y=True, as_frame=True))
+    >>> [text.get_text() for text in plot_coefficients(model, most=3).get_yticklabels()]
+    ['bmi', 's5', 's1']
     """
     coef = np.ravel(model.coef_)
     known = getattr(model, "feature_names_in_", None) if names is None else names
@@ -136,8 +130,8 @@ def plot_residuals(model: Any, X: Any, y: Any, axes: Any = None) -> Any:
     >>> import numpy as np
     >>> from certifit import LinearRegression
     >>> from certifit.plots import plot_residuals
-    >>> X = np.random.default_rng(0).normal(size=(50, 2))
-    >>> [ax.get_title() for ax in plot_residuals(LinearRegression().fit(X, X[:, 0] ** 2), X, X[:, 0] ** 2)]
+    >>> x = np.arange(50.0)[:, None]
+    >>> [ax.get_title() for ax in plot_residuals(LinearRegression().fit(x, x[:, 0] ** 2), x, x[:, 0] ** 2)]
     ['over predictions', 'against normal ones', 'size over predictions']
     """
     drawn = panels(3, 4.0, 3.4) if axes is None else list(np.ravel(axes))
@@ -177,8 +171,6 @@ def plot_influence(model: Any, X: Any, y: Any, ax: Any = None, *, most: int = 5)
         Any: leverage and residuals are those of least squares on X, with an intercept if the model has one.
     X, y : arrays of shape (n_samples, n_features) and (n_samples,)
         The rows of the fit.
-    ax : matplotlib axes, optional
-        Where to draw.
     most : int, default=5
         How many rows have their number.
 
@@ -187,11 +179,10 @@ def plot_influence(model: Any, X: Any, y: Any, ax: Any = None, *, most: int = 5)
     >>> import numpy as np
     >>> from certifit import LinearRegression
     >>> from certifit.plots import plot_influence
-    >>> X = np.random.default_rng(0).normal(size=(30, 1))
-    >>> X[7] = 9.0
-    >>> ax = plot_influence(LinearRegression().fit(X, X[:, 0] ** 2), X, X[:, 0] ** 2, most=1)
+    >>> x = np.append(np.linspace(-1, 1, 30), 9.0)[:, None]
+    >>> ax = plot_influence(LinearRegression().fit(x, x[:, 0] ** 2), x, x[:, 0] ** 2, most=1)
     >>> ax.texts[0].get_text()
-    '7'
+    '30'
     """
     rows, target = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)
     constant = [np.ones(rows.shape[0])] if getattr(model, "fit_intercept", True) else []

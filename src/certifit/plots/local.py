@@ -22,8 +22,6 @@ def plot_local_fit(model: Any, ax: Any = None, level: float = 0.95, points: int 
     ----------
     model : LocallyWeightedRegression
         Fitted on one column and one target.
-    ax : matplotlib axes, optional
-        Where to draw; new ones are made if it is not given.
     level : float, default=0.95
         Of the band, at each place by itself, from the standard errors; it knows nothing of the bias of a wide bandwidth.
     points : int, default=300

@@ -22,8 +22,6 @@ def plot_losses(losses: Sequence[Any] | None = None, ax: Any = None, *, reach: f
     ----------
     losses : sequence of str or Loss, optional
         All of one task; those of two classes by default.
-    ax : matplotlib axes, optional
-        Where to draw.
     reach : float, default=3.0
         From minus this to this.
 

@@ -55,8 +55,6 @@ def plot_first_layer(model: Any, shape: tuple[int, int], ax: Any = None, n_units
         A network fitted on pixels.
     shape : (int, int)
         Height and width of an image; their product is the number of columns of X.
-    ax : matplotlib axes, optional
-        Where to draw.
     n_units : int, default=25
         Most units shown.
 
@@ -65,8 +63,8 @@ def plot_first_layer(model: Any, shape: tuple[int, int], ax: Any = None, n_units
     >>> from sklearn.datasets import load_digits
     >>> from certifit import MLPClassifier
     >>> from certifit.plots import plot_first_layer
-    >>> pixels, digits = load_digits(return_X_y=True)
-    >>> model = MLPClassifier(hidden=(16,), max_iter=5, random_state=0).fit(pixels, digits)
+    >>> digits = load_digits()
+    >>> model = MLPClassifier(hidden=(16,), max_iter=5, random_state=0).fit(digits.data, digits.target)
     >>> plot_first_layer(model, (8, 8)).images[0].get_array().shape  # four by four units, a line between them
     (35, 35)
     """

@@ -18,9 +18,9 @@ import numpy as np
 from certifit._types import Array
 from certifit.axes import axes_of, drawn
 from certifit.evaluation.metrics.inputs import check_labels, check_level
+from certifit.evaluation.metrics.labels import confusion_matrix
 from certifit.evaluation.metrics.predictions import predict_for
 from certifit.evaluation.metrics.ranking import average_precision, pr_curve, roc_auc, roc_curve
-from certifit.evaluation.metrics.registry import confusion_matrix
 from certifit.plots.frame import GRAY, GRID, color, framed
 
 __all__ = ["plot_confusion", "plot_precision_recall", "plot_roc", "roc_band"]
@@ -58,8 +58,6 @@ def plot_roc(model: Any, X: Any, y: Any, ax: Any = None, *, level: float | None 
         With `decision_function` or `predict_proba`, of two classes.
     X, y : arrays of shape (n_samples, n_features) and (n_samples,)
         Rows that the model has not seen, and their labels.
-    ax : matplotlib axes, optional
-        Where to draw.
     level : float or None, default=0.95
         Confidence of the band; None draws none.
     classes : sequence of two labels, optional
@@ -108,13 +106,13 @@ def plot_precision_recall(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from certifit import LogisticRegression
+    >>> from sklearn.datasets import make_moons
+    >>> from certifit import DecisionTreeClassifier, LogisticRegression
     >>> from certifit.plots import plot_precision_recall
-    >>> X = np.random.default_rng(0).normal(size=(200, 2))
-    >>> y = (X[:, 0] + X[:, 1] ** 2 > 1).astype(int)
-    >>> plot_precision_recall(LogisticRegression().fit(X, y), X, y).get_xlabel()
-    'recall'
+    >>> X, y = make_moons(200, noise=0.3, random_state=0)
+    >>> models = {"line": LogisticRegression().fit(X, y), "tree": DecisionTreeClassifier(max_depth=3).fit(X, y)}
+    >>> [text.get_text() for text in plot_precision_recall(models, X, y).get_legend().get_texts()]
+    ['share of 1: 0.5', 'line: average precision 0.932', 'tree: average precision 0.916']
     """
     ax, labels = axes_of(ax), check_labels("y", y)
     known = np.unique(labels) if classes is None else np.asarray(classes)
@@ -149,21 +147,18 @@ def plot_confusion(model: Any, X: Any, y: Any, ax: Any = None, *, normalize: boo
     ----------
     model : fitted classifier
     X, y : arrays of shape (n_samples, n_features) and (n_samples,)
-    ax : matplotlib axes, optional
-        Where to draw.
     normalize : bool, default=True
         Whether shares stand beside the counts.
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
     >>> from certifit import LogisticRegression
     >>> from certifit.plots import plot_confusion
-    >>> X = np.random.default_rng(0).normal(size=(60, 2))
-    >>> y = np.where(X[:, 0] > 0, "up", "down")
+    >>> X, y = load_iris(return_X_y=True)
     >>> ax = plot_confusion(LogisticRegression().fit(X, y), X, y, normalize=False)
     >>> [text.get_text() for text in ax.texts]
-    ['29', '1', '0', '30']
+    ['50', '0', '0', '0', '47', '3', '0', '1', '49']
     """
     labels, said = check_labels("y", y), np.asarray(model.predict(X))
     known = np.unique(np.concatenate([getattr(model, "classes_", labels), labels]))

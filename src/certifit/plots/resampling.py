@@ -23,16 +23,14 @@ def plot_bias_variance(found: Mapping[Any, Any], ax: Any = None) -> Any:
     ----------
     found : dict of name to Decomposition
         What `bias_variance` returned for each model, or for each value of a parameter.
-    ax : matplotlib axes, optional
-        Where to draw; new ones are made if it is not given.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from certifit import Ridge, bias_variance
+    >>> from certifit import PolynomialRegression, bias_variance
     >>> from certifit.plots import plot_bias_variance
-    >>> X = np.random.default_rng(0).normal(size=(30, 3))
-    >>> found = {alpha: bias_variance(Ridge(alpha), X, X.sum(axis=1), n_rounds=20) for alpha in (0.01, 10.0)}
+    >>> x = np.linspace(0, 1, 30)[:, None]
+    >>> found = {k: bias_variance(PolynomialRegression(k), x, np.sin(9 * x[:, 0]), n_rounds=20) for k in (1, 5)}
     >>> plot_bias_variance(found).get_ylabel()
     'squared error'
     """
