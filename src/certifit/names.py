@@ -20,15 +20,15 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
-from typing import TypeVar, dataclass_transform
+from typing import Any, TypeVar, dataclass_transform
 
 import certifit
 
-__all__ = ["class_of", "name_of", "record", "stored"]
+__all__ = ["Plain", "class_of", "name_of", "record", "stored"]
 
 T = TypeVar("T", bound=type)
 _CLASSES: dict[str, type] = {}
@@ -74,6 +74,14 @@ def record(name: str) -> Callable[[T], T]:
         return stored(name)(cls)
 
     return declare
+
+
+class Plain:
+    """A record whose fields are plain data."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields as a plain dictionary, for reports and JSON."""
+        return asdict(self)  # type: ignore[call-overload]
 
 
 def name_of(cls: type) -> str | None:

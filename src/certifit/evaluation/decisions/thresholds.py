@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from certifit.docstrings import takes_as
 from certifit.evaluation.decisions.bayes import bayes_action
 from certifit.evaluation.metrics.inputs import binary_rows
 from certifit.evaluation.metrics.ranking import thin_curve
-from certifit.names import record
+from certifit.names import Plain, record
 
 __all__ = [
     "Costs",
@@ -36,7 +35,7 @@ OUTCOMES = ("fp", "fn", "tp", "tn")
 
 
 @record("Costs")
-class Costs:
+class Costs(Plain):
     """What the four outcomes of a yes/no decision cost.
 
     Parameters
@@ -77,10 +76,6 @@ class Costs:
     def matrix(self) -> Array:
         """Rows actual, columns predicted: [[tn, fp], [fn, tp]]."""
         return np.array([[self.tn, self.fp], [self.fn, self.tp]], dtype=np.float64)
-
-    def as_dict(self) -> dict[str, float]:
-        """The four costs as a plain dictionary."""
-        return asdict(self)
 
 
 @record("ThresholdTable")

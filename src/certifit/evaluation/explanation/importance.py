@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -16,13 +15,13 @@ from certifit.evaluation.metrics.predictions import predictor
 from certifit.evaluation.metrics.registry import metric_or_scorer
 from certifit.evaluation.risk.influence import influence
 from certifit.evaluation.risk.resamples import critical, generator, standard_error
-from certifit.names import record
+from certifit.names import Plain, record
 
 __all__ = ["Importance", "Importances", "permutation_importance"]
 
 
 @record("Importance")
-class Importance:
+class Importance(Plain):
     """How much worse the metric gets without what a column says.
 
     Parameters
@@ -39,10 +38,6 @@ class Importance:
     mean: float
     low: float
     high: float
-
-    def as_dict(self) -> dict[str, Any]:
-        """The fields as a plain dictionary."""
-        return asdict(self)
 
 
 class Importances(list[Importance]):

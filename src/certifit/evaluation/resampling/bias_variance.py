@@ -17,7 +17,7 @@ With R samples the squared bias of the mean model is too large by Var/R, which i
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ from certifit.data.tabular import TableRows
 from certifit.evaluation.metrics.inputs import check_labels, check_level
 from certifit.evaluation.resampling.fitting import each, warn_of_failures
 from certifit.evaluation.risk.resamples import critical, generator
-from certifit.names import record
+from certifit.names import Plain, record
 
 __all__ = ["Decomposition", "Part", "bias_variance"]
 
@@ -47,7 +47,7 @@ class Part:
 
 
 @record("BiasVarianceDecomposition")
-class Decomposition:
+class Decomposition(Plain):
     """What `bias_variance` found; the parts add up to the error.
 
     Parameters
@@ -72,10 +72,6 @@ class Decomposition:
     def plot(self, ax: Any = None) -> Any:
         """`certifit.plots.plot_bias_variance` of it alone."""
         return picture("plot_bias_variance")({"": self}, ax)
-
-    def as_dict(self) -> dict[str, Any]:
-        """The fields as plain data."""
-        return asdict(self)
 
     def __str__(self) -> str:
         named = {"noise": self.noise, "bias": self.bias, "variance": self.variance}

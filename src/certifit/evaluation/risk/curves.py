@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from certifit.data.gate import check_real
 from certifit.evaluation.metrics.registry import metric_or_scorer
 from certifit.evaluation.risk.points import Trial, along, numbers_of_rows, one_of
 from certifit.evaluation.risk.resamples import critical
-from certifit.names import record
+from certifit.names import Plain, record
 from certifit.printable import plain_number
 
 __all__ = ["LearningCurve", "ValidationCurve", "learning_curve", "reading", "validation_curve"]
@@ -124,7 +124,7 @@ class LearningCurve:
 
 
 @record("ValidationCurve")
-class ValidationCurve:
+class ValidationCurve(Plain):
     """A metric on training and held-out rows, by the value of a parameter.
 
     Parameters
@@ -170,10 +170,6 @@ class ValidationCurve:
     def plot(self, ax: Any = None) -> Any:
         """`certifit.plots.plot_validation_curve` of it."""
         return picture("plot_validation_curve")(self, ax)
-
-    def as_dict(self) -> dict[str, Any]:
-        """The fields as a plain dictionary."""
-        return asdict(self)
 
 
 def learning_curve(
@@ -274,12 +270,8 @@ def learning_curve(
     return LearningCurve(
         rows=tuple(steps),
         **along(points, times=return_times),
-        metric=metric.name,
-        label=metric.label,
         format=metric.format,
-        lower_is_better=metric.lower_is_better,
-        level=trial.level,
-        error_score=trial.error_score,
+        **trial.terms,
     )
 
 
@@ -354,11 +346,7 @@ def validation_curve(
         values=tuple(values),
         **found,
         best=values[_best(found["validation"], metric.lower_is_better)],
-        metric=metric.name,
-        label=metric.label,
-        lower_is_better=metric.lower_is_better,
-        level=trial.level,
-        error_score=trial.error_score,
+        **trial.terms,
     )
 
 

@@ -99,6 +99,9 @@ def ledger(
 ) -> Ledger:
     """Split the excess risk of a fitted model into its parts.
 
+    Optimization is what a better fit of its own objective would gain, estimation what new rows cost beyond the training rows,
+    approximation what a richer model gains; the noise is what the best possible model has left.
+
     Parameters
     ----------
     model : fitted estimator

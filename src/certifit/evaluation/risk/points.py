@@ -213,6 +213,16 @@ class Trial:
         moved = influence(self.metric, self.y[outside], prediction, weight, order)[0]
         return Judged(float(train), float(held), fitted - began, scored - fitted, moved)
 
+    @property
+    def terms(self) -> dict[str, Any]:
+        """By what the points of a curve are judged, and how sure they are."""
+        of_metric = {
+            "metric": self.metric.name,
+            "label": self.metric.label,
+            "lower_is_better": self.metric.lower_is_better,
+        }
+        return {**of_metric, "level": self.level, "error_score": self.error_score}
+
     def tell(self, fits: int) -> None:
         """Say how many of the fits failed; an error if all did."""
         if len(self.failures) == fits:
@@ -289,7 +299,7 @@ def numbers_of_rows(sizes: Any, most: int) -> list[int]:
     return sorted(set(np.maximum(rows, 1).tolist()))
 
 
-def along(points: Sequence[Point], *, times: bool = False) -> dict[str, tuple[Any, ...]]:
+def along(points: Sequence[Point], *, times: bool = False) -> dict[str, Any]:
     """What the points have, one entry a point; the seconds only where they are asked for."""
     found = zip(Point._fields, zip(*points, strict=True), strict=True)
     return {name: values for name, values in found if times or not name.endswith("_seconds")}

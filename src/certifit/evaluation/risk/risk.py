@@ -15,7 +15,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -34,9 +34,10 @@ from certifit.evaluation.metrics.inputs import (
     check_vector,
     class_codes,
 )
+from certifit.evaluation.metrics.labels import confusion_matrix
 from certifit.evaluation.metrics.predictions import predict_for
 from certifit.evaluation.metrics.ranking import placements
-from certifit.evaluation.metrics.registry import METRICS, Metric, confusion_matrix, resolve_metric
+from certifit.evaluation.metrics.registry import METRICS, Metric, resolve_metric
 from certifit.evaluation.risk.resamples import (
     acceleration_of,
     bca_ends,
@@ -49,7 +50,7 @@ from certifit.evaluation.risk.resamples import (
     standard_error,
     studentized_ends,
 )
-from certifit.names import record
+from certifit.names import Plain, record
 
 __all__ = ["Risk", "clopper_pearson", "interval", "loss_values", "metric_interval", "risk"]
 
@@ -67,7 +68,7 @@ MANY = 20_000  # rows from which the bootstrap of a mean and the normal interval
 
 
 @record("Risk")
-class Risk:
+class Risk(Plain):
     """An estimated risk and what is known about it.
 
     Parameters
@@ -97,10 +98,6 @@ class Risk:
     n: float
     method: str
     loss: str
-
-    def as_dict(self) -> dict[str, Any]:
-        """The fields as a plain dictionary, for reports and JSON."""
-        return asdict(self)
 
     def __str__(self) -> str:
         method = {"clopper-pearson": "Clopper-Pearson", "bernstein": "empirical Bernstein"}.get(
@@ -152,13 +149,10 @@ def risk(
     --------
     >>> import numpy as np
     >>> from certifit import LogisticRegression, risk
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(400, 2))
-    >>> y = np.where(X[:, 0] + rng.normal(size=400) > 0, "up", "down")
-    >>> model = LogisticRegression().fit(X[:200], y[:200])
-    >>> found = risk(model, X[200:], y[200:])
-    >>> found.method, found.low < found.value < found.high
-    ('clopper-pearson', True)
+    >>> X = np.random.default_rng(0).normal(size=(400, 2))
+    >>> y = np.where(X[:, 0] + X[:, 1] ** 2 > 1, "up", "down")
+    >>> print(risk(LogisticRegression().fit(X[:200], y[:200]), X[200:], y[200:]))
+    The error rate is 0.23, between 0.1736 and 0.2946 with 95 % confidence (Clopper-Pearson, 200 rows).
     """
     if isinstance(loss, str) and loss == "auto":
         loss = "zero_one" if hasattr(model, "classes_") else "squared"
@@ -236,14 +230,17 @@ def metric_interval(
     y: Any,
     prediction: Any,
     *,
+    classes: Any = None,
     level: float = 0.95,
     method: str = "auto",
     bound: Any = None,
     sample_weight: Any = None,
-    classes: Any = None,
     random_state: Any = 0,
 ) -> Risk:
     """Any metric of predictions, with a confidence interval.
+
+    A mean over rows has that of `interval`; the area under the ROC curve DeLong's, shares of two classes Clopper and Pearson's;
+    functions of means, and what must be computed anew in every resample, the bootstrap's.
 
     Parameters
     ----------
