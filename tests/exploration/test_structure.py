@@ -128,8 +128,8 @@ def test_two_groups_in_both_of_two_columns_lie_between_them() -> None:
 
 def test_the_label_does_not_make_the_map() -> None:
     frame = groups()
-    with_label = read(frame, label="kind")
-    without = read(frame.drop("kind"))
+    with_label = read(frame, "kind", None, (), rows=20_000, seed=0)
+    without = read(frame.drop("kind"), None, None, (), rows=20_000, seed=0)
     one, two = (mapped_rows(t.features, t.kinds, t.sample, 0) for t in (with_label, without))
     np.testing.assert_array_equal(one.points, two.points)
 
@@ -159,7 +159,7 @@ def test_traits_are_differences_of_ranks_and_shares() -> None:
 
 
 def test_a_sample_is_of_different_rows_and_seeded() -> None:
-    one, two, other = (read(groups(), rows=100, seed=seed).sample for seed in (0, 0, 1))
+    one, two, other = (read(groups(), None, None, (), rows=100, seed=seed).sample for seed in (0, 0, 1))
     assert one.shape == (100,)
     assert np.unique(one).size == 100
     np.testing.assert_array_equal(one, two)

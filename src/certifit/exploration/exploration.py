@@ -73,7 +73,7 @@ def explore(
     """
     begun = time.perf_counter()
     expect_temporaries(TEMPORARY)
-    table = read(source, label=label, types=types, drop=drop, rows=rows, seed=seed)
+    table = read(source, label, types, drop, rows, seed)
     features, kinds = table.features, table.kinds
     columns = coded(Columns(Dissimilarity(), features[table.sample], reset=True), kinds) if kinds else []
     paired = columns[:PAIRED]

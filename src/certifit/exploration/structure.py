@@ -68,22 +68,15 @@ class Map:
 
 @dataclass(frozen=True)
 class Structure:
-    """Groups of the rows, and whether they are more than what every clusterer finds.
-
-    Parameters
-    ----------
-    verdict : {"groups", "columns", "none"}
-        Groups that survive resampling; groups that do but are as steady and nearly as far apart in shuffled columns; no structure
-        that survives.
-    k : int
-        How many; 1 where there is no structure.
-    labels : array
-        The group of each row of the map; 0 is the largest.
-    """
+    """Groups of the rows, and whether they are more than what every clusterer finds."""
 
     verdict: str
+    """"groups" that survive resampling; "columns": groups that do but are as steady and nearly as far apart in shuffled columns;
+    "none": no structure that survives."""
     k: int
+    """How many; 1 where there is no structure."""
     labels: Array
+    """The group of each row of the map; 0 is the largest."""
     count: ClusterCount | None
     stabilities: Mapping[int, Stability]
     shuffled: Stability | None

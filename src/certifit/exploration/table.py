@@ -24,33 +24,20 @@ SAMPLE = 20_000
 
 @dataclass(frozen=True)
 class Explored:
-    """A table without a target.
-
-    Parameters
-    ----------
-    frame : polars.DataFrame
-        All rows, each column as its kind wants it.
-    columns : tuple of Column
-        What each one is.
-    label : str or None
-        The column that only colours the map.
-    source : str
-        Where it came from.
-    sample : array
-        Numbers of the rows that the costly questions are asked of, ascending.
-    bad_rows : tuple of (line, why)
-        Rows that could not be read.
-    notes : tuple of str
-        What was decided while reading.
-    """
+    """A table without a target."""
 
     frame: pl.DataFrame
+    """All rows, each column as its kind wants it."""
     columns: tuple[Column, ...]
     label: str | None
+    """The column that only colours the map."""
     source: str
     sample: Array
+    """Numbers of the rows that the costly questions are asked of, ascending."""
     bad_rows: tuple[tuple[int, str], ...] = ()
+    """Line of each row that could not be read, and why."""
     notes: tuple[str, ...] = ()
+    """What was decided while reading."""
 
     @property
     def kinds(self) -> dict[str, str]:
@@ -69,13 +56,7 @@ class Explored:
 
 
 def read(
-    source: Any,
-    *,
-    label: str | None = None,
-    types: Mapping[str, str] | None = None,
-    drop: Iterable[str] = (),
-    rows: int = SAMPLE,
-    seed: int = 0,
+    source: Any, label: str | None, types: Mapping[str, str] | None, drop: Iterable[str], rows: int, seed: int
 ) -> Explored:
     """Read a table and infer what its columns are."""
     types, drop = dict(types or {}), list(drop)

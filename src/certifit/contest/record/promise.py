@@ -28,21 +28,14 @@ SHOWN = (0.5, 0.8, 0.9, 0.95)  # levels of the report
 @stored("Promise")
 @dataclass(frozen=True, eq=False)
 class Promise:
-    """Scores that a new row's score is compared with.
-
-    Attributes
-    ----------
-    scores : array
-        Of training rows, ascending.
-    sealed : array
-        Of the sealed rows, ascending; zero for a row whose true class was the likeliest, which every set holds.
-    rows : int
-        How many training rows there were.
-    """
+    """Scores that a new row's score is compared with."""
 
     scores: Array
+    """Of training rows, ascending."""
     sealed: Array
+    """Of the sealed rows, ascending; zero for a row whose true class was the likeliest, which every set holds."""
     rows: int
+    """How many training rows there were."""
 
     @classmethod
     def of(cls, left_out: Array, y: Array, predicted: Array, truth: Array) -> Promise:

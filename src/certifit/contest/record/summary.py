@@ -25,24 +25,14 @@ PRESSING = ("leakage", "split", "drift", "small")
 
 @dataclass(frozen=True)
 class Sentence:
-    """
-    A sentence of the summary.
-
-    Parameters
-    ----------
-    name : str
-        Its name in tests.
-    slot : str
-        Its place in the summary.
-    when : callable
-        Whether it is true of a record.
-    text : callable
-        The sentence.
-    """
+    """A sentence of the summary."""
 
     name: str
+    """Its name in tests."""
     slot: str
+    """Its place in the summary."""
     when: Callable[[Run], Any]
+    """Whether it is true of a record."""
     text: Callable[[Run], str]
 
 

@@ -90,28 +90,18 @@ class Reference:
 
 @dataclass(frozen=True)
 class Figure:
-    """
-    A figure of the page.
-
-    Parameters
-    ----------
-    title : str
-        The finding, as a sentence.
-    alt : str
-        What the picture shows, for those who do not see it.
-    note : str
-        How to read it.
-    spec : dict
-        What the script draws.
-    wide : bool
-        Whether it takes the whole width of the page.
-    """
+    """A figure of the page."""
 
     title: str
+    """The finding, as a sentence."""
     alt: str
+    """What the picture shows, for those who do not see it."""
     note: str = ""
+    """How to read it."""
     spec: Spec = field(default_factory=dict)
+    """What the script draws."""
     wide: bool = False
+    """Whether it takes the whole width of the page."""
 
 
 def numbers_only(*lists: Any) -> list[list[float]] | None:

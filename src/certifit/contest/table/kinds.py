@@ -32,35 +32,23 @@ JUNK = 0.05
 
 @record("TableColumn")
 class Column:
-    """What is known of one column.
-
-    Attributes
-    ----------
-    name : str
-        Its name.
-    kind : str
-        "numeric", "category", "boolean", "text", "date", "id", "constant" or "empty".
-    role : str
-        "feature", "target", "dropped", "group" or "time".
-    why : str or None
-        Why it is taken for this, in one phrase.
-    missing, distinct : int
-        How many values are missing, and how many different ones there are.
-    levels : tuple of str or None
-        Of a boolean: the value that means no, then the one that means yes.
-    date_format, number_format : str or None
-        How its strings are to be read.
-    """
+    """What is known of one column."""
 
     name: str
     kind: str
+    """"numeric", "category", "boolean", "text", "date", "id", "constant" or "empty"."""
     role: str = "feature"
+    """"feature", "target", "dropped", "group" or "time"."""
     why: str | None = None
+    """Why it is taken for this, in one phrase."""
     missing: int = 0
     distinct: int = 0
+    """How many values are missing, and how many different ones there are."""
     levels: tuple[str, ...] | None = None
+    """Of a boolean: the value that means no, then the one that means yes."""
     date_format: str | None = None
     number_format: str | None = None
+    """How its strings are to be read."""
 
 
 @stored("ContestTask")

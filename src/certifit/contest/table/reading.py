@@ -34,32 +34,22 @@ WIDE = 5_000
 
 @dataclass(frozen=True)
 class RawTable:
-    """A table as it was read.
-
-    Attributes
-    ----------
-    frame : polars.DataFrame
-        Numbers, booleans and dates where the source has them, otherwise strings without blanks around (in a large
-        file those that return often are Categorical); null where a value is missing.
-    source : str
-        Name of the file, "standard input" or "data frame".
-    bad_rows : tuple of (line, why)
-        Rows that were left out.
-    delimiter, encoding : str or None
-        Of a text.
-    notes : tuple of str
-        Decisions that a reader may want to know of.
-    duplicated : tuple of str
-        Names that several columns had.
-    """
+    """A table as it was read."""
 
     frame: pl.DataFrame
+    """Numbers, booleans and dates where the source has them, otherwise strings without blanks around (in a large file those that
+    return often are Categorical); null where a value is missing."""
     source: str
+    """Name of the file, "standard input" or "data frame"."""
     bad_rows: tuple[tuple[int, str], ...] = ()
+    """Line of each row that was left out, and why."""
     delimiter: str | None = None
     encoding: str | None = None
+    """Of a text."""
     notes: tuple[str, ...] = ()
+    """Decisions that a reader may want to know of."""
     duplicated: tuple[str, ...] = ()
+    """Names that several columns had."""
 
 
 def read_table(source: Any, *, as_text: Iterable[str] = (), named: Iterable[str] = (), alone: bool = False) -> RawTable:

@@ -21,23 +21,16 @@ __all__ = ["CalibrationBin", "CalibrationCurve", "calibration_curve", "wilson"]
 
 @record("CalibrationBin")
 class CalibrationBin:
-    """Rows with similar probabilities.
-
-    Parameters
-    ----------
-    mean : float
-        Their mean probability.
-    rate : float
-        Share of them in the second class, with the interval (`low`, `high`).
-    count : float
-        Their total weight.
-    """
+    """Rows with similar probabilities."""
 
     mean: float
+    """Their mean probability."""
     rate: float
     low: float
     high: float
+    """Share of them in the second class, and the ends of its interval."""
     count: float
+    """Their total weight."""
 
 
 @record("CalibrationCurve")
@@ -73,10 +66,10 @@ def calibration_curve(
     level: float = 0.95,
     sample_weight: Any = None,
     classes: Any = None,
-    n_bins: int | None = None,
     pos_label: Any = None,
     y_true: Any = None,
     y_prob: Any = None,
+    n_bins: int | None = None,
 ) -> CalibrationCurve:
     """Observed shares against predicted probabilities, in bins.
 
@@ -97,12 +90,10 @@ def calibration_curve(
     sample_weight : array of shape (n,), optional
         How often each row counts.
     classes : sequence of two labels, optional
-    n_bins : int, optional
-        Scikit-learn's name of `bins`.
     pos_label : label, optional
         The class that is predicted, where it is not the second.
-    y_true, y_prob : arrays, optional
-        Scikit-learn's names of `y` and `p`.
+    y_true, y_prob, n_bins
+        Scikit-learn's names of `y`, `p` and `bins`.
 
     Returns
     -------

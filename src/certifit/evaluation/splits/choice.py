@@ -39,15 +39,6 @@ class Fold(NamedTuple):
 class Curve:
     """The error of each setting of a path on rows that were left out.
 
-    Parameters
-    ----------
-    mean : array of shape (n_settings,)
-        Weighted mean over all rows left out; NaN when there were none.
-    standard_error : array of shape (n_settings,)
-        Of the mean, over the folds.
-    errors : array of shape (n_settings, n_folds)
-        By fold.
-
     Examples
     --------
     >>> import numpy as np
@@ -59,8 +50,11 @@ class Curve:
     """
 
     mean: Array
+    """Weighted mean over all rows left out, of each setting; NaN when there were none."""
     standard_error: Array
+    """Of the mean, over the folds."""
     errors: Array
+    """By fold, shape (n_settings, n_folds)."""
 
     @staticmethod
     def of(errors: Array, weight: Array) -> Curve:

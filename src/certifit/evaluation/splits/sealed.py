@@ -48,14 +48,7 @@ class SealedSplit:
 
 
 def sealed_split(
-    y: Any,
-    *,
-    test_size: float = 0.2,
-    task: str,
-    groups: Any = None,
-    time: Any = None,
-    codes: Any = None,
-    seed: int = 0,
+    y: Any, *, test_size: float = 0.2, task: str, groups: Any = None, time: Any = None, codes: Any = None, seed: int = 0
 ) -> SealedSplit:
     """Seal a part of the rows.
 

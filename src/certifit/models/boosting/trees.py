@@ -22,46 +22,31 @@ SPARSE_ENTRIES = 1 << 20
 @stored("BoostedTree")
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """One tree: arrays over its nodes, the root first, children after their parent.
-
-    Parameters
-    ----------
-    feature : array of int
-        Column on which a node splits; −1 for leaves.
-    threshold : array of float
-        Rows with x ≤ threshold go left; NaN for leaves and categorical nodes.
-    bin : array of uint8
-        The same threshold as a bin.
-    missing_left : array of bool
-        Whether missing values go left.
-    left, right : array of int
-        Children; −1 for leaves.
-    categories : dict
-        Categorical node → the categories that go left.
-    value : array of float
-        What a leaf adds to the score, learning rate included.
-    gain : array of float
-        By how much a split lowers the quadratic model of the weighted total loss.
-    count : array of float
-        Weight of the rows of a node.
-    sets : array of uint64
-        Four words of bins that go left for each categorical node, numbered by `category`.
-    category : array of int
-        Number of the node's set; −1 where there is none.
-    """
+    """One tree: arrays over its nodes, the root first, children after their parent."""
 
     feature: Array
+    """Column on which a node splits; −1 for leaves."""
     threshold: Array
+    """Rows with x ≤ threshold go left; NaN for leaves and categorical nodes."""
     bin: Array
+    """The same threshold as a bin, uint8."""
     missing_left: Array
+    """Whether missing values go left."""
     left: Array
     right: Array
+    """Children; −1 for leaves."""
     categories: dict[int, Array]
+    """Categorical node → the categories that go left."""
     value: Array
+    """What a leaf adds to the score, learning rate included."""
     gain: Array
+    """By how much a split lowers the quadratic model of the weighted total loss."""
     count: Array
+    """Weight of the rows of a node."""
     sets: Array
+    """Four words, uint64, of bins that go left for each categorical node, numbered by `category`."""
     category: Array
+    """Number of the node's set; −1 where there is none."""
 
     @classmethod
     def of(cls, grown: dict[str, Any], binner: Binner, step: float) -> Tree:

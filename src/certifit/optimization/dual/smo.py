@@ -53,22 +53,16 @@ class Dual:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a point β of the dual with its scores Kβ proves.
-
-    Parameters
-    ----------
-    intercepts : array of shape (groups,)
-        The best intercept of each group, given the scores.
-    primal, dual : float
-        The objective at (Kβ, intercepts), and the value that no function can go below.
-    gap : float
-        Their difference, summed term by term so that nothing cancels.
-    """
+    """What a point β of the dual with its scores Kβ proves."""
 
     intercepts: Array
+    """The best intercept of each group, given the scores."""
     primal: float
+    """The objective at (Kβ, intercepts)."""
     dual: float
+    """The value that no function can go below."""
     gap: float
+    """Their difference, summed term by term so that nothing cancels."""
 
 
 class Gram:

@@ -274,10 +274,10 @@ def solve_newton(
     kinks: Kinks,
     l2: Array,
     *,
-    fit_intercept: bool = True,
-    unit: float = 1.0,
     tol: float,
     max_iter: int,
+    fit_intercept: bool = True,
+    unit: float = 1.0,
     clock: Progress | None = None,
     scale: float = 1.0,
 ) -> NewtonResult:
@@ -289,13 +289,13 @@ def solve_newton(
     kinks : Kinks
         Losses with weights of sum one.
     l2 : array of shape (d,), positive
-    fit_intercept : bool
-    unit : float
-        Typical size of a residual: 1 for a margin, the spread of y for a regression.
     tol : float
         Absolute duality gap; the gap may stay larger where the ramp cannot get narrow enough.
     max_iter : int
         Most Newton steps on one sample.
+    fit_intercept : bool
+    unit : float
+        Typical size of a residual: 1 for a margin, the spread of y for a regression.
     clock : Progress, optional
     scale : float
         What the progress bar divides the gap by.
