@@ -37,16 +37,9 @@ Split = tuple[Any, Any, Any, Any]
 
 def ours(hidden: tuple[int, ...], batch: int, epochs: int, split: Split) -> float:
     X, y, new, wanted = split
-    model = MLPClassifier(
-        hidden=hidden,
-        batch_size=batch,
-        max_iter=epochs,
-        n_iter_no_change=epochs,
-        standardize=False,
-        schedule="cosine" if epochs * len(X) > 500_000 else "constant",  # worth it once the step is what limits
-        random_state=0,
-        n_jobs=THREADS,
-    )
+    schedule = "cosine" if epochs * len(X) > 500_000 else "constant"  # worth it once the step is what limits
+    model = MLPClassifier(hidden, batch_size=batch, max_iter=epochs, n_iter_no_change=epochs, random_state=0)
+    model.set_params(schedule=schedule, standardize=False, n_jobs=THREADS)
     return float(model.fit(X, y).score(new, wanted))
 
 

@@ -76,16 +76,17 @@ OTHER: dict[str, Any] = {
     "verbose": 1, "verbose_interval": 3, "warm_start": True, "weights_init": [0.9, 0.1],
 }  # fmt: skip
 """Another value of each parameter."""
+
+
+def decay(a: Any, b: Any, p: float = 1.0) -> Any:
+    """A kernel with a parameter."""
+    return np.exp(-p * abs(a - b).sum())
+
+
 CASES: dict[str, tuple[dict[str, Any], Any]] = {
     "cluster.AgglomerativeClustering.compute_full_tree": ({"n_clusters": None, "distance_threshold": 1.0}, False),
     "cluster.KMeans.algorithm": ({"n_clusters": 1}, "elkan"),
     "cluster.MiniBatchKMeans.init_size": ({}, 2),
-    "cluster.SpectralClustering.coef0": ({"affinity": "poly"}, 3.0),
-    "cluster.SpectralClustering.degree": ({"affinity": "poly"}, 2),
-    "cluster.SpectralClustering.kernel_params": (
-        {"affinity": lambda a, b, p=1.0: np.exp(-p * abs(a - b).sum())},
-        {"p": 2.0},
-    ),
     "cluster.SpectralClustering.n_neighbors": ({"affinity": "nearest_neighbors"}, 5),
     "decomposition.TruncatedSVD.algorithm": ({"n_components": 4}, "arpack"),
     "discriminant_analysis.LinearDiscriminantAnalysis.covariance_estimator": (
@@ -108,19 +109,16 @@ CASES: dict[str, tuple[dict[str, Any], Any]] = {
         for name, value in (("scoring", scoring), ("validation_fraction", 0.5))
     },
     "feature_selection.SequentialFeatureSelector.scoring": ({"tol": 0.3}, "neg_max_error"),
-    "kernel_approximation.Nystroem.coef0": ({"kernel": "poly"}, 3.0),
-    "kernel_approximation.Nystroem.degree": ({"kernel": "poly"}, 2),
-    "kernel_approximation.Nystroem.kernel_params": (
-        {"kernel": lambda a, b, p=1.0: np.exp(-p * abs(a - b).sum())},
-        {"p": 2.0},
-    ),
-    "kernel_ridge.KernelRidge.coef0": ({"kernel": "poly"}, 3.0),
-    "kernel_ridge.KernelRidge.degree": ({"kernel": "poly"}, 2),
+    **{
+        f"{owner}.{name}": ({asked: kernel}, value)
+        for owner, asked in (
+            ("cluster.SpectralClustering", "affinity"),
+            ("kernel_approximation.Nystroem", "kernel"),
+            ("kernel_ridge.KernelRidge", "kernel"),
+        )
+        for name, kernel, value in (("coef0", "poly", 3.0), ("degree", "poly", 2), ("kernel_params", decay, {"p": 2.0}))
+    },
     "kernel_ridge.KernelRidge.gamma": ({"kernel": "rbf"}, 0.05),
-    "kernel_ridge.KernelRidge.kernel_params": (
-        {"kernel": lambda a, b, p=1.0: np.exp(-p * abs(a - b).sum())},
-        {"p": 2.0},
-    ),
     **{f"linear_model.{name}.precompute": ({}, np.eye(4)) for name in ("ElasticNet", "Lasso")},
     "linear_model.GammaRegressor.solver": ({}, "newton-cholesky"),
     "linear_model.LogisticRegression.intercept_scaling": ({"solver": "liblinear"}, 7.0),

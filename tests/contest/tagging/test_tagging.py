@@ -140,17 +140,17 @@ def test_one_failing_tagger_ends_nobody_elses_contest(tmp_path: Path, monkeypatc
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("option", "value", "message"),
     [
-        (["--target", "nothing"], "no column 'nothing'"),
-        (["--entrants", "crf,nobody"], "no tagger 'nobody'"),
-        (["--metric", "luck"], "metric must be one of"),
-        (["--target", "xpos"], "without a xpos"),
+        ("--target", "nothing", "no column 'nothing'"),
+        ("--entrants", "crf,nobody", "no tagger 'nobody'"),
+        ("--metric", "luck", "metric must be one of"),
+        ("--target", "xpos", "without a xpos"),
     ],
 )
-def test_wrong_options_are_one_line(tmp_path: Path, arguments: list[str], message: str) -> None:
+def test_wrong_options_are_one_line(tmp_path: Path, option: str, value: str, message: str) -> None:
     train = conllu(tmp_path / "train.conllu", 10, 0)
-    done = RUNNER.invoke(app, ["tag", str(train), str(train), "--out", str(tmp_path / "out"), *arguments])
+    done = RUNNER.invoke(app, ["tag", str(train), str(train), "--out", str(tmp_path / "out"), option, value])
     assert done.exit_code == 2
     assert message in done.output
 

@@ -23,8 +23,7 @@ from certifit import (
     decide,
 )
 
-RNG = np.random.default_rng(0)
-X = RNG.normal(size=(21, 3))
+X = np.random.default_rng(0).normal(size=(21, 3))
 Y = np.array([0] * 10 + [1] * 10 + [2])
 GAUSSIAN = [LDA, QDA, GaussianNB, NearestCentroid, NaiveBayes]
 
