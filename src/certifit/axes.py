@@ -31,7 +31,7 @@ def axes_of(ax: Any = None) -> Any:
 
 def drawn(draw: Draws) -> Draws:
     """Complete what a picture says of itself: `ax`, and the axes that come back."""
-    text, examples, rest = (takes_as(axes_of)(draw).__doc__ or "").partition("\n\nExamples\n")
+    text, examples, rest = (takes_as(axes_of)(draw).__doc__ or "").rstrip().partition("\n\nExamples\n")
     draw.__doc__ = f"{text}\n\n{RETURNS}{examples}{rest}"
     return draw
 

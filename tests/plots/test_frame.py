@@ -55,5 +55,6 @@ def test_a_picture_of_one_sentence_is_completed() -> None:
     def draw(ax: object = None) -> None:
         """A line."""
 
-    text = "A line.\n\nParameters\n----------\nax : matplotlib axes, optional\n    Where to draw.\n\n"
+    where = "ax : matplotlib axes, optional\n    Where to draw; new ones are made if it is not given."
+    text = f"A line.\n\nParameters\n----------\n{where}\n\n"
     assert draw.__doc__ == text + "Returns\n-------\nmatplotlib axes"
