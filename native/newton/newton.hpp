@@ -237,7 +237,8 @@ class Newton {
             const double along = ones ? matrix_[u((j + ones) * m_)] / bend : 0.0;
             for (Index k = 0; k < d_; ++k) C[u(j * d_ + k)] = row[k] - (ones ? along * matrix_[u((k + ones) * m_)] : 0.0);
             if (ones) r[u(j)] -= along * sums.level;
-            if (!(C[u(j * (d_ + 1))] + penalty_.l2[j] > 0)) return false;
+            // A column without curvature (of zeros) moves nothing: its penalty alone decides, and wants zero.
+            if (!(C[u(j * (d_ + 1))] + penalty_.l2[j] > 0) && !(std::abs(r[u(j)]) <= penalty_.l1[j])) return false;
         }
         factor_.forget();
         Index before = -1;
@@ -246,7 +247,8 @@ class Newton {
             double largest = 0;
             for (Index j = 0; j < d_; ++j) {
                 const double curve = C[u(j * (d_ + 1))], pull = curve * x[u(j)] - r[u(j)], l1 = penalty_.l1[j];
-                const double fresh = (pull > l1 ? pull - l1 : pull < -l1 ? pull + l1 : 0.0) / (curve + penalty_.l2[j]), change = fresh - x[u(j)];
+                const double curved = curve + penalty_.l2[j];
+                const double fresh = curved > 0 ? (pull > l1 ? pull - l1 : pull < -l1 ? pull + l1 : 0.0) / curved : 0.0, change = fresh - x[u(j)];
                 if (change != 0.0) {
                     x[u(j)] = fresh;
                     vec::subtract(-change, C.data() + j * d_, 0.0, r.data(), d_);

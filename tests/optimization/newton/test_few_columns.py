@@ -90,6 +90,20 @@ def test_rows_in_any_place_layout_and_precision(loss: str) -> None:
         np.testing.assert_allclose(found.coef, wanted.coef, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("intercept", [True, False])
+def test_columns_of_zeros_stay_out(intercept: bool) -> None:
+    of = problem(HardLogistic(), L1(), intercept=intercept)
+    X = of.X.copy()
+    X[:, [0, 3]] = 0.0
+    of = Problem(X, of.y, of.p, of.loss, of.regularizer, intercept)
+    value, *_ = optimum(X, of.y, of.p, of.loss, L1(), 0.03, fit_intercept=intercept)
+    for start in (of.start(), (np.ones(7), 0.0)):
+        found = solved(of, start=start)
+        assert found is not None
+        assert (found.coef[[0, 3]] == 0.0).all()
+        assert abs(found.objective - value) <= 1e-7 * of.scale
+
+
 def test_a_start_near_the_end() -> None:
     of = problem(HardLogistic(), L2())
     cold = solved(of)
