@@ -92,3 +92,31 @@ def test_passes_grow_with_what_is_solved() -> None:
     assert newton_passes(10**6, 20, 3) == pytest.approx(8 + 63 / 4, rel=1e-3)
     assert newton_passes(100, 200, 10) > newton_passes(10_000, 200, 10) > 500
     assert shared_passes(1000, 400, 5) < newton_passes(1000, 400, 5)
+
+
+def test_gradients_take_the_place_of_most_hessians(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Hessian of some rows, or the products of one step, precondition the gradients that follow."""
+    X, y = classes(4000, 120)
+    counts: dict[str, int] = {"cholesky": 0, "conjugate_gradients": 0}
+    for name in counts:
+        of = getattr(smooth, name)
+
+        def counted(*a: Any, name: str = name, of: Any = of, **k: Any) -> Any:
+            counts[name] += 1
+            return of(*a, **k)
+
+        monkeypatch.setattr(smooth, name, counted)
+    found = [LogisticRegression(alpha=1e-3, solver=solver).fit(X, y) for solver in ("newton", "newton_cg")]
+    assert counts["cholesky"] <= 1
+    assert counts["conjugate_gradients"] <= 2
+    exact = LogisticRegression(alpha=1e-3, solver="newton", tol=1e-12).fit(X, y).certificate_
+    for model in found:
+        assert model.certificate_.certified
+        assert model.certificate_.bound <= exact.objective * (1 + 1e-12)
+        assert model.certificate_.objective <= exact.bound + 1e-6 * np.log(2.0)
+
+
+def test_wide_data_stay_in_their_columns_where_the_penalty_is_strong() -> None:
+    assert costs.rows_pay(200, 4000, 1.0, 10.0)
+    assert not costs.rows_pay(1500, 8000, 1.0, 10.0)
+    assert costs.rows_pay(1500, 8000, 1e-6, 10.0)

@@ -16,7 +16,7 @@ from certifit.optimization.newton.systems import Inverse, provable, strengths
 from certifit.optimization.objective.fold import State
 from certifit.optimization.objective.problem import Point, Problem
 
-__all__ = ["descend", "gradient", "quasi_newton"]
+__all__ = ["descend", "gradient", "quasi_newton", "two_loop"]
 
 
 def gradient(state: State) -> Array:
@@ -27,9 +27,18 @@ def gradient(state: State) -> Array:
 
 
 def descend(
-    problem: Problem, start: Point, solve: Inverse, tol: float, max_iter: int, patience: int = 0
+    problem: Problem,
+    start: Point,
+    solve: Inverse,
+    tol: float,
+    max_iter: int,
+    patience: int = 0,
+    ends: Callable[[Array, float], bool] | None = None,
 ) -> tuple[State, int]:
-    """Quasi-Newton steps until the gradient proves the gap, or until a Newton step is the better way to prove it."""
+    """Quasi-Newton steps until the gradient proves the gap, or until a Newton step is the better way to prove it.
+
+    Which of the two is nearer may also be said by `ends`, of the gradient and its square in the norm of the preconditioner.
+    """
     last = problem.at(*start)
     known = 1e-5 if (strengths(problem) > 0.0).all() else 0.01
 
@@ -42,6 +51,8 @@ def descend(
         return solve(g.reshape(shape)).ravel()
 
     def enough(g: Array, size: float) -> bool:
+        if ends is not None:
+            return ends(g.reshape(shape), size)
         # With a penalty the gradient itself becomes the proof; without one, a Newton step proves the rest.
         return provable(g.reshape(shape), problem) <= 0.3 * tol or size <= known * tol
 
@@ -81,7 +92,7 @@ def quasi_newton(
     size = float(g @ z)
     iteration, slow = 0, 0
     while iteration < max_iter and size > 0.0 and slow <= patience and not enough(g, size):
-        step = -_two_loop(pairs, g, precondition, gamma)
+        step = -two_loop(pairs, g, precondition, gamma)
         promised = float(step @ g)
         for _ in range(4):
             x_new = x + step
@@ -106,7 +117,7 @@ def quasi_newton(
     return x, iteration
 
 
-def _two_loop(
+def two_loop(
     pairs: list[tuple[Array, Array, float]], g: Array, precondition: Callable[[Array], Array], gamma: float
 ) -> Array:
     """The L-BFGS inverse Hessian times g (Nocedal & Wright, algorithm 7.4)."""

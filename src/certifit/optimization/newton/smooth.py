@@ -23,7 +23,7 @@ import numpy as np
 from certifit._types import Array
 from certifit.evaluation.losses import Loss, Squared
 from certifit.optimization.newton.few_columns import in_one_call
-from certifit.optimization.newton.sketch import descend, gradient
+from certifit.optimization.newton.sketch import descend, gradient, two_loop
 from certifit.optimization.newton.systems import (
     BLOCK_LIMIT,
     EXACT_LIMIT,
@@ -45,7 +45,17 @@ from certifit.optimization.objective.problem import Point, Problem, Solution
 from certifit.progress import Progress
 from certifit.threads import one_blas_thread
 
-__all__ = ["NO_GAIN", "Damping", "eased", "has_part", "newton", "newton_cg", "part_of_the_rows", "threading"]
+__all__ = [
+    "NO_GAIN",
+    "Damping",
+    "eased",
+    "has_part",
+    "is_ordinary",
+    "newton",
+    "newton_cg",
+    "part_of_the_rows",
+    "threading",
+]
 
 PART = 8  # a stage has this many times the rows of the stage before
 STATIONARY = 1e-6  # of the gap that is wanted: what a step from a stationary point still promises
@@ -53,10 +63,15 @@ MET = 1e-9  # of the squares of a constant: what is left of them where rows are 
 EASE = 1e-3  # relative gap at which the minimum of an easier loss is a start
 DENSE_LIMIT = 5000  # columns up to which a d × d matrix may be formed where only products were wanted
 FAR = 10.0  # times √(tol·scale): the gap after a step is about the square of what it promises, so that more proves nothing yet
+NEAR = 0.1  # times √(tol·scale): what a Newton step may promise that is to be the last
+PROVING = 4  # passes around a Newton step: its scores, its dual point, the gradient at its end
 QUASI = 4  # Newton steps that are still ahead where gradients are slow: so much may be spent on gradients instead
 SHARED = 20  # passes that the Hessian of constant scores may cost before its diagonal is tried
 NO_GAIN = "The last steps gained no more than rounding, which limits the fit."
 ROUNDING = 1e-15  # of the scale: a gap of less is zero in double precision
+MOST_PAIRS = 20  # products of the first step that gradients build upon
+PATIENCE = 6  # slow steps by gradients before conjugate gradients go on
+ROWS_PER_COLUMN = 16  # of a part of the rows whose Hessian stands for that of all
 SKETCH_FROM = 1000  # rows of a part whose optimum and Hessian are worth having
 
 Solve = Callable[[State, list[Any], Array, float], Direction]
@@ -89,7 +104,10 @@ def newton_cg(problem: Problem, start: Point, tol: float, max_iter: int, clock: 
     """Newton with conjugate gradients: no d × d matrix is formed, unless they turn out to cost more than it."""
     with threading(problem):
         direction = _Thrifty(problem) if problem.n_scores == 1 and problem.in_memory else _matrix_free
-        return _newton(problem.at(*start), tol, max_iter, clock, direction).solution("newton_cg", tol)
+        state, used = problem.at(*start), 0
+        if problem.n_scores == 1 and _by_gradients(problem):
+            state, used = _by_pairs(state, tol, max_iter)
+        return _newton(state, tol, max_iter, clock, direction, used).solution("newton_cg", tol)
 
 
 def has_part(problem: Problem) -> bool:
@@ -176,11 +194,13 @@ def _minimum(problem: Problem, start: Point, tol: float, *, max_iter: int, clock
 
 
 def _near(problem: Problem, start: Point, tol: float, max_iter: int) -> tuple[State, int]:
-    """A point near the optimum of K scores, by gradients: the Hessian that they share at the start is a good preconditioner, and
-    a pass for the whole Hessian costs as much as many for a gradient.
+    """A point near the optimum, by gradients: the Hessian at the start (of K scores, the one that they share) is a good
+    preconditioner, and a pass for the whole Hessian costs as much as many for a gradient.
     """
-    width = problem.shape[1] + problem.fit_intercept
-    if problem.n_scores == 1 or not (problem.loss.convex and 0 < width <= BLOCK_LIMIT):
+    width, one = problem.shape[1] + problem.fit_intercept, problem.n_scores == 1
+    if one:
+        return _near_one(problem, start, tol, max_iter) if _by_gradients(problem) else (problem.at(*start), 0)
+    if not (problem.loss.convex and 0 < width <= BLOCK_LIMIT):
         return problem.at(*start), 0
     size, state, used = (*problem.shape, problem.n_scores), problem.at(*start), 0
     shared = int(shared_passes(*size))
@@ -194,6 +214,68 @@ def _near(problem: Problem, start: Point, tol: float, max_iter: int) -> tuple[St
     patience = int(QUASI * newton_passes(*size))
     state, more = descend(problem, (state.w, state.b), kronecker(problem), tol, max_iter // 2, patience)
     return state, used + more
+
+
+def is_ordinary(problem: Problem) -> bool:
+    """Whether gradients may lead to a proof: without a penalty on all columns a step proves nothing unless it is exact, and a
+    loss that is reached by easier ones is flat on most rows.
+    """
+    return problem.in_memory and problem.regularizer.strictly_convex and type(problem.loss).eased is Loss.eased
+
+
+def _by_gradients(problem: Problem) -> bool:
+    """Whether a fit of one score begins with gradients: not where a Hessian costs no more than one of them, or one step does."""
+    curved = problem.loss.convex and not isinstance(problem.loss, Squared)
+    return is_ordinary(problem) and curved and direct_products(problem) > 1.0
+
+
+def _near_one(problem: Problem, start: Point, tol: float, max_iter: int) -> tuple[State, int]:
+    """The same of one score, with the Hessian of as many rows as a preconditioner needs."""
+    (n, d), state, step = problem.shape, problem.at(*start), direct_products(problem)
+    count = max(SKETCH_FROM, ROWS_PER_COLUMN * d)
+    few = part_of_the_rows(problem, count) if 2 * count <= n else problem
+    # Far from the optimum rows are on flat parts of the loss, which no constant puts them on.
+    point = (state.w, state.b) if state.objective <= problem.scale else problem.start()
+    inverse = small_hessian(few.at(*point))
+    if inverse is None:
+        return state, 0
+    ends = _Proof(problem, tol, step)
+    return descend(problem, start, inverse, tol, max_iter // 4, int(QUASI * step), ends)
+
+
+def _by_pairs(state: State, tol: float, max_iter: int) -> tuple[State, int]:
+    """One Newton step by conjugate gradients, and gradients from there: the products of the step are what L-BFGS wants to know of
+    the Hessian (Morales & Nocedal 2000), so that a pass is enough for an iteration.
+    """
+    problem = state.problem
+    pairs: list[tuple[Array, Array, float]] = []
+    by_column, g = diagonal(state, state.h), gradient(state)
+    found = conjugate_gradients(state, state.h, g, tol, by_column, MOST_PAIRS, pairs)
+    promised = float((g * problem.join(found.step.dw, found.step.db)).sum())
+    length, _ = found.step.search(promised)
+    if length < 1.0:
+        return state, 0
+    end, enough = found.step.reach(1.0), _Proof(problem, tol, found.products)
+    return descend(
+        problem, (end.w, end.b), lambda r: two_loop(pairs, r, by_column, 1.0), tol, max_iter // 4, PATIENCE, enough
+    )
+
+
+class _Proof:
+    """Whether gradients prove the gap, or a Newton step now does so in fewer passes than they would still take."""
+
+    def __init__(self, problem: Problem, tol: float, step: float) -> None:
+        self.problem, self.tol, self.step, self.before = problem, tol, step, np.inf
+
+    def __call__(self, g: Array, size: float) -> bool:
+        proven, before = provable(g, self.problem), self.before
+        self.before = proven
+        if not proven > 0.3 * self.tol:
+            return True
+        if size > NEAR * float(np.sqrt(self.tol * self.problem.scale)):
+            return False
+        rate = min(max(proven / before, 1e-3), 0.99) if 0.0 < before < np.inf else 0.5
+        return bool(np.log(proven / (0.3 * max(self.tol, 1e-300))) > -np.log(rate) * (self.step + PROVING))
 
 
 def _sketch(problem: Problem, start: Point, tol: float, max_iter: int) -> tuple[Point, Inverse | None]:

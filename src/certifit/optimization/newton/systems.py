@@ -92,9 +92,15 @@ def solve_semidefinite(gram: Array, right: Array) -> Array:
 
 
 def conjugate_gradients(
-    state: State, h: list[Any], g: Array, tol: float, solve: Inverse, most: float = np.inf
+    state: State,
+    h: list[Any],
+    g: Array,
+    tol: float,
+    solve: Inverse,
+    most: float = np.inf,
+    pairs: list[tuple[Array, Array, float]] | None = None,
 ) -> Direction:
-    """δ by products with H, `most` of them; the residual is ∇ + (H + L)δ."""
+    """δ by products with H, `most` of them; the residual is ∇ + (H + L)δ. The products may be kept in `pairs`."""
     problem, l2 = state.problem, strengths(state.problem)
     delta, residual = np.zeros_like(g), g.copy()
     moved = [np.zeros_like(part.f, order="K") for part in state.parts]
@@ -112,6 +118,8 @@ def conjugate_gradients(
         curvature = float((direction * image).sum())
         if not curvature > 1e-12 * rho:  # none, or none that rounding leaves to be seen: the step would have no end
             break
+        if pairs is not None:
+            pairs.append((direction, image, curvature))
         length = rho / curvature
         delta += length * direction
         residual += length * image

@@ -20,6 +20,7 @@ __all__ = [
     "iterating_pays",
     "newton_passes",
     "ridge_by_products",
+    "rows_pay",
     "shared_passes",
     "small_enough",
 ]
@@ -80,6 +81,14 @@ def ridge_by_products(problem: Problem, targets: int = 1) -> bool:
 def _sparse_factorization(n: int, d: int, stored: int) -> float:
     """Seconds for the Gram matrix of the rows or of the columns, whichever are fewer, and its factor."""
     return SCATTERING * (stored * stored / max(n, d) + COPIES * stored) + min(n, d) ** 3 / (3.0 * FACTORING)
+
+
+def rows_pay(n: int, d: int, l2: float, curvature: float) -> bool:
+    """Whether XXᵀ of wide data costs less than products with the Hessian, of which there are the more the weaker the penalty is
+    beside the mean curvature of the space of the rows.
+    """
+    passes = n * n * d / MULTIPLYING / (2.0 * 8.0 * n * d / READING)
+    return passes <= 2.0 * CONJUGATE + 0.5 * float(np.sqrt(max(curvature, 0.0) / l2))
 
 
 def conjugate_pays(problem: Problem) -> bool:

@@ -37,7 +37,7 @@ from certifit.optimization.first_order.descent import GradientDescent
 from certifit.optimization.first_order.proximal import proximal_gradient
 from certifit.optimization.first_order.subgradient import SubgradientDescent
 from certifit.optimization.newton.proximal import prox_newton
-from certifit.optimization.newton.smooth import has_part, newton, newton_cg
+from certifit.optimization.newton.smooth import has_part, is_ordinary, newton, newton_cg
 from certifit.optimization.newton.smoothing import solve_smoothed
 from certifit.optimization.objective.certify import certify
 from certifit.optimization.objective.costs import conjugate_pays, ridge_by_products, small_enough
@@ -332,15 +332,12 @@ def choose(problem: Problem, targets: int = 1) -> str:
 
 def _by_products(problem: Problem) -> bool:
     """Whether Newton steps are cheaper by products with the Hessian than by the Hessian itself."""
-    loss, regularizer, d = problem.loss, problem.regularizer, problem.shape[1]
-    if loss.coupled:
+    d = problem.shape[1]
+    if problem.loss.coupled:
         return False
     if d > NEWTON_LIMIT or (is_sparse(problem.X) and d > SPARSE_LIMIT):
         return True
-    # Without a penalty on all columns a step proves nothing unless it is exact, and a loss that is reached by easier ones is flat
-    # on most rows.
-    ordinary = regularizer.strictly_convex and type(loss).eased is Loss.eased
-    return ordinary and problem.in_memory and not has_part(problem) and conjugate_pays(problem)
+    return is_ordinary(problem) and not has_part(problem) and conjugate_pays(problem)
 
 
 def _auto(problem: Problem, start: Point, tol: float, max_iter: int, clock: Progress) -> Solution:

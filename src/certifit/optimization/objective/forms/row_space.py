@@ -16,12 +16,13 @@ from scipy.linalg import lapack
 from certifit._types import Array
 from certifit.evaluation.penalties import L2
 from certifit.optimization.closed_form.normal_equations import cholesky_condition
+from certifit.optimization.objective.costs import rows_pay
 from certifit.optimization.objective.problem import Point, Problem, Solution
 from certifit.optimization.objective.regularizer import Regularizer
 
 __all__ = ["RowSpace", "row_space"]
 
-WIDER = 1.5  # columns for each row from which XXᵀ pays: it costs what one Hessian of Newton's method does not save
+WIDER = 1.5  # columns for each row from which XXᵀ may pay: it costs what one Hessian of Newton's method does not save
 UNEVEN = 1e8  # condition of XXᵀ up to which w keeps half of its digits and more
 LEAST = 100  # columns: below, all is done in no time
 
@@ -56,6 +57,10 @@ def row_space(problem: Problem) -> RowSpace | None:
     if l2 is None or not l2[0] > 0.0 or not (l2 == l2[0]).all():
         return None
     X = problem.X.astype(np.float64, copy=False)
+    if problem.n_scores == 1:
+        bend = float(problem.at(*problem.start()).bend())
+        if not rows_pay(n, d, float(l2[0]), bend * float(np.vdot(X, X)) / (n * n)):
+            return None
     upper, condition = cholesky_condition(X @ X.T)
     if condition < UNEVEN:
         back, _ = lapack.dtrtri(upper)
