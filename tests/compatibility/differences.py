@@ -42,7 +42,6 @@ BOTH_NONE = (
 SETTLED = "Fits with other seeds agree better than the test wants them to"
 NEARER = "The test wants a fit without weights to be worse than 0.96; ours is 0.96"
 ASKED = "The fit is as exact as the tolerance asks; the test wants a thousandth of that"
-TREES = "The nearest rows do not depend on `algorithm`: what one of scikit-learn's trees cannot do is answered by another search"
 OPEN_TIES = "Of rows at the same distance the first comes first; scikit-learn leaves their order open"
 INDEFINITE = "A slip in scikit-learn: the matrix that the test makes positive definite is not, and so gives no distance"
 ABSENT = "A row of weight zero is no row: a class of which all rows weigh nothing is not there"
@@ -56,7 +55,7 @@ NOT_APPLICABLE: tuple[str, ...] = (INTERNAL, INTERNAL_TREES, STEPS, BAD_START)
 
 LINEAR, GLM = "linear_model/tests/", "linear_model/_glm/tests/test_glm.py::"
 TREE, FOREST = "tree/tests/test_tree.py::", "ensemble/tests/test_forest.py::"
-BAYES, DISCRIMINANT = "tests/test_naive_bayes.py::", "tests/test_discriminant_analysis.py::"
+DISCRIMINANT = "tests/test_discriminant_analysis.py::"
 CALIBRATION = "tests/test_calibration.py::"
 HIST = "ensemble/_hist_gradient_boosting/tests/test_gradient_boosting.py::"
 SVM = "svm/tests/test_svm.py::"
@@ -69,7 +68,6 @@ MEANS = "cluster/tests/test_k_means.py::"
 SCALING = "manifold/tests/test_mds.py::"
 HIERARCHY = "cluster/tests/test_hierarchical.py::"
 COMPONENTS = "decomposition/tests/test_pca.py::"
-KERNEL_RIDGE, FEATURES = "tests/test_kernel_ridge.py::", "tests/test_kernel_approximation.py::"
 DESCENT, RIDGE, LOGISTIC, SGD = (
     f"{LINEAR}test_{name}.py::" for name in ("coordinate_descent", "ridge", "logistic", "sgd")
 )
@@ -77,7 +75,6 @@ DESCENT, RIDGE, LOGISTIC, SGD = (
 DIFFERENCES: dict[str, tuple[str, ...]] = {
     REFUSED: (
         f"{NEIGHBORS}test_precomputed_sparse_invalid*",
-        f"{FEATURES}test_nystroem_callable",
         f"{LINEAR}test_base.py::test_raises_value_error_if_positive_and_sparse",
         f"{DESCENT}test_enet_nonfinite_params",
         f"{RIDGE}test_ridge_fit_intercept_sparse_error*",
@@ -93,7 +90,6 @@ DIFFERENCES: dict[str, tuple[str, ...]] = {
         f"{TREE}test_huge_allocations",
         f"{TREE}test_missing_value_errors*",
     ),
-    TREES: (f"{DENSITY}test_kde_algorithm_metric_choice*",),
     OPEN_TIES: (f"{NEIGHBORS}test_k_and_radius_neighbors_duplicates*",),
     INDEFINITE: (f"{NEIGHBORS}test_*_brute_backend(*mahalanobis*",),
     UNTOUCHED: (
@@ -192,16 +188,9 @@ DIFFERENCES: dict[str, tuple[str, ...]] = {
     NORMED: (f"{SCALING}test_nonmetric_mds_optimization",),
     WHOLE: (f"{HIERARCHY}test_compute_full_tree",),
     OFFERED: (
+        f"{DENSITY}test_kde_algorithm_metric_choice*",
         f"{COMPONENTS}test_pca_score3",
         f"{DESCENT}test_sparse_dense_descent_paths(*-2-*",
-        f"{DENSITY}test_kernel_density*",
-        f"{DENSITY}test_kde_sample_weights*",
-        f"{KERNEL_RIDGE}test_kernel_ridge_singular_kernel",
-        f"{FEATURES}test_nystroem_approximation*",
-        f"{FEATURES}test_nystroem_precomputed_kernel*",
-        f"{FEATURES}test_nystroem_component_indices*",
-        f"{BAYES}test_alpha*",
-        f"{BAYES}test_cnb",
     ),
     INTERNAL_TREES: (
         f"{TREE}test_build_pruned_tree*",
@@ -226,10 +215,6 @@ DIFFERENCES: dict[str, tuple[str, ...]] = {
     WORDS: (
         "cluster/tests/test_spectral.py::test_verbose*",
         f"{MEANS}test_kmeans_verbose*",
-        f"{BAYES}test_NB_partial_fit_no_first_classes*",
-        f"{BAYES}test_categoricalnb_min_categories_errors*",
-        f"{BAYES}test_discretenb_provide_prior*",
-        f"{BAYES}test_gnb*",
     ),
     DRAWS: (
         f"{MEANS}test_relocating_with_duplicates*",

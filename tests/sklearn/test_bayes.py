@@ -114,6 +114,32 @@ class WithoutCovariance:
         """Nothing."""
 
 
+def test_smoothing_that_is_almost_none() -> None:
+    for name in ("BernoulliNB", "CategoricalNB", "ComplementNB", "MultinomialNB"):
+        with pytest.warns(UserWarning, match=r"setting alpha = 1.0e-10"):
+            ours = getattr(naive_bayes, name)(alpha=0.0, force_alpha=False).fit(X, y)
+        forced = getattr(naive_bayes, name)(alpha=1e-10).fit(X, y)
+        assert_allclose(ours.predict_proba(X), forced.predict_proba(X))
+    alpha = np.array([0.5, 1.0, 2.0])
+    theirs, ours = (home.MultinomialNB(alpha=alpha).fit(X, y) for home in (sklearn.naive_bayes, naive_bayes))
+    assert_allclose(ours.feature_log_prob_, theirs.feature_log_prob_)
+    theirs, ours = (home.ComplementNB(norm=True).fit(X, y) for home in (sklearn.naive_bayes, naive_bayes))
+    assert_allclose(ours.predict_proba(X), theirs.predict_proba(X))
+    with pytest.raises(ValueError, match="it should contains `n_features`"):
+        naive_bayes.MultinomialNB(alpha=alpha[:2]).fit(X, y)
+    with pytest.raises(ValueError, match="must be greater than 0"):
+        naive_bayes.MultinomialNB(alpha=-alpha).fit(X, y)
+
+
+def test_categories_are_whole_parts() -> None:
+    theirs, ours = (home.CategoricalNB().fit(X + 0.7, y) for home in (sklearn.naive_bayes, naive_bayes))
+    assert_allclose(ours.predict_proba(X + 0.2), theirs.predict_proba(X + 0.2))
+    parts = naive_bayes.CategoricalNB().partial_fit(X[:40] + 0.7, y[:40], classes=[0, 1, 2]).partial_fit(X[40:], y[40:])
+    assert_allclose(parts.predict_joint_log_proba(X + 0.2), theirs.predict_joint_log_proba(X + 0.2))
+    with pytest.raises(ValueError, match="'min_categories' should have shape"):
+        naive_bayes.CategoricalNB(min_categories=[[3, 2], [2, 4]]).fit(X, y)
+
+
 def test_other_errors_in_scikit_learns_words() -> None:
     model = naive_bayes.GaussianNB().partial_fit(X, y, classes=[0, 1, 2])
     with pytest.raises(ValueError, match="is not the same as on last call to partial_fit"):

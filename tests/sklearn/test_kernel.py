@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,35 @@ def test_products_of_nystroems_features(settings: dict[str, Any]) -> None:
     a, b = (model.transform(QUERIES) for model in (ours, theirs))
     assert_allclose(a @ a.T, b @ b.T, atol=1e-7)
     assert ours.get_feature_names_out().shape == (a.shape[1],)
+
+
+def test_nystroem_of_a_given_matrix_and_of_no_kernel() -> None:
+    gram = X @ X.T
+    model = Nystroem(kernel="precomputed", n_components=50).fit(gram)
+    assert_allclose(model.transform(gram) @ model.transform(gram).T, gram, atol=1e-8)
+    assert_allclose(model.components_, gram[model.component_indices_])
+    drawn = Nystroem(n_components=7, random_state=0).fit(X)
+    assert_allclose(drawn.components_, X[drawn.component_indices_])
+    for settings in ({"kernel": "precomputed", "gamma": 1.0}, {"kernel": lambda a, b: float(a @ b), "degree": 2}):
+        with pytest.raises(ValueError, match="Don't pass gamma, coef0 or degree"):
+            Nystroem(**settings).fit(gram)
+    counts = np.abs(X)
+    with pytest.warns(UserWarning, match="not positive semidefinite"):
+        ours = Nystroem(kernel="additive_chi2", n_components=8, random_state=0).fit(counts)
+    theirs = sklearn.kernel_approximation.Nystroem(kernel="additive_chi2", n_components=8, random_state=0).fit(counts)
+    a, b = (part.transform(np.abs(QUERIES)) for part in (ours, theirs))
+    assert_array_equal(np.sort(ours.component_indices_), np.sort(theirs.component_indices_))
+    assert_allclose(a @ a.T, b @ b.T, rtol=1e-7)
+
+
+def test_kernel_ridge_without_penalty() -> None:
+    for kernel in ("linear", "rbf", "precomputed"):
+        rows, new = (X @ X.T, QUERIES @ X.T) if kernel == "precomputed" else (X, QUERIES)
+        ours = KernelRidge(kernel=kernel, alpha=0).fit(rows, y)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            theirs = sklearn.kernel_ridge.KernelRidge(kernel=kernel, alpha=0).fit(rows, y)
+        assert_allclose(ours.predict(new), theirs.predict(new), rtol=1e-4, atol=1e-4)
 
 
 def test_the_same_waves() -> None:

@@ -115,7 +115,7 @@ def test_what_their_trees_refuse() -> None:
 
 @pytest.mark.parametrize("weight", [None, WEIGHT], ids=["plain", "weighted"])
 @pytest.mark.parametrize("bandwidth", [0.5, "scott", "silverman"])
-@pytest.mark.parametrize("kernel", ["gaussian", "epanechnikov", "exponential", "linear", "tophat"])
+@pytest.mark.parametrize("kernel", ["gaussian", "epanechnikov", "exponential", "linear", "tophat", "cosine"])
 def test_densities(kernel: str, bandwidth: Any, weight: Any) -> None:
     theirs, ours = (
         home.KernelDensity(kernel=kernel, bandwidth=bandwidth).fit(X, sample_weight=weight)
@@ -124,6 +124,17 @@ def test_densities(kernel: str, bandwidth: Any, weight: Any) -> None:
     assert ours.bandwidth_ == pytest.approx(theirs.bandwidth_)
     assert_allclose(ours.score_samples(QUERIES), theirs.score_samples(QUERIES), rtol=1e-9)
     assert ours.score(X) == pytest.approx(theirs.score(X))
+
+
+@pytest.mark.parametrize("metric", ["manhattan", "cityblock", "chebyshev", "infinity", "minkowski"])
+def test_densities_of_other_distances(metric: str) -> None:
+    theirs, ours = (home.KernelDensity(metric=metric).fit(X) for home in (sklearn.neighbors, neighbors))
+    assert_allclose(ours.score_samples(QUERIES), theirs.score_samples(QUERIES), rtol=1e-9)
+    for home, kind in ((sklearn.neighbors, "kd_tree"), (neighbors, "kd_tree")):
+        with pytest.raises(ValueError, match="invalid metric"):
+            home.KernelDensity(metric="haversine", algorithm=kind).fit(X[:, :2])
+    with pytest.raises(NotImplementedError, match="metric='canberra'"):
+        neighbors.KernelDensity(metric="canberra").fit(X)
 
 
 def test_draws_from_a_density() -> None:
@@ -143,8 +154,6 @@ def test_what_is_not_offered() -> None:
         neighbors.NearestNeighbors().fit(X).kneighbors_graph(mode="no such")
     with pytest.raises(ValueError, match="getting zero weights"):
         neighbors.KNeighborsClassifier(weights=np.zeros_like).fit(X, y > 0).predict(X)
-    with pytest.raises(NotImplementedError, match="kernel='cosine'"):
-        neighbors.KernelDensity(kernel="cosine").fit(X)
     with pytest.raises(ValueError, match="sort_results"):
         neighbors.NearestNeighbors().fit(X).radius_neighbors(X, return_distance=False, sort_results=True)
 

@@ -146,7 +146,10 @@ CASES: dict[str, tuple[dict[str, Any], Any]] = {
     "manifold.MDS.dissimilarity": ({}, "euclidean"),
     "manifold.MDS.metric_params": ({"metric": "minkowski"}, {"p": 1.0}),
     "mixture.GaussianMixture.precisions_init": ({"covariance_type": "diag"}, np.array([[1.0] * 4, [9.0] * 4])),
-    "naive_bayes.ComplementNB.norm": ({}, True),
+    **{
+        f"naive_bayes.{kind}NB.force_alpha": ({"alpha": 0.0}, False)
+        for kind in ("Bernoulli", "Categorical", "Complement", "Multinomial")
+    },
     "neighbors.KernelDensity.algorithm": ({}, "kd_tree"),
     "neighbors.KernelDensity.metric_params": ({}, {"p": 3}),
     "neural_network.MLPClassifier.max_fun": ({"solver": "lbfgs", "max_iter": 20}, 2),

@@ -10,6 +10,7 @@ import sklearn.kernel_ridge as theirs
 
 from certifit._types import is_sparse
 from certifit.models.kernel.ridge import KernelRidge as OurRidge
+from certifit.representation.kernels import Precomputed, resolve_kernel
 from certifit.sklearn.kernel_approximation import kernel_of
 from certifit.sklearn.translation import By, Data, Here, Table
 from certifit.sklearn.translation.asking import AsksForValues
@@ -22,7 +23,24 @@ def _strength(alpha: Any, data: Data) -> float:
         raise NotImplementedError(
             "KernelRidge(alpha=[…]) is not offered by certifit.sklearn: give one number, or fit one model for each target."
         )
-    return float(np.ravel(alpha)[0]) / data.total
+    strength = float(np.ravel(alpha)[0]) / data.total
+    return strength or NEARLY_NONE * _size(data)
+
+
+NEARLY_NONE = 1e-11
+"""Of the mean of k(x, x): without a penalty, functions that differ by nothing on the rows differ elsewhere."""
+
+
+def _size(data: Data) -> float:
+    """The mean of k(x, x) over the rows."""
+    kernel = resolve_kernel(kernel_of(data.estimator.kernel, data))
+    if isinstance(kernel, Precomputed):
+        own = np.diagonal(np.asarray(data.X, dtype=np.float64))
+    else:
+        rows = data.X.tocsr() if is_sparse(data.X) else np.asarray(data.X, dtype=np.float64)
+        bound = kernel.bound(rows)
+        own = bound.own(bound.prepare(rows))
+    return float(np.mean(own)) or 1.0
 
 
 class KernelRidge(AsksForValues, theirs.KernelRidge):
@@ -30,7 +48,7 @@ class KernelRidge(AsksForValues, theirs.KernelRidge):
 
     _ours = OurRidge
     _table: ClassVar[Table] = {
-        "alpha": By(_strength, "divided by the sum of the weights; one for all targets"),
+        "alpha": By(_strength, "divided by the sum of the weights; one for all targets, and nearly none for 0"),
         "kernel": By(kernel_of, "the same"),
         "gamma": Here("a part of the kernel"),
         "degree": Here("a part of the kernel"),

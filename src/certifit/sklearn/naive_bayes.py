@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 import sklearn.naive_bayes as theirs
 from sklearn.utils.validation import check_is_fitted
 
-from certifit._types import Array
+from certifit._types import Array, is_sparse
 from certifit.models.bayes.naive import presets as ours
-from certifit.sklearn.translation import Data, Free, Only, Row, Same, Table, fresh
+from certifit.sklearn.translation import By, Data, Here, Row, Same, Table, fresh
 from certifit.sklearn.translation.asking import AsksForClasses
 
 __all__ = ["BernoulliNB", "CategoricalNB", "ComplementNB", "GaussianNB", "MultinomialNB"]
@@ -41,29 +43,32 @@ class _Naive(AsksForClasses):
         if first and classes is None:
             raise ValueError("classes must be passed on the first call to partial_fit.")
         model = fresh(self._ours, **self._settings(data)) if first else self.model_
-        if not first and classes is not None and not np.array_equal(np.unique(classes), model.classes_):
+        if not first and classes is not None and not np.array_equal(np.unique(classes), self.classes_):
             raise ValueError(
-                f"`classes={classes!r}` is not the same as on last call to partial_fit, was: {model.classes_!r}"
+                f"`classes={classes!r}` is not the same as on last call to partial_fit, was: {self.classes_!r}"
             )
-        with self._words():
+        with self._words(data):
             model.partial_fit(X, y, classes, sample_weight)
         self._keep(model, data)
         return self
 
     def _learn(self, data: Data) -> Any:
-        with self._words():
+        with self._words(data):
             return super()._learn(data)
 
     @contextmanager
-    def _words(self) -> Iterator[None]:
+    def _words(self, data: Data) -> Iterator[None]:
         """What scikit-learn says of priors that are none, and of labels that nobody announced."""
         try:
             yield
         except ValueError as error:
             if "labels that are not in classes" in str(error):
                 raise ValueError(f"The target label(s) in y do not exist in the initial classes. {error}") from error
+            if str(error).startswith("min_categories must be"):
+                raise ValueError(f"'min_categories' should have shape (n_features,). {error}") from error
             if not str(error).startswith("priors must be"):
                 raise
+            self.classes_ = np.unique(np.asarray(data.y))  # scikit-learn has read the labels before the priors
             priors = np.ravel(self.priors if hasattr(self, "priors") else self.class_prior)
             kind = "Number of priors must match number of classes."
             if f"{priors.shape[0]} probabilities" in str(error):
@@ -73,7 +78,7 @@ class _Naive(AsksForClasses):
     def predict_joint_log_proba(self, X: Any) -> Array:
         """ln P(x, class), shape (n_samples, n_classes)."""
         check_is_fitted(self)
-        return self.model_.predict_joint_log_proba(X)
+        return self.model_.predict_joint_log_proba(self._asked(X))
 
     def _fitted(self, model: Any, data: Data) -> Mapping[str, Any]:
         return {"classes_": model.classes_, **{name: getattr(model, name) for name in self._told}}
@@ -104,9 +109,34 @@ class GaussianNB(_Naive, theirs.GaussianNB):
         return {**super()._fitted(model, data), "epsilon_": model._added(model._factors[0])}
 
 
+LEAST = 1e-10
+"""What scikit-learn takes for the least smoothing, unless it is forced to take less."""
+
+
+def _smoothing(value: Any, data: Data) -> Any:
+    """One number, or one for each column; almost nothing is a little more unless `force_alpha` says that it is meant."""
+    alpha = np.asarray(value, dtype=np.float64)
+    columns = np.shape(data.X)[1] if np.ndim(data.X) == 2 or is_sparse(data.X) else None
+    if alpha.ndim and columns is not None and alpha.shape != (columns,):
+        raise ValueError(
+            f"When alpha is an array, it should contains `n_features`. Got {alpha.shape[0]} elements instead of {columns}."
+        )
+    if (alpha < 0).any():
+        raise ValueError("All values in alpha must be greater than 0.")
+    if (alpha < LEAST).any() and not data.estimator.force_alpha:
+        warnings.warn(
+            f"alpha too small will result in numeric errors, setting alpha = {LEAST:.1e}. Use `force_alpha=True` to keep alpha "
+            "unchanged.",
+            UserWarning,
+            stacklevel=6,
+        )
+        alpha = np.maximum(alpha, LEAST)
+    return alpha if alpha.ndim else float(alpha)
+
+
 COUNTS: dict[str, Row] = {
-    "alpha": Same(),
-    "force_alpha": Free("alpha is taken as it is"),
+    "alpha": By(_smoothing, "the same, a number or one for each column"),
+    "force_alpha": Here("without it, less than 1e-10 is 1e-10, with a warning"),
     "fit_prior": Same(),
     "class_prior": Same("priors"),
 }
@@ -132,7 +162,7 @@ class ComplementNB(_Naive, theirs.ComplementNB):
     """Counts of words in the other classes."""
 
     _ours = ours.ComplementNB
-    _table: ClassVar[Table] = {**COUNTS, "norm": Only((False,), "our weights are not normalized a second time")}
+    _table: ClassVar[Table] = {**COUNTS, "norm": Same()}
     _told: ClassVar[tuple[str, ...]] = (*_Naive._told, "feature_count_")
 
     def _fitted(self, model: Any, data: Data) -> Mapping[str, Any]:
@@ -145,3 +175,18 @@ class CategoricalNB(_Naive, theirs.CategoricalNB):
     _ours = ours.CategoricalNB
     _table: ClassVar[Table] = {**COUNTS, "min_categories": Same()}
     _told: ClassVar[tuple[str, ...]] = (*_Naive._told, "category_count_", "n_categories_")
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
+        """As of the others; fractions are cut off."""
+        return super().partial_fit(_whole(X), y, classes, sample_weight)
+
+    def _learn(self, data: Data) -> Any:
+        return super()._learn(replace(data, X=_whole(data.X)))
+
+    def _asked(self, X: Any) -> Any:
+        return _whole(super()._asked(X))
+
+
+def _whole(X: Any) -> Any:
+    """Scikit-learn takes the whole part of numbers for the category."""
+    return np.trunc(X) if isinstance(X, np.ndarray) and X.dtype.kind == "f" else X

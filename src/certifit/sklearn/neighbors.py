@@ -291,8 +291,8 @@ class KernelDensity(DropIn, theirs.KernelDensity):
     _table: ClassVar[Table] = {
         "bandwidth": By(_width, "the same; the rules take rows of spread one, as scikit-learn's do"),
         "algorithm": Free("sums are exact"),
-        "kernel": By(lambda value, data: _shape(value, data), "the same, without the cosine"),
-        "metric": Only(("euclidean", "l2", "minkowski"), "distances are Euclidean"),
+        "kernel": Same(),
+        "metric": By(lambda value, data: _norm(value, data), "the same: Euclidean, Manhattan or Chebyshev distances"),
         "atol": Free("sums are exact"),
         "rtol": Free("sums are exact"),
         "breadth_first": Free("there is no tree to walk"),
@@ -311,16 +311,18 @@ class KernelDensity(DropIn, theirs.KernelDensity):
         return {"bandwidth_": model.bandwidth_}
 
     def score_samples(self, X: Any) -> Array:
-        """Logarithm of the density at each row."""
+        """Logarithm of the density at each row; of distances that are not Euclidean, it has no integral of one there."""
         check_is_fitted(self)
-        return np.asarray(self.model_.score_samples(X))
+        d = self.model_.n_features_in_
+        taken = density._log_ball(self.model_.metric, d) - density._log_ball("euclidean", d)
+        return np.asarray(self.model_.score_samples(X) + taken)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Sum of the logarithms of the densities."""
         return float(np.sum(self.score_samples(X)))
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
-        """Rows drawn from the density, for the Gaussian and the flat kernel.
+        """Rows drawn from the density, with its own distance, for the Gaussian and the flat kernel.
 
         Parameters
         ----------
@@ -341,13 +343,23 @@ class KernelDensity(DropIn, theirs.KernelDensity):
         return np.asarray(self.model_.sample(n_samples, random_state))
 
 
-def _shape(value: Any, data: Data) -> Any:
-    if value == "cosine":
-        raise NotImplementedError(
-            "KernelDensity(kernel='cosine') is not offered by certifit.sklearn: use 'epanechnikov', which is close to it, or "
-            "scikit-learn's own class."
-        )
-    return value
+NORMS = {
+    **dict.fromkeys(("euclidean", "l2", "minkowski", "p"), "euclidean"),
+    **dict.fromkeys(("manhattan", "cityblock", "l1"), "manhattan"),
+    **dict.fromkeys(("chebyshev", "infinity"), "chebyshev"),
+}
+
+
+def _norm(value: Any, data: Data) -> str:
+    """The distance of a density, of those that are a norm."""
+    if data.estimator.algorithm == "kd_tree" and value not in theirs.KDTree.valid_metrics:
+        raise ValueError(f"invalid metric: {value!r} for algorithm='kd_tree'.")
+    if value in NORMS:
+        return NORMS[value]
+    raise NotImplementedError(
+        f"KernelDensity(metric={value!r}) is not offered by certifit.sklearn: densities are of {', '.join(NORMS)}. Use one of "
+        "them, or scikit-learn's own class."
+    )
 
 
 def _shares(value: Any, data: Data) -> Any:

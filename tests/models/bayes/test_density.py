@@ -59,7 +59,34 @@ def test_blocks_and_flat_directions() -> None:
     assert np.isfinite(flat.score_samples(np.column_stack([X, X[:, 0]]))).all()
 
 
-@pytest.mark.parametrize("kernel", ["gaussian", "tophat", "epanechnikov", "exponential", "linear"])
+KERNELS = ["gaussian", "tophat", "epanechnikov", "exponential", "linear", "cosine"]
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "chebyshev"])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_kernel_densities_of_any_distance_have_the_integral_one(kernel: str, metric: str) -> None:
+    grid = np.linspace(-12.0, 12.0, 601)
+    points = np.stack(np.meshgrid(grid, grid), axis=-1).reshape(-1, 2)
+    model = KernelDensity(bandwidth=0.9, kernel=kernel, metric=metric).fit([[0.0, 0.3], [1.0, -1.0]])
+    total = np.exp(model.score_samples(points)).sum() * (grid[1] - grid[0]) ** 2
+    assert total == pytest.approx(1.0, abs=2e-2 if kernel == "tophat" else 2e-3)
+
+
+@pytest.mark.parametrize("metric", ["manhattan", "chebyshev"])
+@pytest.mark.parametrize("kernel", ["gaussian", "tophat"])
+def test_draws_have_the_distances_of_the_density(kernel: str, metric: str) -> None:
+    model = KernelDensity(bandwidth=0.5, kernel=kernel, metric=metric).fit([[0.0, 0.0, 0.0]])
+    drawn = model.sample(4000, random_state=0)
+    length = np.abs(drawn).sum(axis=1) if metric == "manhattan" else np.abs(drawn).max(axis=1)
+    law = stats.chi(3, scale=0.5) if kernel == "gaussian" else stats.powerlaw(3, scale=0.5)
+    assert stats.kstest(length, law.cdf).pvalue > 1e-3
+    # Uniform in a ball is uniform in the cube it fills, or in the simplex of its octant.
+    if kernel == "tophat":
+        first = np.abs(drawn[:, 0]) / 0.5
+        assert stats.kstest(first, (stats.uniform if metric == "chebyshev" else stats.beta(1, 3)).cdf).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
 def test_kernel_densities_are_the_peer_s(kernel: str) -> None:
     weight = RNG.uniform(0.5, 2.0, 80)
     ours = KernelDensity(bandwidth=0.9, kernel=kernel).fit(X, sample_weight=weight)

@@ -60,9 +60,25 @@ def test_waves_have_the_kernel_as_their_mean(name: str, kernel: object) -> None:
     assert (np.abs(products.mean(axis=0) - kernel(X)) <= 5 * error).all()  # type: ignore[operator]
 
 
-def test_a_precomputed_matrix_has_no_rows_to_draw() -> None:
-    with pytest.raises(ValueError, match="precomputed"):
-        Nystroem(kernel="precomputed").fit(np.eye(3))
+def test_landmarks_of_a_precomputed_matrix() -> None:
+    X, new, weight = rows(), rows(7), np.r_[np.zeros(5), np.ones(rows().shape[0] - 5)]
+    kernel = RBF(gamma=0.3)
+    given = Nystroem(kernel="precomputed", n_components=15, random_state=1).fit(kernel(X), sample_weight=weight)
+    chosen = given.component_indices_
+    assert chosen.min() >= 5
+    plain = Nystroem(kernel=kernel, n_components=15).fit(X[chosen])
+    Z, other = given.transform(kernel(new, X)), plain.transform(new)
+    np.testing.assert_allclose(Z @ Z.T, other @ other.T, atol=1e-10)
+    with pytest.raises(ValueError, match="square"):
+        Nystroem(kernel="precomputed").fit(kernel(new, X))
+    with pytest.raises(ValueError, match="not positive semidefinite"):
+        Nystroem(kernel="precomputed").fit(-np.eye(3))
+
+
+def test_the_rows_that_landmarks_are() -> None:
+    X = np.vstack([rows(), rows()])  # every row twice
+    found = Nystroem(kernel=RBF(gamma=0.3), n_components=15, random_state=1).fit(X)
+    np.testing.assert_allclose(X[found.component_indices_], found.points_.rows + found.points_.center)
 
 
 def test_features_of_sparse_rows_are_those_of_dense_ones() -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy.spatial.distance import cdist
 from scipy.special import gammaln, logsumexp
 from sklearn.base import DensityMixin
 from sklearn.utils import check_random_state
@@ -261,18 +262,30 @@ def _known(mean: Array, covariance: Array) -> GaussianDensity:
     return model
 
 
-def _log_volume(kernel: str, d: int) -> float:
-    """ln of the integral of the kernel's shape over R^d at bandwidth 1."""
-    ball = 0.5 * d * np.log(np.pi) - gammaln(0.5 * d + 1.0)
-    if kernel == "gaussian":
-        return 0.5 * d * float(np.log(2 * np.pi))
-    if kernel == "tophat":
-        return float(ball)
-    if kernel == "epanechnikov":
-        return float(ball + np.log(2.0 / (d + 2.0)))
-    if kernel == "exponential":
-        return float(ball + np.log(d) + gammaln(d))
-    return float(ball + np.log(1.0 / (d + 1.0)))  # linear
+def _log_ball(metric: str, d: int) -> float:
+    """ln of the volume of the ball of radius 1 in R^d: (2Γ(1 + 1/p))^d / Γ(1 + d/p) of the norm p."""
+    if metric == "manhattan":
+        return float(d * np.log(2.0) - gammaln(d + 1.0))
+    if metric == "chebyshev":
+        return d * float(np.log(2.0))
+    return float(0.5 * d * np.log(np.pi) - gammaln(0.5 * d + 1.0))
+
+
+def _log_volume(kernel: str, d: int, metric: str = "euclidean") -> float:
+    """ln of the integral of the kernel's shape over R^d at bandwidth 1: ball · d ∫ r^(d−1) K(r) dr."""
+    k = np.arange(24.0)
+    radial: dict[str, Callable[[], float]] = {
+        "gaussian": lambda: np.log(d) + (0.5 * d - 1.0) * np.log(2.0) + gammaln(0.5 * d),
+        "tophat": lambda: 0.0,
+        "epanechnikov": lambda: np.log(2.0 / (d + 2.0)),
+        "exponential": lambda: np.log(d) + gammaln(d),
+        "linear": lambda: -np.log(d + 1.0),
+        # The series of the cosine, term by term.
+        "cosine": lambda: np.log(
+            d * np.sum((-1.0) ** k * np.exp(2 * k * np.log(np.pi / 2) - gammaln(2 * k + 1)) / (2 * k + d))
+        ),
+    }
+    return _log_ball(metric, d) + float(radial[kernel]())
 
 
 def _log_shape(kernel: str) -> Callable[[Array], Array]:
@@ -283,8 +296,21 @@ def _log_shape(kernel: str) -> Callable[[Array], Array]:
         "epanechnikov": lambda s: np.where(s < 1.0, np.log1p(-np.minimum(s, 1.0)), -np.inf),
         "exponential": lambda s: -np.sqrt(s),
         "linear": lambda s: np.where(s < 1.0, np.log1p(-np.sqrt(np.minimum(s, 1.0))), -np.inf),
+        "cosine": lambda s: np.where(s < 1.0, np.log(np.cos(0.5 * np.pi * np.sqrt(np.minimum(s, 1.0)))), -np.inf),
     }
     return shapes[kernel]
+
+
+def _directions(metric: str, rng: Any, shape: tuple[int, int]) -> Array:
+    """Points of norm 1, as evenly as the volumes of the cones above them."""
+    if metric == "chebyshev":
+        drawn = rng.uniform(-1.0, 1.0, size=shape)
+        return np.asarray(drawn / np.abs(drawn).max(axis=1, keepdims=True))
+    if metric == "manhattan":
+        drawn = rng.laplace(size=shape)
+        return np.asarray(drawn / np.abs(drawn).sum(axis=1, keepdims=True))
+    drawn = rng.standard_normal(shape)
+    return np.asarray(drawn / np.linalg.norm(drawn, axis=1, keepdims=True))
 
 
 class KernelDensity(Density):
@@ -305,7 +331,10 @@ class KernelDensity(Density):
         'The width h: a number, a rule in standard deviations of the rows, or "likelihood" for the width under which '
         "each row is most likely given all others.",
     )
-    kernel: str = OneOf(("gaussian", "tophat", "epanechnikov", "exponential", "linear"), "Its shape.")
+    kernel: str = OneOf(("gaussian", "tophat", "epanechnikov", "exponential", "linear", "cosine"), "Its shape.")
+    metric: str = OneOf(
+        ("euclidean", "manhattan", "chebyshev"), "The distance from the rows that the shape is a function of."
+    )
 
     bandwidth_: float = Fitted("float", "The width used.")
 
@@ -361,7 +390,7 @@ class KernelDensity(Density):
             others = joined + np.log1p(-np.exp(np.minimum(own - joined, 0.0)))
         constant = (
             np.log(max(total - 1.0, 1e-300))
-            + _log_volume(self.kernel, self._rows.shape[1])
+            + _log_volume(self.kernel, self._rows.shape[1], self.metric)
             + self._rows.shape[1] * np.log(h)
         )
         value = float(self._weight @ (others - constant) / total)
@@ -377,7 +406,10 @@ class KernelDensity(Density):
         out = np.empty(X.shape[0])
         for i in range(0, X.shape[0], size):
             z = (X[i : i + size] - center) / h
-            s = squared_distances(Rows(z, squared_lengths(z)), right)
+            if self.metric == "euclidean":
+                s = squared_distances(Rows(z, squared_lengths(z)), right)
+            else:
+                s = cdist(z, known, "cityblock" if self.metric == "manhattan" else "chebyshev") ** 2
             with np.errstate(divide="ignore", invalid="ignore"):
                 out[i : i + size] = logsumexp(_log_shape(self.kernel)(s) + log_weight, axis=1)
         return out
@@ -387,7 +419,7 @@ class KernelDensity(Density):
         check_is_fitted(self, "bandwidth_")
         rows = check_x(self, X, reset=False, accept_sparse=False)
         d = rows.shape[1]
-        constant = np.log(self._weight.sum()) + _log_volume(self.kernel, d) + d * np.log(self.bandwidth_)
+        constant = np.log(self._weight.sum()) + _log_volume(self.kernel, d, self.metric) + d * np.log(self.bandwidth_)
         return like_input(rows, self._log_sums(rows.astype(np.float64, copy=False), self.bandwidth_) - constant)
 
     def score(self, X: Any, y: Any = None) -> float:
@@ -402,8 +434,12 @@ class KernelDensity(Density):
         check_real("n_samples", n_samples, low=0, integer=True)
         rng = check_random_state(random_state)
         chosen = rng.choice(self._rows.shape[0], size=n_samples, p=self._weight / self._weight.sum())
-        step = rng.standard_normal((n_samples, self._rows.shape[1]))
+        d = self._rows.shape[1]
+        if self.kernel == "gaussian" and self.metric == "euclidean":
+            return np.asarray(self._rows[chosen] + self.bandwidth_ * rng.standard_normal((n_samples, d)))
+        step = _directions(self.metric, rng, (n_samples, d))
         if self.kernel == "tophat":
-            step /= np.linalg.norm(step, axis=1, keepdims=True)
-            step *= rng.uniform(size=(n_samples, 1)) ** (1.0 / step.shape[1])
+            step *= rng.uniform(size=(n_samples, 1)) ** (1.0 / d)
+        else:
+            step *= np.sqrt(rng.chisquare(d, size=(n_samples, 1)))
         return np.asarray(self._rows[chosen] + self.bandwidth_ * step)

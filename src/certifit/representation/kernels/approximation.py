@@ -19,7 +19,7 @@ from certifit.data.equal_rows import equal_rows
 from certifit.data.gate import check_sample_weight, check_x, like_input
 from certifit.parameters import RANDOM_STATE, Choice, Declared, Domain, Either, Fitted, Integer, OneOf, Parameter, Real
 from certifit.representation.kernels import KERNELS, RBF, Kernel, Laplacian, Precomputed, resolve_kernel
-from certifit.representation.kernels.points import Points, new_rows
+from certifit.representation.kernels.points import Points, checked, new_rows
 from certifit.representation.kernels.span import Span, row_parts
 
 __all__ = ["Nystroem", "RandomFourierFeatures", "Similarity"]
@@ -68,31 +68,41 @@ class Nystroem(Declared, ClassNamePrefixFeaturesOutMixin, KeepsPrecision, BaseEs
     kernel_: Kernel = Fitted("Kernel", "The kernel with all of its parameters numbers.")
     points_: Points = Fitted("Points", "The landmarks.")
     span_: Span = Fitted("Span", "The triangular factor of their Gram matrix.")
+    component_indices_: Array = Fitted("array of shape (n_landmarks,)", "The rows of the fit that the landmarks are.")
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Draw the landmarks."""
+        """Draw the landmarks; of a precomputed kernel, rows and columns of the Gram matrix that X then is."""
         kernel = resolve_kernel(self.kernel)
-        if isinstance(kernel, Precomputed):
-            raise ValueError("Nystroem draws rows, and a precomputed matrix has none: give a kernel.")
-        rows = check_x(self, X, reset=True)
+        given = isinstance(kernel, Precomputed)
+        rows = check_x(self, X, reset=True, **({"accept_sparse": False} if given else {}))
+        if given and rows.shape[0] != rows.shape[1]:
+            raise ValueError(
+                f"X must be the square Gram matrix of the rows under kernel='precomputed'; got shape {rows.shape}."
+            )
         weight = check_sample_weight(sample_weight, rows.shape[0])
-        kept = weight > 0
-        rows = (rows.tocsr() if is_sparse(rows) else rows)[kept]
-        first, which = equal_rows(rows, np.zeros(rows.shape[0]))
-        share = np.bincount(which, weights=weight[kept])
-        points = Points.of(kernel, rows[first])
+        kept = np.flatnonzero(weight > 0)
+        if given:
+            first, share, points = np.arange(kept.shape[0]), weight[kept], Points(kernel, kept)
+        else:
+            distinct = (rows.tocsr() if is_sparse(rows) else rows)[kept]
+            first, which = equal_rows(distinct, np.zeros(distinct.shape[0]))
+            share, points = np.bincount(which, weights=weight[kept]), Points.of(kernel, distinct[first])
         chosen = np.arange(len(points))
         if self.n_components < len(points):
             rng = check_random_state(self.random_state)
             chosen = np.sort(rng.choice(len(points), self.n_components, replace=False, p=share / share.sum()))
         landmarks = points.take(chosen)
-        self.span_ = Span.of(landmarks.gram())
+        gram = (
+            checked(kernel, np.array(rows[np.ix_(landmarks.rows, landmarks.rows)], dtype=np.float64)) if given else None
+        )
+        self.span_ = Span.of(landmarks.gram() if gram is None else gram)
         self.points_ = landmarks.take(self.span_.chosen)
+        self.component_indices_ = kept[first[chosen[self.span_.chosen]]]
         self.kernel_, self._n_features_out = points.kernel, len(self.points_)
         return self
 
     def transform(self, X: Any) -> Array:
-        """The features, shape (n_samples, n_landmarks)."""
+        """The features, shape (n_samples, n_landmarks); of a precomputed kernel from k(x, row) with all rows of the fit."""
         check_is_fitted(self)
         rows = new_rows(self, self.kernel_, X)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -101,7 +111,8 @@ class Nystroem(Declared, ClassNamePrefixFeaturesOutMixin, KeepsPrecision, BaseEs
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = isinstance(self.kernel, Precomputed) or self.kernel == "precomputed"
+        tags.input_tags.sparse = not tags.input_tags.pairwise
         return tags
 
 

@@ -19,10 +19,13 @@ Y = RNG.integers(0, 3, 90)
 NUMBERS = RNG.normal(size=(90, 4)) + Y[:, None]
 COUNTS = RNG.poisson(1.0 + Y[:, None], size=(90, 4)).astype(float)
 CODES = RNG.integers(0, 4, size=(90, 4)).astype(float)
+EACH = [0.3, 1.0, 0.0, 2.0]
 PAIRS = {
     "bernoulli": (BernoulliNB(), naive_bayes.BernoulliNB(), COUNTS),
     "multinomial": (MultinomialNB(alpha=0.3), naive_bayes.MultinomialNB(alpha=0.3), COUNTS),
     "complement": (ComplementNB(), naive_bayes.ComplementNB(), COUNTS),
+    "each column": (MultinomialNB(alpha=EACH), naive_bayes.MultinomialNB(alpha=np.array(EACH)), COUNTS),
+    "normalized": (ComplementNB(norm=True), naive_bayes.ComplementNB(norm=True), COUNTS),
     "sparse": (MultinomialNB(), naive_bayes.MultinomialNB(), sp.csr_array(COUNTS)),
     "categorical": (CategoricalNB(), naive_bayes.CategoricalNB(), CODES),
     "uniform": (MultinomialNB(fit_prior=False), naive_bayes.MultinomialNB(fit_prior=False), COUNTS),
@@ -33,6 +36,18 @@ PAIRS = {
 def test_counts_give_the_peer_s_probabilities(name: str) -> None:
     ours, theirs, X = PAIRS[name]
     np.testing.assert_allclose(ours.fit(X, Y).predict_proba(X), theirs.fit(X, Y).predict_proba(X), rtol=1e-9)
+
+
+def test_smoothing_of_each_column() -> None:
+    model = CategoricalNB(alpha=EACH).fit(CODES, Y)
+    for j, alpha in enumerate(EACH):
+        alone = CategoricalNB(alpha=alpha).fit(CODES[:, [j]], Y)
+        np.testing.assert_allclose(model.feature_log_prob_[j], alone.feature_log_prob_[0])
+        of_one = BernoulliNB(alpha=alpha).fit(CODES[:, [j]], Y).feature_log_prob_[:, 0]
+        np.testing.assert_allclose(BernoulliNB(alpha=EACH).fit(CODES, Y).feature_log_prob_[:, j], of_one)
+    for kind in (MultinomialNB, BernoulliNB, CategoricalNB, ComplementNB):
+        with pytest.raises(ValueError, match="one for each of the 4 columns; got 3"):
+            kind(alpha=EACH[:3]).fit(CODES, Y)
 
 
 def test_gaussian_densities_by_hand() -> None:

@@ -192,7 +192,7 @@ class _Counted(Factor):
 class Bernoulli(_Counted):
     """Columns of zeros and ones."""
 
-    def settle(self, smoothing: float) -> None:
+    def settle(self, smoothing: Any) -> None:
         """Shares of ones, with `smoothing` rows of each kind added."""
         p = (self.sums + smoothing) / np.maximum(self.held + 2.0 * smoothing, 1e-300)
         p = np.where(self.held + smoothing > 0, p, 0.5)
@@ -226,7 +226,7 @@ class Bernoulli(_Counted):
 class Multinomial(_Counted):
     """Counts that share one total, such as words of a text."""
 
-    def settle(self, smoothing: float) -> None:
+    def settle(self, smoothing: Any) -> None:
         """Shares of the columns in each class, with `smoothing` added to every count."""
         self.log_share = self._shares(self.sums + smoothing)
 
@@ -250,7 +250,7 @@ class Multinomial(_Counted):
 class Complement(Multinomial):
     """The multinomial of all *other* classes, subtracted. Rennie et al. (2003), Tackling the poor assumptions of naive Bayes."""
 
-    def settle(self, smoothing: float) -> None:
+    def settle(self, smoothing: Any) -> None:
         """−ln of the shares outside each class."""
         self.log_share = -self._shares(self.sums.sum(axis=0) - self.sums + smoothing)
 
@@ -316,11 +316,11 @@ class Categorical(Factor):
             joined.append(total)
         return Categorical(joined)
 
-    def settle(self, smoothing: float) -> None:
+    def settle(self, smoothing: Any) -> None:
         """Shares of the categories, with `smoothing` added to every count."""
         self.log_share = []
-        for held in self.counts:
-            counts = held + smoothing
+        for held, added in zip(self.counts, np.broadcast_to(smoothing, len(self.counts)), strict=True):
+            counts = held + added
             total = counts.sum(axis=1, keepdims=True)
             with np.errstate(divide="ignore"):
                 share = np.log(counts) - np.log(np.maximum(total, 1e-300))

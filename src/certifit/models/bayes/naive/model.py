@@ -25,14 +25,20 @@ from certifit.models.bayes.gaussian import PosteriorMixin
 from certifit.models.bayes.naive.explanation import Explanation
 from certifit.models.bayes.naive.factors import Factor
 from certifit.models.bayes.shares import checked_priors, classes_of_blocks, same_columns
-from certifit.parameters import Declared, Fitted, Flag, Parameter, Real
+from certifit.parameters import Declared, Either, Fitted, Flag, Parameter, Real, Reals
 
-__all__ = ["FIT_PRIOR", "SMOOTHING", "VAR_SMOOTHING", "BaseNaive"]
+__all__ = ["FIT_PRIOR", "SMOOTHING", "SMOOTHINGS", "VAR_SMOOTHING", "BaseNaive"]
 
 SMOOTHING = Parameter(
     1.0,
     Real(0),
     "Added to every count (Laplace; a Dirichlet prior of alpha + 1): nothing is impossible for not having been seen.",
+)
+SMOOTHINGS = Parameter(
+    1.0,
+    Either(Real(0), Reals(0, shape="array of shape (n_features,)")),
+    "Added to every count (Laplace; a Dirichlet prior of alpha + 1), a number or one for each column: nothing is impossible for "
+    "not having been seen.",
 )
 VAR_SMOOTHING = Parameter(
     1e-9, Real(0), "Share of a column's variance over all rows that is added to its variance in each class."
@@ -52,9 +58,14 @@ class BaseNaive(Declared, PosteriorMixin, ClassifierMixin, CertifiedEstimator):
         """Counts of a block of rows."""
         raise TypeError(f"{type(self).__name__} must say how it counts.")
 
-    def _smoothing_of(self, factor: Factor) -> float:
+    def _smoothing_of(self, factor: Factor) -> Any:
         """What `settle` of a factor gets."""
-        return float(getattr(self, "alpha", 0.0))
+        alpha = np.asarray(getattr(self, "alpha", 0.0), dtype=np.float64)
+        if alpha.ndim and alpha.shape != (self.n_features_in_,):
+            raise ValueError(
+                f"alpha must be a number, or one for each of the {self.n_features_in_} columns; got {alpha.shape[0]} numbers."
+            )
+        return alpha if alpha.ndim else float(alpha)
 
     def _checked(self, X: Any, y: Any, sample_weight: Any, more: bool = False) -> tuple[Any, Array, Array]:
         """Rows as the factors take them, labels and weights; `more` rows join those of an earlier call."""

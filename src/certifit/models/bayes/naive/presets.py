@@ -8,9 +8,9 @@ import numpy as np
 
 from certifit._types import Array, Matrix, is_sparse
 from certifit.models.bayes.naive.factors import FACTORS, Categorical, Factor
-from certifit.models.bayes.naive.model import FIT_PRIOR, SMOOTHING, VAR_SMOOTHING, BaseNaive
+from certifit.models.bayes.naive.model import FIT_PRIOR, SMOOTHINGS, VAR_SMOOTHING, BaseNaive
 from certifit.models.bayes.shares import PRIORS
-from certifit.parameters import Any_, Either, Fitted, Nothing, Parameter, Real
+from certifit.parameters import Any_, Either, Fitted, Flag, Nothing, Parameter, Real
 
 COUNT = "array of shape (K, n_features)"
 
@@ -82,7 +82,7 @@ class MultinomialNB(_CountsNB):
     ['spam', 'ham']
     """
 
-    alpha: float = SMOOTHING
+    alpha: Any = SMOOTHINGS
     fit_prior: bool = FIT_PRIOR
     priors: Any = PRIORS
 
@@ -110,7 +110,18 @@ class ComplementNB(MultinomialNB):
     array([1])
     """
 
+    norm: bool = Parameter(
+        False, Flag(), "Whether the weights of each class are divided by their sum, as Rennie et al. do."
+    )
+
     _kind = "complement"
+
+    def _settle(self, started: float) -> None:
+        super()._settle(started)
+        if self.norm:
+            factor: Any = self._factors[0]
+            total = factor.log_share.sum(axis=1, keepdims=True)
+            factor.log_share = self.feature_log_prob_ = factor.log_share / np.where(total > 0, total, 1.0)
 
     def _prior_term(self) -> Array:
         # Scores against all other classes hold the shares already, as Rennie et al. have it.
@@ -127,7 +138,7 @@ class BernoulliNB(BaseNaive):
     array([1])
     """
 
-    alpha: float = SMOOTHING
+    alpha: Any = SMOOTHINGS
     binarize: float | None = Parameter(
         0.0, Either(Nothing(), Real()), "Values above it count as yes; None when X holds zeros and ones already."
     )
@@ -186,7 +197,7 @@ class CategoricalNB(BaseNaive):
     ['yes', 'no']
     """
 
-    alpha: float = SMOOTHING
+    alpha: Any = SMOOTHINGS
     fit_prior: bool = FIT_PRIOR
     priors: Any = PRIORS
     min_categories: Any = Parameter(
