@@ -3,7 +3,7 @@
 `fit(X, y, sample_weight)` means the same in every class, so a method's docstring names only what is special to it; the
 sections of numpydoc are completed from here when the class is made. An argument described by hand keeps its words; a class
 all of whose methods take something else says so once, by ``takes={"X": DENSE}`` beside its bases, or of one method by
-``takes={"fit.X": PAIRWISE}``.
+``takes={"fit.X": PAIRWISE}``; where the entry speaks of other arguments too, they are described.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ __all__ = [
 ]
 
 
-def weights(text: str) -> str:
+def weights(text: str, of: str = "n_samples") -> str:
     """The entry of `sample_weight` where it means something of its own."""
-    return f"sample_weight : array of shape (n_samples,), optional\n    {text}"
+    return f"sample_weight : array of shape ({of},), optional\n    {text}"
 
 
 MATRIX = "array, sparse matrix or data frame of shape (n_samples, n_features)"
@@ -89,8 +89,11 @@ def _completed(method: Callable[..., Any], owner: type, returned: str | None) ->
     said = entries(titled.pop("Parameters", ""))
     named = {name for entry in said for name in described(entry)}
     signature = inspect.signature(method).parameters
-    left = [name for name in signature if name in ARGUMENTS and name not in named]
-    known = [_standard(name, owner, method.__name__, signature) for name in left]
+    known: list[str] = []
+    for name in signature:
+        if name in ARGUMENTS and name not in named:
+            known.append(_standard(name, owner, method.__name__, signature))
+            named.update(described(known[-1]))
     order = {name: place for place, name in enumerate(signature)}
     listed = sorted([*said, *known], key=lambda entry: order.get(described(entry)[0], len(order)))
     parts = [head]

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 import certifit._native.chain as native
 from certifit._types import Array, is_sparse
 from certifit.base import CertifiedEstimator
+from certifit.certificate import Certificate
 from certifit.data.gate import check_real, check_sample_weight
 from certifit.models.structured.labels import (
     allowed_transitions,
@@ -35,6 +36,7 @@ from certifit.parameters import (
     Parameter,
     check_parameters,
 )
+from certifit.parameters.methods import weights
 from certifit.representation.sequences.encoder import MOST_FEATURES, SequenceEncoder, sequence_parts
 from certifit.representation.sequences.positions import Positions
 from certifit.threads import n_threads
@@ -204,7 +206,7 @@ class SequenceModel(Declared, CertifiedEstimator):
         return self._accuracy(X, y, sample_weight, lengths, None)
 
 
-class ProbabilisticMixin:
+class ProbabilisticMixin(Declared, takes={"X": "X, lengths\n    As in `predict`."}):
     """Probabilities of labels and of whole labellings."""
 
     def _marginals(self: Any, positions: Positions) -> tuple[Array, Array]:
@@ -232,11 +234,6 @@ class ProbabilisticMixin:
     def predict_marginals(self, X: Any, lengths: Any = None) -> Any:
         """Probability of each label at each position, given the whole sequence.
 
-        Parameters
-        ----------
-        X, lengths
-            As in `predict`.
-
         Returns
         -------
         list of arrays of shape (length, n_labels), or one array with `lengths`
@@ -245,11 +242,6 @@ class ProbabilisticMixin:
 
     def predict_posterior(self, X: Any, lengths: Any = None) -> Any:
         """The most probable label of each position by itself: errs least often, but may join labels that never meet.
-
-        Parameters
-        ----------
-        X, lengths
-            As in `predict`.
 
         Returns
         -------
@@ -272,7 +264,11 @@ class ProbabilisticMixin:
         return self._log_likelihood(X, y, lengths, None)
 
 
-class FeatureModel(SequenceModel):
+SEQUENCES = "X, y, lengths\n    Sequences and their labels, as in `LinearChainCRF.fit`."
+TWICE = weights("A weight of 2 counts a sequence twice, a weight of 0 drops it.", "n_sequences")
+
+
+class FeatureModel(SequenceModel, takes={"fit.X": SEQUENCES, "fit.sample_weight": TWICE}):
     """Models that are linear in features of the input."""
 
     features: Any = Parameter(
@@ -300,6 +296,8 @@ class FeatureModel(SequenceModel):
         True, Flag(), "Whether the first and the last label of a sequence have scores of their own."
     )
 
+    encoder_: SequenceEncoder = Fitted("SequenceEncoder", "What turns sequences into features.")
+    n_features_: int = Fitted("int", "Features of a position.")
     coef_: Any = Fitted("array or sparse array of shape (n_features, n_labels)", "Weights of the features.")
     markov_coef_: Any = Fitted(
         "array or sparse array of shape (n_markov_features, n_labels²), or None",
@@ -310,8 +308,6 @@ class FeatureModel(SequenceModel):
     )
     start_: Array = Fitted("array of shape (n_labels,)", "Scores of the first label.")
     end_: Array = Fitted("array of shape (n_labels,)", "Scores of the last label.")
-    n_features_: int = Fitted("int", "Features of a position.")
-    encoder_: SequenceEncoder = Fitted("SequenceEncoder", "What turns sequences into features.")
 
     def _check(self) -> int:
         threads = super()._check()
@@ -379,6 +375,14 @@ class FeatureModel(SequenceModel):
         self.start_ = np.where(self.allowed_[K, :K], start, -np.inf)
         self.end_ = np.where(self.allowed_[:K, K], end, -np.inf)
         self.n_features_ = shape.features
+
+    def _keep_proven(
+        self, shape: ChainShape, found: Any, kind: str, unit: float, iterations: int, seconds: float
+    ) -> None:
+        """Keep what a solver found and its proof."""
+        self._keep(shape, found.w)
+        proof = {"objective": found.objective, "bound": found.bound, "scale": unit, "tol": float(self.tol)}
+        self._certify(Certificate(kind, **proof, iterations=iterations, seconds=seconds))
 
     def _scores(self) -> tuple[ChainShape, Array]:
         """The parameter vector back from the fitted attributes."""

@@ -97,20 +97,11 @@ class BaseCRF(ProbabilisticMixin, FeatureModel):
                 clock=clock,
             )
             seconds = clock.seconds
-        self._keep(shape, found.w)
         self.n_iter_ = max(1, found.iterations)
         if "learning_rate" in self.get_params():
             self.t_ = 0.0
-        self._certify(
-            Certificate(
-                "strong convexity" if l1 == 0.0 else "duality gap",
-                objective=found.objective,
-                bound=found.bound,
-                scale=unit,
-                tol=float(self.tol),
-                iterations=found.iterations,
-                seconds=seconds,
-            )
+        self._keep_proven(
+            shape, found, "strong convexity" if l1 == 0.0 else "duality gap", unit, found.iterations, seconds
         )
         return self
 
@@ -268,7 +259,9 @@ class LinearChainCRF(BaseCRF):
         )
 
 
-class TreeCRF(BaseCRF):
+class TreeCRF(
+    BaseCRF, takes={"X": "X, parents\n    As in `fit`.", "predict_best.X": "X, n, lengths\n    As of chains."}
+):
     """Conditional random field on trees of labels: each label depends on that of its parent.
 
     The chain is the tree in which the parent of a position is the one before it. Inference is exact, by messages from
@@ -303,11 +296,6 @@ class TreeCRF(BaseCRF):
     def predict(self, X: Any, *, parents: Any) -> Any:  # type: ignore[override]
         """The best labelling of each tree (max-product).
 
-        Parameters
-        ----------
-        X, parents
-            As in `fit`.
-
         Returns
         -------
         list of lists of labels
@@ -317,11 +305,6 @@ class TreeCRF(BaseCRF):
     def predict_marginals(self, X: Any, *, parents: Any) -> Any:  # type: ignore[override]
         """Probability of each label at each position, given the whole tree (sum-product).
 
-        Parameters
-        ----------
-        X, parents
-            As in `fit`.
-
         Returns
         -------
         list of arrays of shape (length, n_labels)
@@ -330,11 +313,6 @@ class TreeCRF(BaseCRF):
 
     def predict_posterior(self, X: Any, *, parents: Any) -> Any:  # type: ignore[override]
         """The most probable label of each position by itself.
-
-        Parameters
-        ----------
-        X, parents
-            As in `fit`.
 
         Returns
         -------

@@ -143,11 +143,6 @@ class HMM(ProbabilisticMixin, SequenceModel):
     def log_evidence(self, X: Any, lengths: Any = None) -> Array:
         """log P(x) of each sequence: the probability of the symbols, whatever their labels.
 
-        Parameters
-        ----------
-        X, lengths
-            As in `fit`.
-
         Returns
         -------
         array of shape (n_sequences,)

@@ -35,11 +35,10 @@ class StructuredPerceptron(FeatureModel):
     Examples
     --------
     >>> from certifit import StructuredPerceptron
-    >>> X = [["the", "dog", "barks"], ["a", "cat", "sleeps"], ["dogs", "bark"], ["the", "cat", "barks"]]
-    >>> y = [["D", "N", "V"], ["D", "N", "V"], ["N", "V"], ["D", "N", "V"]]
+    >>> X, y = [["the", "dog", "barks"], ["dogs", "bark"]], [["D", "N", "V"], ["N", "V"]]
     >>> model = StructuredPerceptron(random_state=0).fit(X, y)
-    >>> model.predict([["a", "dog", "sleeps"]]), model.certificate_.kind
-    ([['D', 'N', 'V']], 'witness')
+    >>> model.mistakes_, model.certificate_.kind
+    (array([2., 2., 0.]), 'witness')
     """
 
     averaged: bool = Parameter(True, Flag(), "Whether to keep the average of the weights over all visits.")
@@ -55,8 +54,6 @@ class StructuredPerceptron(FeatureModel):
 
         Parameters
         ----------
-        X, y, lengths
-            Sequences and their labels, as in `LinearChainCRF.fit`.
         sample_weight : array of shape (n_sequences,), optional
             How often each sequence is visited in a pass; 0 drops it.
         """

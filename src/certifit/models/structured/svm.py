@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from certifit.certificate import Certificate
 from certifit.models.margin.multiclass import check_delta, constant_objective
 from certifit.models.structured.base import FeatureModel
 from certifit.optimization.chain.margin import solve_margin
@@ -34,11 +33,11 @@ class StructuredSVM(FeatureModel):
     Examples
     --------
     >>> from certifit import StructuredSVM
-    >>> X = [["the", "dog", "barks"], ["a", "cat", "sleeps"], ["dogs", "bark"], ["the", "cat", "barks"]]
-    >>> y = [["D", "N", "V"], ["D", "N", "V"], ["N", "V"], ["D", "N", "V"]]
-    >>> model = StructuredSVM(alpha=0.01).fit(X, y)
-    >>> model.predict([["a", "dog", "sleeps"]]), model.certificate_.certified
-    ([['D', 'N', 'V']], True)
+    >>> X, y = [["pay", "tax"], ["pay", "rent"], ["rent", "rises"]], [["V", "N"], ["V", "N"], ["N", "V"]]
+    >>> dear_verbs = [[0, 1], [5, 0]]  # a verb taken for a noun costs five times as much as a noun taken for a verb
+    >>> model = StructuredSVM(alpha=0.01, delta=dear_verbs).fit(X, y)
+    >>> model.predict([["tax", "rises"]]), model.certificate_.certified
+    ([['N', 'V']], True)
     """
 
     alpha: float = Parameter(0.001, Real(0, open_low=True), "Strength of the penalty.")
@@ -55,15 +54,7 @@ class StructuredSVM(FeatureModel):
     n_iter_: int = Fitted("int", "Passes over the sequences.")
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, lengths: Any = None) -> StructuredSVM:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X, y, lengths
-            Sequences and their labels, as in `LinearChainCRF.fit`.
-        sample_weight : array of shape (n_sequences,), optional
-            A weight of 2 counts a sequence twice, a weight of 0 drops it.
-        """
+        """Fit the model."""
         threads = self._check()
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
         data = self._fit_data(X, y, sample_weight, lengths)
@@ -87,17 +78,6 @@ class StructuredSVM(FeatureModel):
                 clock=clock,
             )
             seconds = clock.seconds
-        self._keep(shape, found.w)
         self.n_iter_ = found.epochs
-        self._certify(
-            Certificate(
-                "duality gap",
-                objective=found.objective,
-                bound=found.bound,
-                scale=unit,
-                tol=float(self.tol),
-                iterations=found.epochs,
-                seconds=seconds,
-            )
-        )
+        self._keep_proven(shape, found, "duality gap", unit, found.epochs, seconds)
         return self
