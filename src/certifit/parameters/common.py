@@ -27,6 +27,7 @@ __all__ = [
     "VALIDATION_FRACTION",
     "VERBOSE",
     "WARM_START",
+    "ChosenAlpha",
     "OfColumns",
     "Stopped",
 ]
@@ -80,6 +81,13 @@ class OfColumns(Declared):
     feature_names_in_: Array = Fitted(
         "array of shape (n_features,)", "Names of the columns, if X has names that are all strings."
     )
+
+
+class ChosenAlpha(Declared):
+    """What is known of alpha after one of several was chosen."""
+
+    alpha_: float = Fitted("float", "The chosen one of `alphas_`.")
+    alphas_: Array = Fitted("array of shape (n_alphas,)", "Those that were tried.")
 
 
 class Stopped(Declared, kw_only=True):

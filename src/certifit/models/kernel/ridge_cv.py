@@ -24,9 +24,9 @@ from certifit.models.kernel.ridge import GaussianReading
 from certifit.optimization.closed_form.resolvent import Resolvent
 from certifit.optimization.closed_form.spectrum import in_units
 from certifit.optimization.objective.forms.gram import GramProblem
-from certifit.parameters import ALPHAS, FIT_INTERCEPT, ONE_STANDARD_ERROR, TOL, VERBOSE, Fitted, check_parameters
+from certifit.parameters import ALPHAS, FIT_INTERCEPT, ONE_STANDARD_ERROR, TOL, VERBOSE, ChosenAlpha, Fitted
 from certifit.progress import Progress, progress
-from certifit.representation.kernels.points import Sample, sample_of
+from certifit.representation.kernels.points import Sample
 
 __all__ = ["KernelRidgeCV"]
 
@@ -78,7 +78,7 @@ class GramForm:
         return np.maximum(self.resolvent.diagonals(ridges) - own, 0.0)
 
 
-class KernelRidgeCV(GaussianReading):
+class KernelRidgeCV(ChosenAlpha, GaussianReading):
     """Kernel ridge regression with alpha chosen by leave-one-out, exact and for all alphas from one decomposition.
 
     More than 15,000 different rows are refused. With more alphas than a hundredth of the rows the decomposition is one call of n³
@@ -88,9 +88,8 @@ class KernelRidgeCV(GaussianReading):
     --------
     >>> import numpy as np
     >>> from certifit import KernelRidgeCV
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.uniform(-3, 3, size=(80, 1))
-    >>> y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=80)
+    >>> X = np.linspace(-3, 3, 80)[:, None]
+    >>> y = np.sin(X[:, 0]) + 0.1 * np.random.default_rng(1).normal(size=80)
     >>> model = KernelRidgeCV(alphas=[1.0, 1e-3, 1e-9]).fit(X, y)
     >>> model.alpha_, model.certificate_.certified
     (0.001, True)
@@ -106,10 +105,9 @@ class KernelRidgeCV(GaussianReading):
     tol: float = TOL
     verbose: int = VERBOSE
 
-    alpha_: float = Fitted("float", "The strength with the least error; the larger one of equals.")
-    alphas_: Array = Fitted("array of shape (k,)", "The strengths that were tried.")
     cv_error_path_: Array = Fitted(
-        "array of shape (k,)", "Weighted mean squared error on the rows left out, for each strength; of all targets."
+        "array of shape (n_alphas,)",
+        "Weighted mean squared error on the rows left out, for each strength; of all targets.",
     )
     certificate_: Certificate = Fitted("Certificate", "How far the fit with `alpha_` is from the best possible one.")
 
@@ -118,8 +116,7 @@ class KernelRidgeCV(GaussianReading):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelRidgeCV:
         """Choose alpha, then fit all rows with it; y may have several columns, one for each target."""
-        check_parameters(self)
-        sample = sample_of(self, self._kernel(), X, y, sample_weight, multi_output=True, min_samples=2)
+        sample = self._sample(X, y, sample_weight, multi_output=True, min_samples=2)
         n = sample.weight.shape[0]
         if n > self.most_rows:
             raise ValueError(

@@ -8,6 +8,7 @@ from certifit.parameters import (
     ONE_STANDARD_ERROR,
     TOL,
     Any_,
+    ChosenAlpha,
     Either,
     Flag,
     Integer,
@@ -52,7 +53,7 @@ EPS = Parameter(1e-3, Real(0, 1, open_low=True), "Smallest alpha divided by the 
 OF_A_MAXIMUM = weights("A weight of 0 drops a row; a maximum does not count repetitions.")
 
 
-class ChosenByFolds(Stopped, kw_only=True):
+class ChosenByFolds(ChosenAlpha, Stopped, kw_only=True):
     """When each of many fits stops, and which of the models that are as good as the best is taken."""
 
     tol: float = TOL.but(text="Wanted relative gap of every fit.")

@@ -28,9 +28,6 @@ class LogisticRegressionCV(ChosenByFolds, BaseLogistic):
 
     Attributes
     ----------
-    alpha_ : float
-        The chosen strength.
-    alphas_ : array of shape (n_alphas,)
     log_loss_path_ : array of shape (n_alphas, n_folds)
         Mean log loss on each left-out fold; of soft labels, what it exceeds their entropy by.
     classes_, coef_, intercept_, certificate_, solver_, n_iter_

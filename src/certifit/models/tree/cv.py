@@ -20,7 +20,7 @@ from certifit.models.tree.model import DecisionTreeClassifier, DecisionTreeRegre
 from certifit.models.tree.outputs import labels_of
 from certifit.models.tree.pruning import parents, range_of_use
 from certifit.models.tree.rows import Rows, as_columns, read_classes, read_numbers
-from certifit.parameters import CV, ONE_STANDARD_ERROR, Fitted, parameters_of
+from certifit.parameters import CV, ONE_STANDARD_ERROR, ChosenAlpha, Fitted, parameters_of
 
 __all__ = ["DecisionTreeClassifierCV", "DecisionTreeRegressorCV"]
 
@@ -40,7 +40,7 @@ def _with_folds(tree: type) -> tuple[str, ...]:
     return (criterion, "cv", "one_standard_error", *others)
 
 
-class _PrunedByFolds(BaseTree):
+class _PrunedByFolds(ChosenAlpha, BaseTree):
     """Choice of alpha; a subclass supplies the plain tree and the loss of its predictions."""
 
     _: KW_ONLY
@@ -50,7 +50,6 @@ class _PrunedByFolds(BaseTree):
     )
 
     alpha_: float = Fitted("float", "The chosen price of a leaf.")
-    alphas_: Array = Fitted("array", "Candidates.")
     n_leaves_path_: Array = Fitted("array", "Size of the tree at each candidate.")
     cv_errors_: Array = Fitted("array", "Mean error on the left-out rows at each candidate.")
     cv_standard_errors_: Array = Fitted("array", "Its standard error over the folds.")
@@ -72,13 +71,7 @@ class _PrunedByFolds(BaseTree):
         raise TypeError(f"{type(self).__name__} must say what it loses.")
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Grow, choose alpha on the folds, and prune.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            Features; NaN is a missing value.
-        """
+        """Grow, choose alpha on the folds, and prune."""
         rows = self._rows(X, y, sample_weight)
         if rows.X.shape[0] == 1:
             raise ValueError("n_samples = 1: cross-validation needs at least two rows. Use the tree without CV.")

@@ -29,6 +29,7 @@ from certifit.parameters import (
     MAX_ITER,
     Declared,
     Either,
+    Fitted,
     Real,
     Reals,
     check_parameters,
@@ -54,6 +55,8 @@ class _PathCV(ChosenByFolds, _Path, BaseLinear, kw_only=True):
     """Choice of (l1_ratio, alpha) by cross-validation; a subclass lists the l1_ratios."""
 
     max_iter: int = MAX_ITER.but(text="Most working sets of each fit.")
+
+    mse_path_: Array = Fitted("array of shape (n_alphas, n_folds)", "Mean squared error on each left-out fold.")
 
     def _ratios(self) -> list[float]:
         raise TypeError(f"{type(self).__name__} must list its l1_ratios.")
@@ -106,14 +109,6 @@ class _PathCV(ChosenByFolds, _Path, BaseLinear, kw_only=True):
 class LassoCV(_PathCV):
     """Lasso with alpha chosen by K-fold cross-validation.
 
-    Attributes
-    ----------
-    alpha_ : float
-        The chosen strength.
-    alphas_ : array of shape (n_alphas,)
-    mse_path_ : array of shape (n_alphas, n_folds)
-        Mean squared error on each left-out fold.
-
     Examples
     --------
     >>> import numpy as np
@@ -133,26 +128,22 @@ class LassoCV(_PathCV):
 class ElasticNetCV(_PathCV):
     """Elastic net with alpha, and l1_ratio from a list, chosen by K-fold cross-validation.
 
-    Attributes
-    ----------
-    alpha_, l1_ratio_ : float
-        The chosen strength and share.
-    alphas_ : array of shape (n_alphas,) or (n_l1_ratios, n_alphas)
-    mse_path_ : array of shape (n_alphas, n_folds) or (n_l1_ratios, n_alphas, n_folds)
-
     Examples
     --------
     >>> import numpy as np
     >>> from certifit import ElasticNetCV
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(60, 5))
-    >>> y = X[:, 0] + 0.1 * rng.normal(size=60)
-    >>> ElasticNetCV(l1_ratio=[0.1, 0.9]).fit(X, y).l1_ratio_
-    0.9
+    >>> X, noise = np.random.default_rng(0).normal(size=(2, 60, 5))
+    >>> model = ElasticNetCV(l1_ratio=[0.1, 0.9]).fit(X, X[:, 0] + 0.1 * noise[:, 0])
+    >>> model.l1_ratio_, model.mse_path_.shape
+    (0.9, (2, 100, 5))
     """
 
     l1_ratio: Any = L1_RATIO.but(
         domain=Either(Real(0, 1), Reals(0, 1, shape="list of float")), text="Shares of the absolute value to try."
+    )
+
+    l1_ratio_: float = Fitted(
+        "float", "The chosen share; of several, `alphas_` and `mse_path_` begin with an axis of them."
     )
 
     def _ratios(self) -> list[float]:
