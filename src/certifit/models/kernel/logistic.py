@@ -19,9 +19,8 @@ from certifit.evaluation.losses.labels.margin import HardLogistic
 from certifit.models.kernel.model import BaseKernel, Iterated
 from certifit.models.kernel.parameters import ALPHA, KERNEL
 from certifit.models.logistic.probabilities import LogisticScores
-from certifit.parameters import CLASS_WEIGHT, FIT_INTERCEPT, Fitted, check_parameters
+from certifit.parameters import CLASS_WEIGHT, FIT_INTERCEPT, Fitted
 from certifit.progress import progress
-from certifit.representation.kernels.points import sample_of
 
 __all__ = ["KernelLogisticRegression"]
 
@@ -52,9 +51,7 @@ class KernelLogisticRegression(Iterated, LogisticScores, ClassifierMixin, BaseKe
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelLogisticRegression:
         """Fit the model; X holds what the kernel takes: a matrix, strings, sets, or the Gram matrix for ``"precomputed"``."""
-        check_parameters(self)
-        kernel = self._kernel()
-        sample = sample_of(self, kernel, X, y, sample_weight, labels=True, class_weight=self.class_weight)
+        sample = self._sample(X, y, sample_weight, labels=True, class_weight=self.class_weight)
         self.classes_ = np.asarray(sample.classes)
         K = self.classes_.shape[0]
         loss: Loss = HardLogistic()

@@ -17,10 +17,10 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, Matrix, is_sparse
-from certifit.base import CertifiedEstimator
 from certifit.certificate import Certificate
 from certifit.data.equal_rows import equal_rows
 from certifit.data.gate import check_x
+from certifit.models.kernel.model import OnKernel
 from certifit.models.kernel.parameters import Similarity
 from certifit.models.margin.kkt import KKT
 from certifit.optimization.dual.smo import Dual, Evidence, Gram, judge, solve
@@ -29,7 +29,6 @@ from certifit.parameters import (
     TOL,
     VERBOSE,
     Choice,
-    Declared,
     Either,
     Fitted,
     Integer,
@@ -109,7 +108,12 @@ class Solved:
         return Solved(self.dual, self.beta, evidence, self.rounds)
 
 
-class Machine(Declared, CertifiedEstimator):
+FIRST = ("kernel", "degree", "gamma", "coef0", "tol")
+LAST = ("cache_size", "verbose", "max_iter", "max_rows", "n_jobs")
+"""Names before and behind the parameters of a machine's own, as scikit-learn has them."""
+
+
+class Machine(OnKernel):
     """Parameters, fitted attributes and predictions of all machines."""
 
     weights_are_counts = True  # C multiplies the sum of the losses, not their mean
@@ -142,13 +146,12 @@ class Machine(Declared, CertifiedEstimator):
     verbose: int = VERBOSE
 
     support_: Array = Fitted("array of shape (n_SV,)", "Numbers of the rows that support.")
+    n_support_: Array = Fitted("array of shape (n_classes,)", "How many rows support: of each class, or in all.")
     support_vectors_: Any = Fitted(
         "array or sparse matrix of shape (n_SV, n_features)", 'These rows; empty for kernel="precomputed".'
     )
     dual_coef_: Array = Fitted("array of shape (n_functions, n_SV)", "β, the multipliers with their signs.")
     intercept_: Array = Fitted("array of shape (n_functions,)", "b.")
-    kernel_: Kernel = Fitted("Kernel", "The kernel with its parameters as numbers.")
-    n_support_: Array = Fitted("array of shape (n_classes,)", "How many rows support: of each class, or in all.")
     n_iter_: Any = Fitted("int", "Blocks that were solved.")
     fit_status_: int = Fitted("int", "0 if the fit is as exact as `tol` asks, 1 if not.")
     shape_fit_: tuple[int, ...] = Fitted("tuple of int", "Shape of X.")

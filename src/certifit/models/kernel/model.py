@@ -44,17 +44,22 @@ from certifit.representation.kernels import Kernel, Precomputed, resolve_kernel
 from certifit.representation.kernels.points import Points, Sample, new_rows, raw_rows, sample_of
 from certifit.representation.kernels.span import Span
 
-__all__ = ["MOST_ROWS", "BaseKernel", "Iterated", "KernelModel", "KernelQuantile", "KernelRegressor"]
+__all__ = ["MOST_ROWS", "BaseKernel", "Iterated", "KernelModel", "KernelQuantile", "KernelRegressor", "OnKernel"]
 
 MOST_ROWS = 8000  # different rows up to which "auto" keeps all similarities
 
 
-class BaseKernel(Declared, CertifiedEstimator):
+class OnKernel(Declared, CertifiedEstimator):
+    """What is known of the kernel after a fit."""
+
+    kernel_: Kernel = Fitted("Kernel", "The kernel with all of its parameters numbers.")
+
+
+class BaseKernel(OnKernel):
     """Rows, similarities and scores that all models on a kernel share."""
 
     points_: Points
 
-    kernel_: Kernel = Fitted("Kernel", "The kernel with all of its parameters numbers.")
     dual_coef_: Array = Fitted("array of shape (n_points,)", "β.")
     intercept_: Any = Fitted("float", "b.")
     certificate_: Certificate = Fitted("Certificate", "How far the fit is from the best possible one.")
@@ -64,6 +69,11 @@ class BaseKernel(Declared, CertifiedEstimator):
         kernel = resolve_kernel(self.kernel)
         check_parameters(kernel)
         return kernel
+
+    def _sample(self, X: Any, y: Any, sample_weight: Any, **wanted: Any) -> Sample:
+        """The checked rows of a fit on the kernel, after the parameters."""
+        check_parameters(self)
+        return sample_of(self, self._kernel(), X, y, sample_weight, **wanted)
 
     def _landmarks(self, sample: Sample) -> Array | None:
         """Numbers of the rows to sum over; None for all."""
@@ -225,9 +235,8 @@ class KernelQuantile(Iterated, KernelRegressor):
     --------
     >>> import numpy as np
     >>> from certifit import KernelQuantile
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.uniform(-3, 3, size=(200, 1))
-    >>> y = np.sin(X[:, 0]) + rng.exponential(0.5, size=200)
+    >>> x, noise = np.linspace(-3, 3, 200), np.random.default_rng(0).exponential(0.5, size=200)
+    >>> X, y = x[:, None], np.sin(x) + noise
     >>> model = KernelQuantile(quantile=0.9).fit(X, y)
     >>> bool(0.85 < np.mean(y <= model.predict(X)) < 0.95), model.certificate_.certified
     (True, True)

@@ -16,7 +16,7 @@ from sklearn.base import OutlierMixin
 from certifit._types import Array
 from certifit.certificate import Certificate
 from certifit.data.gate import check_sample_weight, check_x, like_input
-from certifit.models.kernel.machine import Machine
+from certifit.models.kernel.machine import FIRST, LAST, Machine
 from certifit.optimization.dual.smo import Dual
 from certifit.parameters import Fitted, Parameter, Real, check_parameters
 from certifit.progress import progress
@@ -49,19 +49,7 @@ class OneClassSVM(OutlierMixin, Machine):
     offset_: float = Fitted("float", "ρ: `decision_function` is `score_samples` minus it.")
     certificate_: Certificate = Fitted("Certificate", "How far the weights are from the best ones.")
 
-    __order__ = (
-        "kernel",
-        "degree",
-        "gamma",
-        "coef0",
-        "tol",
-        "nu",
-        "cache_size",
-        "verbose",
-        "max_iter",
-        "max_rows",
-        "n_jobs",
-    )
+    __order__ = (*FIRST, "nu", *LAST)
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OneClassSVM:
         """Fit the model.

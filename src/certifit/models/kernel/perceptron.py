@@ -28,10 +28,9 @@ from certifit.parameters import (
     SHUFFLE,
     VERBOSE,
     Fitted,
-    check_parameters,
 )
 from certifit.progress import Progress, progress
-from certifit.representation.kernels.points import Sample, raw_rows, sample_of
+from certifit.representation.kernels.points import Sample, raw_rows
 
 __all__ = ["KernelPerceptron"]
 
@@ -86,8 +85,7 @@ class KernelPerceptron(HighestScoreMixin, ClassifierMixin, BaseKernel):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelPerceptron:
         """Fit the model; weights are visits of a row."""
-        check_parameters(self)
-        sample = sample_of(self, self._kernel(), X, y, sample_weight, labels=True, class_weight=self.class_weight)
+        sample = self._sample(X, y, sample_weight, labels=True, class_weight=self.class_weight)
         self.classes_ = np.asarray(sample.classes)
         K = self.classes_.shape[0]
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=K)

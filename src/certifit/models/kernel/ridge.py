@@ -26,9 +26,9 @@ from certifit.data.gate import like_input
 from certifit.evaluation.losses import Loss, Squared
 from certifit.models.kernel.model import KernelRegressor
 from certifit.models.kernel.parameters import ALPHA, APPROXIMATION, KERNEL, N_COMPONENTS, RANDOM_STATE
-from certifit.parameters import FIT_INTERCEPT, TOL, VERBOSE, Fitted, check_parameters
+from certifit.parameters import FIT_INTERCEPT, TOL, VERBOSE, Fitted
 from certifit.progress import progress
-from certifit.representation.kernels.points import Sample, new_rows, raw_rows, sample_of
+from certifit.representation.kernels.points import Sample, new_rows, raw_rows
 
 __all__ = ["GaussianReading", "KernelRidge"]
 
@@ -39,9 +39,11 @@ class GaussianReading(KernelRegressor):
     """Least squares on a kernel with what its Gaussian process knows; a subclass fits."""
 
     alpha_: float
-    noise_: Any
-    amplitude_: Any
 
+    noise_: Any = Fitted(
+        "float or array of shape (n_targets,)", "σ of the Gaussian process, the deviation of the noise."
+    )
+    amplitude_: Any = Fitted("float or array of shape (n_targets,)", "τ of the Gaussian process.")
     dual_coef_: Array = Fitted("array of shape (n_points,) or (n_points, n_targets)", "β.")
     intercept_: Any = Fitted("float or array of shape (n_targets,)", "b.")
 
@@ -182,12 +184,12 @@ class KernelRidge(GaussianReading):
     >>> import numpy as np
     >>> from certifit import KernelRidge
     >>> from certifit.kernels import RBF
-    >>> X = np.linspace(0.0, 6.0, 30)[:, None]
-    >>> model = KernelRidge(kernel=RBF(gamma=0.5), alpha=1e-4).fit(X, np.sin(X[:, 0]))
+    >>> x = np.linspace(0.0, 6.0, 30)
+    >>> model = KernelRidge(kernel=RBF(gamma=0.5), alpha=1e-4).fit(x[:, None], np.sin(x))
     >>> mean, std = model.predict([[3.0], [60.0]], return_std=True)
     >>> bool(abs(mean[0] - np.sin(3.0)) < 0.01), bool(std[0] < 0.1 * std[1])
     (True, True)
-    >>> bool(np.abs(model.loo_predictions() - np.sin(X[:, 0])).max() < 0.1)
+    >>> bool(np.abs(model.loo_predictions() - np.sin(x)).max() < 0.1)
     True
     """
 
@@ -200,16 +202,9 @@ class KernelRidge(GaussianReading):
     random_state: Any = RANDOM_STATE
     verbose: int = VERBOSE
 
-    noise_: Any = Fitted(
-        "float or array of shape (n_targets,)", "σ of the Gaussian process, the deviation of the noise."
-    )
-    amplitude_: Any = Fitted("float or array of shape (n_targets,)", "τ of the Gaussian process.")
-
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelRidge:
         """Fit the model; X holds what the kernel takes: a matrix, strings, sets, or the Gram matrix for ``"precomputed"``."""
-        check_parameters(self)
-        kernel = self._kernel()
-        sample = sample_of(self, kernel, X, y, sample_weight, multi_output=True)
+        sample = self._sample(X, y, sample_weight, multi_output=True)
         self.alpha_ = float(self.alpha)
         with progress(self.verbose, type(self).__name__) as clock:
             certificate = self._solve(sample, Squared(), "auto", float(self.tol), 20, clock)

@@ -16,7 +16,7 @@ from sklearn.base import RegressorMixin
 from certifit._types import Array
 from certifit.certificate import Certificate
 from certifit.data.gate import check_xy, kept_rows, like_input
-from certifit.models.kernel.machine import Machine, Solved
+from certifit.models.kernel.machine import FIRST, LAST, Machine, Solved
 from certifit.optimization.dual.smo import Dual, judge
 from certifit.parameters import Fitted, Parameter, Real, check_parameters
 from certifit.progress import progress
@@ -80,20 +80,7 @@ class SVR(TubeMachine):
     C: float = C
     epsilon: float = Parameter(0.1, Real(0), "Half width of the tube in which residuals are free, in units of y.")
 
-    __order__ = (
-        "kernel",
-        "degree",
-        "gamma",
-        "coef0",
-        "tol",
-        "C",
-        "epsilon",
-        "cache_size",
-        "verbose",
-        "max_iter",
-        "max_rows",
-        "n_jobs",
-    )
+    __order__ = (*FIRST, "C", "epsilon", *LAST)
 
     def _dual(self, y: Array, weight: Array) -> Dual:
         limit, width = float(self.C) * weight[None], float(self.epsilon)
@@ -125,7 +112,7 @@ class NuSVR(TubeMachine):
 
     epsilon_: float = Fitted("float", "Half width of the tube.")
 
-    __order__ = ("nu", "C", *(name for name in SVR.__order__ if name not in ("C", "epsilon")))
+    __order__ = ("nu", "C", *FIRST, *LAST)
 
     def _dual(self, y: Array, weight: Array) -> Dual:
         limit, target = float(self.C) * weight, np.vstack([y, y])
