@@ -14,7 +14,15 @@ from sklearn.utils import get_tags
 from certifit._types import Array
 from certifit.certificate import Certificate
 
-__all__ = ["CertifiedEstimator", "ConvergenceWarning", "CopiesMixin", "HighestScoreMixin", "KeepsPrecision"]
+__all__ = [
+    "CertifiedEstimator",
+    "ConvergenceWarning",
+    "CopiesMixin",
+    "HighestScoreMixin",
+    "KeepsPrecision",
+    "OfPairs",
+    "TakesSparse",
+]
 
 
 class CertifiedEstimator(BaseEstimator):
@@ -39,6 +47,30 @@ class KeepsPrecision(TransformerMixin):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+class TakesSparse:
+    """An estimator of sparse matrices too."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.sparse = True
+        return tags
+
+
+class OfPairs:
+    """An estimator of rows under a metric, or of what they are apart: ``metric="precomputed"``."""
+
+    metric: Any
+
+    @property
+    def _given(self) -> bool:
+        return isinstance(self.metric, str) and self.metric == "precomputed"
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.pairwise = self._given
         return tags
 
 

@@ -15,13 +15,14 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array
-from certifit.base import CertifiedEstimator, KeepsPrecision
+from certifit.base import CertifiedEstimator, KeepsPrecision, OfPairs
 from certifit.data.equal_rows import CONTENT_LIMIT, equal_rows
 from certifit.data.gate import check_sample_weight, check_x, like_input
 from certifit.models.cluster.centers import N_CLUSTERS, check_enough, warn_of_equal_rows
 from certifit.parameters import Choice, Declared, Either, Fitted, Function, Named, Parameter
 from certifit.parameters.common import N_JOBS
 from certifit.parameters.methods import PAIRWISE
+from certifit.progress import Progress
 from certifit.representation.design.rows import over_rows
 from certifit.representation.kernels.base import Kernel
 from certifit.threads import n_threads
@@ -112,6 +113,7 @@ def check_dissimilarities(D: Array) -> Array:
 class AroundRows(
     Declared,
     ClassNamePrefixFeaturesOutMixin,
+    OfPairs,
     KeepsPrecision,
     ClusterMixin,
     CertifiedEstimator,
@@ -129,12 +131,9 @@ class AroundRows(
         "The rows at the centers; None where dissimilarities were given.",
     )
 
-    @property
-    def _given(self) -> bool:
-        return isinstance(self.metric, str) and self.metric == "precomputed"
-
-    def _begin(self, X: Any, sample_weight: Any) -> tuple[Array, Array, Array]:
-        """All rows as given, the numbers of the distinct ones that count, ordered by content, and their weights."""
+    def _begin(self, X: Any, sample_weight: Any) -> tuple[Progress, Array, Array, Array]:
+        """A clock, all rows as given, the numbers of the distinct ones that count, ordered by content, and their weights."""
+        clock = Progress()
         X = check_x(self, X, reset=True, accept_sparse=False)
         weight = check_sample_weight(sample_weight, X.shape[0])
         kept = np.flatnonzero(weight > 0)
@@ -142,11 +141,11 @@ class AroundRows(
         self._metric = self.metric.bound(X[kept]) if isinstance(self.metric, Kernel) else self.metric
         if self._given:
             check_dissimilarities(X)
-            return X, kept, weight[kept]
+            return clock, X, kept, weight[kept]
         if X.size > CONTENT_LIMIT:
-            return X, kept, weight[kept]
+            return clock, X, kept, weight[kept]
         first, which = equal_rows(X[kept], np.zeros(kept.shape[0]))
-        return X, kept[first], np.bincount(which, weights=weight[kept])
+        return clock, X, kept[first], np.bincount(which, weights=weight[kept])
 
     def _between(self, X: Array, rows: Array, columns: Array) -> Array:
         """Dissimilarities of some of the rows to others of them."""
@@ -187,8 +186,3 @@ class AroundRows(
     @property
     def _n_features_out(self) -> int:
         return int(self._chosen.shape[0])
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self._given
-        return tags

@@ -12,17 +12,19 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, Matrix, is_sparse
-from certifit.base import CertifiedEstimator, ConvergenceWarning, KeepsPrecision
+from certifit.base import CertifiedEstimator, ConvergenceWarning, KeepsPrecision, TakesSparse
 from certifit.certificate import Certificate
 from certifit.data.equal_rows import CONTENT_LIMIT, equal_rows
 from certifit.data.gate import check_sample_weight, check_x, like_input
 from certifit.models.cluster.rows import rows_of
 from certifit.parameters import Declared, Fitted, Integer, Parameter
+from certifit.parameters.common import N_JOBS, RANDOM_STATE, VERBOSE
 from certifit.representation.kernels.basic import Rows, squared_distances, squared_lengths
 
 __all__ = [
     "N_CLUSTERS",
     "AroundMeans",
+    "Drawn",
     "check_enough",
     "distinct_rows",
     "lower_bound_certificate",
@@ -133,7 +135,17 @@ def _floor(share: float) -> str:
     return f"{math.floor(share * 10.0 ** (decimals + 2)) / 10.0**decimals:.{decimals}f}%"
 
 
-class AroundMeans(Declared, ClassNamePrefixFeaturesOutMixin, KeepsPrecision, ClusterMixin, CertifiedEstimator):
+class Drawn(Declared, kw_only=True):
+    """What starts at random says from where, whether it is watched, and on how many threads it runs."""
+
+    random_state: Any = RANDOM_STATE
+    verbose: int = VERBOSE
+    n_jobs: int | None = N_JOBS
+
+
+class AroundMeans(
+    Declared, ClassNamePrefixFeaturesOutMixin, TakesSparse, KeepsPrecision, ClusterMixin, CertifiedEstimator
+):
     """Rows belong to the nearest of k centers, in Euclidean distance."""
 
     n_jobs: int | None
@@ -173,8 +185,3 @@ class AroundMeans(Declared, ClassNamePrefixFeaturesOutMixin, KeepsPrecision, Clu
     @property
     def _n_features_out(self) -> int:
         return int(self.cluster_centers_.shape[0])
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags

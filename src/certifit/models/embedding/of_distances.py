@@ -10,7 +10,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array
-from certifit.base import CertifiedEstimator, KeepsPrecision
+from certifit.base import CertifiedEstimator, KeepsPrecision, OfPairs
 from certifit.certificate import Certificate
 from certifit.data.gate import check_sample_weight, check_x, like_input
 from certifit.models.cluster.around_rows import METRIC, check_dissimilarities, dissimilarities
@@ -24,7 +24,7 @@ __all__ = ["OfDistances"]
 
 
 class OfDistances(
-    Declared, ClassNamePrefixFeaturesOutMixin, KeepsPrecision, CertifiedEstimator, takes={"fit.X": PAIRWISE}
+    Declared, ClassNamePrefixFeaturesOutMixin, OfPairs, KeepsPrecision, CertifiedEstimator, takes={"fit.X": PAIRWISE}
 ):
     """Points whose distances are those of the rows, as far as that is possible."""
 
@@ -38,10 +38,6 @@ class OfDistances(
     )
 
     most_rows = 20_000  # their dissimilarities take 3 GiB, and a step as much again
-
-    @property
-    def _given(self) -> bool:
-        return isinstance(self.metric, str) and self.metric == "precomputed"
 
     def _begin(self, X: Any, sample_weight: Any) -> tuple[Array, Array]:
         """Rows, or their dissimilarities, and weights."""
@@ -106,8 +102,3 @@ class OfDistances(
     @property
     def _n_features_out(self) -> int:
         return int(self.embedding_.shape[1])
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self._given
-        return tags

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, Matrix, is_sparse
 from certifit.axes import axes_of
-from certifit.base import CertifiedEstimator, KeepsPrecision
+from certifit.base import CertifiedEstimator, KeepsPrecision, TakesSparse
 from certifit.data.gate import check_sample_weight, check_x, like_input
 from certifit.data.sparse import check_sparse
 from certifit.parameters import MAX_ITER, RANDOM_STATE, TOL, Declared, Fitted
@@ -38,7 +38,7 @@ class Iterative(Declared, kw_only=True):
         return (X, X, weight) if kept.all() else (X, X[kept], weight[kept])
 
 
-class Projection(Declared, ClassNamePrefixFeaturesOutMixin, KeepsPrecision, CertifiedEstimator):
+class Projection(Declared, ClassNamePrefixFeaturesOutMixin, TakesSparse, KeepsPrecision, CertifiedEstimator):
     """Rows in the coordinates of a few orthogonal directions."""
 
     components_: Array = Fitted("array of shape (n_components, n_features)", "The directions, the longest first.")
@@ -104,11 +104,6 @@ class Projection(Declared, ClassNamePrefixFeaturesOutMixin, KeepsPrecision, Cert
     @property
     def _n_features_out(self) -> int:
         return int(self.components_.shape[0])
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
     def plot_scree(self, ax: Any = None) -> Any:
         """Share of the variance along each direction, and of all up to it.

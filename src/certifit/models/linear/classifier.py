@@ -13,13 +13,13 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array
-from certifit.base import CertifiedEstimator, HighestScoreMixin
+from certifit.base import CertifiedEstimator, HighestScoreMixin, TakesSparse
 from certifit.data.gate import check_x
 
 __all__ = ["LinearClassifier"]
 
 
-class LinearClassifier(HighestScoreMixin, ClassifierMixin, CertifiedEstimator):
+class LinearClassifier(HighestScoreMixin, TakesSparse, ClassifierMixin, CertifiedEstimator):
     """Scores X·coefᵀ + intercept and the decision they stand for; subclasses fit `coef_` and `intercept_`.
 
     Attributes
@@ -39,8 +39,3 @@ class LinearClassifier(HighestScoreMixin, ClassifierMixin, CertifiedEstimator):
         X = check_x(self, X, reset=False)
         scores = np.asarray(X @ self.coef_.T.astype(X.dtype, copy=False)) + self.intercept_.astype(X.dtype)
         return scores[:, 0] if scores.shape[1] == 1 else scores
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags

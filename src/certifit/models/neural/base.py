@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import certifit._native.network as native
 from certifit._types import Array, Matrix, is_sparse
-from certifit.base import ConvergenceWarning
+from certifit.base import ConvergenceWarning, TakesSparse
 from certifit.data.equal_rows import CONTENT_LIMIT, row_codes
 from certifit.data.gate import check_x
 from certifit.evaluation.losses import Loss
@@ -47,7 +47,7 @@ from certifit.threads import n_threads, one_blas_thread
 __all__ = ["BaseNetwork", "takes_steps"]
 
 
-class BaseNetwork(Diagnostics, NetworkParameters):
+class BaseNetwork(TakesSparse, Diagnostics, NetworkParameters):
     """Layers, their training and their outputs; a subclass says what its targets are."""
 
     # Columns
@@ -427,11 +427,6 @@ class BaseNetwork(Diagnostics, NetworkParameters):
         with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
             scores = features @ self.coefs_[-1] + self.intercepts_[-1]
         return np.asarray(scores.astype(X.dtype, copy=False))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
 
 def _order(X: Matrix, y: Array) -> Array | None:

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, Matrix, is_sparse
-from certifit.base import KeepsPrecision
+from certifit.base import KeepsPrecision, TakesSparse
 from certifit.data.gate import check_x
 from certifit.data.sparse import canonical
 from certifit.parameters import Fitted, Flag, Integer, OfColumns, OneOf, Parameter, Real
@@ -20,7 +20,7 @@ from certifit.representation.basis.blocks import row_blocks
 from certifit.representation.basis.columns import input_names
 
 
-class PolynomialFeatures(OfColumns, KeepsPrecision, BaseEstimator):
+class PolynomialFeatures(OfColumns, TakesSparse, KeepsPrecision, BaseEstimator):
     """All monomials of the columns up to a degree, in graded lexicographic order.
 
     For two columns and degree 2: x0, x1, x0², x0·x1, x1². There are C(d + p, p) − 1 of them for d columns and
@@ -183,11 +183,6 @@ class PolynomialFeatures(OfColumns, KeepsPrecision, BaseEstimator):
         matrix = type(X)((data, indices, indptr.astype(index)), shape=(n, self.n_output_features_))
         matrix.has_canonical_format = True
         return matrix
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
 
 class _Level(NamedTuple):

@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, Matrix, is_sparse
-from certifit.base import KeepsPrecision
+from certifit.base import KeepsPrecision, TakesSparse
 from certifit.data.equal_rows import row_codes
 from certifit.data.gate import check_x
 from certifit.parameters import RANDOM_STATE, Choice, Either, Fitted, Flag, Given, Integer, OfColumns, Parameter, Real
@@ -22,7 +22,7 @@ from certifit.representation.basis.columns import input_names
 from certifit.representation.basis.summaries import mean_and_deviation
 
 
-class RBFFeatures(OfColumns, KeepsPrecision, BaseEstimator):
+class RBFFeatures(OfColumns, TakesSparse, KeepsPrecision, BaseEstimator):
     """Gaussian bumps around centers: φ_k(x) = exp(−γ ‖x − c_k‖²).
 
     Centers are different rows of X, drawn with probability proportional to their weight, or given. Equal rows
@@ -130,11 +130,6 @@ class RBFFeatures(OfColumns, KeepsPrecision, BaseEstimator):
             typical = X.shape[1] * float(np.mean(deviation**2) + np.var(mean))
         # Rows that do not differ have no scale; any γ serves.
         return 1.0 / typical if typical > 0.0 else 1.0
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
 
 # Columns: names, quantiles, edges

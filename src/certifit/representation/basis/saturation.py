@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin
 from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, Matrix, is_sparse
-from certifit.base import KeepsPrecision
+from certifit.base import KeepsPrecision, TakesSparse
 from certifit.data.gate import check_x
 from certifit.data.sparse import canonical
 from certifit.parameters import Choice, Either, Fitted, Given, OfColumns, OneOf, Parameter, Real, check_parameters
@@ -83,7 +83,7 @@ class LogTransform(OfColumns, OneToOneFeatureMixin, KeepsPrecision, BaseEstimato
         return tags
 
 
-class Saturation(OfColumns, OneToOneFeatureMixin, KeepsPrecision, BaseEstimator):
+class Saturation(OfColumns, OneToOneFeatureMixin, TakesSparse, KeepsPrecision, BaseEstimator):
     """Odd, increasing and bounded by one, with the value ½ at the half-saturation point of the column.
 
         shape="hyperbolic"   x / (|x| + half)
@@ -159,11 +159,6 @@ class Saturation(OfColumns, OneToOneFeatureMixin, KeepsPrecision, BaseEstimator)
         if self.shape == "tanh":
             return np.asarray(np.arctanh(z) / np.arctanh(0.5) * half)
         return np.asarray(z / (1.0 - np.abs(z)) * half)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
 
 def _typical_size(values: Array, weight: Array) -> float:

@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin
 from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, Matrix, is_sparse
-from certifit.base import KeepsPrecision
+from certifit.base import KeepsPrecision, TakesSparse
 from certifit.data.gate import check_x
 from certifit.data.sparse import canonical
 from certifit.parameters import (
@@ -309,7 +309,7 @@ class MinMaxScaler(_BlockScaler):
         return low, high
 
 
-class MaxAbsScaler(_BlockScaler):
+class MaxAbsScaler(TakesSparse, _BlockScaler):
     """Columns between −1 and 1 whose zeros stay zero: z = x / max |x|.
 
     A column of zeros stays as it is. New rows may fall outside the interval unless `clip=True`.
@@ -369,11 +369,6 @@ class MaxAbsScaler(_BlockScaler):
     def _divided(self, values: Array, scale: Array) -> Array:
         found = values / scale
         return np.clip(found, -1.0, 1.0) if self.clip else found
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
 
 class Normalizer(OfColumns, OneToOneFeatureMixin, KeepsPrecision, BaseEstimator):

@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, is_sparse
-from certifit.base import KeepsPrecision
+from certifit.base import KeepsPrecision, TakesSparse
 from certifit.data.equal_rows import equal_rows
 from certifit.data.gate import check_sample_weight, check_x, like_input
 from certifit.parameters import RANDOM_STATE, Choice, Declared, Domain, Either, Fitted, Integer, OneOf, Parameter, Real
@@ -116,7 +116,7 @@ class Nystroem(Declared, ClassNamePrefixFeaturesOutMixin, KeepsPrecision, BaseEs
         return tags
 
 
-class RandomFourierFeatures(Declared, ClassNamePrefixFeaturesOutMixin, KeepsPrecision, BaseEstimator):
+class RandomFourierFeatures(Declared, ClassNamePrefixFeaturesOutMixin, TakesSparse, KeepsPrecision, BaseEstimator):
     """Random waves whose products have the Gaussian or the Laplacian kernel as their mean (Rahimi and Recht 2007).
 
     The error of φ(x)·φ(z) falls as 1/√n_components, whatever the number of rows.
@@ -175,8 +175,3 @@ class RandomFourierFeatures(Declared, ClassNamePrefixFeaturesOutMixin, KeepsPrec
         np.cos(found, out=found)
         found *= np.sqrt(2.0 / found.shape[1])
         return like_input(rows, found)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
