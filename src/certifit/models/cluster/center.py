@@ -9,7 +9,6 @@ radius below r/2.
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
@@ -43,8 +42,7 @@ class KCenter(AroundRows):
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> KCenter:
         """Find the centers; of the weights it matters only which are zero."""
-        started = time.perf_counter()
-        X, rows, _ = self._begin(X, sample_weight)
+        clock, X, rows, _ = self._begin(X, sample_weight)
         chosen, radii = self._farthest(X, rows)
         self.radius_ = radii[-1]
         self._finish(X, rows[chosen])
@@ -59,7 +57,7 @@ class KCenter(AroundRows):
             scale=radii[0],
             tol=np.inf,
             iterations=chosen.shape[0],
-            seconds=time.perf_counter() - started,
+            seconds=clock.seconds,
             note=note,
         )
         self._certify(certificate if metric else Certificate.absent(self.radius_, note, scale=radii[0] or 1.0))

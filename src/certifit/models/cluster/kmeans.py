@@ -21,6 +21,7 @@ from certifit.models.cluster.batches import FromBatches
 from certifit.models.cluster.bound import median_bound, spectral_bound
 from certifit.models.cluster.centers import (
     N_CLUSTERS,
+    Drawn,
     distinct_rows,
     lower_bound_certificate,
     warn_of_equal_rows,
@@ -30,20 +31,19 @@ from certifit.models.cluster.rows import Run, rows_of
 from certifit.models.cluster.semidefinite import check_few, semidefinite_bound
 from certifit.models.cluster.starts import INIT, N_INIT, number_of_starts, start_centers
 from certifit.parameters import OneOf, Parameter, Real
-from certifit.parameters.common import MAX_ITER, N_JOBS, RANDOM_STATE, TOL, VERBOSE
+from certifit.parameters.common import MAX_ITER, TOL
 from certifit.progress import progress
 
 __all__ = ["KMeans"]
 
 
-class KMeans(FromBatches):
+class KMeans(Drawn, FromBatches):
     """k-means by Lloyd's iteration, exact to the last label, with a lower bound on the cost of every clustering.
 
     Examples
     --------
-    >>> import numpy as np
     >>> from certifit import KMeans
-    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [9.0, 0.0], [9.0, 1.0]])
+    >>> X = [[0.0, 0.0], [0.0, 1.0], [9.0, 0.0], [9.0, 1.0]]
     >>> model = KMeans(n_clusters=2, random_state=0).fit(X)
     >>> model.inertia_, round(model.lower_bound_, 6)
     (1.0, 1.0)
@@ -52,6 +52,7 @@ class KMeans(FromBatches):
 
     In two columns the spectrum says nothing about three clusters; a semidefinite program proves these best:
 
+    >>> import numpy as np
     >>> X = np.vstack([np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0]]) + corner for corner in ([0, 0], [9, 0], [0, 9])])
     >>> for bound in ("auto", "sdp"):
     ...     model = KMeans(n_clusters=3, bound=bound, random_state=0).fit(X)
@@ -81,9 +82,6 @@ class KMeans(FromBatches):
         'cost of the fit. "sdp": also a semidefinite program, of at most 500 distinct rows: seconds, for hundreds of '
         "decompositions of a matrix of all pairs; where groups are apart it proves the fit best.",
     )
-    random_state: Any = RANDOM_STATE
-    verbose: int = VERBOSE
-    n_jobs: int | None = N_JOBS
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> KMeans:
         """Find the centers."""

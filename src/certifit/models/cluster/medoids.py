@@ -10,7 +10,6 @@ served (Cornuéjols, Fisher and Nemhauser 1977): often the bound is within a few
 from __future__ import annotations
 
 import math
-import time
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from certifit.models.cluster.around_rows import METRIC, AroundRows
 from certifit.models.cluster.centers import N_CLUSTERS, lower_bound_certificate
 from certifit.parameters import Fitted, Integer, Parameter
 from certifit.parameters.common import MAX_ITER, N_JOBS, RANDOM_STATE, TOL
+from certifit.progress import Progress
 from certifit.threads import n_threads
 
 __all__ = ["KMedoids"]
@@ -67,22 +67,21 @@ class KMedoids(AroundRows):
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> KMedoids:
         """Find the medoids."""
-        started = time.perf_counter()
-        X, rows, weight = self._begin(X, sample_weight)
+        clock, X, rows, weight = self._begin(X, sample_weight)
         rng = check_random_state(self.random_state)
         k = min(self.n_clusters, rows.shape[0])
         if rows.shape[0] <= max(self.max_rows, k):
             D = self._between(X, rows, rows)
-            chosen, certificate = self._exchanged(D, weight, k, rng, started)
+            chosen, certificate = self._exchanged(D, weight, k, rng, clock)
         else:
-            chosen, certificate = self._sampled(X, rows, weight, k, rng, started)
+            chosen, certificate = self._sampled(X, rows, weight, k, rng, clock)
         self._finish(X, rows[chosen])
         self.medoid_indices_ = self._chosen
         self._certify(certificate)
         return self
 
     def _exchanged(
-        self, D: Array, weight: Array, k: int, rng: np.random.RandomState, started: float
+        self, D: Array, weight: Array, k: int, rng: np.random.RandomState, clock: Progress
     ) -> tuple[Array, Certificate]:
         """Exchanges until none helps, and the bound."""
         threads = n_threads(self.n_jobs)
@@ -109,13 +108,13 @@ class KMedoids(AroundRows):
             k=k,
             tol=self.tol,
             iterations=self.n_iter_,
-            seconds=time.perf_counter() - started,
+            seconds=clock.seconds,
             words=words,
         )
         return chosen, certificate if settled else certificate.judged(-1.0)
 
     def _sampled(
-        self, X: Array, rows: Array, weight: Array, k: int, rng: np.random.RandomState, started: float
+        self, X: Array, rows: Array, weight: Array, k: int, rng: np.random.RandomState, clock: Progress
     ) -> tuple[Array, Certificate]:
         """Medoids of several samples, compared on all rows; the matrix of all dissimilarities is never made."""
         size = min(max(self.max_rows, k), 1000 + SAMPLE * k)
@@ -133,7 +132,7 @@ class KMedoids(AroundRows):
                 best, least = medoids, cost
         self.inertia_, self.lower_bound_, self.n_iter_ = least, 0.0, swaps
         note = f"From {self.n_samples} samples of {size} of the {rows.shape[0]} rows: other rows were not tried as medoids."
-        seconds = time.perf_counter() - started
+        seconds = clock.seconds
         return best, Certificate.absent(least / float(weight.sum()), note, iterations=swaps, seconds=seconds)
 
 

@@ -16,6 +16,7 @@ from certifit.models.cluster.batches import FromBatches
 from certifit.models.cluster.bound import spectral_bound
 from certifit.models.cluster.centers import (
     N_CLUSTERS,
+    Drawn,
     distinct_rows,
     lower_bound_certificate,
     weighted_rows,
@@ -23,23 +24,26 @@ from certifit.models.cluster.centers import (
 from certifit.models.cluster.rows import rows_of
 from certifit.models.cluster.starts import INIT, start_centers
 from certifit.parameters import Integer, Parameter
-from certifit.parameters.common import MAX_ITER, N_JOBS, RANDOM_STATE, TOL, VERBOSE
+from certifit.parameters.common import MAX_ITER, TOL
 from certifit.progress import progress
 
 __all__ = ["MiniBatchKMeans"]
 
 
-class MiniBatchKMeans(FromBatches):
-    """k-means from batches of rows: cheaper than `KMeans`, close to it, and without the claim of a fixed point.
+class MiniBatchKMeans(Drawn, FromBatches):
+    """k-means from batches of rows.
+
+    Cheaper than `KMeans`, close to it, and without the claim of a fixed point.
 
     Examples
     --------
     >>> import numpy as np
     >>> from certifit import MiniBatchKMeans
-    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [9.0, 0.0], [9.0, 1.0]])
-    >>> model = MiniBatchKMeans(n_clusters=2, random_state=0).fit(X)
-    >>> bool(model.labels_[0] == model.labels_[1]), round(model.lower_bound_, 6)
-    (True, 1.0)
+    >>> X = np.concatenate([np.zeros((500, 2)), np.full((500, 2), 9.0)]) + np.random.default_rng(0).normal(size=(1000, 2))
+    >>> model = MiniBatchKMeans(n_clusters=2, batch_size=100, random_state=0).fit(X)
+    >>> np.abs(model.cluster_centers_).round(), bool(0 < model.lower_bound_ < model.inertia_)
+    (array([[0., 0.],
+           [9., 9.]]), True)
     """
 
     n_clusters: int = N_CLUSTERS
@@ -50,9 +54,6 @@ class MiniBatchKMeans(FromBatches):
         math.inf, "Wanted relative gap of the certificate: (cost − lower bound) / cost of one cluster."
     )
     patience: int = Parameter(10, Integer(1), "Batches without a lower smoothed cost after which the passes end.")
-    random_state: Any = RANDOM_STATE
-    verbose: int = VERBOSE
-    n_jobs: int | None = N_JOBS
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MiniBatchKMeans:
         """Go through the rows in random batches until the cost of the batches stays where it is."""

@@ -26,11 +26,11 @@ from certifit._types import Array
 from certifit.base import CertifiedEstimator, ConvergenceWarning
 from certifit.certificate import Certificate
 from certifit.data.gate import check_sample_weight, check_x, like_input
-from certifit.models.cluster.centers import distinct_rows
+from certifit.models.cluster.centers import Drawn, distinct_rows
 from certifit.models.cluster.rows import rows_of
 from certifit.models.cluster.starts import start_centers
-from certifit.parameters import Choice, Declared, Fitted, Integer, OneOf, Parameter, Real
-from certifit.parameters.common import MAX_ITER, N_JOBS, RANDOM_STATE, TOL, VERBOSE
+from certifit.parameters import Choice, Fitted, Integer, OneOf, Parameter, Real
+from certifit.parameters.common import MAX_ITER, TOL
 from certifit.parameters.methods import ROWS
 from certifit.progress import progress
 from certifit.representation.design.moments import Moments
@@ -81,7 +81,7 @@ class _Climb(NamedTuple):
     """Whether the steps ended by themselves."""
 
 
-class GaussianMixture(Declared, DensityMixin, CertifiedEstimator, takes={"X": ROWS}):
+class GaussianMixture(Drawn, DensityMixin, CertifiedEstimator, takes={"X": ROWS}):
     """A mixture of Gaussians by expectation and maximization.
 
     Examples
@@ -115,9 +115,6 @@ class GaussianMixture(Declared, DensityMixin, CertifiedEstimator, takes={"X": RO
         Choice("kmeans", "k-means++", "random"),
         "The first parts: k-means, its starting centers, or any rows.",
     )
-    random_state: Any = RANDOM_STATE
-    verbose: int = VERBOSE
-    n_jobs: int | None = N_JOBS
 
     weights_: Array = Fitted("array of shape (n_components,)", "The share π of each Gaussian.")
     means_: Array = Fitted("array of shape (n_components, n_features)", "The means.")
