@@ -45,6 +45,7 @@ from certifit.parameters import (
     Flag,
     OneOf,
     Parameter,
+    parameters_of,
 )
 from certifit.parameters.methods import VISITS
 from certifit.progress import Progress, progress
@@ -53,7 +54,27 @@ from certifit.representation.design.products import rmatvec
 __all__ = ["MulticlassPerceptron", "Perceptron", "PocketPerceptron"]
 
 
-class Perceptron(Declared, BasePerceptron, takes={"fit.sample_weight": VISITS}):
+class Visiting(Declared, kw_only=True):
+    """How rows are visited, and when that ends."""
+
+    fit_intercept: bool = OFFSET
+    max_iter: int = MAX_EPOCHS
+    tol: float = STOP
+    shuffle: bool = SHUFFLE
+    class_weight: Any = CLASS_WEIGHT.but(text="Factor of the weight of each class; weights are visits.")
+    n_jobs: int | None = N_JOBS.but(text="Threads over classes. The model does not depend on it.")
+    random_state: Any = RANDOM_STATE.but(text="Draws the order of the rows.")
+    verbose: int = VERBOSE
+
+
+class Stepped(Visiting, kw_only=True):
+    """Where the planes begin, and how far they move after a mistake."""
+
+    start: Any = START
+    step: float = STEP
+
+
+class Perceptron(Stepped, BasePerceptron, takes={"fit.sample_weight": VISITS}):
     """Rosenblatt's perceptron, row by row or in batches; more than two classes are learned each against the rest.
 
     Attributes
@@ -92,16 +113,6 @@ class Perceptron(Declared, BasePerceptron, takes={"fit.sample_weight": VISITS}):
         Flag(),
         "Whether the model is the average of w over all visits, which also serves rows that no plane separates.",
     )
-    fit_intercept: bool = OFFSET
-    max_iter: int = MAX_EPOCHS
-    tol: float = STOP
-    shuffle: bool = SHUFFLE
-    class_weight: Any = CLASS_WEIGHT.but(text="Factor of the weight of each class; weights are visits.")
-    n_jobs: int | None = N_JOBS.but(text="Threads over classes. The model does not depend on it.")
-    random_state: Any = RANDOM_STATE.but(text="Draws the order of the rows.")
-    verbose: int = VERBOSE
-    start: Any = START
-    step: float = STEP
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Perceptron:
         """Fit the model."""
@@ -231,7 +242,7 @@ class Perceptron(Declared, BasePerceptron, takes={"fit.sample_weight": VISITS}):
         return replace(found, history=tuple(errors))
 
 
-class PocketPerceptron(Declared, BasePerceptron):
+class PocketPerceptron(Stepped, BasePerceptron):
     """The pocket algorithm with ratchet: a perceptron that keeps the best plane it has met.
 
     Attributes
@@ -258,16 +269,8 @@ class PocketPerceptron(Declared, BasePerceptron):
     0.2
     """
 
-    start: Any = START
-    fit_intercept: bool = OFFSET
     max_iter: int = MAX_EPOCHS.but(100)
-    tol: float = STOP
-    shuffle: bool = SHUFFLE
-    class_weight: Any = CLASS_WEIGHT.but(text="Factor of the weight of each class; weights are visits.")
-    n_jobs: int | None = N_JOBS.but(text="Threads over classes. The model does not depend on it.")
-    random_state: Any = RANDOM_STATE.but(text="Draws the order of the rows.")
-    verbose: int = VERBOSE
-    step: float = STEP
+    __order__ = ("start", *(name for name in parameters_of(Stepped) if name != "start"))
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> PocketPerceptron:
         """Fit the model.
@@ -315,7 +318,7 @@ class PocketPerceptron(Declared, BasePerceptron):
         return Separator(best, b, error, constant, epochs, scalars[5], note=note, history=tuple(errors))
 
 
-class MulticlassPerceptron(Declared, BasePerceptron):
+class MulticlassPerceptron(Visiting, BasePerceptron):
     """One prototype for each class: a wrong row is added to its own and taken from the one that won.
 
     On rows that K prototypes separate with margin γ (the least x̃·(w_y − w_r) for W of norm one), at most 2R²/γ² mistakes are
@@ -347,14 +350,7 @@ class MulticlassPerceptron(Declared, BasePerceptron):
     """
 
     averaged: bool = Parameter(False, Flag(), "Whether the model is the average of the prototypes over all visits.")
-    fit_intercept: bool = OFFSET
-    max_iter: int = MAX_EPOCHS
-    tol: float = STOP
-    shuffle: bool = SHUFFLE
-    class_weight: Any = CLASS_WEIGHT.but(text="Factor of the weight of each class; weights are visits.")
     n_jobs: int | None = N_JOBS.but(text="Not used: the prototypes are learned together.")
-    random_state: Any = RANDOM_STATE.but(text="Draws the order of the rows.")
-    verbose: int = VERBOSE
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MulticlassPerceptron:
         """Fit the model.
