@@ -21,12 +21,11 @@ from certifit.certificate import Certificate
 from certifit.data.equal_rows import repetitions
 from certifit.data.gate import check_sample_weight, like_input
 from certifit.evaluation.risk.risk import clopper_pearson
-from certifit.models.forest.base import amount, drawing_order, drawn_counts, fit_drawn, r_squared
+from certifit.models.forest.base import OutOfBag, amount, drawing_order, drawn_counts, fit_drawn, r_squared
 from certifit.models.forest.parameters import BOOTSTRAP, DRAWS, OOB_SCORE, SHARE
 from certifit.models.tree.coding import TakesCategories
-from certifit.models.tree.growing import importances
 from certifit.models.tree.model import DecisionTreeClassifier, DecisionTreeRegressor
-from certifit.parameters import N_ESTIMATORS, N_JOBS, Declared, Either, Learner, Nothing, OneOf, Parameter
+from certifit.parameters import N_ESTIMATORS, N_JOBS, Declared, Either, Fitted, Learner, Nothing, OneOf, Parameter
 from certifit.parameters.methods import weights
 from certifit.progress import Progress
 
@@ -41,6 +40,7 @@ def _fit_one(estimator: Any, X: Any, y: Array, counts: Array, columns: Array) ->
 class BaseBagging(
     Declared,
     TakesCategories,
+    OutOfBag,
     CopiesMixin,
     MetaEstimatorMixin,
     CertifiedEstimator,
@@ -66,6 +66,10 @@ class BaseBagging(
     oob_score: bool = OOB_SCORE
     random_state: Any = DRAWS
     n_jobs: int | None = N_JOBS
+
+    estimators_: list[Any] = Fitted("list", "The copies.")
+    estimators_features_: list[Array] = Fitted("list", "Their features.")
+    certificate_: Certificate = Fitted("Certificate", 'Of kind ``"none"``.')
 
     def _fit(self, X: Any, y: Array, weight: Array) -> None:
         clock = Progress()
@@ -136,33 +140,14 @@ class BaseBagging(
         with np.errstate(invalid="ignore", divide="ignore"):
             return total / seen.reshape(n, *[1] * len(width)), seen
 
-    def oob_permutation_importance(
-        self, X: Any, y: Any, sample_weight: Any = None, random_state: Any = 0
-    ) -> dict[str, Array]:
-        """Rise of the out-of-bag error of each copy when the values of one of its features are permuted.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            The training rows, in the order of the fit (rows of weight zero included).
-        random_state : int or RandomState, default=0
-            For the permutations.
-
-        Returns
-        -------
-        dict
-            ``importances_mean`` and ``importances_std`` (over the copies) and ``importances`` of shape
-            (n_features, n_estimators); zero for a feature that a copy did not have.
-        """
+    def _oob_rises(self, X: Any, y: Any, sample_weight: Any, rng: np.random.RandomState) -> Array:
         rows = self._read_new(X)
-        if not self.bootstrap:
-            raise ValueError("oob_permutation_importance needs bootstrap=True: without it no row is out of bag.")
-        weight, rng = check_sample_weight(sample_weight, rows.shape[0]), check_random_state(random_state)
+        weight = check_sample_weight(sample_weight, rows.shape[0])
         truth = np.asarray(y)
         if truth.shape != weight.shape or int((weight > 0).sum()) != self._counts[0].shape[0]:
             raise ValueError("X, y and sample_weight are not those of the fit: give the training rows.")
         rows, truth, weight = rows[weight > 0], truth[weight > 0], weight[weight > 0]
-        found = np.zeros((rows.shape[1], len(self.estimators_)))
+        found = np.zeros((len(self.estimators_), rows.shape[1]))
         for m, (model, columns) in enumerate(zip(self.estimators_, self.estimators_features_, strict=True)):
             out = np.flatnonzero(self._counts[m] == 0)
             if out.size == 0:
@@ -174,8 +159,8 @@ class BaseBagging(
             for k, j in enumerate(columns):
                 mixed = part.copy()
                 mixed[:, k] = part[rng.permutation(out.size), k]
-                found[j, m] = share @ self._misses(self._predict_one(model, mixed), truth[out]) - whole
-        return importances(found.T)
+                found[m, j] = share @ self._misses(self._predict_one(model, mixed), truth[out]) - whole
+        return found
 
     def _misses(self, said: Array, truth: Array) -> Array:
         """What a copy's predictions lose on each row."""
@@ -189,16 +174,12 @@ class BaggingClassifier(ClassifierMixin, BaseBagging):
     ----------
     classes_ : array
         Labels.
-    estimators_, estimators_features_ : list
-        The copies and their features.
     oob_score_ : float
         Out-of-bag accuracy (if `oob_score`).
     oob_interval_ : tuple of float
         95 % Clopper–Pearson interval of the out-of-bag error.
     oob_decision_function_ : array of shape (n_samples, n_classes)
         Out-of-bag probabilities; NaN where every copy drew the row.
-    certificate_ : Certificate
-        Of kind ``"none"``.
 
     Examples
     --------
@@ -267,22 +248,17 @@ class BaggingRegressor(RegressorMixin, BaseBagging):
 
     Attributes
     ----------
-    estimators_, estimators_features_ : list
-        The copies and their features.
     oob_score_ : float
         Out-of-bag R² (if `oob_score`).
     oob_prediction_ : array of shape (n_samples,)
         Out-of-bag predictions; NaN where every copy drew the row.
-    certificate_ : Certificate
-        Of kind ``"none"``.
 
     Examples
     --------
     >>> import numpy as np
     >>> from certifit import BaggingRegressor
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.uniform(size=(200, 1))
-    >>> model = BaggingRegressor(n_estimators=30, oob_score=True, random_state=0).fit(X, np.sin(6 * X[:, 0]))
+    >>> x = np.linspace(0, 1, 200)
+    >>> model = BaggingRegressor(n_estimators=30, oob_score=True, random_state=0).fit(x[:, None], np.sin(6 * x))
     >>> model.oob_score_ > 0.99
     True
     """

@@ -26,7 +26,7 @@ from certifit.parameters.methods import SEVERAL, WITH_HOLES, weights
 from certifit.progress import Progress
 from certifit.threads import n_threads
 
-__all__ = ["BaseForest", "amount", "drawing_order", "drawn_counts", "fit_drawn", "r_squared"]
+__all__ = ["BaseForest", "OutOfBag", "amount", "drawing_order", "drawn_counts", "fit_drawn", "r_squared"]
 
 HISTOGRAM_ROWS = 2_000
 """From this many rows on, splitter="auto" groups the values of a feature into bins."""
@@ -35,7 +35,42 @@ HISTOGRAM_ROWS = 2_000
 CHANCES = weights("Chances of a row to be drawn (weights of the rows without a bootstrap); 0 drops it.")
 
 
-class BaseForest(Grows, CertifiedEstimator, takes={"X": WITH_HOLES, "fit.y": SEVERAL, "fit.sample_weight": CHANCES}):
+class OutOfBag:
+    """Members that are tested by the rows they did not draw."""
+
+    bootstrap: bool
+
+    def oob_permutation_importance(
+        self, X: Any, y: Any, sample_weight: Any = None, random_state: Any = 0
+    ) -> dict[str, Array]:
+        """Rise of the out-of-bag error of each member when the values of one of its features are permuted.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            The training rows, in the order of the fit (rows of weight zero included).
+        random_state : int or RandomState, default=0
+            For the permutations.
+
+        Returns
+        -------
+        dict
+            ``importances_mean`` and ``importances_std`` (over the members) and ``importances`` of shape
+            (n_features, n_estimators); zero for a feature that a member did not have.
+        """
+        check_is_fitted(self)
+        if not self.bootstrap:
+            raise ValueError("oob_permutation_importance needs bootstrap=True: without it no row is out of bag.")
+        return importances(self._oob_rises(X, y, sample_weight, check_random_state(random_state)))
+
+    def _oob_rises(self, X: Any, y: Any, sample_weight: Any, rng: np.random.RandomState) -> Array:
+        """The rises, a row for each member and a column for each feature."""
+        raise TypeError(f"{type(self).__name__} must say what its members lose.")
+
+
+class BaseForest(
+    OutOfBag, Grows, CertifiedEstimator, takes={"X": WITH_HOLES, "fit.y": SEVERAL, "fit.sample_weight": CHANCES}
+):
     """Growth, out-of-bag estimates, importance and proximity."""
 
     n_estimators: int = TREES
@@ -66,7 +101,11 @@ class BaseForest(Grows, CertifiedEstimator, takes={"X": WITH_HOLES, "fit.y": SEV
     _bags: Array = Fitted()
     _urns: list[Urn] = Fitted()
     n_features_in_: int = Fitted()
-    n_outputs_: int = Fitted()
+    n_outputs_: int = Fitted("int", "Number of targets.")
+    feature_importances_: Array = Fitted(
+        "array of shape (n_features,)", "Share of each feature in the decrease of impurity, averaged over the trees."
+    )
+    certificate_: Certificate = Fitted("Certificate", 'Of kind ``"none"``.')
 
     def _threads(self, X: Matrix) -> int:
         threads = n_threads(self.n_jobs)
@@ -245,43 +284,17 @@ class BaseForest(Grows, CertifiedEstimator, takes={"X": WITH_HOLES, "fit.y": SEV
         shape = (n, int(self._trees.start[-1]))
         return sp.csr_matrix((np.ones(leaf.size), leaf.ravel(), np.arange(0, n * trees + 1, trees)), shape=shape)
 
-    def oob_permutation_importance(
-        self, X: Any, y: Any, sample_weight: Any = None, random_state: Any = 0
-    ) -> dict[str, Array]:
-        """Rise of the out-of-bag error when the values of one feature are permuted.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            The training rows, in the order of the fit (rows of weight zero included).
-        y : array of shape (n_samples,) or (n_samples, n_outputs)
-            The training target.
-        sample_weight : array of shape (n_samples,), optional
-            The weights of the fit.
-        random_state : int or RandomState, default=0
-            For the permutations.
-
-        Returns
-        -------
-        dict
-            ``importances_mean`` and ``importances_std`` (over the trees) and ``importances`` of shape
-            (n_features, n_estimators).
-        """
-        check_is_fitted(self)
-        if not self.bootstrap:
-            raise ValueError("oob_permutation_importance needs bootstrap=True: without it no row is out of bag.")
+    def _oob_rises(self, X: Any, y: Any, sample_weight: Any, rng: np.random.RandomState) -> Array:
         rows = self._read_again(X, y, sample_weight)
         if (rows.X.shape[0] + 7) // 8 != self._bags.shape[1]:
             raise ValueError(
                 f"X has {rows.X.shape[0]} rows of positive weight, but the forest was fitted on another "
                 "number: give the training rows."
             )
-        seed = int(check_random_state(random_state).randint(0, 2**31 - 1))
+        seed = int(rng.randint(0, 2**31 - 1))
         table, threads = self._coded_again(rows.X), n_threads(self.n_jobs)
-        return importances(
-            self._trees.permutation_importance(
-                table, self._bags, rows.truth, self._class_counts, rows.weight, seed, threads
-            )
+        return self._trees.permutation_importance(
+            table, self._bags, rows.truth, self._class_counts, rows.weight, seed, threads
         )
 
     def _read_again(self, X: Any, y: Any, sample_weight: Any) -> Rows:

@@ -36,12 +36,8 @@ class RandomForestClassifier(OfClasses, BaseForest):
     ----------
     classes_ : array
         Labels; of several targets, a list of arrays.
-    n_outputs_ : int
-        Number of targets.
     estimators_ : list of DecisionTreeClassifier
         The trees.
-    feature_importances_ : array
-        Share of each feature in the decrease of impurity, averaged over the trees.
     oob_score_ : float
         Out-of-bag accuracy (if `oob_score`); of several targets, the share of rows in which all are right.
     oob_interval_ : tuple of float
@@ -50,8 +46,6 @@ class RandomForestClassifier(OfClasses, BaseForest):
         Out-of-bag probabilities; NaN where every tree drew the row. Of several targets, a list of such arrays.
     oob_curve_ : array of shape (n_estimators,)
         Out-of-bag error after each tree.
-    certificate_ : Certificate
-        Of kind ``"none"``.
 
     Examples
     --------
@@ -120,20 +114,14 @@ class RandomForestRegressor(OfNumbers, BaseForest):
 
     Attributes
     ----------
-    n_outputs_ : int
-        Number of targets.
     estimators_ : list of DecisionTreeRegressor
         The trees.
-    feature_importances_ : array
-        Share of each feature in the decrease of impurity, averaged over the trees.
     oob_score_ : float
         Out-of-bag R² (if `oob_score`); of several targets, their mean.
     oob_prediction_ : array of shape (n_samples,) or (n_samples, n_outputs)
         Out-of-bag predictions; NaN where every tree drew the row.
     oob_curve_ : array of shape (n_estimators,)
         Out-of-bag mean squared error after each tree; of several targets, their mean.
-    certificate_ : Certificate
-        Of kind ``"none"``.
 
     Examples
     --------

@@ -27,7 +27,7 @@ from certifit.models.tree.pruning import PruningPath, collapse_alphas, cut, pare
 from certifit.models.tree.rows import Rows
 from certifit.models.tree.rules import LeafInterval, Words, leaf_intervals, renamed, rule_text
 from certifit.models.tree.targets import SERIAL, SERIAL_WALKS, FixedTarget, Growth, encode, grow
-from certifit.parameters import Fitted, Parameter, Real
+from certifit.parameters import Fitted, OfColumns, Parameter, Real
 from certifit.parameters.methods import SEVERAL, WITH_HOLES
 from certifit.progress import Progress
 from certifit.threads import n_threads
@@ -35,7 +35,7 @@ from certifit.threads import n_threads
 __all__ = ["BaseTree"]
 
 
-class BaseTree(Grows, CertifiedEstimator, takes={"X": WITH_HOLES, "fit.y": SEVERAL}):
+class BaseTree(OfColumns, Grows, CertifiedEstimator, takes={"X": WITH_HOLES, "fit.y": SEVERAL}):
     """What both kinds of tree share: growth, pruning, rules and pictures."""
 
     _: KW_ONLY
@@ -47,7 +47,6 @@ class BaseTree(Grows, CertifiedEstimator, takes={"X": WITH_HOLES, "fit.y": SEVER
     )
 
     _tree: TreeArrays = Fitted()
-    n_features_in_: int = Fitted("int", "Number of columns.")
     n_outputs_: int = Fitted("int", "Number of targets.")
     n_leaves_: int = Fitted("int", "Leaves of the tree.")
     n_nodes_: int = Fitted("int", "Leaves and splits.")
