@@ -15,7 +15,7 @@ from certifit.base import CertifiedEstimator
 from certifit.certificate import Certificate
 from certifit.data.gate import check_x, check_xy, like_input
 from certifit.evaluation.losses import Loss
-from certifit.models.boosting.fit import Boosted, Plan, Watch, boost, validation_rows
+from certifit.models.boosting.fit import Boosted, Booster, Plan, Watch, validation_rows
 from certifit.models.boosting.parameters import plan_of
 from certifit.models.boosting.table import encode, learn_categories
 from certifit.models.boosting.trees import Tree, TreeSum
@@ -173,7 +173,8 @@ class BaseBoosting(Declared, CertifiedEstimator):
             self._seed = check_random_state(self.random_state).randint(2**31 - 1, size=4)
         validation = self._validation(X, y, weight)
         with progress(self.verbose, type(self).__name__) as clock:
-            result = boost(X, y, weight, loss, n_outputs, plan, validation, self._seed, clock, previous, self.watch)
+            given = X, y, weight, loss, n_outputs, plan, validation, self._seed, previous, self.watch
+            result = Booster(*given).run(clock)
             seconds = clock.seconds
         self._seconds = seconds
         return result

@@ -24,7 +24,7 @@ from certifit.models.boosting.trees import Tree, TreeSum
 from certifit.progress import Progress
 from certifit.representation.table.binning import Binner
 
-__all__ = ["Boosted", "Plan", "Watch", "boost", "validation_rows"]
+__all__ = ["Boosted", "Booster", "Plan", "Watch", "validation_rows"]
 
 PIECE = 1 << 14
 """Rows whose loss is computed at once."""
@@ -97,27 +97,6 @@ class Boosted:
         )
 
 
-def boost(
-    X: Matrix,
-    y: Array,
-    weight: Array,
-    loss: Loss,
-    n_outputs: int,
-    plan: Plan,
-    validation: Array | None,
-    seed: Array,
-    clock: Progress,
-    previous: Boosted | None = None,
-    watch: Watch | None = None,
-) -> Boosted:
-    """Boost trees on all rows, or on those not marked in `validation`, which then decides when to stop.
-
-    With `previous`, its trees are the first ones; with `watch`, it is the one who decides.
-    """
-    weight, plan = _moderate(weight, plan)
-    return _Booster(X, y, weight, loss, n_outputs, plan, validation, seed, previous, watch).run(clock)
-
-
 def validation_rows(X: Matrix, y: Array, fraction: float) -> Array | None:
     """Rows set aside, equal rows on the same side; None if there are too few distinct ones."""
     folds = max(2, round(1.0 / fraction))
@@ -148,7 +127,12 @@ def _moderate(weight: Array, plan: Plan) -> tuple[Array, Plan]:
     return np.broadcast_to(scaled, weight.shape) if equal else scaled, plan
 
 
-class _Booster:
+class Booster:
+    """Boosts trees on all rows, or on those not marked in `validation`, which then decides when to stop.
+
+    With `previous`, its trees are the first ones; with `watch`, it is the one who decides.
+    """
+
     def __init__(
         self,
         X: Matrix,
@@ -162,6 +146,7 @@ class _Booster:
         previous: Boosted | None,
         watch: Watch | None,
     ) -> None:
+        weight, plan = _moderate(weight, plan)
         self.watch = watch
         self.y, self.weight, self.loss, self.plan, self.seed = y, weight, loss, plan, seed
         self.n, self.d = X.shape
