@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import stats
@@ -28,6 +28,13 @@ __all__ = ["BetaBernoulli", "DirichletCategorical", "GammaPoisson", "NormalInver
 
 class Conjugate(ABC):
     """A distribution of a parameter that observations update."""
+
+    _positive: ClassVar[tuple[str, ...]] = ()
+    """Which of its own parameters are greater than zero."""
+
+    def __post_init__(self) -> None:
+        for name in self._positive:
+            check_real(name, getattr(self, name), low=0, open_low=True, open_high=True)
 
     @abstractmethod
     def update(self, x: Any, sample_weight: Any = None) -> Any:
@@ -124,9 +131,7 @@ class BetaBernoulli(Conjugate):
     a: float = 1.0
     b: float = 1.0
 
-    def __post_init__(self) -> None:
-        for name in ("a", "b"):
-            check_real(name, getattr(self, name), low=0, open_low=True, open_high=True)
+    _positive = ("a", "b")
 
     def update(self, x: Any, sample_weight: Any = None) -> BetaBernoulli:
         """The posterior after zeros and ones."""
@@ -264,9 +269,7 @@ class GammaPoisson(Conjugate):
     shape: float = 1.0
     rate: float = 1.0
 
-    def __post_init__(self) -> None:
-        for name in ("shape", "rate"):
-            check_real(name, getattr(self, name), low=0, open_low=True, open_high=True)
+    _positive = ("shape", "rate")
 
     def update(self, x: Any, sample_weight: Any = None) -> GammaPoisson:
         """The posterior after counts."""
@@ -316,10 +319,11 @@ class NormalNormal(Conjugate):
     variance: float = 1.0
     noise: float = 1.0
 
+    _positive = ("variance", "noise")
+
     def __post_init__(self) -> None:
         check_real("location", self.location, low=-1e300, high=1e300)
-        for name in ("variance", "noise"):
-            check_real(name, getattr(self, name), low=0, open_low=True, open_high=True)
+        super().__post_init__()
 
     def update(self, x: Any, sample_weight: Any = None) -> NormalNormal:
         """The posterior after observations: precisions add up."""
@@ -370,10 +374,11 @@ class NormalInverseGamma(Conjugate):
     shape: float = 1.0
     scale: float = 1.0
 
+    _positive = ("kappa", "shape", "scale")
+
     def __post_init__(self) -> None:
         check_real("location", self.location, low=-1e300, high=1e300)
-        for name in ("kappa", "shape", "scale"):
-            check_real(name, getattr(self, name), low=0, open_low=True, open_high=True)
+        super().__post_init__()
 
     def update(self, x: Any, sample_weight: Any = None) -> NormalInverseGamma:
         """The posterior after observations."""

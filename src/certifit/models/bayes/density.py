@@ -65,8 +65,7 @@ class GaussianDensity(Density):
     mean_: Array = Fitted("array of shape (n_features,)", "The center.")
     covariance_: Array = Fitted("array of shape (n_features, n_features)", "The covariance matrix.")
     axes_: Array = Fitted(
-        "array of shape (n_features, n_features)",
-        "Unit vectors along the axes of its ellipsoid, the longest first, in rows.",
+        "array of shape (n_features, n_features)", "Rows: unit vectors along the axes of its ellipsoid, longest first."
     )
     radii_: Array = Fitted("array of shape (n_features,)", "Half lengths of the axes: standard deviations along them.")
 
