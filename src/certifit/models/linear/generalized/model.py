@@ -17,6 +17,7 @@ import numpy as np
 from certifit._types import Array, Matrix
 from certifit.data.gate import check_xy, kept_rows
 from certifit.data.targets import check_labels
+from certifit.docstrings import takes_as
 from certifit.evaluation.losses import FAMILIES, MAPS, Family, Logistic, Loss, Map, MeanLoss, Softmax, check_loss
 from certifit.evaluation.losses.mean import Shifted, mean_loss
 from certifit.evaluation.losses.normalized import Normalized
@@ -217,15 +218,12 @@ class GLM(Stopped, InferenceMixin, BaseLinear):
             return super().summary(level)
         return self._known("summary").summary(level, names_by_class(self))
 
+    @takes_as(InferenceMixin.prediction_interval)
     def prediction_interval(self, X: Any, level: float = 0.95, kind: str = "mean") -> Array:
         """Intervals for the means of new rows; see `LinearRegression.prediction_interval`.
 
         Parameters
         ----------
-        X : array of shape (n, d)
-            New rows.
-        level : float, default=0.95
-            Probability that the interval covers.
         kind : {"observation", "mean"}
             Interval for a new observation (Gaussian with the map identity only), or for the mean.
         """

@@ -15,6 +15,7 @@ A penalty biases the estimates by an amount that the data do not show, so penali
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -32,6 +33,11 @@ from certifit.optimization.objective.dispatch import INFERENCE_LIMIT
 from certifit.optimization.objective.problem import Problem, Solution
 
 __all__ = ["Inference", "InferenceMixin", "Summary", "make_inference"]
+
+
+KEPT = ("kind", "covariance_kind", "n", "dof", "r2", "adjusted_r2", "sigma", "dispersion", "deviance", "null_deviance")
+KEPT += ("log_likelihood", "aic", "note")
+"""What a summary says as it is."""
 
 
 @record("Inference")
@@ -150,22 +156,10 @@ class Inference:
             lower=self.estimate - half,
             upper=self.estimate + half,
             level=level,
-            kind=self.kind,
             loss=self.loss.name or type(self.loss).__name__,
-            covariance_kind=self.covariance_kind,
-            n=self.n,
-            dof=self.dof,
-            r2=self.r2,
-            adjusted_r2=self.adjusted_r2,
-            sigma=self.sigma,
-            dispersion=self.dispersion,
             f_statistic=f,
             f_p_value=f_p,
-            deviance=self.deviance,
-            null_deviance=self.null_deviance,
-            log_likelihood=self.log_likelihood,
-            aic=self.aic,
-            note=self.note,
+            **{name: getattr(self, name) for name in KEPT},
         )
 
 
@@ -175,12 +169,8 @@ class Summary:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from certifit.losses import Squared
-    >>> from certifit.models.linear.inference.inference import make_inference
-    >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([1.0, 2.9, 5.1, 7.0])
-    >>> table = make_inference(X, y, np.ones(4), Squared(), np.array([2.02]), 0.97, True).summary()
-    >>> table.std_error.round(4)
+    >>> from certifit import LinearRegression
+    >>> LinearRegression().fit([[0.0], [1.0], [2.0], [3.0]], [1.0, 2.9, 5.1, 7.0]).summary().std_error.round(4)
     array([0.0794, 0.0424])
     """
 
@@ -313,14 +303,7 @@ def make_inference(
         n=fit.n,
         deviance=fit.deviance,
         null_deviance=2.0 * fit.n * null_risk,
-        note=remark(fit, parts),
-        covariance=parts.covariance,
-        kind=parts.kind,
-        covariance_kind=parts.covariance_kind,
-        rank=parts.rank,
-        dof=parts.dof,
-        dispersion=parts.dispersion,
-        log_likelihood=parts.log_likelihood,
+        **vars(replace(parts, note=remark(fit, parts))),
     )
 
 

@@ -271,7 +271,25 @@ def solve_path(
     """The path of validated data."""
     center = float(p @ y) if fit_intercept else 0.0
     scale = max(0.5 * float(p @ (y - center) ** 2), 1e-15 * 0.5 * float(p @ (y * y)))
-    result = coordinate.path(
+    result = _descended(X, y, p, scale, fit_intercept, alphas, l1_ratio, positive, tol, max_iter, threads)
+    return RegularizationPath(alphas, result.coefs.astype(X.dtype), result.intercepts, _relative(result.gaps, scale))
+
+
+def _descended(
+    X: Matrix,
+    y: Array,
+    p: Array,
+    scale: float,
+    fit_intercept: bool,
+    alphas: Array,
+    l1_ratio: float,
+    positive: bool,
+    tol: float,
+    max_iter: int,
+    threads: int,
+) -> Any:
+    """The path by coordinate descent, to a gap of `tol` in units of `scale`."""
+    return coordinate.path(
         X,
         y,
         p,
@@ -283,7 +301,6 @@ def solve_path(
         max_iter=max_iter,
         n_threads=threads,
     )
-    return RegularizationPath(alphas, result.coefs.astype(X.dtype), result.intercepts, _relative(result.gaps, scale))
 
 
 def solve_square(
@@ -291,17 +308,8 @@ def solve_square(
 ) -> RegularizationPath:
     """The path of rows that are given by the products of their columns."""
     scale = 0.5 * square.variance
-    result = coordinate.path(
-        square.rows,
-        square.target,
-        np.ones(square.target.shape[0]),
-        alphas=alphas,
-        l1_ratio=l1_ratio,
-        lower=0.0 if positive else None,
-        fit_intercept=False,
-        tol=tol * scale,
-        max_iter=max_iter,
-        n_threads=threads,
-    )
+    ones = np.ones(square.target.shape[0])
+    given = square.rows, square.target, ones, scale, False
+    result = _descended(*given, alphas, l1_ratio, positive, tol, max_iter, threads)
     intercepts = square.center - result.coefs @ square.means
     return RegularizationPath(alphas, result.coefs, intercepts, _relative(result.gaps, scale))
