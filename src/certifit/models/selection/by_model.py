@@ -16,7 +16,14 @@ from certifit.models.linear.path.lasso_cv import LassoCV
 from certifit.models.selection.selector import Selector
 from certifit.parameters import Choice, Either, Fitted, Integer, Learner, Nothing, Parameter, Real, check_parameters
 
-__all__ = ["SelectFromModel", "importance_of", "weighs"]
+__all__ = ["ESTIMATOR", "SelectFromModel", "importance_of", "weighs"]
+
+
+ESTIMATOR = Parameter(
+    None,
+    Either(Nothing(), Learner(methods=("predict", "transform"), example="Lasso()")),
+    "What is fitted: a copy of it. None is `LassoCV`.",
+)
 
 
 class SelectFromModel(Selector, BaseEstimator):
@@ -36,11 +43,7 @@ class SelectFromModel(Selector, BaseEstimator):
     array([1, 4])
     """
 
-    estimator: Any = Parameter(
-        None,
-        Either(Nothing(), Learner(methods=("predict", "transform"), example="Lasso()")),
-        "What is fitted: a copy of it. None is `LassoCV`.",
-    )
+    estimator: Any = ESTIMATOR
     threshold: Any = Parameter(
         None,
         Either(Choice("mean", "median"), Real(0), Nothing()),

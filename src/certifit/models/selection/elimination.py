@@ -14,9 +14,9 @@ from certifit._types import Array
 from certifit.axes import drawn
 from certifit.data.gate import check_xy
 from certifit.models.linear.regression import Ridge
-from certifit.models.selection.by_model import importance_of, weighs
+from certifit.models.selection.by_model import ESTIMATOR, importance_of, weighs
 from certifit.models.selection.selector import Selector
-from certifit.parameters import Either, Fitted, Integer, Learner, Nothing, Parameter, Real, check_parameters
+from certifit.parameters import Either, Fitted, Integer, Nothing, Parameter, Real, check_parameters
 
 __all__ = ["RecursiveElimination", "eliminate"]
 
@@ -57,11 +57,7 @@ class RecursiveElimination(Selector, BaseEstimator):
     (array([1, 4]), 5)
     """
 
-    estimator: Any = Parameter(
-        None,
-        Either(Nothing(), Learner(methods=("predict", "transform"), example="Lasso()")),
-        "What is fitted: copies of it. None is `Ridge`.",
-    )
+    estimator: Any = ESTIMATOR.but(text="What is fitted: copies of it. None is `Ridge`.")
     n_features: Any = Parameter(
         None,
         Either(Nothing(), Integer(1)),
