@@ -191,17 +191,7 @@ class LinearDiscriminantAnalysis(_Discriminant, theirs.LinearDiscriminantAnalysi
         return np.array([f"{prefix}{k}" for k in range(self.transform(self.means_).shape[1])], dtype=object)
 
     def transform(self, X: Any) -> Array:
-        """Rows in the directions that tell classes apart.
-
-        Parameters
-        ----------
-        X : array of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        array of shape (n_samples, n_components)
-        """
+        """Rows in the directions that tell classes apart, shape (n_samples, n_components)."""
         check_is_fitted(self)
         return self.model_.transform(X)
 

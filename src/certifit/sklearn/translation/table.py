@@ -126,19 +126,6 @@ class By(Row):
 
 
 @dataclass(frozen=True)
-class Free(Row):
-    """A parameter that cannot change the answer."""
-
-    text: str
-
-    def settings(self, name: str, value: Any, data: Data) -> dict[str, Any]:
-        return {}
-
-    def words(self, name: str) -> str:
-        return f"no effect: {self.text}"
-
-
-@dataclass(frozen=True)
 class Here(Row):
     """A parameter that the drop-in heeds itself: it is none of our model's."""
 
@@ -149,6 +136,14 @@ class Here(Row):
 
     def words(self, name: str) -> str:
         return self.text
+
+
+@dataclass(frozen=True)
+class Free(Here):
+    """A parameter that cannot change the answer."""
+
+    def words(self, name: str) -> str:
+        return f"no effect: {self.text}"
 
 
 @dataclass(frozen=True)
@@ -256,7 +251,7 @@ class DropIn:
         complete_methods(cls)
         if "_table" in vars(cls):
             cls._checked = _Checked()
-            cls._effective = tuple((name, row) for name, row in cls._table.items() if not isinstance(row, Free | Here))
+            cls._effective = tuple((name, row) for name, row in cls._table.items() if not isinstance(row, Here))
             cls.__doc__ = _documented(cls)
 
     _checked: ClassVar[_Checked]
