@@ -19,6 +19,7 @@ from certifit._types import Array, Matrix, is_sparse
 from certifit.certificate import Certificate
 from certifit.evaluation.losses.terms import TwoSidedHinge
 from certifit.optimization.interior_point.solve import InteriorPointResult, solve_polyhedral
+from certifit.optimization.newton.kinked import NewtonResult
 from certifit.representation.design.products import matvec, rmatvec
 
 __all__ = ["NotSeparableError", "hard_certificate", "hard_margin", "least_norm", "witness"]
@@ -44,15 +45,8 @@ class NotSeparableError(ValueError):
 
 
 @dataclass(frozen=True)
-class HardMargin:
+class HardMargin(NewtonResult):
     """The widest street: θ_i = −s_i λ_i are the multipliers, w = Σ λ_i s_i x_i."""
-
-    coef: Array
-    intercept: float
-    theta: Array
-    objective: float
-    bound: float
-    iterations: int
 
 
 def hard_certificate(found: Any, tol: float, seconds: float, meaning: str) -> Certificate:

@@ -75,6 +75,7 @@ class NearestNeighbors(OfRows, BaseNeighbors):
         self._certify(Certificate.absent(0.0, NO_OBJECTIVE, seconds=time.perf_counter() - started))
         return self
 
+    @takes_as(BaseNeighbors.kneighbors_graph)
     def radius_neighbors(
         self, X: Any = None, radius: float | None = None, return_distance: bool = True, sort_results: bool = False
     ) -> Any:
@@ -82,8 +83,6 @@ class NearestNeighbors(OfRows, BaseNeighbors):
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame of shape (n_queries, n_features), optional
-            As for `kneighbors`.
         radius : float or array of shape (n_queries,), optional
             The distance, or one for each query; by default the parameter of the model.
         return_distance : bool, default=True
