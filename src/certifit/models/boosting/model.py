@@ -51,9 +51,8 @@ class BoostedTrees(RegressorMixin, BaseBoosting):
     >>> import numpy as np
     >>> from certifit import BoostedTrees
     >>> from certifit.losses import Quantile
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.uniform(size=(500, 1))
-    >>> y = np.sin(6 * X[:, 0]) + 0.3 * rng.normal(size=500)
+    >>> X, noise = np.linspace(0, 1, 500)[:, None], 0.3 * np.random.default_rng(0).normal(size=500)
+    >>> y = np.sin(6 * X[:, 0]) + noise
     >>> model = BoostedTrees(loss=Quantile(0.9)).fit(X, y)
     >>> bool(0.88 < np.mean(y <= model.predict(X)) < 0.95)
     True
@@ -143,10 +142,8 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
     --------
     >>> import numpy as np
     >>> from certifit import GradientBoostingClassifier
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(400, 2))
-    >>> y = np.where(X[:, 0] * X[:, 1] > 0, "same", "different")
-    >>> model = GradientBoostingClassifier().fit(X, y)
+    >>> X = np.random.default_rng(0).normal(size=(400, 2))
+    >>> model = GradientBoostingClassifier().fit(X, np.where(X[:, 0] * X[:, 1] > 0, "same", "different"))
     >>> model.predict([[1.0, 1.0], [-1.0, 1.0]])
     array(['same', 'different'], dtype='<U9')
     """

@@ -43,13 +43,13 @@ class MetricMDS(OfDistances):
     Examples
     --------
     >>> import numpy as np
-    >>> from scipy.spatial.distance import cdist
     >>> from certifit import MetricMDS
     >>> X = np.random.default_rng(0).normal(size=(50, 4))
     >>> model = MetricMDS().fit(X)
     >>> bool((np.diff(model.history_) <= 0).all())
     True
-    >>> D, drawn = cdist(X, X), cdist(model.embedding_, model.embedding_)
+    >>> from scipy.spatial.distance import pdist
+    >>> D, drawn = pdist(X), pdist(model.embedding_)
     >>> bool(np.isclose(model.stress_, ((D - drawn) ** 2).sum() / (D**2).sum()))
     True
     """

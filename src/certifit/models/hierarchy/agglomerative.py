@@ -38,9 +38,8 @@ class AgglomerativeClustering(Hierarchy):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from certifit import AgglomerativeClustering
-    >>> X = np.array([[0.0], [1.0], [10.0], [12.0], [50.0]])
+    >>> X = [[0.0], [1.0], [10.0], [12.0], [50.0]]
     >>> model = AgglomerativeClustering(linkage="average").fit(X)
     >>> model.linkage_matrix_
     array([[ 0.  ,  1.  ,  1.  ,  2.  ],

@@ -40,17 +40,13 @@ class DivisiveClustering(Hierarchy):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from certifit import DivisiveClustering
-    >>> X = np.array([[0.0], [1.0], [10.0], [12.0], [50.0]])
+    >>> X = [[0.0], [1.0], [10.0], [12.0], [50.0]]
     >>> model = DivisiveClustering().fit(X)
-    >>> model.linkage_matrix_
-    array([[ 0.,  1.,  1.,  2.],
-           [ 2.,  3.,  2.,  2.],
-           [ 5.,  6., 12.,  4.],
-           [ 4.,  7., 50.,  5.]])
-    >>> model.labels_, model.cut(n_clusters=3), model.cut(height=1.5)
-    (array([0, 0, 0, 0, 1]), array([0, 0, 1, 1, 2]), array([0, 0, 1, 2, 3]))
+    >>> model.linkage_matrix_[:, 2], model.cut(n_clusters=3)  # the heights are diameters
+    (array([ 1.,  2., 12., 50.]), array([0, 0, 1, 1, 2]))
+    >>> model.certificate_.objective, model.certificate_.bound  # the largest diameter of two groups, and of any two
+    (12.0, 12.0)
     """
 
     n_clusters: Any = CLUSTERS

@@ -88,13 +88,11 @@ class Search(Declared, CopiesMixin, CertifiedEstimator):
     --------
     >>> import numpy as np
     >>> from certifit import Ridge, Search
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(100, 5))
-    >>> y = X[:, 0] + rng.normal(size=100)
-    >>> search = Search(Ridge(), {"alpha": [1e-3, 1e-1, 10.0]}).fit(X, y)
-    >>> search.best_params_
+    >>> X, noise = np.random.default_rng(4).normal(size=(2, 100, 5))
+    >>> y, settings = X[:, 0] + noise[:, 0], {"alpha": [1e-3, 1e-1, 10.0]}
+    >>> Search(Ridge(), settings).fit(X, y).best_params_
     {'alpha': 0.001}
-    >>> Search(Ridge(), {"alpha": [1e-3, 1e-1, 10.0]}, one_standard_error=True).fit(X, y).best_params_
+    >>> Search(Ridge(), settings, one_standard_error=True).fit(X, y).best_params_
     {'alpha': 0.1}
     """
 

@@ -64,9 +64,8 @@ class StepwiseSelection(SelectorOfSizes, BaseEstimator):
     --------
     >>> import numpy as np
     >>> from certifit import StepwiseSelection
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(200, 30))
-    >>> y = 2 * X[:, 3] - X[:, 7] + 0.5 * rng.normal(size=200)
+    >>> X = np.random.default_rng(0).normal(size=(200, 30))
+    >>> y = 2 * X[:, 3] - X[:, 7] + 0.5 * X[:, 20] * X[:, 21]
     >>> StepwiseSelection(n_features=2).fit(X, y).get_support(indices=True)
     array([3, 7])
     >>> StepwiseSelection(n_features=2, direction="backward").fit(X, y).path_.columns.shape

@@ -18,7 +18,8 @@ class _LogLinkRegressor(Stopped, InferenceMixin, BaseLinear):
     """Mean half deviance of exp(Xw + b) plus alpha times a penalty; a subclass names the family."""
 
     alpha: float = ALPHA.but(
-        text="Strength of the penalty; 0 gives the maximum likelihood fit, for which `summary()` has standard errors."
+        text="Strength of the penalty, on the scale of ``sklearn.linear_model``'s class of the same name; 0 gives the maximum "
+        "likelihood fit, for which `summary()` has standard errors."
     )
     penalty: Any = PENALTY
     l1_ratio: float = L1_RATIO
@@ -36,15 +37,13 @@ class _LogLinkRegressor(Stopped, InferenceMixin, BaseLinear):
 class PoissonRegressor(_LogLinkRegressor):
     """Counts and rates: minimize the mean Poisson half deviance of exp(Xw + b) + alpha·penalty(w).
 
-    The scale of alpha is that of ``sklearn.linear_model.PoissonRegressor``.
-
     Examples
     --------
     >>> import numpy as np
     >>> from certifit import PoissonRegressor
-    >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([1.0, 2.0, 4.0, 8.0])
-    >>> model = PoissonRegressor(alpha=0.0).fit(X, y)
-    >>> model.predict(X).round(3)
+    >>> X, counts, years = np.arange(4.0)[:, None], np.array([3.0, 2.0, 8.0, 16.0]), np.array([3.0, 1.0, 2.0, 2.0])
+    >>> model = PoissonRegressor(alpha=0.0).fit(X, counts / years, sample_weight=years)
+    >>> model.predict(X).round(3)  # events a year
     array([1., 2., 4., 8.])
     """
 
@@ -55,16 +54,13 @@ class PoissonRegressor(_LogLinkRegressor):
 class GammaRegressor(_LogLinkRegressor):
     """Positive amounts: minimize the mean Gamma half deviance of exp(Xw + b) + alpha·penalty(w).
 
-    The scale of alpha is that of ``sklearn.linear_model.GammaRegressor``.
-
     Examples
     --------
     >>> import numpy as np
     >>> from certifit import GammaRegressor
-    >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([1.0, 2.0, 4.0, 8.0])
-    >>> model = GammaRegressor(alpha=0.0).fit(X, y)
-    >>> model.predict(X).round(3)
-    array([1., 2., 4., 8.])
+    >>> x = np.arange(4.0)
+    >>> GammaRegressor(alpha=0.0).fit(x[:, None], 2.0**x).predict([[4.0]]).round(3)
+    array([16.])
     """
 
     def _family(self) -> Loss:
