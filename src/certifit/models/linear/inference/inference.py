@@ -35,8 +35,7 @@ from certifit.optimization.objective.problem import Problem, Solution
 __all__ = ["Inference", "InferenceMixin", "Summary", "make_inference"]
 
 
-KEPT = ("kind", "covariance_kind", "n", "dof", "r2", "adjusted_r2", "sigma", "dispersion", "deviance", "null_deviance")
-KEPT += ("log_likelihood", "aic", "note")
+FACTS = ("n", "dof", "r2", "adjusted_r2", "sigma", "dispersion", "deviance", "null_deviance", "log_likelihood", "aic")
 """What a summary says as it is."""
 
 
@@ -159,7 +158,7 @@ class Inference:
             loss=self.loss.name or type(self.loss).__name__,
             f_statistic=f,
             f_p_value=f_p,
-            **{name: getattr(self, name) for name in KEPT},
+            **{name: getattr(self, name) for name in ("kind", "covariance_kind", "note", *FACTS)},
         )
 
 
