@@ -1,10 +1,11 @@
 // certifit._native.interior_point: piecewise linear losses with an L2 penalty and few columns.
 #include <cmath>
 
-#include "core/boundary.hpp"
+#include "core/bound_options.hpp"
 #include "interior_point/ridge.hpp"
 
 using namespace certifit::boundary;
+using certifit::Options;
 using namespace certifit::interior;
 using namespace nb::literals;
 namespace dual = certifit::dual;
@@ -24,13 +25,6 @@ struct LossArrays {
     }
     dual::Terms view() const { return {lower.data(), upper.data(), slope_low.data(), slope_high.data(), p.data(), 0.0}; }
 };
-
-Options make_options(bool intercept, double tolerance, double scale, Index max_iter, int threads) {
-    if (!(tolerance >= 0)) refuse("tolerance must not be negative");
-    if (!(scale >= 0)) refuse("scale must not be negative");
-    expect_threads(threads);
-    return {intercept, tolerance, scale, max_iter, threads};
-}
 
 // (coef, intercept, theta, objective, bound, iterations, exact); None where the problem is not one for this method.
 template <class T>
@@ -61,12 +55,7 @@ NB_MODULE(interior_point, m) {
     nb::class_<LossArrays>(m, "Loss")
         .def(nb::init<Vector<double>, Vector<double>, Vector<double>, Vector<double>, Vector<double>>(), "lower"_a.noconvert(), "upper"_a.noconvert(),
              "slope_low"_a.noconvert(), "slope_high"_a.noconvert(), "p"_a.noconvert());
-    nb::class_<Options>(m, "Options")
-        .def("__init__",
-             [](Options* self, bool intercept, double tolerance, double scale, Index max_iter, int threads) {
-                 new (self) Options(make_options(intercept, tolerance, scale, max_iter, threads));
-             },
-             "intercept"_a, "tolerance"_a, "scale"_a, "max_iter"_a, "threads"_a);
+    define_options(m);
     m.def("ridge", &ridge<double>, "X"_a.noconvert(), "loss"_a, "l2"_a.noconvert(), "options"_a);
     m.def("ridge", &ridge<float>, "X"_a.noconvert(), "loss"_a, "l2"_a.noconvert(), "options"_a);
 }

@@ -15,19 +15,12 @@
 
 #include "coordinate/factor.hpp"
 #include "core/interrupt.hpp"
+#include "core/options.hpp"
 #include "dual/hinge.hpp"
 #include "interior_point/atoms.hpp"
 #include "products/products.hpp"
 
 namespace certifit::interior {
-
-struct Options {
-    bool intercept;
-    double tolerance;  // absolute gap
-    double scale;      // of the objective: that of the best constant
-    Index max_iter;
-    int threads;
-};
 
 struct Found {
     std::vector<double> w, theta;

@@ -4,22 +4,16 @@
 
 #include <nanobind/stl/string.h>
 
-#include "core/boundary.hpp"
+#include "core/bound_options.hpp"
 #include "newton/newton.hpp"
 
 using namespace certifit::boundary;
+using certifit::Options;
 using namespace certifit::newton;
 using namespace nb::literals;
 namespace products = certifit::products;
 
 namespace {
-
-Options make_options(bool intercept, double tolerance, double scale, Index max_iter, int threads) {
-    if (!(tolerance >= 0)) refuse("tolerance must not be negative");
-    if (!(scale >= 0)) refuse("scale must not be negative");
-    expect_threads(threads);
-    return {intercept, tolerance, scale, max_iter, threads};
-}
 
 template <class Loss, class Array>
 Found run(const Array& X, const Vector<double>& y, const Vector<double>& p, const Penalty& penalty, const Vector<double>& coef, double intercept,
@@ -58,12 +52,7 @@ void define(nb::module_& m) {
 }  // namespace
 
 NB_MODULE(newton, m) {
-    nb::class_<Options>(m, "Options")
-        .def("__init__",
-             [](Options* self, bool intercept, double tolerance, double scale, Index max_iter, int threads) {
-                 new (self) Options(make_options(intercept, tolerance, scale, max_iter, threads));
-             },
-             "intercept"_a, "tolerance"_a, "scale"_a, "max_iter"_a, "threads"_a);
+    define_options(m);
     define<RowMajor<double>>(m);
     define<ColumnMajor<double>>(m);
     define<RowMajor<float>>(m);

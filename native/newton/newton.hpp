@@ -15,6 +15,7 @@
 
 #include "coordinate/factor.hpp"
 #include "core/interrupt.hpp"
+#include "core/options.hpp"
 #include "newton/losses.hpp"
 #include "products/products.hpp"
 
@@ -23,14 +24,6 @@ namespace certifit::newton {
 using vec::Index;
 
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-struct Options {
-    bool intercept;
-    double tolerance;  // absolute gap
-    double scale;      // of the objective: that of the best constant
-    Index max_iter;
-    int threads;
-};
 
 struct Penalty {
     const double *l1, *l2;
