@@ -19,7 +19,7 @@ from certifit.certificate import Certificate
 from certifit.models.cluster import kmeans, minibatch
 from certifit.models.hierarchy import agglomerative, linkage, spectral
 from certifit.models.neighbors.model import NearestNeighbors
-from certifit.sklearn.translation import By, Data, DropIn, Free, Here, Row, Same, Table, fresh, same
+from certifit.sklearn.translation import COPY_X, By, Data, DropIn, Free, Here, Row, Same, Table, fresh, same
 from certifit.sklearn.translation.asking import Alone
 
 __all__ = ["AgglomerativeClustering", "KMeans", "MiniBatchKMeans", "SpectralClustering"]
@@ -112,7 +112,7 @@ class KMeans(_Means, theirs.KMeans):
         **ROWS,
         "n_init": Same(),
         "tol": Same("min_shift"),
-        "copy_x": Free("X is never written to"),
+        "copy_x": COPY_X,
         "algorithm": Here(
             'the same iteration, with bounds or without; scikit-learn\'s warning about "elkan" with one cluster is given'
         ),

@@ -11,7 +11,7 @@ import sklearn.decomposition as theirs
 from certifit._types import Array, is_sparse
 from certifit.certificate import Certificate
 from certifit.models.embedding import pca, svd
-from certifit.sklearn.translation import By, Data, Free, Here, Same, Table, fresh
+from certifit.sklearn.translation import COPY_X, By, Data, Free, Here, Same, Table, fresh
 from certifit.sklearn.translation.asking import Alone
 
 __all__ = ["PCA", "IncrementalPCA", "TruncatedSVD"]
@@ -84,7 +84,7 @@ class PCA(_Linear, theirs.PCA):
         "svd_solver": By(
             lambda value, data: SOLVERS[value], "the solver that suits the shape, or the one named", "solver"
         ),
-        "copy": Free("X is never written to"),
+        "copy": COPY_X,
         "tol": Free("directions are exact, or as near as the certificate says"),
         "iterated_power": Free("a randomized solver goes on until its residuals are small"),
         "n_oversamples": Free("a part of the solver"),
@@ -120,7 +120,7 @@ class IncrementalPCA(_Linear, theirs.IncrementalPCA):
     _table: ClassVar[Table] = {
         "n_components": Here("``n_components``; where none is given, as many as the first block allows"),
         "whiten": Same(),
-        "copy": Free("X is never written to"),
+        "copy": COPY_X,
         "batch_size": Same(),
     }
 

@@ -27,7 +27,6 @@ from certifit.parameters import (
     TOL,
     VALIDATION_FRACTION,
     WARM_START,
-    Choice,
     Declared,
     Fitted,
     Flag,
@@ -52,9 +51,8 @@ class NetworkParameters(
     """What a network is told, and what is told of it."""
 
     hidden: Any = HIDDEN
-    activation: str = Parameter(
-        "relu",
-        Choice(*ACTIVATIONS),
+    activation: str = OneOf(
+        ACTIVATIONS,
         'What a hidden unit makes of its input; a unit of "prelu" learns its own slope below zero (He et al. 2015).',
     )
     leak: float = Parameter(
@@ -68,9 +66,8 @@ class NetworkParameters(
         "which that is cheap.",
     )
     learning_rate: float = LEARNING_RATE.but(1e-3, "Step size of the first epoch.")
-    schedule: str = Parameter(
-        "constant",
-        Choice(*SCHEDULES),
+    schedule: str = OneOf(
+        SCHEDULES,
         "Step size of later epochs: the same, divided by √t, down to zero along half a cosine by `max_iter`, cut to a fifth "
         'wherever training would stop otherwise, or, for "invscaling", divided by (1 + rows visited) to the power `power_t`. '
         "A pass of `partial_fit` is an epoch.",
@@ -82,9 +79,8 @@ class NetworkParameters(
     batch_size: int = BATCH_SIZE
     max_iter: int = MAX_EPOCHS.but(200)
     shuffle: bool = SHUFFLE
-    init: str = Parameter(
-        "glorot",
-        Choice(*INITS),
+    init: str = OneOf(
+        INITS,
         'Weights before the first step, for D inputs of a unit: "normal" N(0, 1/D), "he" N(0, 2/D), "glorot" uniform.',
     )
     bias_init: float = Parameter(

@@ -10,7 +10,7 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from certifit._types import is_sparse
 from certifit.data.gate import check_x
-from certifit.sklearn.translation import By, Data, Free, Here, Same
+from certifit.sklearn.translation import COPY_X, By, Data, Free, Here, Same
 
 __all__ = [
     "ANY_SOLVER",
@@ -47,7 +47,6 @@ MAX_ITER = By(
     None,
 )
 CLASS_WEIGHT = Here("multiplied into the weights of the rows")
-COPY_X = Free("X is never written to")
 NO_DRAWS = Free("nothing is drawn at random")
 ANY_SOLVER = Free("the optimum does not depend on the solver, and ours chooses its own (`model_.solver_`)")
 WARM_START = Free("the optimum does not depend on where the search starts")

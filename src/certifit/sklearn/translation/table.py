@@ -33,6 +33,7 @@ from certifit.certificate import Certificate
 from certifit.parameters.methods import RETURNS, complete_methods
 
 __all__ = [
+    "COPY_X",
     "By",
     "Data",
     "DropIn",
@@ -144,6 +145,9 @@ class Free(Here):
 
     def words(self, name: str) -> str:
         return f"no effect: {self.text}"
+
+
+COPY_X = Free("X is never written to")
 
 
 @dataclass(frozen=True)
