@@ -134,6 +134,12 @@ def _target_scale(lower: Array, upper: Array, intercept: bool) -> tuple[float, f
     return shift, float(_power(scale))
 
 
+def _in_units(X: Any, y: Array, intercept: bool) -> tuple[Design, Array, Array, float, float, Array]:
+    """The scaled design with its centre and columns, and a target with the shift and the size that make it of order one."""
+    shift, target = _target_scale(y, y, intercept)
+    return *_scaled_design(X, intercept, False), shift, target, (y - shift) / target
+
+
 def _vector(value: Any, size: int, name: str, least: float = -np.inf) -> Array:
     """A float64 vector of the wanted size from a scalar or an array, checked."""
     out = np.asarray(value, dtype=np.float64)
@@ -399,9 +405,7 @@ def chebyshev(
     if kept.size < n:
         X = (X.tocsr() if is_sparse(X) else X)[kept]
     yk = target_values[kept]
-    design, centre, column = _scaled_design(X, fit_intercept, False)
-    shift, target = _target_scale(yk, yk, fit_intercept)
-    values = (yk - shift) / target
+    design, centre, column, shift, target, values = _in_units(X, yk, fit_intercept)
     # f − t ≤ y and −f − t ≤ −y: the size t of the residuals is one more coefficient, of price 1.
     m = kept.size
     ones = np.ones(m)

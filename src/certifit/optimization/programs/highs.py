@@ -24,7 +24,7 @@ from scipy.optimize import linprog
 
 from certifit.docstrings import takes_as
 from certifit.optimization.interior_point.problem import Array, Design, Polyhedral, certify, is_sparse
-from certifit.optimization.interior_point.solve import InteriorPointResult, _scaled_design, _target_scale, _vector
+from certifit.optimization.interior_point.solve import InteriorPointResult, _in_units, _vector
 
 __all__ = ["chebyshev_lp", "lad_lp", "quantile_lp"]
 
@@ -98,9 +98,7 @@ def _kinked(
     """One kink for each sample."""
     n, d = X.shape
     X, yk, pk, kept = _kept(X, y, p)
-    design, centre, column = _scaled_design(X, fit_intercept, False)
-    shift, target = _target_scale(yk, yk, fit_intercept)
-    values = (yk - shift) / target
+    design, centre, column, shift, target, values = _in_units(X, yk, fit_intercept)
     top = float(pk.max())
     weight = pk / top
     m = kept.size
@@ -188,9 +186,7 @@ def chebyshev_lp(
     """Minimize max {|y_i − x_i·w − b| : p_i > 0} + l1‖w‖₁ by HiGHS: of a weight only the sign matters."""
     n, d = X.shape
     X, yk, _, kept = _kept(X, y, p)
-    design, centre, column = _scaled_design(X, fit_intercept, False)
-    shift, target = _target_scale(yk, yk, fit_intercept)
-    values = (yk - shift) / target
+    design, centre, column, shift, target, values = _in_units(X, yk, fit_intercept)
     price = np.minimum(l1 / column, 1e100)
     z, theta, iterations, message = _dual_program(design, price, values, np.empty(0), budget=True)
     if z is None or theta is None:
