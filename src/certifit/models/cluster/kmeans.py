@@ -38,7 +38,9 @@ __all__ = ["KMeans"]
 
 
 class KMeans(Drawn, FromBatches):
-    """k-means by Lloyd's iteration, exact to the last label, with a lower bound on the cost of every clustering.
+    """k-means by Lloyd's iteration, exact to the last label.
+
+    With a lower bound on the cost of every clustering, which says how far this one can be from the best.
 
     Examples
     --------

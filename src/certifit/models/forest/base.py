@@ -15,8 +15,10 @@ from certifit._types import Array, Matrix
 from certifit.base import CertifiedEstimator
 from certifit.certificate import Certificate
 from certifit.data.equal_rows import repetitions, row_codes
+from certifit.docstrings import takes_as
 from certifit.models.forest.parameters import BOOTSTRAP, DRAWS, OOB_SCORE, SHARE, TREES
 from certifit.models.forest.urn import Urn, state_of, tree_seeds
+from certifit.models.tree.base import BaseTree
 from certifit.models.tree.growing import TreeArrays, importances
 from certifit.models.tree.parameters import Grows
 from certifit.models.tree.rows import Rows
@@ -40,6 +42,7 @@ class OutOfBag:
 
     bootstrap: bool
 
+    @takes_as(BaseTree.permutation_importance)
     def oob_permutation_importance(
         self, X: Any, y: Any, sample_weight: Any = None, random_state: Any = 0
     ) -> dict[str, Array]:
@@ -49,8 +52,6 @@ class OutOfBag:
         ----------
         X, y, sample_weight
             The training rows, in the order of the fit (rows of weight zero included).
-        random_state : int or RandomState, default=0
-            For the permutations.
 
         Returns
         -------
