@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "coordinate/coordinate.hpp"
+#include "coordinate/rows.hpp"
 #include "coordinate/tall.hpp"
 #include "core/held_matrix.hpp"
 
@@ -199,6 +200,26 @@ nb::tuple gram_quadratic(nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb
     return nb::make_tuple(array(std::move(w)), array(std::move(c)), violation, sweeps);
 }
 
+nb::tuple gram_rows(nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu> G,
+                    nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu> g, const PenaltyArrays& penalty,
+                    nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu> coef, double energy,
+                    const Options& options) {
+    const Index K = static_cast<Index>(g.shape(0)), m = static_cast<Index>(g.shape(1));
+    if (static_cast<Index>(G.shape(0)) != m || static_cast<Index>(G.shape(1)) != m)
+        refuse("G must be square, one row for each column");
+    if (static_cast<Index>(coef.shape(0)) != K || static_cast<Index>(coef.shape(1)) != m)
+        refuse("coef and g must have one shape");
+    if (penalty.size() != m) refuse("the penalty and G differ in their size");
+    std::vector<double> W(coef.data(), coef.data() + K * m), C(g.data(), g.data() + K * m);
+    const Index sweeps = without_gil([&] {
+        SignalPoll signals;
+        const Penalty view = penalty.view();
+        RowDescent descent(G.data(), m, K, view.l1, view.l2, W.data(), C.data());
+        return descent.solve(energy, options.tolerance, options.max_iter, signals);
+    });
+    return nb::make_tuple(array(std::move(W)), array(std::move(C)), sweeps);
+}
+
 }  // namespace
 
 NB_MODULE(coordinate, m) {
@@ -218,6 +239,8 @@ NB_MODULE(coordinate, m) {
     m.def("quadratic", &newton_quadratic, "X"_a, "r"_a.noconvert(), "h"_a.noconvert(), "penalty"_a, "coef"_a.noconvert(),
           "columns"_a.noconvert(), "options"_a);
     m.def("gram_quadratic", &gram_quadratic, "G"_a.noconvert(), "g"_a.noconvert(), "penalty"_a, "coef"_a.noconvert(),
+          "options"_a);
+    m.def("gram_rows", &gram_rows, "G"_a.noconvert(), "g"_a.noconvert(), "penalty"_a, "coef"_a.noconvert(), "energy"_a,
           "options"_a);
     // The one-dimensional pieces, for tests.
     m.def("minimizer", [](const PenaltyArrays& a, double z, double H) {

@@ -116,6 +116,10 @@ from certifit.models.linear.robust import ChebyshevRegressor as ChebyshevRegress
 from certifit.models.linear.robust import HuberRegressor as HuberRegressor
 from certifit.models.linear.robust import LADRegressor as LADRegressor
 from certifit.models.linear.robust import QuantileRegressor as QuantileRegressor
+from certifit.models.linear.tasks import MultiTaskElasticNet as MultiTaskElasticNet
+from certifit.models.linear.tasks import MultiTaskElasticNetCV as MultiTaskElasticNetCV
+from certifit.models.linear.tasks import MultiTaskLasso as MultiTaskLasso
+from certifit.models.linear.tasks import MultiTaskLassoCV as MultiTaskLassoCV
 from certifit.models.logistic.cv import LogisticRegressionCV as LogisticRegressionCV
 from certifit.models.logistic.model import LogisticRegression as LogisticRegression
 from certifit.models.margin.multiclass import MulticlassSVC as MulticlassSVC

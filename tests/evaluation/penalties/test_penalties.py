@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 from tests.evaluation.cases import WEIGHTS, D, label, penalties
 
-from certifit.penalties import PENALTIES, Penalty, resolve_penalty, soft_threshold
+from certifit.penalties import PENALTIES, ElasticNet, Penalty, RowNorms, resolve_penalty, soft_threshold
 
 EVERY = pytest.mark.parametrize("penalty", penalties(), ids=label)
 STEP = pytest.mark.parametrize("step", [1e-3, 0.3, 2.0, 1e3])
@@ -211,3 +211,34 @@ def test_names_resolve_and_unknown_names_list_the_choices() -> None:
 def test_a_threshold_below_zero_is_none(t: Any) -> None:
     with pytest.raises(ValueError, match="t must be ≥ 0"):
         soft_threshold(np.array([1.0, 2.0]), t)
+
+
+@pytest.mark.parametrize("l1_ratio", [1.0, 0.4])
+def test_norms_of_rows(l1_ratio: float) -> None:
+    """Value by definition, prox by its optimality condition, conjugate against Fenchel's inequality, which the argmax attains."""
+    rng = np.random.default_rng(0)
+    weights = np.array([1.0, 2.0, 0.5, 3.0])
+    penalty = RowNorms(l1_ratio, weights)
+    W, Z = rng.normal(size=(2, 3, 4))
+    W[:, 2] = 0.0
+    size = np.linalg.norm(W, axis=0)
+    assert penalty.value(W) == pytest.approx((weights * (l1_ratio * size + (1 - l1_ratio) * 0.5 * size**2)).sum())
+    near = penalty.prox(Z, 2.0)
+    np.testing.assert_allclose(penalty.subdifferential_distance(near, (near - Z) / 2.0), 0.0, atol=1e-12)
+    assert (near == 0).all(axis=0).any()
+    V = 0.3 * Z if l1_ratio == 1.0 else 3.0 * Z
+    V[:, 0] *= 0.01
+    dual = penalty.conjugate(V)
+    assert (dual[np.isfinite(dual)] >= ((V * W).sum(axis=0) - penalty.each(W))[np.isfinite(dual)] - 1e-12).all()
+    best = penalty.argmax(V)
+    finite = np.isfinite(best).all(axis=0)
+    np.testing.assert_allclose(
+        ((V * np.where(finite, best, 0.0)).sum(axis=0) - penalty.each(np.where(finite, best, 0.0)))[finite],
+        dual[finite],
+    )
+    assert np.isinf(dual[~finite]).all()
+    one = ElasticNet(l1_ratio, weights)
+    for name in ("each", "argmax", "conjugate"):
+        np.testing.assert_allclose(getattr(penalty, name)(W[0]), getattr(one, name)(W[0]))
+    np.testing.assert_allclose(penalty.prox(W[0], 0.3), one.prox(W[0], 0.3))
+    assert RowNorms().value(1e200 * W) == pytest.approx(1e200 * size.sum())

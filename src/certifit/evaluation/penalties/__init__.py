@@ -8,6 +8,7 @@ from certifit.evaluation.constraints.convex import Box, Constraint, L1Ball, L2Ba
 from certifit.evaluation.penalties.base import Penalty, soft_threshold
 from certifit.evaluation.penalties.elastic import L1, L2, ElasticNet, NoPenalty
 from certifit.evaluation.penalties.power import Lq
+from certifit.evaluation.penalties.rows import RowNorms
 
 PENALTIES: dict[str, type[Penalty]] = {penalty.name: penalty for penalty in (NoPenalty, L2, L1, ElasticNet, Lq)}
 CONSTRAINTS: dict[str, type[Constraint]] = {
@@ -19,6 +20,7 @@ __all__ = [
     "PENALTIES",
     "Constraint",
     "Penalty",
+    "RowNorms",
     "resolve_constraint",
     "resolve_penalty",
     "soft_threshold",

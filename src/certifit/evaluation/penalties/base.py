@@ -29,6 +29,8 @@ class Penalty(ByValue, ABC):
 
     name: ClassVar[str] = ""
     """Key in the registry, for ``penalty="…"``."""
+    couples: ClassVar[bool] = False
+    """Whether the coefficients of several targets meet in it."""
 
     def __init__(self, weights: Any = None) -> None:
         self.weights = None if weights is None else np.asarray(weights, dtype=np.float64)

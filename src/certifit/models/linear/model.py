@@ -20,6 +20,7 @@ from certifit.evaluation.penalties import Constraint, Penalty, resolve_constrain
 from certifit.models.linear.parameters import CONSTRAINT, LOSS, PENALTY, SOLVER
 from certifit.optimization.objective.dispatch import check_solver, minimize
 from certifit.optimization.objective.forms.ivanov import matching_alpha
+from certifit.optimization.objective.forms.rows import minimize_rows
 from certifit.optimization.objective.forms.targets import minimize_targets
 from certifit.optimization.objective.problem import Problem, Solution
 from certifit.optimization.objective.regularizer import Regularizer
@@ -82,6 +83,8 @@ class BaseLinear(RegressorMixin, CertifiedEstimator):
             problem = Problem(X, first, weight / weight.sum(), loss, regularizer, self.fit_intercept, threads)
             if y.ndim == 1:
                 solution, certificate = minimize(problem, solver, tol, max_iter, clock, seed=self._seed())
+            elif penalty.couples and regularizer.smooth() is None:
+                solution, certificate = minimize_rows(problem, y, tol, max_iter, clock)
             else:
                 solution, certificate = minimize_targets(problem, y, solver, tol, max_iter, clock, seed=self._seed())
         self._loss = loss

@@ -1,0 +1,317 @@
+"""Several targets that share the columns they use: the multi-task lasso and elastic net.
+
+minimize over W, b    (1/Σs_i) Σ s_i ½‖y_i − Wx_i − b‖²  +  alpha · Σ_j ( l1_ratio·‖w_j‖₂ + (1 − l1_ratio)·½‖w_j‖² )
+
+w_j are the coefficients of column j for all targets: a column is used by every target or by none.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from certifit._types import Array, Matrix, is_sparse
+from certifit.data.gate import check_real, check_xy, kept_rows
+from certifit.evaluation.losses import Loss, Squared
+from certifit.evaluation.penalties import Constraint, Penalty, RowNorms
+from certifit.evaluation.splits.choice import folds_of, over_folds
+from certifit.models.linear.model import BaseLinear
+from certifit.models.linear.parameters import EPS, N_ALPHAS, ChosenByFolds
+from certifit.models.linear.path.path import RegularizationPath, alpha_grid, ridge_alphas
+from certifit.optimization.closed_form.spectrum import in_units
+from certifit.optimization.coordinate.rows import Standing, least_squares_rows
+from certifit.optimization.objective.forms.rows import LARGEST, scale_of
+from certifit.parameters import (
+    ALPHA,
+    ALPHAS,
+    CV,
+    FIT_INTERCEPT,
+    L1_RATIO,
+    MAX_ITER,
+    Declared,
+    Either,
+    Real,
+    Reals,
+    Stopped,
+    check_parameters,
+)
+from certifit.representation.design.rows import thin_products
+
+__all__ = ["MultiTaskElasticNet", "MultiTaskElasticNetCV", "MultiTaskLasso", "MultiTaskLassoCV", "rows_path"]
+
+
+def rows_path(
+    X: Any,
+    y: Any,
+    *,
+    l1_ratio: float = 1.0,
+    n_alphas: int = 100,
+    eps: float = 1e-3,
+    alphas: Any = None,
+    sample_weight: Any = None,
+    fit_intercept: bool = True,
+    tol: float = 1e-6,
+    max_iter: int = 1000,
+) -> RegularizationPath:
+    """Solve the multi-task elastic net for a sequence of alphas, each from the solution of the last.
+
+    Parameters
+    ----------
+    X, y, sample_weight
+        The data; y has shape (n_samples, n_targets).
+    l1_ratio : float in [0, 1], default=1.0
+        Share of the norm; 1 is the multi-task lasso, 0 is ridge.
+    n_alphas : int, default=100
+        Number of alphas, evenly spaced in the logarithm below the smallest alpha with an all-zero solution.
+    eps : float, default=1e-3
+        Smallest alpha divided by the largest.
+    alphas : array, optional
+        The alphas themselves, above zero, instead of `n_alphas` and `eps`.
+    fit_intercept : bool, default=True
+        Whether to fit the unpenalized intercepts.
+    tol : float, default=1e-6
+        Wanted relative gap of each solution.
+    max_iter : int, default=1000
+        Most working sets for each alpha.
+
+    Returns
+    -------
+    RegularizationPath
+        With `coefs` of shape (n_alphas, n_targets, n_features) and `intercepts` of shape (n_alphas, n_targets).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit import MultiTaskLasso
+    >>> X = np.random.default_rng(0).normal(size=(50, 4))
+    >>> path = MultiTaskLasso.path(X, np.column_stack([X[:, 0], X[:, 0] - X[:, 1]]), n_alphas=10)
+    >>> path.coefs.shape, path.coefs[0].any()
+    ((10, 2, 4), np.False_)
+    """
+    check_real("l1_ratio", l1_ratio, low=0, high=1)
+    check_real("tol", tol, low=0)
+    X, y, weight = check_xy(BaseEstimator(), X, y, sample_weight=sample_weight, multi_output=True)
+    p, Y = weight / weight.sum(), y.reshape(y.shape[0], -1)
+    grid = shared_alphas(X, Y, p, l1_ratio, n_alphas, eps, alphas, fit_intercept)
+    return solve_rows(X, Y, p, grid, l1_ratio, fit_intercept, tol, max_iter)
+
+
+def shared_alphas(
+    X: Matrix, Y: Array, p: Array, l1_ratio: float, n_alphas: int, eps: float, alphas: Any, fit_intercept: bool
+) -> Array:
+    """By default down from the smallest alpha with an all-zero solution; without a norm there is none, as for ridge."""
+    if l1_ratio == 0:
+        return ridge_alphas(X, p, fit_intercept, n_alphas, eps, alphas)
+
+    def largest() -> float:
+        (scaled, unit), (targets, factor) = in_units(X), in_units(Y)
+        data = Standing.of(scaled, targets.astype(np.float64, copy=False), p, fit_intercept)
+        return float(np.linalg.norm(data.slopes(data.Y), axis=1).max(initial=0.0)) * unit * factor / l1_ratio
+
+    grid = alpha_grid(largest, n_alphas, eps, alphas)
+    if not grid[-1] > 0:
+        raise ValueError(f"alphas must be above zero here: without a penalty, use LinearRegression; got {grid[-1]!r}.")
+    return grid
+
+
+def solve_rows(
+    X: Matrix, Y: Array, p: Array, alphas: Array, l1_ratio: float, fit_intercept: bool, tol: float, max_iter: int
+) -> RegularizationPath:
+    """The path of validated data."""
+    (scaled, unit), (targets, factor) = in_units(X), in_units(Y.astype(np.float64, copy=False))
+    data, scale = Standing.of(scaled, targets, p, fit_intercept), scale_of(targets, p, fit_intercept)
+    d, W = X.shape[1], None
+    coefs, gaps = np.empty((alphas.shape[0], Y.shape[1], d)), np.empty(alphas.shape[0])
+    for i, alpha in enumerate(alphas):
+        with np.errstate(over="ignore", under="ignore"):
+            l1 = np.full(d, min(alpha * l1_ratio / unit / factor, LARGEST))
+            l2 = np.full(d, min(alpha * (1.0 - l1_ratio) / unit / unit, LARGEST))
+        found = least_squares_rows(data, l1, l2, coef=W, tol=tol * scale, max_iter=max_iter)
+        W, gaps[i] = found.coef, found.gap / scale if scale > 0 else found.gap
+        coefs[i] = W.T
+    intercepts = (data.level - coefs @ data.mean) * factor
+    with np.errstate(over="ignore", under="ignore"):
+        return RegularizationPath(alphas, (coefs / unit * factor).astype(X.dtype), intercepts, gaps)
+
+
+class MultiTaskElasticNet(Stopped, BaseLinear):
+    """Elastic net of several targets that share their columns.
+
+    Minimizes ``mean ½‖y − Wx − b‖² + alpha·Σ_j (l1_ratio·‖w_j‖₂ + (1 − l1_ratio)·½‖w_j‖²)``, w_j being the coefficients of
+    column j for all targets. The scale is that of ``sklearn.linear_model.MultiTaskElasticNet``; of one target it is `ElasticNet`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit import MultiTaskElasticNet
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(50, 3))
+    >>> Y = X[:, :1] * [2.0, -1.0] + 0.1 * rng.normal(size=(50, 2))
+    >>> MultiTaskElasticNet(alpha=0.3).fit(X, Y).certificate_.certified
+    True
+    """
+
+    _multi_output = True
+
+    alpha: float = ALPHA
+    l1_ratio: float = L1_RATIO.but(text="Share of the norm: 1 is the multi-task lasso, 0 is ridge.")
+    fit_intercept: bool = FIT_INTERCEPT
+    max_iter: int = MAX_ITER.but(text="Most working sets that are solved.")
+
+    def _objective(self) -> tuple[Loss, Penalty, float, Constraint | None]:
+        return Squared(), RowNorms(self.l1_ratio), float(self.alpha), None
+
+    @staticmethod
+    def path(X: Any, y: Any, *, l1_ratio: float = 0.5, **options: Any) -> RegularizationPath:
+        """Solutions for a whole sequence of alphas; see `certifit.models.linear.tasks.rows_path` for the options."""
+        return rows_path(X, y, l1_ratio=l1_ratio, **options)
+
+
+class MultiTaskLasso(Stopped, BaseLinear):
+    """Lasso of several targets that share their columns: minimize mean ½‖y − Wx − b‖² + alpha·Σ_j ‖w_j‖₂.
+
+    w_j are the coefficients of column j for all targets, which use it together or not at all. The scale is that of
+    ``sklearn.linear_model.MultiTaskLasso``; of one target it is `Lasso`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit import MultiTaskLasso
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(50, 3))
+    >>> Y = X[:, :1] * [2.0, -1.0] + 0.1 * rng.normal(size=(50, 2))
+    >>> MultiTaskLasso(alpha=0.5).fit(X, Y).coef_.round(2)
+    array([[ 1.66,  0.  ,  0.  ],
+           [-0.79,  0.  ,  0.  ]])
+    """
+
+    _multi_output = True
+
+    alpha: float = ALPHA
+    fit_intercept: bool = FIT_INTERCEPT
+    max_iter: int = MAX_ITER.but(text="Most working sets that are solved.")
+
+    def _objective(self) -> tuple[Loss, Penalty, float, Constraint | None]:
+        return Squared(), RowNorms(1.0), float(self.alpha), None
+
+    @staticmethod
+    def path(X: Any, y: Any, **options: Any) -> RegularizationPath:
+        """Solutions for a whole sequence of alphas; see `certifit.models.linear.tasks.rows_path` for the options."""
+        return rows_path(X, y, l1_ratio=1.0, **options)
+
+
+class _Rows(Declared, kw_only=True):
+    """The alphas that are tried, the fits of each, and the folds that judge them."""
+
+    n_alphas: int = N_ALPHAS
+    eps: float = EPS
+    alphas: Any = ALPHAS
+    fit_intercept: bool = FIT_INTERCEPT
+    cv: Any = CV
+
+
+class _RowsCV(ChosenByFolds, _Rows, BaseLinear, kw_only=True):
+    """Choice of (l1_ratio, alpha) by cross-validation; a subclass lists the l1_ratios."""
+
+    _multi_output = True
+
+    max_iter: int = MAX_ITER.but(text="Most working sets of each fit.")
+
+    def _ratios(self) -> list[float]:
+        raise TypeError(f"{type(self).__name__} must list its l1_ratios.")
+
+    def _objective(self) -> tuple[Loss, Penalty, float, Constraint | None]:
+        ratio, alpha = getattr(self, "l1_ratio_", self._ratios()[0]), getattr(self, "alpha_", 1.0)
+        return Squared(), RowNorms(ratio), alpha, None
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Choose alpha by cross-validation and fit on all rows."""
+        check_parameters(self)
+        given = y
+        X, y, weight = check_xy(self, X, y, sample_weight=sample_weight, multi_output=True)
+        if is_sparse(X):
+            X = X.tocsr()
+        Y = y.reshape(y.shape[0], -1)
+        folds = folds_of(self.cv, X, Y[:, 0], kept=kept_rows(sample_weight, y.shape[0]), given=given)
+        _, tol, max_iter = self._solver_options()
+        p, tried, least = weight / weight.sum(), [], np.inf
+        for ratio in self._ratios():
+            grid = shared_alphas(X, Y, p, ratio, self.n_alphas, self.eps, self.alphas, self.fit_intercept)
+
+            def errors(train: Array, test: Array, grid: Array = grid, ratio: float = ratio) -> Array:
+                share = weight[train] / weight[train].sum()
+                path = solve_rows(X[train], Y[train], share, grid, ratio, self.fit_intercept, tol, max_iter)
+                missed = [
+                    ((Y[test] - np.asarray(X[test] @ coef.T) - intercept) ** 2).mean(axis=1)
+                    for coef, intercept in zip(path.coefs, path.intercepts, strict=True)
+                ]
+                return np.asarray(np.array(missed) @ (weight[test] / weight[test].sum()))
+
+            curve = over_folds(folds, weight, grid.shape[0], errors)
+            tried.append((grid, curve.errors))
+            chosen = curve.best(grid, one_standard_error=self.one_standard_error)
+            reached = float(np.min(curve.mean, initial=np.inf))
+            if reached < least or len(tried) == 1:
+                least, self.l1_ratio_, self.alpha_ = reached, ratio, float(grid[chosen])
+        one = len(tried) == 1
+        self.alphas_, self.mse_path_ = tried[0] if one else (np.array(part) for part in zip(*tried, strict=True))
+        with thin_products(X):
+            return self._fit_arrays(X, y, weight)
+
+
+class MultiTaskLassoCV(_RowsCV):
+    """Multi-task lasso with alpha chosen by K-fold cross-validation.
+
+    Attributes
+    ----------
+    alpha_ : float
+        The chosen strength.
+    alphas_ : array of shape (n_alphas,)
+    mse_path_ : array of shape (n_alphas, n_folds)
+        Mean squared error on each left-out fold, over all targets.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit import MultiTaskLassoCV
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(60, 5))
+    >>> Y = X[:, :1] * [2.0, -1.0] + 0.1 * rng.normal(size=(60, 2))
+    >>> model = MultiTaskLassoCV(n_alphas=20).fit(X, Y)
+    >>> bool(model.alpha_ < 0.1), model.mse_path_.shape
+    (True, (20, 5))
+    """
+
+    def _ratios(self) -> list[float]:
+        return [1.0]
+
+
+class MultiTaskElasticNetCV(_RowsCV):
+    """Multi-task elastic net with alpha, and l1_ratio from a list, chosen by K-fold cross-validation.
+
+    Attributes
+    ----------
+    alpha_, l1_ratio_ : float
+        The chosen strength and share.
+    alphas_ : array of shape (n_alphas,) or (n_l1_ratios, n_alphas)
+    mse_path_ : array of shape (n_alphas, n_folds) or (n_l1_ratios, n_alphas, n_folds)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit import MultiTaskElasticNetCV
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(60, 5))
+    >>> Y = X[:, :1] * [2.0, -1.0] + 0.1 * rng.normal(size=(60, 2))
+    >>> MultiTaskElasticNetCV(l1_ratio=[0.1, 0.9], n_alphas=20).fit(X, Y).l1_ratio_
+    0.9
+    """
+
+    l1_ratio: Any = L1_RATIO.but(
+        domain=Either(Real(0, 1), Reals(0, 1, shape="list of float")), text="Shares of the norm to try."
+    )
+
+    def _ratios(self) -> list[float]:
+        return [float(ratio) for ratio in np.atleast_1d(self.l1_ratio)]
