@@ -38,6 +38,7 @@ class Draw:
         score = X @ rng.normal(size=COLUMNS) + 0.5 * rng.standard_t(3, RNG_ROWS) + 1.0
         y = {
             "real": score,
+            "pair": np.column_stack([score, X[:, 0] - 0.5 * score + 0.2 * rng.normal(size=RNG_ROWS)]),
             "positive": np.abs(score) + 0.05,
             "two": np.where(score > 0.5, "yes", "no"),
             "three": np.digitize(score, [-0.5, 2.0]),
@@ -66,6 +67,16 @@ SAME_OPTIMUM = (
     Draw(
         "linear_model.ElasticNetCV", "real",
         {"alphas": (10, 20), "l1_ratio": (0.3, [0.2, 0.8]), "fit_intercept": BOTH, "cv": (3, None)}, EXACT,
+    ),
+    Draw("linear_model.MultiTaskLasso", "pair", {"alpha": ALPHA, "fit_intercept": BOTH}, EXACT),
+    Draw(
+        "linear_model.MultiTaskElasticNet", "pair",
+        {"alpha": ALPHA, "l1_ratio": (0.1, 0.5, 0.9), "fit_intercept": BOTH}, EXACT,
+    ),
+    Draw("linear_model.MultiTaskLassoCV", "pair", {"alphas": (10, 25), "fit_intercept": BOTH, "cv": (3, None)}, EXACT),
+    Draw(
+        "linear_model.MultiTaskElasticNetCV", "pair",
+        {"alphas": (10,), "l1_ratio": (0.3, [0.2, 0.8]), "fit_intercept": BOTH, "cv": (3, None)}, EXACT,
     ),
     Draw(
         "linear_model.HuberRegressor", "real",

@@ -195,7 +195,8 @@ def outcome(name: str, settings: Mapping[str, Any], times: int = 1) -> dict[str,
     rows: Any = TEXTS if name.endswith("Vectorizer") else X.copy()
     if name.endswith(("NB", "SelectKBest", "TfidfTransformer")):
         rows = rows.round()
-    target = np.column_stack([NUMBERS, X[:, 1] ** 2]) if "alpha_per_target" in settings else NUMBERS
+    several = "alpha_per_target" in settings or ".MultiTask" in name
+    target = np.column_stack([NUMBERS, X[:, 1] ** 2]) if several else NUMBERS
     target = LABELS if is_classifier(model) or name.endswith("SelectKBest") else target
     found: dict[str, Any] = {}
     printed = io.StringIO()

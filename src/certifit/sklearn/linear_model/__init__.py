@@ -10,6 +10,12 @@ from certifit.sklearn.linear_model.logistic_cv import LogisticRegressionCV
 from certifit.sklearn.linear_model.perceptron import Perceptron
 from certifit.sklearn.linear_model.squares import ElasticNet, Lasso, LinearRegression, Ridge, enet_path, lasso_path
 from certifit.sklearn.linear_model.stochastic import SGDClassifier, SGDRegressor
+from certifit.sklearn.linear_model.tasks import (
+    MultiTaskElasticNet,
+    MultiTaskElasticNetCV,
+    MultiTaskLasso,
+    MultiTaskLassoCV,
+)
 
 __all__ = [
     "ARDRegression",
@@ -23,6 +29,10 @@ __all__ = [
     "LinearRegression",
     "LogisticRegression",
     "LogisticRegressionCV",
+    "MultiTaskElasticNet",
+    "MultiTaskElasticNetCV",
+    "MultiTaskLasso",
+    "MultiTaskLassoCV",
     "Perceptron",
     "PoissonRegressor",
     "QuantileRegressor",

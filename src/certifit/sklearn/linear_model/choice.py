@@ -36,7 +36,7 @@ from certifit.sklearn.linear_model.squares import Ridge, enet_path, lasso_path
 from certifit.sklearn.translation import By, Data, DropIn, Here, Same, Table, fresh, same
 from certifit.sklearn.translation.routing import routed
 
-__all__ = ["ElasticNetCV", "LassoCV", "RidgeCV"]
+__all__ = ["ElasticNetCV", "LassoCV", "PathCV", "RidgeCV"]
 
 DEFAULT_ALPHAS = 100
 
@@ -65,7 +65,7 @@ def shared_out(estimator: Any, params: dict[str, Any]) -> dict[str, dict[str, An
     }
 
 
-class _PathCV(DropIn):
+class PathCV(DropIn):
     """The folds are dealt by scikit-learn's rule, rows in their order."""
 
     alphas: Any
@@ -74,12 +74,12 @@ class _PathCV(DropIn):
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Any:
         """As `DropIn.fit`; `params` go to the splitter, such as `groups`."""
         self._checked(self)
-        if np.ndim(y) > 1 and np.shape(y)[1] > 1:
-            raise ValueError(f"For multi-task outputs, use MultiTask{type(self).__name__}")
+        routes = shared_out(self, params)
+        self._check_targets(y)
         data = Data(self, X, y, sample_weight)
         if np.ndim(self.alphas):
             check_alphas(self.alphas)
-        splits = list(check_cv(self.cv).split(X, y, **shared_out(self, params).get("splitter", {})))
+        splits = list(check_cv(self.cv).split(X, y, **routes.get("splitter", {})))
         settings = self._settings(data)
         if not np.ndim(self.alphas):
             if 0 in np.atleast_1d(settings.get("l1_ratio", 1.0)):
@@ -98,9 +98,14 @@ class _PathCV(DropIn):
         self.l1_ratio_ = np.atleast_1d(settings.get("l1_ratio", 1.0))[best[0] if len(best) > 1 else 0]
         same = self.alpha_ == path.alpha_ and self.l1_ratio_ == path.l1_ratio_
         self._keep(path if same else self._refitted(settings, data), data)
-        if type(self)._ours is ours.LassoCV:
+        if "l1_ratio" not in self._table:
             del self.l1_ratio_
         return self
+
+    def _check_targets(self, y: Any) -> None:
+        """One target, in scikit-learn's words."""
+        if np.ndim(y) > 1 and np.shape(y)[1] > 1:
+            raise ValueError(f"For multi-task outputs, use MultiTask{type(self).__name__}")
 
     def _refitted(self, settings: dict[str, Any], data: Data) -> Any:
         """All rows with the alpha and l1_ratio that were chosen."""
@@ -112,7 +117,7 @@ class _PathCV(DropIn):
         return {**linear(model), "dual_gap_": model.certificate_.gap, "n_iter_": max(1, int(model.n_iter_))}
 
 
-class ElasticNetCV(_PathCV, theirs.ElasticNetCV):
+class ElasticNetCV(PathCV, theirs.ElasticNetCV):
     """The elastic net with alpha and l1_ratio of the least cross-validated squared error."""
 
     _ours = ours.ElasticNetCV
@@ -134,7 +139,7 @@ class ElasticNetCV(_PathCV, theirs.ElasticNetCV):
     path = staticmethod(enet_path)
 
 
-class LassoCV(_PathCV, theirs.LassoCV):
+class LassoCV(PathCV, theirs.LassoCV):
     """The lasso with the alpha of the least cross-validated squared error."""
 
     _ours = ours.LassoCV

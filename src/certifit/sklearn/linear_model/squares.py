@@ -17,6 +17,7 @@ from certifit._types import Array, is_sparse
 from certifit.certificate import Certificate
 from certifit.models.linear import regression as ours
 from certifit.models.linear.path.path import elastic_path
+from certifit.models.linear.tasks import rows_path
 from certifit.sklearn.linear_model.rows import (
     COPY_X,
     MAX_ITER,
@@ -46,6 +47,7 @@ FREE = {
     "do_screening",
 }
 """Options of a path that cannot change its answer."""
+ADVICE = "Objective did not converge. You might want to increase the number of iterations."
 
 
 class LinearRegression(DropIn, theirs.LinearRegression):
@@ -151,8 +153,7 @@ class ElasticNet(DropIn, theirs.ElasticNet):
 
     def _complaint(self, certificate: Certificate) -> str:
         """In words that users of scikit-learn's filter by."""
-        advice = "Objective did not converge. You might want to increase the number of iterations."
-        return f"{advice} {super()._complaint(certificate)}"
+        return f"{ADVICE} {super()._complaint(certificate)}"
 
     @staticmethod
     def path(X: Any, y: Any, *, l1_ratio: float = 0.5, **options: Any) -> Any:
@@ -210,7 +211,7 @@ def enet_path(
     Parameters
     ----------
     X, y : arrays
-        The data, centered where an intercept is wanted; y may have several columns.
+        The data, centered where an intercept is wanted; columns of X are shared by several columns of y.
     l1_ratio, eps, alphas, n_alphas, positive, tol, max_iter
         Scikit-learn's; `alphas` is their number or the alphas themselves.
     return_n_iter : bool
@@ -221,7 +222,7 @@ def enet_path(
     Returns
     -------
     alphas, coefs, dual_gaps : arrays
-        Coefficients have one column for each alpha.
+        Coefficients have the alphas last, those of several targets these first.
 
     Examples
     --------
@@ -249,21 +250,21 @@ def enet_path(
     count = alphas if isinstance(alphas, (int, np.integer)) else 100
     grid = None if isinstance(alphas, (str, int, np.integer)) else alphas
     columns = np.asarray(y).reshape(Data(None, X).rows, -1).T
-    if len(columns) > 1:
-        if positive:
-            raise ValueError("positive=True is not allowed for multi-output (y.ndim != 1): give one column of y.")
-        raise NotImplementedError(
-            "Paths for several targets at once are those of the multi-task lasso, which Certifit does not have."
-        )
+    if len(columns) > 1 and positive:
+        raise ValueError("positive=True is not allowed for multi-output (y.ndim != 1): give one column of y.")
     gap = narrow(tol)
-    found = elastic_path(
-        X, columns[0], l1_ratio=l1_ratio, n_alphas=int(count), eps=eps, alphas=grid, fit_intercept=False,
-        positive=positive, tol=gap if gap > NARROWEST else 0.0, max_iter=max_iter,  # nobody judges a path: on to rounding
-    )  # fmt: skip
+    options: dict[str, Any] = {
+        "l1_ratio": l1_ratio, "n_alphas": int(count), "eps": eps, "alphas": grid, "fit_intercept": False, "max_iter": max_iter,
+        "tol": gap if gap > NARROWEST else 0.0,  # nobody judges a path: on to rounding
+    }  # fmt: skip
+    if np.ndim(y) > 1:  # columns are shared by all targets, also by one
+        found = rows_path(X, y, **options)
+    else:
+        found = elastic_path(X, columns[0], positive=positive, **options)
     if grid is None and l1_ratio > 0:
         found.coefs[0] = 0.0  # the first alpha is the least without a coefficient: rounding must not leave one
-    scale = 0.5 * float(np.mean(np.asarray(columns[0], dtype=np.float64) ** 2))
-    answer = (found.alphas, np.ascontiguousarray(found.coefs.T), found.gaps * scale)
+    scale = 0.5 * float(np.mean(np.asarray(columns, dtype=np.float64) ** 2)) * len(columns)
+    answer = (found.alphas, np.ascontiguousarray(np.moveaxis(found.coefs, 0, -1)), found.gaps * scale)
     return (*answer, [1] * found.alphas.shape[0]) if return_n_iter else answer
 
 
