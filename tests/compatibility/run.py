@@ -17,7 +17,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
-from tests.compatibility.differences import DIFFERENCES, NOT_APPLICABLE, explanation
+from tests.compatibility.differences import DIFFERENCES, NOT_APPLICABLE, explanation, idle
 
 ROOT = Path(__file__).resolve().parents[2]
 PASSED = Path(__file__).with_name("passed.txt")
@@ -70,6 +70,8 @@ FILES = (
     "feature_selection/tests/test_rfe.py",
     "feature_selection/tests/test_sequential.py",
 )
+TIMEOUT = 600
+"""Seconds by the clock after which a test hangs, also on a busy machine."""
 HUGE = "test_csr_polynomial_expansion_index_overflow"
 """Monomials of three billion columns: ours lays out a table of them, of 24 GB."""
 
@@ -84,7 +86,7 @@ def run(files: list[str], jobs: int) -> list[dict[str, Any]]:
         command = [
             sys.executable, "-m", "pytest", "-q", "-p", "tests.compatibility.plugin", "-p", "tests.compatibility.outcomes",
             "-p", "no:cacheprovider", "-c", str(Path(__file__).with_name("pytest.ini")), "--rootdir", str(home.parent),
-            "--outcomes", str(out), "-n", str(jobs), "--timeout", "120", "-k", f"not {HUGE}",
+            "--outcomes", str(out), "-n", str(jobs), "--timeout", str(TIMEOUT), "-k", f"not {HUGE}",
             *(str(home / file) for file in files),
         ]  # fmt: skip
         subprocess.run(command, check=False, cwd=ROOT, stdout=subprocess.DEVNULL)
@@ -167,6 +169,8 @@ def main() -> int:
     if not lost:
         PASSED.write_text("\n".join(sorted(known - ran | passed)) + "\n", encoding="utf-8")
     if not options.files:
+        for pattern in idle(one["name"] for one in failed):
+            print("explains nothing any more:", pattern)
         PAGE.write_text(page(counted), encoding="utf-8")
     print(f"{len(unexplained)} not explained; {len(DIFFERENCES)} rows of differences")
     return 1 if lost or unexplained else 0
