@@ -46,3 +46,15 @@ def test_points_may_be_given_and_ranks_alone_count() -> None:
     assert ours.stress_ == pytest.approx(other.stress_, rel=0.02)  # normalized, by default
     sizes = [float((cdist(Y, Y) ** 2).sum()) for Y in (ours.embedding_, other.embedding_)]
     assert sizes[0] == pytest.approx(sizes[1], rel=0.02)
+
+
+def test_the_stress_of_ranks_falls_with_every_step() -> None:
+    rows = np.random.default_rng(0).normal(size=(60, 5))
+    found = [
+        manifold.MDS(metric_mds=False, init="random", n_init=1, max_iter=steps, eps=0.0, random_state=0).fit(rows)
+        for steps in range(1, 15)
+    ]
+    assert (np.diff([model.stress_ for model in found]) < 0).all()
+    for model in found:  # and no other unit of the map is better
+        apart = cdist(model.embedding_, model.embedding_)
+        assert 0.5 * (apart**2).sum() == pytest.approx(0.5 * 60 * 59 / (1.0 + model.stress_**2), rel=1e-6)

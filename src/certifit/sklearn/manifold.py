@@ -148,6 +148,10 @@ class MDS(_OfDistances, theirs.MDS):
             unit = float(np.sqrt(0.5 * D.shape[0] * (D.shape[0] - 1) / size))
         raw = model.stress_ * size * unit**2
         drawn = 0.5 * float((pairwise_distances(points * unit) ** 2).sum())
+        if self._by_ranks and drawn > 0:
+            # Ranks know no unit: the map gets the best one, Σfd/Σd², and what is divided by the distances drawn falls too.
+            best = 0.5 * (size * unit**2 + drawn - raw) / drawn
+            raw, drawn, unit = max(raw - drawn * (1.0 - best) ** 2, 0.0), drawn * best**2, unit * best
         return {
             "embedding_": points * unit,
             "stress_": float(np.sqrt(raw / drawn)) if normalized and drawn > 0 else raw,

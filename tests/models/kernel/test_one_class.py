@@ -46,3 +46,14 @@ def test_the_same_as_scikit_learn(kernel):
     np.testing.assert_allclose(ours.offset_, theirs.offset_[0], atol=1e-5 * size)
     clear = np.abs(theirs.decision_function(X)) > 1e-5 * size
     np.testing.assert_array_equal(ours.predict(X)[clear], theirs.predict(X)[clear])
+
+
+@pytest.mark.parametrize("nu", [0.1, 0.9])
+@pytest.mark.parametrize("unit", [1e-100, 1.0, 1e100])
+def test_rows_about_zero_are_certified(nu, unit):
+    """With a linear kernel some weights cancel all rows: the optimum is zero, and so is the offset."""
+    X = cloud()[0]
+    X = (X - X.mean(axis=0)) * unit
+    model = OneClassSVM(nu=nu, kernel="linear", tol=1e-6).fit(X)
+    assert model.certificate_.certified
+    assert abs(model.offset_) <= 1e-6 * unit**2

@@ -24,13 +24,15 @@ from certifit.progress import progress
 __all__ = ["OneClassSVM"]
 
 ROUNDING = 1e-6  # share of ρ below it that still is the edge of the region
+CENTERED = 1e-8  # of what parallel rows would have: where rows cancel, the value of equal weights is rounding
 
 
 class OneClassSVM(OutlierMixin, Machine):
     """The region where a share 1 − `nu` of the rows lives; rows outside are outliers.
 
     Minimizes ½‖Σ β_i φ(x_i)‖² over weights 0 ≤ β_i ≤ 1 with Σβ = nu·n. At most `nu` of the rows are outliers, at least `nu` of
-    them support. The gap is relative to the value of equal weights, which make f a kernel density.
+    them support. The gap is relative to the value of equal weights, which make f a kernel density (where rows cancel, to 1e-8 of
+    what it would be if all were the longest of them).
 
     Examples
     --------
@@ -66,7 +68,8 @@ class OneClassSVM(OutlierMixin, Machine):
             sample = self._sample(X, gated, np.zeros(weight.shape[0]), weight, kept)
             gram, zero, most = sample.gram, np.zeros((1, sample.weight.shape[0])), sample.weight[None]
             dual = Dual(np.arange(most.shape[1]), zero, zero, zero, most, float(self.nu) * most)
-            scale = 0.5 * self._energy(gram, dual)
+            parallel = float(dual.start.sum()) ** 2 * max(gram.largest(), 0.0)  # βᵀKβ of rows that point the same way
+            scale = 0.5 * max(self._energy(gram, dual), CENTERED * parallel)
             (solved,) = self._solved(gram, [dual], np.array([scale]), clock)
             certificate = self._certificate(solved.turned(), solved.mass**2, scale, clock, self._proof(gram))
         self.intercept_ = solved.evidence.intercepts.copy()
