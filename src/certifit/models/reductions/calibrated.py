@@ -208,12 +208,12 @@ class CalibratedClassifier(Declared, OfClassifier, CopiesMixin, ClassifierMixin,
     --------
     >>> import numpy as np
     >>> from certifit import CalibratedClassifier, LinearSVC
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(200, 2))
-    >>> y = X[:, 0] + rng.normal(size=200) > 0
-    >>> model = CalibratedClassifier(LinearSVC(alpha=0.01)).fit(X, y)
-    >>> model.predict_proba(X[:1]).shape
-    (1, 2)
+    >>> x = np.linspace(-3, 3, 1000)
+    >>> chance = 1 / (1 + np.exp(-2 * x))
+    >>> y = np.random.default_rng(0).random(1000) < chance
+    >>> model = CalibratedClassifier(LinearSVC(alpha=0.01)).fit(x[:, None], y)
+    >>> bool(np.abs(model.predict_proba(x[:, None])[:, 1] - chance).max() < 0.1)
+    True
     """
 
     estimator: Any = Parameter(

@@ -146,9 +146,8 @@ class ConformalRegressor(Declared, RegressorMixin, _Conformal):
     --------
     >>> import numpy as np
     >>> from certifit import ConformalRegressor, Ridge
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(400, 2))
-    >>> y = X[:, 0] + rng.normal(size=400)
+    >>> X, noise = np.random.default_rng(0).normal(size=(2, 400, 1))
+    >>> y = X[:, 0] + noise[:, 0]
     >>> model = ConformalRegressor(Ridge(alpha=1e-3), level=0.9).fit(X[:200], y[:200])
     >>> low, high = model.predict_interval(X[200:]).T
     >>> bool(np.mean((low <= y[200:]) & (y[200:] <= high)) > 0.85)
@@ -257,9 +256,8 @@ class ConformalClassifier(Declared, OfClassifier, ClassifierMixin, _Conformal):
     --------
     >>> import numpy as np
     >>> from certifit import ConformalClassifier, LogisticRegression
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(600, 2))
-    >>> y = np.where(X[:, 0] + rng.normal(size=600) > 0, "up", "down")
+    >>> X, noise = np.random.default_rng(0).normal(size=(2, 600, 1))
+    >>> y = np.where(X[:, 0] + noise[:, 0] > 0, "up", "down")
     >>> model = ConformalClassifier(LogisticRegression(), level=0.9).fit(X[:300], y[:300])
     >>> sets = model.predict_set(X[300:])
     >>> sets.shape, bool(sets[y[300:, None] == model.classes_].mean() > 0.85)
