@@ -2,6 +2,7 @@
 #include "core/boundary.hpp"
 #include "products/order.hpp"
 #include "products/products.hpp"
+#include "products/sums.hpp"
 
 using namespace certifit::boundary;
 using namespace certifit::products;
@@ -107,6 +108,24 @@ nb::object run_gram(const Array& X, const Vector<double>& h, bool ones, int thre
 }
 
 template <class Array>
+nb::object run_sums(const Array& X, const Vector<double>& y, const Vector<double>& p, int threads) {
+    const Table<double> view = table(X);
+    if (view.n < 1) refuse("X has no rows");
+    expect_length(y, view.n, "y");
+    expect_length(p, view.n, "p");
+    expect_threads(threads);
+    const Index m = view.d + 2;
+    Owned out(m * m);
+    {
+        nb::gil_scoped_release release;
+        const std::vector<double> found = Sums(view, y.data(), p.data()).run(threads);
+        for (Index j = 0; j < m; ++j)
+            for (Index k = 0; k <= j; ++k) out.data[j * m + k] = out.data[k * m + j] = found[j * m + k];
+    }
+    return out.matrix(m, m);
+}
+
+template <class Array>
 nb::object run_codes(const Array& X) {
     const auto view = table(X);
     auto* data = new std::uint64_t[static_cast<std::size_t>(view.n)];
@@ -154,6 +173,8 @@ NB_MODULE(products, m) {
     define<ColumnMajor<double>>(m);
     define<RowMajor<float>>(m);
     define<ColumnMajor<float>>(m);
+    m.def("sums", &run_sums<RowMajor<double>>, "X"_a.noconvert(), "y"_a.noconvert(), "p"_a.noconvert(), "threads"_a);
+    m.def("sums", &run_sums<ColumnMajor<double>>, "X"_a.noconvert(), "y"_a.noconvert(), "p"_a.noconvert(), "threads"_a);
     m.def("by_column", &run_by_column<double>, "X"_a.noconvert(), "out"_a.noconvert(), "threads"_a);
     m.def("by_column", &run_by_column<float>, "X"_a.noconvert(), "out"_a.noconvert(), "threads"_a);
     m.def("energy", &run_energy<double>, "x"_a.noconvert(), "threads"_a);

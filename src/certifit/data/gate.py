@@ -156,8 +156,7 @@ def check_xy(
     if numeric_target:
         _check_range(X, y)
     weight = check_sample_weight(sample_weight, X.shape[0])
-    kept = weight > 0
-    if drop and not kept.all():
+    if drop and sample_weight is not None and not (kept := weight > 0).all():
         X, y, weight = X[kept], y[kept], weight[kept]
         if X.shape[0] < min_samples:
             raise ValueError(

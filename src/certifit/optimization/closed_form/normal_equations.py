@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,7 @@ SINGLE_LIMIT = 1e4  # the same for a Gram matrix in single precision
 LARGEST_DENSE = 3000  # a sparse X with at most this many columns (or rows) has a dense Gram matrix
 LARGEST_EXACT = 20_000_000  # entries of X up to which a hard problem gets exact sums
 MOST_STEPS = 8
+FEW_ROWS = 1 << 14  # of vectors whose sum is all that counts
 ORDINARY = 1e9  # magnitudes of y, and their inverses, that need no unit of their own
 SAMPLE = 1 << 14  # entries of a larger X that are
 TRUSTED = 1e-9  # a larger residual of the normal equations calls for the orthogonal factorization
@@ -48,27 +50,32 @@ class Rows:
 
     X: Matrix
     Y: Array
-    sums: Array
-    """p, and below it p·(y − mean of y) of each target: what X is summed by."""
+    p: Array
+    means: Array
+    """Of the targets."""
 
-    @staticmethod
-    def of(X: Matrix, Y: Array, p: Array, means: Array) -> Rows:
-        """With targets whose means are known."""
-        sums = np.empty((Y.shape[0] + 1, p.shape[0]))
-        sums[0] = p
-        np.subtract(Y, means[:, None], out=sums[1:])
-        sums[1:] *= p
-        return Rows(X, Y, sums)
-
-    @property
-    def p(self) -> Array:
-        """Weights."""
-        return np.asarray(self.sums[0])
+    @cached_property
+    def sums(self) -> Array:
+        """p, and below it p·(y − mean of y) of each target: what X is summed by."""
+        sums = np.empty((self.Y.shape[0] + 1, self.p.shape[0]))
+        sums[0] = self.p
+        np.subtract(self.Y, self.means[:, None], out=sums[1:])
+        sums[1:] *= self.p
+        return sums
 
     @property
     def centered(self) -> Array:
         """p·(y − mean of y)."""
         return np.asarray(self.sums[1:])
+
+    def squares(self, k: int) -> float:
+        """Σ p (y − mean of y)² of target k, over blocks that stay in the cache: a vector as long as y costs more than the sum."""
+        squares = 0.0
+        for i in range(0, self.n, FEW_ROWS):
+            r = self.Y[k, i : i + FEW_ROWS] - self.means[k]
+            r *= r
+            squares += float(self.p[i : i + FEW_ROWS] @ r)
+        return squares
 
     @property
     def n(self) -> int:
@@ -107,7 +114,7 @@ class NormalEquations:
             for (X, _, p), Y in zip(parts, made, strict=True)
         ]
         self.y_means = total(Y @ p for _, Y, p in targets) if fit_intercept else np.zeros(top.shape[0])
-        self.parts = [Rows.of(X, Y, p, self.y_means) for X, Y, p in targets]
+        self.parts = [Rows(X, Y, p, self.y_means) for X, Y, p in targets]
         self.fit_intercept = fit_intercept
         self.sparse = any(is_sparse(part.X) for part in self.parts)
         self.n, self.d = int(X.shape[0]), int(X.shape[1])
@@ -128,9 +135,7 @@ class NormalEquations:
         if k == self.k:
             return
         self.k, self.y_unit, self.y_mean = k, float(self.y_units[k]), float(self.y_means[k])
-        # Σ p (y − m)² = Σ p (y − m) y − m Σ p (y − m), where the last sum is what rounding of m leaves: no vector is made.
-        squares = total(part.centered[k] @ part.Y[k] - self.y_mean * part.centered[k].sum() for part in self.parts)
-        self.y_norm = float(np.sqrt(max(squares, 0.0)))
+        self.y_norm = float(np.sqrt(total(part.squares(k) for part in self.parts)))
 
     @property
     def moment(self) -> Array:
@@ -166,6 +171,15 @@ class NormalEquations:
     @property
     def wide_and_penalized(self) -> bool:
         return bool(self.n < self.d and (self.l2 > 0).all() and self.whole)
+
+    def _by_sums(self, dtype: type, shift: Array | None) -> bool:
+        """Whether one pass over few columns gives all products.
+
+        Of one target that is so near to zero that they may be centered after they were summed.
+        """
+        narrow = self.whole and not self.sparse and self.d <= NARROW and dtype is np.float64 and shift is None
+        one = self.moments.shape[0] == 1 and abs(self.y_mean) <= self.y_norm
+        return narrow and one and self.X.dtype == np.float64 and in_one_piece(self.X)
 
     def sampled_sane(self) -> bool:
         """Whether a sample of the rows has magnitudes whose squares and products are safe.
@@ -330,8 +344,10 @@ class NormalEquations:
             product -= np.outer(rest, rest)  # AᵀA = Σ p (x−c)(x−c)ᵀ − (m−c)(m−c)ᵀ
         else:
             self.mean = np.zeros(self.d)
-        left = total(part.centered.sum(axis=1) for part in self.parts)
-        self.moments = sums[1:] - np.outer(left, self.mean)
+        self.moments = sums[1:]
+        if not self._by_sums(dtype, shift):
+            left = total(part.centered.sum(axis=1) for part in self.parts)
+            self.moments = self.moments - np.outer(left, self.mean)
         self._set_spread(self._checked_second(product.diagonal().copy(), dtype))
         return product
 
@@ -342,9 +358,14 @@ class NormalEquations:
 
     def _dense_gram(self, part: Rows, dtype: type, shift: Array | None) -> tuple[Array, Array]:
         """Σ p (x − c)(x − c)ᵀ, and the sums of x by p and by the weighted targets."""
-        X, p, target = part.X, part.p, part.sums
+        X, p = part.X, part.p
         if self.d <= NARROW and dtype is np.float64 and shift is None and in_one_piece(X):
-            return _products.gram(X, p, False, self.threads), _products.pullback(X, target, self.threads)
+            if self._by_sums(dtype, shift):
+                found = _products.sums(X, part.Y[0], p, self.threads)
+                level = found[-1, 0] / found[0, 0] if self.fit_intercept else 0.0
+                return found[1:-1, 1:-1].copy(), np.stack([found[0, 1:-1], found[-1, 1:-1] - level * found[0, 1:-1]])
+            return _products.gram(X, p, False, self.threads), _products.pullback(X, part.sums, self.threads)
+        target = part.sums
         level = bool((p == p[0]).all())
         plain = level and shift is None and X.dtype == dtype  # the product reads X itself
         root = np.sqrt(p)
