@@ -301,3 +301,35 @@ def test_an_easy_fit_is_not_confirmed_by_another_pass(shape, strength, mean, mon
     assert len(gradients) == 1
     assert float(np.abs(left).max()) < 2e-14
     assert fit.digits > 11
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("offset", [0.0, 3.0, 100.0])
+def test_independent_rows_of_a_wide_matrix_are_met_by_the_shortest_coefficients(
+    offset: float, fit_intercept: bool
+) -> None:
+    rng = np.random.default_rng(5)
+    X, y, p = offset + rng.normal(size=(40, 90)), rng.normal(size=40) - 2.0, rng.uniform(0.5, 2.0, 40)
+    X[:, 7] = 4.0  # a constant column has no coefficient beside an intercept
+    p /= p.sum()
+    fit = solve_least_squares(X, y, p, l2=np.zeros(90), fit_intercept=fit_intercept, keep_inverse=True)
+    assert fit.method == "least norm"
+    assert fit.rank == 40 - fit_intercept
+    mean, level = (p @ X, p @ y) if fit_intercept else (np.zeros(90), 0.0)
+    root = np.sqrt(p)
+    shortest = np.linalg.lstsq(root[:, None] * (X - mean), root * (y - level), rcond=1e-12)[0]
+    np.testing.assert_allclose(fit.coef, shortest, atol=1e-12)
+    np.testing.assert_allclose(X @ fit.coef + fit.intercept, y, atol=1e-11)
+    assert 0.0 <= fit.objective <= fit.gap * (1 + 1e-12) <= 1e-20
+    assert fit.inverse is not None
+    H = (X - mean).T @ (p[:, None] * (X - mean))
+    np.testing.assert_allclose(fit.inverse.matrix, np.linalg.pinv(H, rcond=1e-10, hermitian=True), rtol=1e-6, atol=1e-8)
+    twice = solve_least_squares(
+        np.vstack([X, X[:1]]),
+        np.r_[y, y[:1]],
+        np.r_[p, p[:1]] / (1 + p[0]),
+        l2=np.zeros(90),
+        fit_intercept=fit_intercept,
+    )
+    assert twice.method == "svd"  # rows that depend on each other
+    np.testing.assert_allclose(X @ twice.coef + twice.intercept, y, atol=1e-10)

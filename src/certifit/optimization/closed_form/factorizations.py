@@ -25,6 +25,7 @@ from certifit.optimization.closed_form.normal_equations import (
 )
 from certifit.optimization.objective.costs import iterating_pays
 
+LEAST_NORM_LIMIT = 1e8  # condition of the products of rows up to which they are surely independent
 HOPEFUL = 0.25  # a share of the penalty in the curvature of the columns that is strong
 
 
@@ -117,17 +118,25 @@ class DualCholesky:
         self.problem = problem
         self.rank = problem.d
         self.root = np.sqrt(problem.p)
-        self.inverse = np.where(problem.spread > 0, 1.0 / problem.l2, 0.0)
+        self.inverse = self._unit()
         K, lost = self._products()
         K *= self.root * self.root[:, None]
         if problem.fit_intercept:  # A has no part along √p; what rounding of the means left there goes
             u = self.root / np.linalg.norm(self.root)
             Ku = K @ u
             K -= np.outer(u, Ku) + np.outer(Ku - float(u @ Ku) * u, u)
-        np.einsum("ii->i", K)[:] += 1.0
+        self._complete(K)
         self.R, condition = cholesky_condition(K)
         self.condition = float(np.sqrt(condition))
         self.contraction = _sure(problem.n, lost * condition)
+
+    def _unit(self) -> Array:
+        """Λ."""
+        return np.where(self.problem.spread > 0, 1.0 / self.problem.l2, 0.0)
+
+    def _complete(self, K: Array) -> None:
+        """What K has beside AΛAᵀ, in place."""
+        np.einsum("ii->i", K)[:] += 1.0
 
     def _products(self) -> tuple[Array, float]:
         """(X − 1mᵀ)Λ(X − 1mᵀ)ᵀ with Λ = diag(1/l2), and what its rounding is multiplied by.
@@ -203,6 +212,47 @@ class DualCholesky:
     def hat_diagonal(self) -> Array:
         half = solve_triangular(self.R, np.eye(self.problem.n), trans="T", check_finite=False)
         return np.asarray(1.0 - np.einsum("ij,ij->j", half, half))
+
+
+class LeastNorm(DualCholesky):
+    """K = AAᵀ, n×n, of independent rows and no penalty: w = AᵀK⁻¹b is the shortest of all that meet every row."""
+
+    method = "least norm"
+
+    def __init__(self, problem: NormalEquations) -> None:
+        super().__init__(problem)
+        self.rank = problem.n - int(problem.fit_intercept)
+
+    def _unit(self) -> Array:
+        return np.where(self.problem.spread > 0, 1.0, 0.0)
+
+    def _complete(self, K: Array) -> None:
+        if self.problem.fit_intercept:  # neither A nor b has a part along √p: any curvature there will do
+            u = self.root / np.linalg.norm(self.root)
+            K += float(K.trace()) / K.shape[0] * np.outer(u, u)
+
+    def _rest(self, w: Array, b: float) -> Array:
+        """b − Aw."""
+        return np.asarray(self.root * (self.problem.y - b - self.problem.X @ w))
+
+    def solve(self, g: Array) -> Array:
+        F = self.half(g[:, None])[:, 0]  # H⁺ = AᵀK⁻²A
+        return self._adjoint(lapack.dpotrs(self.R, F)[0])
+
+    def half(self, B: Array) -> Array:
+        return self._by_rows(self.problem.X @ B - self.problem.mean @ B)
+
+    def whole_half(self) -> Array:
+        """`half` of the identity."""
+        A = np.asarray(self.problem.X - self.problem.mean)
+        A[:, self.problem.spread == 0.0] = 0.0
+        return self._by_rows(A)
+
+    def _by_rows(self, AB: Array) -> Array:
+        """K⁻¹ of rows that have no weights yet, in place."""
+        AB *= self.root[:, None]
+        out: Array = lapack.dpotrs(self.R, AB, overwrite_b=1)[0]
+        return out
 
 
 class IterativeLSMR:
@@ -293,6 +343,11 @@ def factorize(problem: NormalEquations, double: bool = False) -> Factor:
                 return factor
     else:
         problem.rescale()
+        problem.measure()
+        if problem.n < problem.d and problem.units is None and not problem.single and problem.whole:
+            least = LeastNorm(problem)
+            if least.condition**2 < LEAST_NORM_LIMIT:
+                return least
     problem.measure()
     return orthogonal(problem)
 

@@ -30,6 +30,7 @@ from certifit.optimization.closed_form.factorizations import (
     DualCholesky,
     Factor,
     IterativeLSMR,
+    LeastNorm,
     SingularValues,
     factorize,
     orthogonal,
@@ -76,7 +77,7 @@ class ClosedForm:
     digits : float
         Estimated correct decimal digits of the coefficients, for the matrix as it is stored.
     method : str
-        ``"cholesky"``, ``"cholesky (mixed precision)"``, ``"dual cholesky"``, ``"svd"`` (of a triangle from
+        ``"cholesky"``, ``"cholesky (mixed precision)"``, ``"dual cholesky"``, ``"least norm"``, ``"svd"`` (of a triangle from
         an orthogonal factorization), ``"lsmr"`` or ``"mean"`` (nothing but the intercept matters).
     note : str
         What a reader should know: rank deficiency, lost digits.
@@ -244,7 +245,8 @@ def normal_inverse(X: Matrix, p: Array, l2: Array, fit_intercept: bool) -> Norma
 
 def _inverse(problem: NormalEquations, factor: Factor) -> NormalInverse:
     unit = np.ones(problem.d) if problem.units is None else problem.units
-    half = factor.half(np.eye(problem.d)) / unit
+    half = factor.whole_half() if isinstance(factor, LeastNorm) else factor.half(np.eye(problem.d))
+    half = half / unit
     live = int((problem.spread > 0).sum())
     return NormalInverse(half.T @ half, problem.mean * unit, min(factor.rank, live))
 
@@ -377,7 +379,9 @@ def _worth_exact(problem: NormalEquations, factor: Factor, w: Array, energy: flo
     if problem.sparse or problem.single or problem.n * problem.d > LARGEST_EXACT:
         return False
     lost = EPS * _sensitivity(problem, factor, w, energy)
-    return lost > (1e-14 if problem.n * problem.d <= 2_000 else 1e-10)
+    if problem.n * problem.d <= 2_000:  # with a penalty the digits of the data are not the last word
+        return lost > (1e-12 if (problem.l2 > 0).all() else 1e-14)
+    return lost > 1e-10
 
 
 def _evidence(
@@ -418,7 +422,10 @@ def _evidence(
         rank, method = 0, "mean" if problem.fit_intercept else factor.method
     else:
         rank, method = min(factor.rank, live), factor.method
-    gap = factor.gap(w, b) if isinstance(factor, DualCholesky) else _gap(problem, factor, g)
+    if isinstance(factor, LeastNorm):
+        gap = 0.5 * energy  # no objective is below zero
+    else:
+        gap = factor.gap(w, b) if isinstance(factor, DualCholesky) else _gap(problem, factor, g)
     y2 = problem.y_unit * problem.y_unit
     penalty = float(problem.l2 @ (w * w))
     coef = w * problem.y_unit if problem.units is None else w / problem.units * problem.y_unit
