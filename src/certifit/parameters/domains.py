@@ -54,6 +54,25 @@ class Domain:
         return repr(value)
 
 
+class Sort(Domain):
+    """A type by itself: whatever is refused is of another one."""
+
+    words: str
+    wrong: tuple[Any, ...] = ()
+
+    def wrong_type(self, value: Any) -> bool:
+        """All that is refused."""
+        return True
+
+    def describe(self) -> str:
+        """The words."""
+        return self.words
+
+    def nonsense(self) -> list[Any]:
+        """As given."""
+        return list(self.wrong)
+
+
 def _is_truth(value: Any) -> bool:
     return isinstance(value, (bool, np.bool_))
 
@@ -194,24 +213,14 @@ class Reals(Domain):
 
 
 @dataclass(frozen=True)
-class Flag(Domain):
+class Flag(Sort):
     """True or False."""
+
+    words, wrong = "bool", ("yes", 2, None)
 
     def refuses(self, value: Any) -> str | None:
         """Anything but a truth value."""
         return None if _is_truth(value) else "True or False"
-
-    def wrong_type(self, value: Any) -> bool:
-        """All that is refused."""
-        return True
-
-    def describe(self) -> str:
-        """``bool``."""
-        return "bool"
-
-    def nonsense(self) -> list[Any]:
-        """What people write instead."""
-        return ["yes", 2, None]
 
 
 @dataclass(frozen=True)
@@ -240,20 +249,14 @@ class Choice(Domain):
 
 
 @dataclass(frozen=True)
-class Nothing(Domain):
+class Nothing(Sort):
     """None, and what it means goes into the text: ``Either(Integer(1), Nothing())``."""
+
+    words = "None"
 
     def refuses(self, value: Any) -> str | None:
         """Anything but None."""
         return None if value is None else "None"
-
-    def wrong_type(self, value: Any) -> bool:
-        """All that is refused."""
-        return True
-
-    def describe(self) -> str:
-        """``None``."""
-        return "None"
 
 
 @dataclass(frozen=True)
@@ -329,11 +332,12 @@ class Folds(Domain):
 
 
 @dataclass(frozen=True)
-class Learner(Domain):
+class Learner(Sort):
     """An estimator whose copies are trained, given as an object; it needs one of these methods beside `fit`."""
 
     methods: tuple[str, ...] = ("predict",)
     example: str = "DecisionTreeClassifier()"
+    words, wrong = "estimator", ("tree", 3, int)
 
     def refuses(self, value: Any) -> str | None:
         """Classes, and what does not learn."""
@@ -342,38 +346,16 @@ class Learner(Domain):
             return None
         return f"an object with fit, get_params and {' or '.join(self.methods)}, such as {self.example}"
 
-    def wrong_type(self, value: Any) -> bool:
-        """All that is refused."""
-        return True
-
-    def describe(self) -> str:
-        """``estimator``."""
-        return "estimator"
-
-    def nonsense(self) -> list[Any]:
-        """A name, a number, a class."""
-        return ["tree", 3, int]
-
 
 @dataclass(frozen=True)
-class Function(Domain):
+class Function(Sort):
     """A function, given by itself; the text says of what."""
+
+    words, wrong = "callable", (3, int)
 
     def refuses(self, value: Any) -> str | None:
         """Whatever cannot be called, and classes."""
         return None if callable(value) and not isinstance(value, type) else "a function"
-
-    def wrong_type(self, value: Any) -> bool:
-        """All that is refused."""
-        return True
-
-    def describe(self) -> str:
-        """``callable``."""
-        return "callable"
-
-    def nonsense(self) -> list[Any]:
-        """A number, a class."""
-        return [3, int]
 
 
 @dataclass(frozen=True)

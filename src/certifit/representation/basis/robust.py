@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, Matrix, is_sparse
 from certifit.parameters import Fitted, Flag, Given, OneOf, Parameter, check_parameters
-from certifit.representation.basis.blocks import blockwise, check_scaled, column_label, positive_rows, scaled_columns
+from certifit.representation.basis.blocks import blockwise, column_label, positive_rows, scaled_columns
 from certifit.representation.basis.columns import interpolated_quantiles, weighted_quantiles
 from certifit.representation.basis.scaling import MISSING, CenteringScaler
 from certifit.representation.basis.summaries import present_values
@@ -97,17 +97,10 @@ class RobustScaler(CenteringScaler):
         X = self._check(X, reset=False)
         if is_sparse(X):
             return scaled_columns(X, self.scale_, np.divide)
-        shift = self.center_ if self.with_centering else np.zeros_like(self.center_)
-        return blockwise(X, lambda block, center, scale: (block - center) / scale, shift, self.scale_)
+        return blockwise(X, lambda block, shift, scale: (block - shift) / scale, self._shift(), self.scale_)
 
-    def inverse_transform(self, X: Matrix) -> Matrix:
-        """Rows in the original units, z · scale + center."""
-        X = check_scaled(self, X, allow_nan=self._keeps_missing())
-        if is_sparse(X):
-            self._refuse_sparse()
-            return scaled_columns(X, self.scale_, np.multiply)
-        shift = self.center_ if self.with_centering else np.zeros_like(self.center_)
-        return blockwise(X, lambda block, scale, center: block * scale + center, self.scale_, shift)
+    def _shift(self) -> Array:
+        return self.center_ if self.with_centering else np.zeros_like(self.center_)
 
     def _range(self) -> tuple[float, float]:
         """The two percentages, checked."""

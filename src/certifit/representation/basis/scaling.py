@@ -70,6 +70,19 @@ class CenteringScaler(ColumnScaler):
 
     _center: ClassVar[tuple[str, str]]
     """The parameter that asks for it, and what is subtracted."""
+    scale_: Array
+
+    def _shift(self) -> Array:
+        """What is subtracted from each column, zero if nothing is."""
+        raise TypeError(f"{type(self).__name__} must say what it subtracts.")
+
+    def inverse_transform(self, X: Matrix) -> Matrix:
+        """Rows in the original units: entries times the scale of their column, plus what was subtracted."""
+        X = check_scaled(self, X, allow_nan=self._keeps_missing())
+        if is_sparse(X):
+            self._refuse_sparse()
+            return scaled_columns(X, self.scale_, np.multiply)
+        return blockwise(X, lambda block, scale, shift: block * scale + shift, self.scale_, self._shift())
 
     def _centers(self) -> bool:
         return bool(getattr(self, self._center[0]))
@@ -187,14 +200,8 @@ class StandardScaler(CenteringScaler, _BlockScaler):
             return blockwise(X, np.subtract, self.mean_)
         return blockwise(X, np.divide, self.scale_)
 
-    def inverse_transform(self, X: Matrix) -> Matrix:
-        """Rows in the original units, z · scale + mean."""
-        X = check_scaled(self, X, allow_nan=self._keeps_missing())
-        if is_sparse(X):
-            self._refuse_sparse()
-            return scaled_columns(X, self.scale_, np.multiply)
-        shift = self.mean_ if self.with_mean else np.zeros_like(self.mean_)
-        return blockwise(X, lambda block, scale, mean: block * scale + mean, self.scale_, shift)
+    def _shift(self) -> Array:
+        return self.mean_ if self.with_mean else np.zeros_like(self.mean_)
 
 
 class MinMaxScaler(_BlockScaler):

@@ -276,9 +276,8 @@ class Laplacian(Kernel):
     Examples
     --------
     >>> from certifit.kernels import Laplacian
-    >>> Laplacian(gamma=1.0)([[0.0], [1.0]]).round(4)
-    array([[1.    , 0.3679],
-           [0.3679, 1.    ]])
+    >>> Laplacian(gamma=1.0)([[0.0], [1.0], [3.0]])[0].round(4)
+    array([1.    , 0.3679, 0.0498])
     """
 
     gamma: Any = GAMMA
@@ -309,6 +308,8 @@ class Laplacian(Kernel):
 
 class Mahalanobis(Kernel):
     """xᵀ A z for a symmetric positive semidefinite A: an inner product in other units.
+
+    With A the inverse of a covariance matrix, distances are those of Mahalanobis.
 
     Examples
     --------
@@ -359,6 +360,8 @@ class Mahalanobis(Kernel):
 
 class Precomputed(Kernel):
     """X *is* the Gram matrix: rows to be judged against the rows of the fit.
+
+    A fit takes the similarities of all pairs of its rows, a prediction those of new rows to the rows of the fit.
 
     Examples
     --------

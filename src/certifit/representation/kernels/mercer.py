@@ -35,15 +35,15 @@ class Mercer:
     witness: Array
     asymmetry: float
 
-    def __bool__(self) -> bool:
-        return self.positive
-
     def __str__(self) -> str:
         if self.positive:
             return f"A Gram matrix: its smallest eigenvalue is {self.smallest:.3g}."
         if self.asymmetry > 0:  # reason enough, and the eigenvalue is that of the symmetric part
             return f"Not a Gram matrix: it is not symmetric (entries differ by up to {self.asymmetry:.3g})."
         return f"Not a Gram matrix: cᵀKc = {self.smallest:.3g} < 0 for the vector c in `witness`."
+
+    def __bool__(self) -> bool:
+        return self.positive
 
 
 def is_mercer(K: Any, tol: float = 1e-10) -> Mercer:

@@ -20,12 +20,12 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
 from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, Matrix
-from certifit.base import KeepsPrecision
 from certifit.data.gate import check_real
+from certifit.docstrings import takes_as
 from certifit.parameters import Any_, Fitted, Flag, OfColumns, OneOf, Parameter, check_parameters
 from certifit.parameters.common import N_JOBS
 from certifit.representation.design.rows import over_rows, row_blocks
-from certifit.representation.table.frames import Columns
+from certifit.representation.table.frames import Columns, OfTables
 from certifit.representation.text.presence import frequent_words, presence
 from certifit.threads import n_threads
 
@@ -36,7 +36,7 @@ WORDS = 1000
 FEW = 2000  # rows whose texts tell the mean distance of a column of text
 
 
-class Dissimilarity(OfColumns, ClassNamePrefixFeaturesOutMixin, KeepsPrecision, BaseEstimator):
+class Dissimilarity(OfColumns, ClassNamePrefixFeaturesOutMixin, OfTables, BaseEstimator):
     """Dissimilarities of the rows of a table of numbers, categories, dates and text, as Gower has them.
 
     `transform` gives those of rows to the rows of the fit, which is what ``metric="precomputed"`` takes everywhere.
@@ -87,14 +87,9 @@ class Dissimilarity(OfColumns, ClassNamePrefixFeaturesOutMixin, KeepsPrecision, 
 
     output_of_rows = True  # the columns of the output are the rows of the fit
 
+    @takes_as(Columns)
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn ranges, levels and words, and keep the rows.
-
-        Parameters
-        ----------
-        X : data frame or array of shape (n_samples, n_features)
-            The table.
-        """
+        """Learn ranges, levels and words, and keep the rows."""
         check_parameters(self)
         table = Columns(self, X, reset=True)
         asked, weight = table.asked(self.kinds, KINDS), self._weights(table)
@@ -144,13 +139,6 @@ class Dissimilarity(OfColumns, ClassNamePrefixFeaturesOutMixin, KeepsPrecision, 
     @property
     def _n_features_out(self) -> int:
         return int(self.rows_.shape[0])
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.string = True
-        tags.input_tags.categorical = True
-        return tags
 
     def _weights(self, table: Columns) -> Array:
         """The weight of each column."""

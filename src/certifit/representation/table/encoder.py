@@ -19,8 +19,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, Matrix, is_sparse
-from certifit.base import KeepsPrecision
 from certifit.data.gate import check_sample_weight
+from certifit.docstrings import takes_as
 from certifit.parameters import (
     Any_,
     Choice,
@@ -36,7 +36,7 @@ from certifit.parameters import (
 )
 from certifit.representation.basis.columns import input_names, weighted_quantiles
 from certifit.representation.basis.summaries import mean_and_deviation
-from certifit.representation.table.frames import Columns
+from certifit.representation.table.frames import Columns, OfTables
 from certifit.representation.text.presence import frequent_words, presence
 
 __all__ = ["TableEncoder"]
@@ -49,7 +49,7 @@ SPARSE_WIDTH = 200
 SPARSE_SHARE = 0.1
 
 
-class TableEncoder(OfColumns, KeepsPrecision, BaseEstimator):
+class TableEncoder(OfColumns, OfTables, BaseEstimator):
     """A table of numbers, categories, dates and text as a matrix of numbers.
 
     Frames of pandas, polars and Arrow are taken by the types of their columns, arrays column by column. Learning and
@@ -107,14 +107,9 @@ class TableEncoder(OfColumns, KeepsPrecision, BaseEstimator):
     )
     sparse_: bool = Fitted("bool", "Whether the output is sparse.")
 
+    @takes_as(Columns)
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn medians, moments, levels and words.
-
-        Parameters
-        ----------
-        X : data frame or array of shape (n_samples, n_features)
-            The table.
-        """
+        """Learn medians, moments, levels and words."""
         check_parameters(self)
         table = Columns(self, X, reset=True)
         weight = check_sample_weight(sample_weight, table.height)
@@ -176,13 +171,6 @@ class TableEncoder(OfColumns, KeepsPrecision, BaseEstimator):
         check_is_fitted(self)
         coded = [(k, j) for k, ((j, _), is_code) in enumerate(self._layout()) if is_code]
         return {k: self._slots(self.columns_[j]) for k, j in coded}
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.string = True
-        tags.input_tags.categorical = True
-        return tags
 
     # Learning
 

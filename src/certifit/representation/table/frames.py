@@ -9,18 +9,36 @@ import numpy as np
 from sklearn.utils.validation import check_array, validate_data
 
 from certifit._types import Array, is_sparse
+from certifit.base import KeepsPrecision
 from certifit.data.gate import _from_arrow as from_arrow
 from certifit.data.gate import check_choice, check_x
 from certifit.data.missing import is_absent
 from certifit.representation.text.reading import words_of
 
-__all__ = ["Columns"]
+__all__ = ["Columns", "OfTables"]
 
 CURE = "replace infinite values, or mark them as missing"
 
 
+class OfTables(KeepsPrecision):
+    """A transformer of tables: numbers, words, categories, and holes."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags
+
+
 class Columns:
-    """The columns of a table, each as numbers, as strings or as moments, whichever is asked for."""
+    """The columns of a table, each as numbers, as strings or as moments, whichever is asked for.
+
+    Parameters
+    ----------
+    X : data frame or array of shape (n_samples, n_features)
+        The table.
+    """
 
     def __init__(self, estimator: Any, X: Any, reset: bool) -> None:
         X = from_arrow(X)
