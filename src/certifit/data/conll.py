@@ -157,12 +157,11 @@ def read_conll(
 
     Examples
     --------
-    >>> import tempfile
-    >>> from pathlib import Path
+    >>> from tempfile import NamedTemporaryFile
     >>> from certifit import read_conll
-    >>> path = Path(tempfile.mkdtemp()) / "names.conll"
-    >>> _ = path.write_text("-DOCSTART- O\n\nAnn I-PER\nslept O\n\nOslo I-LOC\n")
-    >>> corpus = read_conll(path)
+    >>> with NamedTemporaryFile("w") as file:
+    ...     print("-DOCSTART- O\n\nAnn I-PER\nslept O\n\nOslo I-LOC", file=file, flush=True)
+    ...     corpus = read_conll(file.name)
     >>> corpus["form"], corpus["tag"], corpus.lines
     ([['Ann', 'slept'], ['Oslo']], [['I-PER', 'O'], ['I-LOC']], [3, 6])
     """

@@ -68,8 +68,9 @@ def load(name: str) -> Dataset:
     Examples
     --------
     >>> from certifit import datasets
-    >>> datasets.load("penguins").target
-    'species'
+    >>> data = datasets.load("penguins")
+    >>> data.target, data.frame.shape
+    ('species', (344, 8))
     """
     return DATASETS[_known(name)]()
 

@@ -243,10 +243,8 @@ class Table:
     @cached_property
     def groups(self) -> Array | None:
         """Number of the group of each row, if there is a group column; a row without one is a group of its own."""
-        name = self._with_role("group")
-        if name is None:
+        if (values := self._with_role("group")) is None:
             return None
-        values = self.frame.get_column(name)
         rank = values.rank("dense").cast(pl.Int64).to_numpy(allow_copy=True)
         alone = values.is_null().to_numpy()
         start = 0 if alone.all() else int(np.nanmax(rank.astype(np.float64))) + 1
@@ -255,10 +253,8 @@ class Table:
     @cached_property
     def time(self) -> Array | None:
         """Moment of each row as float64 (days since 1970 for dates), NaN where missing, if there is a time column."""
-        name = self._with_role("time")
-        if name is None:
+        if (values := self._with_role("time")) is None:
             return None
-        values = self.frame.get_column(name)
         if values.dtype.is_temporal():
             values = values.dt.epoch("us") / 86_400e6
         return values.cast(pl.Float64).to_numpy().astype(np.float64)
@@ -310,8 +306,8 @@ class Table:
         """New rows, as this table was read: see `TableSchema.conform`."""
         return self.schema.conform(source)
 
-    def _with_role(self, role: str) -> str | None:
-        return next((column.name for column in self.columns if column.role == role), None)
+    def _with_role(self, role: str) -> pl.Series | None:
+        return next((self.frame.get_column(column.name) for column in self.columns if column.role == role), None)
 
 
 # From what was read to a table

@@ -232,8 +232,8 @@ class L1Ball(Ball):
     --------
     >>> import numpy as np
     >>> from certifit.penalties import L1Ball
-    >>> L1Ball(1.0).project(np.array([1.0, 0.5]))
-    array([0.75, 0.25])
+    >>> L1Ball(1.0).project(np.array([1.0, 0.5, -0.1]))
+    array([ 0.75,  0.25, -0.  ])
     """
 
     name = "l1_ball"

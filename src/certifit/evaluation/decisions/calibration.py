@@ -66,10 +66,10 @@ def calibration_curve(
     level: float = 0.95,
     sample_weight: Any = None,
     classes: Any = None,
-    pos_label: Any = None,
     y_true: Any = None,
     y_prob: Any = None,
     n_bins: int | None = None,
+    pos_label: Any = None,
 ) -> CalibrationCurve:
     """Observed shares against predicted probabilities, in bins.
 
@@ -90,10 +90,10 @@ def calibration_curve(
     sample_weight : array of shape (n,), optional
         How often each row counts.
     classes : sequence of two labels, optional
-    pos_label : label, optional
-        The class that is predicted, where it is not the second.
     y_true, y_prob, n_bins
         Scikit-learn's names of `y`, `p` and `bins`.
+    pos_label : label, optional
+        The class that is predicted, where it is not the second.
 
     Returns
     -------

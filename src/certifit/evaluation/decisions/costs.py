@@ -241,6 +241,8 @@ def decision_cost(
 ) -> Any:
     """Mean cost that decisions had on rows whose classes are known, with an interval.
 
+    A row costs what `costs` says of its class and the action taken, or `reject_cost` where the decision was declined.
+
     Parameters
     ----------
     y : array of shape (n,)

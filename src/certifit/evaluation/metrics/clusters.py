@@ -188,8 +188,9 @@ def davies_bouldin(X: Any, labels: Any, *, sample_weight: Any = None) -> float:
     Examples
     --------
     >>> from certifit.metrics import davies_bouldin
-    >>> davies_bouldin([[0.0], [2.0], [8.0], [10.0]], [0, 0, 1, 1])
-    0.25
+    >>> rows = [[0.0], [2.0], [8.0], [10.0]]
+    >>> davies_bouldin(rows, [0, 0, 1, 1]), davies_bouldin(rows, [0, 1, 0, 1])
+    (0.25, 4.0)
     """
     rows = clustered(X, labels, sample_weight)
     means = rows.means()

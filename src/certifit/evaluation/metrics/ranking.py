@@ -128,8 +128,9 @@ def pr_curve(y: Any, score: Any, *, sample_weight: Any = None, classes: Any = No
     Examples
     --------
     >>> from certifit.metrics import pr_curve
-    >>> pr_curve([0, 1, 0, 1], [0.1, 0.4, 0.4, 0.8]).recall
-    array([0. , 0.5, 1. , 1. ])
+    >>> curve = pr_curve([0, 1, 0, 1], [0.1, 0.4, 0.4, 0.8])
+    >>> curve.recall, curve.precision.round(2)
+    (array([0. , 0.5, 1. , 1. ]), array([1.  , 1.  , 0.67, 0.5 ]))
     """
     threshold, tp, fp = _counts(y, score, sample_weight, classes, both=False)
     precision = np.concatenate([[1.0], tp[1:] / (tp[1:] + fp[1:])])

@@ -135,8 +135,8 @@ def mean_poisson_deviance(y: Any, prediction: Any, *, sample_weight: Any = None)
     Examples
     --------
     >>> from certifit.metrics import mean_poisson_deviance
-    >>> mean_poisson_deviance([0, 2], [1, 2])
-    1.0
+    >>> round(mean_poisson_deviance([0, 1, 2], [1, 1, 1]), 4)
+    0.9242
     """
     return _mean(poisson_losses, y, prediction, sample_weight)
 

@@ -98,8 +98,8 @@ class L1(ElasticFamily):
     --------
     >>> import numpy as np
     >>> from certifit.penalties import L1
-    >>> L1().value(np.array([3.0, -4.0]))
-    7.0
+    >>> L1().value(np.array([3.0, -4.0])), L1().prox(np.array([3.0, 0.5]), 1.0)
+    (7.0, array([2., 0.]))
     """
 
     name = "l1"

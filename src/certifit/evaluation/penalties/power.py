@@ -24,9 +24,10 @@ class Lq(Penalty):
     Examples
     --------
     >>> import numpy as np
-    >>> from certifit.penalties import Lq
-    >>> Lq(q=2.0).value(np.array([3.0, -4.0]))
-    12.5
+    >>> from certifit.penalties import L2, Lq
+    >>> w = np.array([3.0, -4.0])
+    >>> Lq(q=2.0).value(w) == L2().value(w)
+    True
     """
 
     name = "lq"

@@ -255,8 +255,8 @@ def compare_metric(
     level: float = 0.95,
     correction: str = "holm",
     sample_weight: Any = None,
-    classes: Any = None,
     random_state: Any = 0,
+    classes: Any = None,
 ) -> Comparison:
     """Compare models by any metric of their predictions for the same rows.
 

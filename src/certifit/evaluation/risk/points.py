@@ -25,6 +25,9 @@ __all__ = ["Part", "Point", "Trial", "along", "numbers_of_rows", "one_of"]
 
 SMALLEST = 0.1  # share of the rows at the first point
 
+OfFolds = tuple[float, ...]
+"""One value for each fold."""
+
 
 class Part(NamedTuple):
     """What is fitted at one point on one fold."""
@@ -51,16 +54,17 @@ class Judged(NamedTuple):
 
 
 class Point(NamedTuple):
-    """Mean train and validation metric over the folds, the interval of the latter, and the values of each fold."""
+    """Mean train and validation metric over the folds, and the values of each fold."""
 
     train: float
     validation: float
     low: float
     high: float
-    train_folds: tuple[float, ...]
-    validation_folds: tuple[float, ...]
-    fit_seconds: tuple[float, ...]
-    score_seconds: tuple[float, ...]
+    """Interval of the validation metric."""
+    train_folds: OfFolds
+    validation_folds: OfFolds
+    fit_seconds: OfFolds
+    score_seconds: OfFolds
 
 
 @dataclass(frozen=True)
