@@ -30,18 +30,9 @@ def page(driver: Any, tmp_path_factory: pytest.TempPathFactory) -> Open:
 def test_no_errors_no_requests_and_every_figure_drawn(page: Open, name: str) -> None:
     shown = page(name).open()
     for tab in shown.all(".tabs a"):
-        tab.click()
-        shown.settle()
+        shown.visit(tab)
         assert shown.js("return document.documentElement.scrollWidth <= innerWidth")
-    for node in shown.all("details"):
-        shown.js("arguments[0].open = true", node)
-    shown.settle()
-    assert shown.problems() == []
-    assert shown.requests() == []
-    undrawn = (
-        "return [...document.querySelectorAll('[data-figure] .plot')].filter((p) => !p.querySelector('svg')).length"
-    )
-    assert shown.js(undrawn) == 0
+    shown.shows_all_and_asks_nobody()
 
 
 def test_groups_are_drawn_in_their_colours_and_told_apart(page: Open) -> None:

@@ -119,6 +119,10 @@ class Page:
     def all(self, selector: str) -> list[Any]:
         return self.driver.find_elements("css selector", selector)
 
+    def visit(self, tab: Any) -> None:
+        tab.click()
+        self.settle()
+
     def value(self, name: str) -> float:
         """A number of the decision page at full precision."""
         return float(self.find(f"#decide-{name}").get_attribute("data-value"))
@@ -130,6 +134,16 @@ class Page:
     def problems(self) -> list[str]:
         """What the browser's console says."""
         return [entry["message"] for entry in self.driver.get_log("browser")]
+
+    def shows_all_and_asks_nobody(self) -> None:
+        """With every fold open there is no error, no request and no figure without its drawing."""
+        for node in self.all("details"):
+            self.js("arguments[0].open = true", node)
+        self.settle()
+        assert self.problems() == []
+        assert self.requests() == []
+        figures = "[...document.querySelectorAll('[data-figure] .plot')]"
+        assert self.js(f"return {figures}.filter((p) => !p.querySelector('svg')).length") == 0
 
     def requests(self) -> list[str]:
         """The addresses the page asked for, other than itself and what is written inside it."""
