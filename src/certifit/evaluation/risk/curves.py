@@ -250,14 +250,12 @@ def learning_curve(
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from sklearn.datasets import load_diabetes
     >>> from certifit import Ridge, learning_curve
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(600, 30))
-    >>> y = X.sum(axis=1) + rng.normal(size=600)
-    >>> curve = learning_curve(Ridge(alpha=1e-3), X, y, "rmse", sizes=[60, 100, 200, 400])
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> curve = learning_curve(Ridge(alpha=1e-5), X, y, "rmse", sizes=[30, 60, 120, 240])
     >>> curve.rows, curve.validation[0] > curve.validation[-1]
-    ((60, 100, 200, 400), True)
+    ((30, 60, 120, 240), True)
     """
     metric = metric_or_scorer(metric, scoring, estimator)
     rows, division = (X, y, sample_weight), (cv, groups, random_state)
@@ -323,13 +321,11 @@ def validation_curve(
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from sklearn.datasets import load_diabetes
     >>> from certifit import Ridge, validation_curve
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(200, 5))
-    >>> y = X.sum(axis=1) + rng.normal(size=200)
-    >>> validation_curve(Ridge(), X, y, "rmse", "alpha", [1e-3, 1e3]).best
-    0.001
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> validation_curve(Ridge(), X, y, "rmse", "alpha", [1e-7, 1e-5, 1e-3, 1e-1]).best
+    1e-05
     """
     metric = metric_or_scorer(metric, scoring, estimator)
     name = one_of("parameter", parameter, "param_name", param_name)
