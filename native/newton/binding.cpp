@@ -43,6 +43,26 @@ nb::tuple minimize(const std::string& loss, const Array& X, const Vector<double>
     return nb::make_tuple(array(std::move(found.w)), found.intercept, found.objective, found.bound, found.iterations);
 }
 
+double risk_of(const Vector<double>& y, const Vector<double>& p, const Vector<double>& f) {
+    expect_length(p, y.size(), "p");
+    expect_length(f, y.size(), "f");
+    return without_gil([&] { return logistic_risk(y.data(), p.data(), f.data(), static_cast<Index>(y.size())); });
+}
+
+double conjugate_of(const Vector<double>& y, const Vector<double>& p, const Vector<double>& theta) {
+    expect_length(p, y.size(), "p");
+    expect_length(theta, y.size(), "theta");
+    return without_gil([&] { return logistic_conjugate(y.data(), p.data(), theta.data(), static_cast<Index>(y.size())); });
+}
+
+// (theta, h)
+nb::tuple slopes_of(const Vector<double>& y, const Vector<double>& f) {
+    expect_length(f, y.size(), "f");
+    std::vector<double> theta(y.size()), h(y.size());
+    without_gil([&] { logistic_slopes(y.data(), f.data(), static_cast<Index>(y.size()), theta.data(), h.data()); });
+    return nb::make_tuple(array(std::move(theta)), array(std::move(h)));
+}
+
 template <class Array>
 void define(nb::module_& m) {
     m.def("minimize", &minimize<Array>, "loss"_a, "X"_a.noconvert(), "y"_a.noconvert(), "p"_a.noconvert(), "l1"_a.noconvert(), "l2"_a.noconvert(),
@@ -53,6 +73,9 @@ void define(nb::module_& m) {
 
 NB_MODULE(newton, m) {
     define_options(m);
+    m.def("logistic_risk", &risk_of, "y"_a.noconvert(), "p"_a.noconvert(), "f"_a.noconvert());
+    m.def("logistic_conjugate", &conjugate_of, "y"_a.noconvert(), "p"_a.noconvert(), "theta"_a.noconvert());
+    m.def("logistic_slopes", &slopes_of, "y"_a.noconvert(), "f"_a.noconvert());
     define<RowMajor<double>>(m);
     define<ColumnMajor<double>>(m);
     define<RowMajor<float>>(m);

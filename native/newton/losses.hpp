@@ -53,6 +53,55 @@ struct Logistic {
     }
 };
 
+namespace detail {
+
+// step(y, p, x, at) for every eight rows; the last ones are filled up with rows of no weight.
+template <class Step>
+[[gnu::always_inline]] inline void by_eight(const double* y, const double* p, const double* x, vec::Index n, Step step) {
+    const auto lanes = [](const double* from) -> const Lanes& { return *reinterpret_cast<const Lanes*>(from); };
+    vec::Index k = 0;
+    for (; k + 8 <= n; k += 8) step(lanes(y + k), lanes(p + k), lanes(x + k), k);
+    if (k == n) return;
+    Lanes last[3] = {};
+    for (vec::Index t = k; t < n; ++t) last[0][t - k] = y[t], last[1][t - k] = p[t], last[2][t - k] = x[t];
+    step(last[0], last[1], last[2], k);
+}
+
+}  // namespace detail
+
+// Σ p ℓ; NaN where a score is no finite number.
+CERTIFIT_CLONES [[maybe_unused]] static double logistic_risk(const double* y, const double* p, const double* f, vec::Index n) {
+    detail::Lanes sum = {}, odd = {}, value;
+    detail::by_eight(y, p, f, n, [&](const detail::Lanes& label, const detail::Lanes& weight, const detail::Lanes& score, vec::Index) {
+        Logistic::value(label, score, score, value);
+        sum += weight * value, odd += 0.0 * score;
+    });
+    return vec::detail::total(sum) + vec::detail::total(odd);
+}
+
+// Σ p ℓ*; infinite where a slope is outside of the domain, NaN where one is no finite number.
+CERTIFIT_CLONES [[maybe_unused]] static double logistic_conjugate(const double* y, const double* p, const double* theta, vec::Index n) {
+    detail::Lanes sum = {}, odd = {}, inside = {}, value;
+    detail::by_eight(y, p, theta, n, [&](const detail::Lanes& label, const detail::Lanes& weight, const detail::Lanes& slope, vec::Index) {
+        Logistic::conjugate(label, slope, slope, value, inside);
+        sum += weight * value, odd += 0.0 * slope;
+    });
+    const double rest = vec::detail::total(odd);
+    for (int k = 0; k < 8; ++k)
+        if (rest == 0.0 && !(inside[k] >= 0.0)) return HUGE_VAL;
+    return vec::detail::total(sum) + rest;
+}
+
+// θ and h of each row.
+CERTIFIT_CLONES [[maybe_unused]] static void logistic_slopes(const double* y, const double* f, vec::Index n, double* theta, double* h) {
+    detail::by_eight(y, y, f, n, [&](const detail::Lanes& label, const detail::Lanes&, const detail::Lanes& score, vec::Index at) {
+        detail::Lanes slope, curve;
+        Logistic::slopes(label, score, slope, curve);
+        const vec::Index count = n - at < 8 ? n - at : 8;
+        for (vec::Index t = 0; t < count; ++t) theta[at + t] = slope[t], h[at + t] = curve[t];
+    });
+}
+
 // e^f − y f − (y − y ln y), y ≥ 0.
 struct Poisson {
     static double extra(double y) { return y > 0 ? y * std::log(y) : 0.0; }

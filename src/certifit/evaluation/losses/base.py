@@ -163,6 +163,14 @@ class Loss(ByValue, ABC):
             lambda c: float(p @ self.derivative(y, np.full(y.shape, c))), bend if self.smooth else None
         )
 
+    def risk(self, y: Array, p: Array, f: Array) -> float:
+        """Σ p ℓ(y, f); a loss may find it without a vector of values."""
+        return float(p @ self.value(y, f))
+
+    def conjugate_risk(self, y: Array, p: Array, u: Array, start: Array | None = None) -> float:
+        """Σ p ℓ*(y, u), likewise."""
+        return float(p @ self.conjugate(y, u, start=start))
+
     def constant_risks(self, y: Array, p: Array, constant: float) -> tuple[float, float]:
         """Σ p ℓ, Σ p = 1, with one constant score for all rows, and with zero; a loss may find them with fewer vectors."""
         at_constant, at_zero = (float(p @ self.value(y, np.full(y.shape, c))) for c in (constant, 0.0))

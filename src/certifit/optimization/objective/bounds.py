@@ -99,7 +99,7 @@ def dual_value(state: State, theta: list[Array], v: Array, scale: float = 1.0) -
     if scale < 1.0:
         theta, v = [scale * t for t in theta], scale * v
     conjugate = finite_sum(
-        block.p @ problem.loss.conjugate(block.y, t, start=f) for (block, f, _), t in zip(rows, theta, strict=True)
+        problem.loss.conjugate_risk(block.y, block.p, t, start=f) for (block, f, _), t in zip(rows, theta, strict=True)
     )
     return -conjugate - problem.regularizer.conjugate(v) - slack
 

@@ -39,7 +39,7 @@ class Block(NamedTuple):
 
     def risk(self, f: Array) -> float:
         """Σ p ℓ(y, f)."""
-        return float(self.p @ self.loss.value(self.y, f))
+        return self.loss.risk(self.y, self.p, f)
 
     def bend(self, h: Any) -> Any:
         """Σ p ℓ'': one number, or K × K of them."""

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import entr, expit, xlogy
 
+import certifit._native.newton as _newton
 import certifit._native.products as _products
 from certifit._types import Array, Matrix
 from certifit.evaluation.losses.base import Fused, Loss
@@ -97,6 +98,9 @@ class HardLogistic(Logistic):
 
     def slopes(self, y: Array, f: Array) -> tuple[Array, Array]:
         """Both from one exponential."""
+        if _plain(y, f):
+            theta, h = _newton.logistic_slopes(y, f)
+            return theta, h
         small = np.exp(-np.abs(f))
         likely = 1.0 / (1.0 + small)
         rare = small * likely
@@ -117,6 +121,31 @@ class HardLogistic(Logistic):
         with np.errstate(invalid="ignore", divide="ignore"):
             inside = np.where(q > 0.0, q * np.log(q), 0.0) + np.where(q < 1.0, (1.0 - q) * np.log1p(-q), 0.0)
         return np.where((q >= 0.0) & (q <= 1.0), inside, np.inf)
+
+    def risk(self, y: Array, p: Array, f: Array) -> float:
+        """In one native pass, where all scores are finite."""
+        found = _newton.logistic_risk(y, p, f) if _plain(y, p, f) else np.nan
+        return found if np.isfinite(found) else super().risk(y, p, f)
+
+    def conjugate_risk(self, y: Array, p: Array, u: Array, start: Array | None = None) -> float:
+        """In one native pass."""
+        return _newton.logistic_conjugate(y, p, u) if _plain(y, p, u) else super().conjugate_risk(y, p, u, start)
+
+    def into_domain(self, y: Array, u: Array) -> Array:
+        """The slopes themselves where all are inside."""
+        q = (1.0 - 2.0 * y) * u
+        return u if q.min() >= 0.0 and q.max() <= 1.0 else super().into_domain(y, u)
+
+    def constant_risks(self, y: Array, p: Array, constant: float) -> tuple[float, float]:
+        """From the shares of the two classes."""
+        ones, zeros = float(p @ y), float(p @ (1.0 - y))
+        at_constant = ones * float(np.logaddexp(0.0, -constant)) + zeros * float(np.logaddexp(0.0, constant))
+        return at_constant, (ones + zeros) * float(np.log(2.0))
+
+
+def _plain(*vectors: Array) -> bool:
+    """Whether native passes can read them."""
+    return all(v.ndim == 1 and v.dtype == np.float64 and v.flags.c_contiguous for v in vectors)
 
 
 class OfMargin(Loss):

@@ -1,0 +1,38 @@
+"""The native passes of the logistic loss of hard labels: what NumPy says, and what is no number."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from certifit.evaluation.losses import Loss
+from certifit.evaluation.losses.labels.margin import HardLogistic, Logistic
+
+LOSS = HardLogistic()
+
+
+@pytest.mark.parametrize("n", [1, 7, 8, 21, 400])
+def test_sums_and_slopes(n: int) -> None:
+    rng = np.random.default_rng(n)
+    y, p, f = (rng.random(n) < 0.4).astype(float), rng.random(n), 50.0 * rng.standard_normal(n)
+    theta, h = LOSS.slopes(y, f)
+    np.testing.assert_allclose(theta, LOSS.derivative(y, f), rtol=1e-13)
+    np.testing.assert_allclose(h, LOSS.second_derivative(y, f), rtol=1e-12)
+    assert LOSS.risk(y, p, f) == pytest.approx(Loss.risk(LOSS, y, p, f), rel=1e-14)
+    assert LOSS.conjugate_risk(y, p, theta) == pytest.approx(
+        Loss.conjugate_risk(LOSS, y, p, theta), rel=1e-13, abs=1e-15
+    )
+    p /= p.sum()
+    np.testing.assert_allclose(LOSS.constant_risks(y, p, 0.3), Logistic().constant_risks(y, p, 0.3), rtol=1e-13)
+
+
+def test_scores_that_are_no_number_have_no_small_risk() -> None:
+    y, p = np.array([1.0, 0.0, 1.0]), np.full(3, 1 / 3)
+    assert np.isnan(LOSS.risk(y, p, np.array([np.nan, 1.0, 1.0])))
+    assert LOSS.risk(y, p, np.array([-np.inf, 1.0, 1.0])) == np.inf
+    assert np.isnan(LOSS.conjugate_risk(y, p, np.array([np.nan, 0.5, -0.5])))
+    assert LOSS.conjugate_risk(y, p, np.array([0.5, 0.5, -0.5])) == np.inf
+    outside = np.array([0.5, 2.0, -0.5])
+    np.testing.assert_array_equal(LOSS.into_domain(y, outside), [0.0, 1.0, -0.5])
+    inside = np.array([-0.5, 0.25, -1.0])
+    assert LOSS.into_domain(y, inside) is inside
