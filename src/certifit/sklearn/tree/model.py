@@ -64,6 +64,8 @@ def _least_share(value: Any, data: Data) -> float:
 
 def class_weight(value: Any, data: Data) -> Any:
     """Weights of the classes that are there; of several targets, of each."""
+    if value is None or isinstance(value, str):
+        return value
     columns = np.asarray(data.y).reshape(data.rows, -1).T
     if isinstance(value, list) and columns.shape[0] > 1:
         if len(value) != columns.shape[0]:
@@ -83,7 +85,7 @@ def _there(value: Any, y: Array) -> Any:
 
 def one_column(y: Any) -> Any:
     """A target of one column as a vector; others as they are."""
-    shape = np.shape(y)
+    shape = y.shape if isinstance(y, np.ndarray) else np.shape(y)
     return np.ravel(y) if len(shape) == 2 and shape[1] == 1 else y
 
 
