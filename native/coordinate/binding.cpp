@@ -45,8 +45,9 @@ std::vector<double> copy(const Vector<double>& v) { return {v.data(), v.data() +
 
 void expect_weights(const Vector<double>& p, Index n, const char* name) {
     expect_length(p, n, name);
-    for (Index i = 0; i < n; ++i)
-        if (!(p.data()[i] >= 0) || !(p.data()[i] < kInfinity)) refuse(std::string(name) + " must be finite and not negative");
+    bool good = true;  // all at once: a question after each would cost more than the answers
+    for (Index i = 0; i < n; ++i) good &= (p.data()[i] >= 0) & (p.data()[i] < kInfinity);
+    if (!good) refuse(std::string(name) + " must be finite and not negative");
 }
 
 

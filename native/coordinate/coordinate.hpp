@@ -44,17 +44,14 @@ class LeastSquares {
         std::iota(all_.begin(), all_.end(), Index{0});
         const double total = columns_.total;
         y_mean_ = 0;
-        if (columns_.centered) {
-            for (Index i = 0; i < X.n; ++i) y_mean_ += p[i] * (y[i] / total);
-        }
-        for (Index i = 0; i < X.n; ++i) y_norm_ += p[i] * (y[i] - y_mean_) * (y[i] - y_mean_);
-        y_norm_ = std::sqrt(y_norm_);
+        if (columns_.centered) y_mean_ = vec::dot(y, p, X.n) / total;
+        y_norm_ = std::sqrt(vec::spread(y, y_mean_, p, X.n));
         for (Index i = 0; i < X.n; ++i) u_[i] = p[i] * (y[i] - y_mean_);
         columns_.measure(all_, u_.data(), c_.data(), signals_);
         residual();
         if (std::any_of(coef.begin(), coef.end(), [](double w) { return w != 0.0; }))
             columns_.correlate(all_, u_.data(), 0.0, c_.data(), signals_);
-        past_[0] = r_;
+        if (kept > 1) past_[0] = r_;
         std::fill(fresh_.begin(), fresh_.end(), 1);
     }
 
@@ -154,11 +151,7 @@ class LeastSquares {
         for (Index i = 0; i < n; ++i) r_[i] = y_[i] - y_mean_;
         double shift = 0;
         columns_.steps(support_, values_.data(), false, r_.data(), shift);
-        double centre = 0;
-        if (columns_.centered) {
-            for (Index i = 0; i < n; ++i) centre += columns_.p[i] * r_[i];
-            centre /= columns_.total;
-        }
+        const double centre = columns_.centered ? vec::dot(columns_.p, r_.data(), n) / columns_.total : 0.0;
         for (Index i = 0; i < n; ++i) r_[i] -= centre;
         intercept_ = columns_.centered ? y_mean_ - dense_offset + centre : 0.0;
         for (Index i = 0; i < n; ++i) u_[i] = columns_.p[i] * r_[i];
@@ -171,7 +164,7 @@ class LeastSquares {
         const Index kept = static_cast<Index>(past_.size());
         // This residual replaces the oldest one; columns that still refer to it are read again.
         newest_ = (newest_ + 1) % kept;
-        past_[newest_] = r_;
+        if (kept > 1) past_[newest_] = r_;  // one alone is never compared with another
         distance_.assign(kept, kInfinity);
         for (Index k = 0; k < kept; ++k) {
             if (k == newest_ || past_[k].empty()) continue;
