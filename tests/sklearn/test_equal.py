@@ -85,5 +85,7 @@ def test_the_optimum_is_that_of_scikit_learn(draw: Draw, settings: dict[str, Any
     np.testing.assert_allclose(ours.decision_function(X), scores, **near)
     # Optima of Crammer and Singer's loss have rows on its edges, where two classes have one score: rounding decides there.
     clear = lead(scores) > 2 * (near["atol"] + near["rtol"] * np.abs(scores).max())
-    assert clear.mean() > 0.9 or not theirs.coef_.any()
+    # Classes without coefficients, of one weight, have one score everywhere.
+    constant = np.count_nonzero(~np.atleast_2d(theirs.coef_).any(axis=1))
+    assert clear.mean() > 0.9 or constant > 1 or constant == len(theirs.coef_)
     np.testing.assert_array_equal(ours.predict(X)[clear], theirs.predict(X)[clear])
