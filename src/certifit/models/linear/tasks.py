@@ -183,8 +183,8 @@ class MultiTaskLasso(Stopped, BaseLinear):
     >>> X = rng.normal(size=(50, 3))
     >>> Y = X[:, :1] * [2.0, -1.0] + 0.1 * rng.normal(size=(50, 2))
     >>> MultiTaskLasso(alpha=0.5).fit(X, Y).coef_.round(2)
-    array([[ 1.66,  0.  ,  0.  ],
-           [-0.79,  0.  ,  0.  ]])
+    array([[ 1.64,  0.  ,  0.  ],
+           [-0.8 ,  0.  ,  0.  ]])
     """
 
     _multi_output = True
