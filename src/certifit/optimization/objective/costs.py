@@ -47,7 +47,7 @@ def direct_products(problem: Problem) -> float:
         forming, product = SCATTERING * (stored * stored / max(n, 1) + COPIES * stored), 2.0 * SCATTERING * stored
     else:
         forming, product = n * d * d / MULTIPLYING, 2.0 * 8.0 * n * d / READING
-    return (forming + factoring) / (product + AROUND + SCATTERING * n)
+    return (forming + factoring) / (product + AROUND)
 
 
 def small_enough(problem: Problem) -> bool:
