@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from certifit.evaluation.losses import ALIASES, LOSSES, Loss
 from certifit.evaluation.penalties import PENALTIES, Constraint, Penalty
 from certifit.parameters import (
+    ALPHAS,
+    CV,
+    FIT_INTERCEPT,
     ONE_STANDARD_ERROR,
     TOL,
     Any_,
     ChosenAlpha,
+    Declared,
     Either,
     Flag,
     Integer,
@@ -20,7 +26,19 @@ from certifit.parameters import (
 )
 from certifit.parameters.methods import weights
 
-__all__ = ["CONSTRAINT", "EPS", "LOSS", "N_ALPHAS", "OF_A_MAXIMUM", "PENALTY", "POSITIVE", "SOLVER", "ChosenByFolds"]
+__all__ = [
+    "CONSTRAINT",
+    "EPS",
+    "LOSS",
+    "N_ALPHAS",
+    "OF_A_MAXIMUM",
+    "PENALTY",
+    "POSITIVE",
+    "SOLVER",
+    "ChosenByFolds",
+    "Grid",
+    "OnFolds",
+]
 
 LOSS = Parameter(
     "squared",
@@ -51,6 +69,21 @@ SOLVER = Parameter(
 N_ALPHAS = Parameter(100, Integer(1), "Length of the path.")
 EPS = Parameter(1e-3, Real(0, 1, open_low=True), "Smallest alpha divided by the largest.")
 OF_A_MAXIMUM = weights("A weight of 0 drops a row; a maximum does not count repetitions.")
+
+
+class Grid(Declared, kw_only=True):
+    """The alphas that are tried, and the fits of each."""
+
+    n_alphas: int = N_ALPHAS
+    eps: float = EPS
+    alphas: Any = ALPHAS
+    fit_intercept: bool = FIT_INTERCEPT
+
+
+class OnFolds(Declared, kw_only=True):
+    """The folds that judge them."""
+
+    cv: Any = CV
 
 
 class ChosenByFolds(ChosenAlpha, Stopped, kw_only=True):

@@ -14,34 +14,31 @@ from sklearn.base import BaseEstimator
 
 from certifit._types import Array, Matrix, is_sparse
 from certifit.data.gate import check_real, check_xy, kept_rows
+from certifit.docstrings import takes_as
 from certifit.evaluation.losses import Loss, Squared
 from certifit.evaluation.penalties import Constraint, Penalty, RowNorms
-from certifit.evaluation.splits.choice import folds_of, over_folds
+from certifit.evaluation.splits.choice import folds_of
 from certifit.models.linear.model import BaseLinear
-from certifit.models.linear.parameters import EPS, N_ALPHAS, ChosenByFolds
-from certifit.models.linear.path.path import RegularizationPath, alpha_grid, ridge_alphas
+from certifit.models.linear.parameters import Grid
+from certifit.models.linear.path.lasso_cv import RATIOS, ChosenOnPath, SeveralRatios
+from certifit.models.linear.path.path import RegularizationPath, alpha_grid, elastic_path, ridge_alphas
 from certifit.optimization.closed_form.spectrum import in_units
 from certifit.optimization.coordinate.rows import Standing, least_squares_rows
 from certifit.optimization.objective.forms.rows import LARGEST, scale_of
 from certifit.parameters import (
     ALPHA,
-    ALPHAS,
-    CV,
     FIT_INTERCEPT,
     L1_RATIO,
     MAX_ITER,
-    Declared,
-    Either,
-    Real,
-    Reals,
+    Fitted,
     Stopped,
     check_parameters,
 )
-from certifit.representation.design.rows import thin_products
 
 __all__ = ["MultiTaskElasticNet", "MultiTaskElasticNetCV", "MultiTaskLasso", "MultiTaskLassoCV", "rows_path"]
 
 
+@takes_as(elastic_path)
 def rows_path(
     X: Any,
     y: Any,
@@ -65,16 +62,10 @@ def rows_path(
         Share of the norm; 1 is the multi-task lasso, 0 is ridge.
     n_alphas : int, default=100
         Number of alphas, evenly spaced in the logarithm below the smallest alpha with an all-zero solution.
-    eps : float, default=1e-3
-        Smallest alpha divided by the largest.
     alphas : array, optional
         The alphas themselves, above zero, instead of `n_alphas` and `eps`.
     fit_intercept : bool, default=True
         Whether to fit the unpenalized intercepts.
-    tol : float, default=1e-6
-        Wanted relative gap of each solution.
-    max_iter : int, default=1000
-        Most working sets for each alpha.
 
     Returns
     -------
@@ -146,11 +137,10 @@ class MultiTaskElasticNet(Stopped, BaseLinear):
     --------
     >>> import numpy as np
     >>> from certifit import MultiTaskElasticNet
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(50, 3))
-    >>> Y = X[:, :1] * [2.0, -1.0] + 0.1 * rng.normal(size=(50, 2))
-    >>> MultiTaskElasticNet(alpha=0.3).fit(X, Y).certificate_.certified
-    True
+    >>> x = np.arange(8.0)  # columns that are alike share, for every target
+    >>> MultiTaskElasticNet(alpha=0.3).fit(np.column_stack([x, x]), np.column_stack([2 * x, -x])).coef_.round(2)
+    array([[ 0.97,  0.97],
+           [-0.49, -0.49]])
     """
 
     _multi_output = True
@@ -202,25 +192,14 @@ class MultiTaskLasso(Stopped, BaseLinear):
         return rows_path(X, y, l1_ratio=1.0, **options)
 
 
-class _Rows(Declared, kw_only=True):
-    """The alphas that are tried, the fits of each, and the folds that judge them."""
-
-    n_alphas: int = N_ALPHAS
-    eps: float = EPS
-    alphas: Any = ALPHAS
-    fit_intercept: bool = FIT_INTERCEPT
-    cv: Any = CV
-
-
-class _RowsCV(ChosenByFolds, _Rows, BaseLinear, kw_only=True):
-    """Choice of (l1_ratio, alpha) by cross-validation; a subclass lists the l1_ratios."""
+class _RowsCV(ChosenOnPath, Grid, kw_only=True):
+    """Paths of all targets together."""
 
     _multi_output = True
 
-    max_iter: int = MAX_ITER.but(text="Most working sets of each fit.")
-
-    def _ratios(self) -> list[float]:
-        raise TypeError(f"{type(self).__name__} must list its l1_ratios.")
+    mse_path_: Array = Fitted(
+        "array of shape (n_alphas, n_folds)", "Mean squared error on each left-out fold, over all targets."
+    )
 
     def _objective(self) -> tuple[Loss, Penalty, float, Constraint | None]:
         ratio, alpha = getattr(self, "l1_ratio_", self._ratios()[0]), getattr(self, "alpha_", 1.0)
@@ -236,82 +215,52 @@ class _RowsCV(ChosenByFolds, _Rows, BaseLinear, kw_only=True):
         Y = y.reshape(y.shape[0], -1)
         folds = folds_of(self.cv, X, Y[:, 0], kept=kept_rows(sample_weight, y.shape[0]), given=given)
         _, tol, max_iter = self._solver_options()
-        p, tried, least = weight / weight.sum(), [], np.inf
-        for ratio in self._ratios():
-            grid = shared_alphas(X, Y, p, ratio, self.n_alphas, self.eps, self.alphas, self.fit_intercept)
+        p = weight / weight.sum()
 
-            def errors(train: Array, test: Array, grid: Array = grid, ratio: float = ratio) -> Array:
-                share = weight[train] / weight[train].sum()
-                path = solve_rows(X[train], Y[train], share, grid, ratio, self.fit_intercept, tol, max_iter)
-                missed = [
-                    ((Y[test] - np.asarray(X[test] @ coef.T) - intercept) ** 2).mean(axis=1)
-                    for coef, intercept in zip(path.coefs, path.intercepts, strict=True)
-                ]
-                return np.asarray(np.array(missed) @ (weight[test] / weight[test].sum()))
+        def grid_of(ratio: float) -> Array:
+            return shared_alphas(X, Y, p, ratio, self.n_alphas, self.eps, self.alphas, self.fit_intercept)
 
-            curve = over_folds(folds, weight, grid.shape[0], errors)
-            tried.append((grid, curve.errors))
-            chosen = curve.best(grid, one_standard_error=self.one_standard_error)
-            reached = float(np.min(curve.mean, initial=np.inf))
-            if reached < least or len(tried) == 1:
-                least, self.l1_ratio_, self.alpha_ = reached, ratio, float(grid[chosen])
-        one = len(tried) == 1
-        self.alphas_, self.mse_path_ = tried[0] if one else (np.array(part) for part in zip(*tried, strict=True))
-        with thin_products(X):
-            return self._fit_arrays(X, y, weight)
+        def errors(grid: Array, ratio: float, train: Array, test: Array) -> Array:
+            share = weight[train] / weight[train].sum()
+            path = solve_rows(X[train], Y[train], share, grid, ratio, self.fit_intercept, tol, max_iter)
+            missed = [
+                ((Y[test] - np.asarray(X[test] @ coef.T) - intercept) ** 2).mean(axis=1)
+                for coef, intercept in zip(path.coefs, path.intercepts, strict=True)
+            ]
+            return np.asarray(np.array(missed) @ (weight[test] / weight[test].sum()))
+
+        return self._fit_chosen(X, y, weight, folds, grid_of, errors)
 
 
 class MultiTaskLassoCV(_RowsCV):
     """Multi-task lasso with alpha chosen by K-fold cross-validation.
 
-    Attributes
-    ----------
-    alpha_ : float
-        The chosen strength.
-    alphas_ : array of shape (n_alphas,)
-    mse_path_ : array of shape (n_alphas, n_folds)
-        Mean squared error on each left-out fold, over all targets.
+    One alpha for all targets: the error of a fold is their mean.
 
     Examples
     --------
     >>> import numpy as np
     >>> from certifit import MultiTaskLassoCV
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(60, 5))
-    >>> Y = X[:, :1] * [2.0, -1.0] + 0.1 * rng.normal(size=(60, 2))
+    >>> X, noise = np.random.default_rng(0).normal(size=(2, 60, 5))
+    >>> Y = X[:, :1] * [2.0, -1.0] + 0.1 * noise[:, :2]
     >>> model = MultiTaskLassoCV(n_alphas=20).fit(X, Y)
     >>> bool(model.alpha_ < 0.1), model.mse_path_.shape
     (True, (20, 5))
     """
 
-    def _ratios(self) -> list[float]:
-        return [1.0]
 
-
-class MultiTaskElasticNetCV(_RowsCV):
+class MultiTaskElasticNetCV(SeveralRatios, _RowsCV):
     """Multi-task elastic net with alpha, and l1_ratio from a list, chosen by K-fold cross-validation.
 
-    Attributes
-    ----------
-    alpha_, l1_ratio_ : float
-        The chosen strength and share.
-    alphas_ : array of shape (n_alphas,) or (n_l1_ratios, n_alphas)
-    mse_path_ : array of shape (n_alphas, n_folds) or (n_l1_ratios, n_alphas, n_folds)
+    One alpha and one l1_ratio for all targets: the error of a fold is their mean.
 
     Examples
     --------
     >>> import numpy as np
     >>> from certifit import MultiTaskElasticNetCV
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(60, 5))
-    >>> Y = X[:, :1] * [2.0, -1.0] + 0.1 * rng.normal(size=(60, 2))
-    >>> MultiTaskElasticNetCV(l1_ratio=[0.1, 0.9], n_alphas=20).fit(X, Y).l1_ratio_
+    >>> X = np.random.default_rng(0).normal(size=(60, 5))
+    >>> MultiTaskElasticNetCV(l1_ratio=[0.1, 0.9], n_alphas=20).fit(X, X[:, :1] * [2.0, -1.0]).l1_ratio_
     0.9
     """
 
-    l1_ratio: Any = L1_RATIO.but(
-        domain=Either(Real(0, 1), Reals(0, 1, shape="list of float")), text="Shares of the norm to try."
-    )
-
-    def _ratios(self) -> list[float]:
-        return [float(ratio) for ratio in np.atleast_1d(self.l1_ratio)]
+    l1_ratio: Any = RATIOS.but(text="Shares of the norm to try.")
