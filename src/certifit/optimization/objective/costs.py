@@ -35,6 +35,7 @@ COPIES = (
 )
 SMALL = 1 << 17  # entries of X, zeros counted, up to which a dense copy costs less than the calls of a sparse one
 DIGITS = 10  # iterations of LSMR to full precision, for a condition of one
+TALL = 4  # rows for each column from which columns that are drawn at random have a condition below ten
 CONJUGATE = 10  # products with the Hessian that conjugate gradients take for a Newton step of an ordinary problem
 
 
@@ -69,13 +70,15 @@ def iterating_pays(n: int, d: int, stored: int, weakest: float) -> bool:
 def ridge_by_products(problem: Problem, targets: int = 1) -> bool:
     """Whether conjugate gradients, which stop at `tol`, are likely to be cheaper than a factorization of sparse ridge regression.
 
-    The factorization serves all targets, and small matrices are made dense.
+    The factorization serves all targets, and small matrices are made dense. Of columns that are not far fewer than the rows, a weak
+    penalty leaves the directions nearly flat, and the products many.
     """
-    if not is_sparse(problem.X) or small_enough(problem) or not problem.regularizer.strictly_convex:
+    n, d = problem.shape
+    if not is_sparse(problem.X) or n < TALL * d or small_enough(problem) or not problem.regularizer.strictly_convex:
         return False
     stored = int(problem.X.nnz)
     products = targets * CONJUGATE * (2.0 * SCATTERING * stored + AROUND)
-    return products < _sparse_factorization(*problem.shape, stored)
+    return products < _sparse_factorization(n, d, stored)
 
 
 def _sparse_factorization(n: int, d: int, stored: int) -> float:
