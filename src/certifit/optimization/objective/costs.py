@@ -70,8 +70,8 @@ def iterating_pays(n: int, d: int, stored: int, weakest: float) -> bool:
 def ridge_by_products(problem: Problem, targets: int = 1) -> bool:
     """Whether conjugate gradients, which stop at `tol`, are likely to be cheaper than a factorization of sparse ridge regression.
 
-    The factorization serves all targets, and small matrices are made dense. Of columns that are not far fewer than the rows, a weak
-    penalty leaves the directions nearly flat, and the products many.
+    The factorization serves all targets, and small matrices are made dense. Of columns that are not far fewer than the rows, a
+    weak penalty leaves the directions nearly flat, and the products many.
     """
     n, d = problem.shape
     if not is_sparse(problem.X) or n < TALL * d or small_enough(problem) or not problem.regularizer.strictly_convex:
