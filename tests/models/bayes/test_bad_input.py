@@ -44,6 +44,14 @@ def test_a_feature_constant_within_a_class(model: Any) -> None:
     assert (fitted.predict(Z) == Y).mean() > 0.9
 
 
+@pytest.mark.parametrize("model", GAUSSIAN)
+@pytest.mark.parametrize("far", [1e9, 1e155, 1e162, 1e307])
+def test_rows_too_far_for_their_squares_are_judged_by_their_direction(model: Any, far: float) -> None:
+    fitted = model().fit(X, Y)
+    assert np.isfinite(fitted.predict_proba(far * X)).all()
+    np.testing.assert_array_equal(fitted.predict(far * X), fitted.predict(1e5 * X))
+
+
 @pytest.mark.parametrize("model", [LDA, QDA])
 def test_a_singular_covariance(model: Any) -> None:
     fitted = model().fit(np.column_stack([X, X[:, 0] + X[:, 1]]), Y)

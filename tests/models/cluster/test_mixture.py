@@ -128,3 +128,11 @@ def test_bad_input() -> None:
         GaussianMixture(3, reg_covar=0.0, random_state=0).fit(X)
     flat = GaussianMixture(2, random_state=0).fit(np.ones((6, 2)))
     assert np.isfinite(flat.score_samples(np.ones((1, 2)))).all()
+
+
+def test_rows_too_far_for_their_squares_are_judged_by_their_direction() -> None:
+    rows = np.random.default_rng(0).normal(size=(60, 2)) * [3.0, 1.0]
+    for kind in ("full", "diag"):
+        model = GaussianMixture(3, covariance_type=kind, random_state=0).fit(rows)
+        assert np.isfinite(model.predict_proba(1e162 * rows)).all()
+        np.testing.assert_array_equal(model.predict(1e162 * rows), model.predict(1e9 * rows))

@@ -134,3 +134,10 @@ def test_scikit_learn_agrees() -> None:
     theirs = peer.ClassicalMDS(2, metric="precomputed").fit(D)
     ours = ClassicalMDS(2, metric="precomputed").fit(D)
     np.testing.assert_allclose(np.abs(ours.embedding_), np.abs(theirs.embedding_), atol=1e-9)
+
+
+def test_rows_too_far_for_their_squares_are_refused() -> None:
+    rows = np.random.default_rng(0).normal(size=(12, 2))
+    model = ClassicalMDS().fit(rows)
+    with pytest.raises(ValueError, match="so far from those of the fit"):
+        model.transform(1e162 * rows)

@@ -9,6 +9,7 @@ rows lie in, and A, B have r rows and columns.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy as np
 from certifit._types import Array
 from certifit.names import record
 
-__all__ = ["FLAT", "Form", "PosteriorMixin", "ledoit_wolf", "log_posterior", "shrunk"]
+__all__ = ["FLAT", "Form", "PosteriorMixin", "from_afar", "ledoit_wolf", "log_posterior", "shrunk"]
 
 FLAT = 1e-13  # variance in units of the columns' own, below which a direction counts as flat
 
@@ -80,6 +81,23 @@ class Form:
     def sample(self, n: int, rng: np.random.Generator) -> Array:
         """n rows drawn from it."""
         return np.asarray(self.mean + rng.standard_normal((n, self.rank)) @ self.root.T)
+
+
+def from_afar(densities: Callable[[Array], Array], rows: Array, center: Array) -> Array:
+    """Log densities of rows under each of several Gaussians, shape (n, K).
+
+    The squares of a row may be beyond double precision in all of them. Such a row is drawn toward the center until one is a
+    number: far out only its direction says which Gaussian is the likeliest.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = densities(rows)
+        far = np.flatnonzero(~np.isfinite(found.max(axis=1)))
+        share = 1.0
+        while far.size and share > 0.0:
+            share *= 2.0**-16
+            found[far] = densities(np.ascontiguousarray(center * (1.0 - share) + rows[far] * share))
+            far = far[~np.isfinite(found[far].max(axis=1))]
+    return found
 
 
 def log_posterior(joint: Array, dtype: Any) -> Array:

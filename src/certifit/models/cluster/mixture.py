@@ -26,6 +26,7 @@ from certifit._types import Array
 from certifit.base import CertifiedEstimator, ConvergenceWarning
 from certifit.certificate import Certificate
 from certifit.data.gate import check_sample_weight, check_x, like_input
+from certifit.models.bayes.gaussian import from_afar
 from certifit.models.cluster.centers import Drawn, distinct_rows
 from certifit.models.cluster.rows import rows_of
 from certifit.models.cluster.starts import start_centers
@@ -263,7 +264,8 @@ class GaussianMixture(Drawn, DensityMixin, CertifiedEstimator, takes={"X": ROWS}
         rows = check_x(self, X, reset=False, accept_sparse=False)
         Z = np.ascontiguousarray((rows.astype(np.float64) - self._center) / self._scale)
         form = _Parts(*self._parts).form()
-        return rows, _native.densities(Z, *form, n_threads(self.n_jobs)) - np.log(self._scale).sum()
+        logs = from_afar(lambda z: _native.densities(z, *form, n_threads(self.n_jobs)), Z, np.zeros(Z.shape[1]))
+        return rows, logs - np.log(self._scale).sum()
 
     def predict(self, X: Any) -> Array:
         """The most likely Gaussian of each row."""

@@ -86,7 +86,13 @@ class ClassicalMDS(OfDistances):
 
     def _points_of(self, X: Array) -> Array:
         D, exponent = self._to_kept(X)
-        return np.ldexp(self._placed(np.ldexp(D, exponent - self._exponent)), self._exponent)
+        with np.errstate(over="ignore", invalid="ignore"):
+            points = np.ldexp(self._placed(np.ldexp(D, exponent - self._exponent)), self._exponent)
+        if not np.isfinite(points).all():
+            raise ValueError(
+                "X holds rows so far from those of the fit that squares of the distances are beyond double precision."
+            )
+        return points
 
     def _evidence(self, pairs: Eigenpairs, drawn: Array, energy: float, seconds: float) -> Certificate:
         """The share of B that is not drawn, beside what any points in as many columns must leave."""

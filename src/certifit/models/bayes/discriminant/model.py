@@ -10,6 +10,7 @@ are left out.
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from certifit.certificate import Certificate
 from certifit.data.gate import check_x, check_xy
 from certifit.data.targets import several_classes
 from certifit.evaluation.decisions.bayes import bayes_action
-from certifit.models.bayes.gaussian import Form, PosteriorMixin, log_posterior
+from certifit.models.bayes.gaussian import Form, PosteriorMixin, from_afar, log_posterior
 from certifit.models.bayes.shares import checked_priors, classes_of_blocks, same_columns
 from certifit.parameters import Declared, Fitted, OneOf
 from certifit.parameters.methods import DENSE
@@ -131,23 +132,30 @@ class Discriminant(Declared, PosteriorMixin, ClassifierMixin, CertifiedEstimator
         return f"{text} {left} left out."
 
     def _joint(self, X: Any) -> tuple[Array, Any]:
-        """ln π_k + ln N(x; m_k, Σ_k) in double precision, shape (n, K), and the precision of the rows."""
-        check_is_fitted(self, "means_")
-        X = check_x(self, X, reset=False, accept_sparse=False)
-        return self._of_rows(X.astype(np.float64, copy=False)), X.dtype
+        """ln π_k + ln N(x; m_k, Σ_k) up to what all classes share, in double precision, and the precision of the rows."""
+        rows = self._rows(X)
+        return self._of_rows(rows.astype(np.float64, copy=False), whole=False), rows.dtype
 
-    def _shared_scores(self, z: Array) -> Array:
-        """All classes share Σ: rows and means are whitened once, and distances come from one product."""
+    def _rows(self, X: Any) -> Array:
+        check_is_fitted(self, "means_")
+        return check_x(self, X, reset=False, accept_sparse=False)
+
+    def _shared_scores(self, z: Array, *, whole: bool) -> Array:
+        """All classes share Σ: rows and means are whitened once, and distances come from one product.
+
+        The row's own square says nothing of its class, and far from all means it would drown what does.
+        """
         form, center = self._forms[0], self.means_.mean(axis=0)
         u, m = (z - center) @ form.whitening.T, (self.means_ - center) @ form.whitening.T
-        cross = u @ m.T
-        own = np.einsum("ij,ij->i", u, u)
-        return form.constant - 0.5 * (own[:, None] - 2.0 * cross + np.einsum("ij,ij->i", m, m))
+        own = np.einsum("ij,ij->i", u, u)[:, None] if whole else 0.0
+        return form.constant - 0.5 * (own - 2.0 * (u @ m.T) + np.einsum("ij,ij->i", m, m))
 
     def decision_function(self, X: Any) -> Array:
         """Logarithms of π_k·N(x; m_k, Σ_k); for two classes the log odds of the second."""
-        joint, dtype = self._joint(X)
-        return np.asarray(joint[:, 1] - joint[:, 0] if joint.shape[1] == 2 else joint, dtype=dtype)
+        rows = self._rows(X)
+        two = self.classes_.shape[0] == 2
+        joint = self._of_rows(rows.astype(np.float64, copy=False), whole=not two)
+        return np.asarray(joint[:, 1] - joint[:, 0] if two else joint, dtype=rows.dtype)
 
     def predict(self, X: Any) -> Array:
         """The most probable class, or the least costly one after `with_costs`."""
@@ -160,8 +168,9 @@ class Discriminant(Declared, PosteriorMixin, ClassifierMixin, CertifiedEstimator
 
     def log_density(self, X: Any) -> Array:
         """ln P(x) = ln Σ_k π_k N(x; m_k, Σ_k): low for outliers."""
-        joint, dtype = self._joint(X)
-        return np.asarray(logsumexp(joint, axis=1), dtype=dtype)
+        rows = self._rows(X)
+        joint = self._of_rows(rows.astype(np.float64, copy=False))
+        return np.asarray(logsumexp(joint, axis=1), dtype=rows.dtype)
 
     def outlier_probability(self, X: Any, random_state: Any = 0) -> Array:
         """The probability that a row drawn from the fitted model has a density as low as each row's.
@@ -184,14 +193,17 @@ class Discriminant(Declared, PosteriorMixin, ClassifierMixin, CertifiedEstimator
         below = np.searchsorted(known, np.asarray(density, dtype=np.float64), side="right")
         return np.asarray((below + 1.0) / (SIMULATED + 1.0))
 
-    def _of_rows(self, z: Array) -> Array:
+    def _of_rows(self, z: Array, *, whole: bool = True) -> Array:
         with np.errstate(divide="ignore"):
             prior = np.log(self.priors_)
-        if len({id(form) for form in self._forms}) == 1:
-            return prior + self._shared_scores(z)
-        return prior + np.column_stack(
-            [form.log_density(z - mean) for form, mean in zip(self._forms, self.means_, strict=True)]
-        )
+        shared = len({id(form) for form in self._forms}) == 1
+        scores = partial(self._shared_scores, whole=whole) if shared else self._own_scores
+        return prior + from_afar(scores, z, self.means_.mean(axis=0))
+
+    def _own_scores(self, z: Array) -> Array:
+        """Each class has its own Σ."""
+        parts = zip(self._forms, self.means_, strict=True)
+        return np.column_stack([form.log_density(z - mean) for form, mean in parts])
 
     def with_priors(self, priors: Any) -> Any:
         """The same Gaussians under other shares of the classes; nothing is fitted again.

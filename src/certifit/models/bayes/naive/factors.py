@@ -20,6 +20,7 @@ from scipy.special import gammaln
 
 import certifit._native.bayes as _native
 from certifit._types import Array, Matrix, is_sparse
+from certifit.models.bayes.gaussian import from_afar
 from certifit.names import stored
 from certifit.representation.design.moments import check_squares
 from certifit.threads import n_threads
@@ -135,9 +136,13 @@ class Gaussian(Factor):
         """Σ_j c_kj − a_kj (x_j − m_kj)², in one native pass."""
         a = 0.5 / self.variance
         c = -0.5 * np.log(2 * np.pi * self.variance)
-        out = np.empty((X.shape[0], a.shape[0]))
-        _native.gaussian(np.ascontiguousarray(X), self.location, a, c, out, n_threads(None))
-        return out
+
+        def densities(rows: Array) -> Array:
+            out = np.empty((rows.shape[0], a.shape[0]))
+            _native.gaussian(rows, self.location, a, c, out, n_threads(None))
+            return out
+
+        return from_afar(densities, np.ascontiguousarray(X), self.center)
 
     def terms(self, x: Array) -> Array:
         """Log densities of the single values."""
