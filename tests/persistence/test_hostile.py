@@ -316,6 +316,17 @@ def test_inspection_ends_whatever_was_loaded(what: str, honest: Path, tmp_path: 
     assert found.exception is None or isinstance(found.exception, SystemExit)
 
 
+def test_no_estimator_is_a_part_of_itself(honest: Path, tmp_path: Path) -> None:
+    model = {"kind": "object", "class": "OneVsRest", "state": {"estimators_": {"ref": 1}}}
+    parts = {"kind": "list", "items": [{"ref": 0}] * 3}
+    with soon(), pytest.raises(ModelFileError, match="part of itself"):
+        load(table(tmp_path / "x.cfit", honest, {"root": {"ref": 0}, "objects": [model, parts]}))
+    ring = Ridge()
+    ring.parts = [ring]
+    with pytest.raises(TypeError, match="part of itself"):
+        save(ring, tmp_path / "y.cfit")
+
+
 def test_parts_that_do_not_fit_together_end_in_one_line(honest: Path, tmp_path: Path) -> None:
     ridge = {"kind": "object", "class": "Ridge", "state": {"certificate_": {"ref": 1}}}
     certificate = {"kind": "object", "class": "Certificate", "state": {"kind": 3}}

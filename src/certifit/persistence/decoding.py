@@ -18,12 +18,21 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import BaseEstimator
 
 from certifit._types import Array
 from certifit.persistence.classes import attribute_problem, known_class, qualified_name
 from certifit.persistence.encoding import BITS, MOST_LISTS, PLAIN_TYPES, is_plain
 from certifit.persistence.errors import ModelFileError
-from certifit.persistence.limits import MOST_BITS, MOST_DIMENSIONS, MOST_KEY, MOST_KEY_INT, check_seed, weights
+from certifit.persistence.limits import (
+    MOST_BITS,
+    MOST_DIMENSIONS,
+    MOST_KEY,
+    MOST_KEY_INT,
+    check_seed,
+    circular,
+    weights,
+)
 from certifit.persistence.npy import read_npy
 
 __all__ = ["Decoder"]
@@ -62,10 +71,22 @@ class Decoder:
     def decode(self, root: Any) -> Any:
         """The root with all that hangs on it."""
         self._weights = weights(self._entries, root)
+        self._check_estimators()
         value = self._value(root)
         while self._later:
             self._later.pop()()
         return value
+
+    def _check_estimators(self) -> None:
+        """No estimator is a part of itself: asked for anything, it would ask itself."""
+        for number in circular(self._entries):
+            entry = self._entries[number]
+            if (
+                number in self._weights
+                and entry.get("kind") == "object"
+                and issubclass(self._class(entry), BaseEstimator)
+            ):
+                raise ValueError(f"object {number}, an estimator, is a part of itself")
 
     def _value(self, value: Any) -> Any:
         if is_plain(value):

@@ -18,11 +18,12 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import BaseEstimator
 
 from certifit._types import Array
 from certifit.persistence.classes import attribute_problem, known_name, qualified_name, state_of
 from certifit.persistence.container import ARRAY
-from certifit.persistence.limits import MOST_BITS, MOST_KEY, MOST_KEY_INT, check_seed, weights
+from certifit.persistence.limits import MOST_BITS, MOST_KEY, MOST_KEY_INT, check_seed, circular, weights
 from certifit.persistence.npy import can_write, write_npy
 
 __all__ = ["BITS", "MOST_LISTS", "PLAIN_TYPES", "SMALL", "Encoder", "is_plain"]
@@ -100,6 +101,9 @@ class Encoder:
             self.entries[number] = self._entry(thing, path)
         try:
             weights(self.entries, value)
+            around = [self._alive[number] for number in circular(self.entries)]
+            if any(isinstance(thing, BaseEstimator) for thing in around):
+                raise ValueError("an estimator is a part of itself")
         except ValueError as error:
             raise TypeError(f"{type(root).__name__} cannot be saved: {error}.") from error
         return value

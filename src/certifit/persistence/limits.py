@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["MOST_BITS", "MOST_DIMENSIONS", "MOST_KEY", "MOST_KEY_INT", "check_seed", "weights"]
+__all__ = ["MOST_BITS", "MOST_DIMENSIONS", "MOST_KEY", "MOST_KEY_INT", "check_seed", "circular", "weights"]
 
 MOST_BITS = 2**16
 """Of an integer."""
@@ -67,6 +67,35 @@ def weights(entries: list[Any], root: Any) -> dict[int, int]:
             "a part of others"
         )
     return found
+
+
+def circular(entries: list[Any]) -> set[int]:
+    """The objects that lie on a way around, or between two such ways.
+
+    Examples
+    --------
+    >>> from certifit.persistence.limits import circular
+    >>> circular([{"items": [{"ref": 1}]}, {"items": [{"ref": 2}]}, {"items": [{"ref": 1}]}])
+    {1, 2}
+    """
+    to = [[k for k in _parts(entry)[1] if 0 <= k < len(entries)] for entry in entries]
+    back: list[list[int]] = [[] for _ in entries]
+    for number, children in enumerate(to):
+        for child in children:
+            back[child].append(number)
+    left = set(range(len(entries)))
+    for there, here in ((to, back), (back, to)):  # what leads to nothing that is left, then what nothing left leads to
+        count = {number: sum(k in left for k in there[number]) for number in left}
+        ends = [number for number in left if not count[number]]
+        while ends:
+            number = ends.pop()
+            left.discard(number)
+            for k in here[number]:
+                if k in left:
+                    count[k] -= 1
+                    if not count[k]:
+                        ends.append(k)
+    return left
 
 
 def _parts(entry: Any) -> tuple[int, list[int]]:
