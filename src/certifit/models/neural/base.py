@@ -118,7 +118,16 @@ class BaseNetwork(TakesSparse, Diagnostics, NetworkParameters):
             if self.optimizer == "lbfgs":
                 state, history = minimize_whole(trainer, recipe, state, held_out, clock)
             else:
-                state, history = train(trainer, visits, recipe, state, held_out, clock)
+                first = state
+                state, history = train(trainer, visits, recipe, first, held_out, clock)
+                # Without its dropped units a network is that much larger, and may be beyond its precision as they never were.
+                if (history.ran_away or recipe.dropout > 0) and not _speaks(trainer, state):
+                    state = first
+                    history.note = (
+                        f"Training ran away by epoch {len(history.loss)} and went back to the weights it began with: "
+                        "give a smaller learning_rate or dropout, or clip gradients."
+                    )
+                    history.ran_away = True
             self._keep(sizes, columns, target, state)
             self._remember(history, target)
             self._judge(trainer, X[learn], target, state, sizes, history, clock)
@@ -445,3 +454,9 @@ def takes_steps(network: Any) -> bool:
             "partial_fit takes steps on rows, and optimizer='lbfgs' takes none: choose another optimizer."
         )
     return True
+
+
+def _speaks(trainer: Any, state: State) -> bool:
+    """Whether what a network says of the rows it learned from are numbers."""
+    trainer.load(state)
+    return bool(np.isfinite(trainer.scores()).all())
