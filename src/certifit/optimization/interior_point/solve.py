@@ -80,10 +80,16 @@ class _Scaling:
 
 
 def _power(x: Any) -> Any:
-    """The power of two next to x; 1 for 0."""
+    """The power of two next to x, as far as it and its inverse are numbers; 1 for 0."""
     x = np.asarray(x, dtype=np.float64)
     _, exponent = np.frexp(np.where((x > 0) & np.isfinite(x), x, 1.0))
-    return np.ldexp(1.0, np.where(x > 0, exponent, 0))
+    return np.ldexp(1.0, np.where(x > 0, np.clip(exponent, -1000, 1000), 0))
+
+
+def _curvature(l2: Any, column: Array, target: float) -> Array:
+    """The strengths of squares in the units of columns and target; none stays none, however small the columns are."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.where(l2 > 0, l2 / column * (target / column), 0.0)
 
 
 def _scaled_design(X: Any, intercept: bool, uniform: bool, threads: int | None = None) -> tuple[Design, Array, Array]:
@@ -108,6 +114,8 @@ def _scaled_design(X: Any, intercept: bool, uniform: bool, threads: int | None =
         with np.errstate(over="ignore"):
             centre = body.mean(axis=1)
         centre[~np.isfinite(centre)] = 0.0
+        flat = (body == body[:, :1]).all(axis=1)  # of such a column nothing may be left, not even rounding of its mean
+        centre[flat] = body[flat, 0]
         body -= centre[:, None]
     peak = np.maximum(body.max(axis=1, initial=0.0), -body.min(axis=1, initial=0.0))
     column = _power(np.full(d, peak.max(initial=0.0)) if uniform else peak)
@@ -256,13 +264,13 @@ def solve_polyhedral(
     peak = float(finite.max(initial=0.0))
     if peak == 0:
         # Only hard constraints: the penalty sets the unit.
-        sizes = (second / column * (target / column), first / column, np.abs(linear / column))
+        sizes = (_curvature(second, column, target), first / column, np.abs(linear / column))
         peak = max(float(size.max(initial=0.0)) for size in sizes)
     height = float(_power(peak))
     scaling = _Scaling(centre, column, shift, target, height)
     # A penalty too large to represent in scaled units holds its coefficient at zero just as well.
     with np.errstate(over="ignore"):
-        second_scaled = np.minimum(second / column * (target / column) / height, HELD)
+        second_scaled = np.minimum(_curvature(second, column, target) / height, HELD)
         ratio = column / target
         problem = Polyhedral(
             design=design,
@@ -418,7 +426,7 @@ def chebyshev(
         body, end = design.transposed[:d], design.transposed[d:]
         stacked = Design(np.hstack([np.vstack([body, -ones, end]), np.vstack([-body, -ones, -end])]))
     with np.errstate(over="ignore"):
-        first, second = np.minimum(l1 / column, HELD), np.minimum(l2 / column * (target / column), HELD)
+        first, second = np.minimum(l1 / column, HELD), np.minimum(_curvature(l2, column, target), HELD)
     none = np.zeros(2 * m)
     problem = Polyhedral(
         design=stacked,

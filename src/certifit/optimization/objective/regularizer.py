@@ -152,8 +152,10 @@ class Regularizer:
         with np.errstate(over="ignore", under="ignore"):
             if parts is not None:
                 l1, l2 = np.ldexp(parts[0], -move - whole), np.ldexp(parts[1], -2 * move - whole)
-                # A strength beyond the range holds a coefficient at zero as surely as the largest number.
-                return Regularizer(Strengths(np.minimum(l1, 1e290), np.minimum(l2, 1e290)), 1.0, constraint, self.d)
+                # A strength beyond the range holds a coefficient at zero as surely as the largest number, and one that vanishes
+                # in these units is still not none.
+                l1, l2 = (np.where(c > 0, np.clip(u, 1e-290, 1e290), 0.0) for c, u in zip(parts, (l1, l2), strict=True))
+                return Regularizer(Strengths(l1, l2), 1.0, constraint, self.d)
             if power is not None:
                 q, strength = power
                 exponent = np.log2(np.where(strength > 0, strength, 1.0)) - q * move - whole
