@@ -168,7 +168,12 @@ class Search:
 
     def _fit(self, rows: Array, start: Array, hopeless: Callable[[Minorant], bool] | None = None) -> Minorant:
         """Newton's method, until the fit is exact or its bound says that it leads nowhere."""
-        here = Minorant.at(self.likelihood, rows, start)
+        constant = np.zeros_like(start)
+        constant[:1] = self.likelihood.constant()
+        with np.errstate(over="ignore"):
+            # Without a column that others were balanced against, coefficients may be worse than none, or beyond all numbers.
+            better = self.likelihood.value(rows, start) <= self.likelihood.value(rows, constant)
+        here = Minorant.at(self.likelihood, rows, start if better else constant)
         for _ in range(STEPS):
             if here.decrement**2 <= EXACT * self.scale or here.value <= 0.25 * self.limits.slack:
                 break
