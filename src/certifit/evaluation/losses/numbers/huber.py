@@ -72,8 +72,12 @@ class Huber(Loss):
         return np.full_like(y, -edge), np.full_like(y, edge)
 
     def eased(self, y: Array, f: Array, weight: Array) -> list[Loss]:
-        """Quadratic out to the residuals of the middle rows at first, then in steps down to delta."""
-        middle = weighted_median(np.abs(f - y), weight)
+        """Quadratic out to the residuals of the middle rows at first, then in steps down to delta.
+
+        A constant may meet the middle rows and leave others far off, from where a step goes no further than the quadratic part.
+        """
+        far = np.abs(f - y)
+        middle = max(weighted_median(far, weight), float(weight @ far) / float(weight.sum()))
         steps = int(np.log10(max(middle / self.delta, 1.0)))
         return [Huber(self.delta * 10.0**k, self.curvature) for k in range(steps, 0, -1)]
 
