@@ -276,8 +276,22 @@ def test_a_step_that_runs_away_is_told_and_taken_back(optimizer: str, dtype: str
 def test_a_gradient_beyond_its_precision_has_no_norm() -> None:
     X, y = waves(200)
     with pytest.warns(ConvergenceWarning, match="ran away in epoch 2"):
-        model = MLPRegressor(hidden=(8, 6), optimizer="sgd", learning_rate=1e6, max_iter=5, random_state=0).fit(X, y)
+        model = MLPRegressor(hidden=(8, 6), optimizer="sgd", learning_rate=10**4.25, max_iter=5, random_state=0).fit(
+            X, y
+        )
     assert "gradient of the objective is beyond the range of its precision" in model.certificate_.note
+    assert np.isfinite(model.predict(X)).all()
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("epochs", [1, 2, 5])
+def test_a_network_that_says_no_numbers_goes_back_to_its_start(epochs: int) -> None:
+    X, y = waves(200)
+    given: dict[str, Any] = {"hidden": (8, 6), "optimizer": "sgd", "max_iter": epochs, "random_state": 0}
+    for rate in (10**2.75, 1e5, 1e6):
+        model = MLPRegressor(learning_rate=rate, **given).fit(X, y)
+        assert np.isfinite(model.predict(X)).all()
+    assert "went back to the weights it began with" in model.certificate_.note
 
 
 def test_constant_columns_and_constant_targets() -> None:

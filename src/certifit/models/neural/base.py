@@ -46,6 +46,8 @@ from certifit.threads import n_threads, one_blas_thread
 
 __all__ = ["BaseNetwork", "takes_steps"]
 
+LONG = 100.0  # a weight beyond which it is asked whether what a network says is still a number
+
 
 class BaseNetwork(TakesSparse, Diagnostics, NetworkParameters):
     """Layers, their training and their outputs; a subclass says what its targets are."""
@@ -120,8 +122,9 @@ class BaseNetwork(TakesSparse, Diagnostics, NetworkParameters):
             else:
                 first = state
                 state, history = train(trainer, visits, recipe, first, held_out, clock)
-                # Without its dropped units a network is that much larger, and may be beyond its precision as they never were.
-                if (history.ran_away or recipe.dropout > 0) and not _speaks(trainer, state):
+                # The last step may have gone too far, and without its dropped units a network is larger than it ever was.
+                long = recipe.dropout > 0 or float(np.abs(state.weights).max(initial=0.0)) > LONG
+                if (history.ran_away or long) and not _speaks(trainer, state):
                     state = first
                     history.note = (
                         f"Training ran away by epoch {len(history.loss)} and went back to the weights it began with: "
