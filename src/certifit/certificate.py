@@ -18,6 +18,7 @@ from typing import Any
 __all__ = ["Certificate"]
 
 CONTRADICTION = 1e-6  # relative: a bound above the objective by more is no rounding
+EVEN = 1e-15  # relative: numbers so near each other are one
 
 
 @dataclass(frozen=True)
@@ -91,9 +92,12 @@ class Certificate:
         claim: str = "",
     ) -> None:
         gap = objective - bound
-        if gap <= 0.0:
+        contradiction = -gap > max(tol, CONTRADICTION) * max(abs(scale), abs(objective))
+        if gap < 0.0 and not contradiction:
+            # Rounding put the bound above its objective: it may be off by as much to the other side.
+            gap, bound = -gap, objective + gap
+        if gap <= EVEN * abs(objective):
             # A bound above its objective by more than rounding contradicts itself, and so proves nothing.
-            contradiction = -gap > max(tol, CONTRADICTION) * max(abs(scale), abs(objective))
             gap, relative = 0.0, math.nan if contradiction else 0.0
         elif scale > 0.0:
             relative = gap / scale

@@ -37,8 +37,8 @@ from numpy import array, inf
 import certifit as cf
 from certifit.losses import *
 from certifit.penalties import *
-from tests.fuzz.judge import check_fit, check_sequences
-from tests.models.structured.sequences import trees"""
+from tests.models.structured.sequences import trees
+from tests.fuzz.judge import check_fit, check_sequences"""
 COSTLY = dict.fromkeys(("n_estimators", "max_iter", "n_members", "centers", "n_folds", "max_bins", "n_knots"), 4)
 COSTLY["degree"] = 2
 """Parameters that only cost time or memory when they are large, and how far above the least they go."""

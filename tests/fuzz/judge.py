@@ -2,7 +2,8 @@
 
 An error that nobody wrote for the user: neither ValueError nor TypeError, without words, or risen from the depths of a
 library instead of a `raise` of ours. A prediction or a coefficient that is not a number. A certificate that proves nothing,
-a fit that breaks its own constraint. The death of the process and a case that does not end are noticed from outside, by `run`.
+a fit that breaks its own constraint, a bound above what exact arithmetic reaches. The death of the process and a case that does
+not end are noticed from outside, by `run`.
 """
 
 from __future__ import annotations
@@ -11,19 +12,31 @@ import io
 import tempfile
 import traceback
 import warnings
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
+from tests.oracles.exact import Exact
 
 from certifit.contest.tagging.model import read_corpus
 from certifit.penalties import Box
 from certifit.persistence import ModelFileError, inspect_file, load
 from certifit.printable import brief
 
-__all__ = ["check_fit", "check_model_file", "check_sequences", "check_table", "check_text", "failure"]
+__all__ = [
+    "check_fit",
+    "check_model_file",
+    "check_proof",
+    "check_sequences",
+    "check_table",
+    "check_text",
+    "failure",
+]
+
+SEEN = 1e-8  # of the objective of the best constant: what a certificate may be wrong by
 
 
 def failure(code: str) -> str | None:
@@ -87,6 +100,24 @@ def check_sequences(model: Any, X: Any, **extra: Any) -> None:
         for one in model.predict_marginals(X, **extra):
             _check_numbers(np.asarray(one), "predict_marginals")
     _check_certificate(model)
+
+
+def check_proof(model: Any, X: Any, y: Any, w: Any) -> None:
+    """In sixty digits, the bound is below what can be reached, and the objective is that of the coefficients that are given.
+
+    Both up to the gap that is stated: numbers that rounding leaves uncertain have to say how much.
+    """
+    loss, penalty, alpha, _ = model._objective()
+    alpha = 0.0 if penalty.name == "none" else alpha
+    exact = Exact(X, y, w, loss, penalty, alpha, fit_intercept=model.fit_intercept)
+    given, said = exact.objective(model.coef_, model.intercept_), model.certificate_
+    unit = max(exact.constant(), Decimal("1e-15") * exact.objective(np.zeros(X.shape[1]), 0.0), Decimal("1e-300"))
+    gap = said.relative_gap if np.isfinite(said.relative_gap) else np.inf
+    off = abs(float((Decimal(said.objective) - given) / unit))
+    assert off <= max(SEEN, gap), f"the objective is {off:.1e} of the scale off"
+    if np.isfinite(said.bound):
+        above = float((Decimal(said.bound) - min(given, exact.better(model.coef_, model.intercept_))) / unit)
+        assert above <= SEEN, f"the bound is {above:.1e} of the scale above the optimum"
 
 
 def _check_numbers(values: Any, name: str) -> None:

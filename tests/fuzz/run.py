@@ -21,7 +21,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 import numpy as np
-from tests.fuzz import conll, files, fits, tables
+from tests.fuzz import conll, files, fits, proofs, tables
 from tests.fuzz.judge import failure
 
 __all__ = ["KINDS", "Bench", "shortened"]
@@ -34,6 +34,7 @@ KINDS: dict[str, Maker] = {
     "tables": tables.text,
     "parquet": tables.parquet,
     "conll": conll.code,
+    "proofs": proofs.code,
 }
 SHARES = {"fits": 5.0}  # of the time; one for each of the others
 LIMIT = 20.0  # seconds of processor time for one case

@@ -177,9 +177,11 @@ def _multiclass_overlap(data: LogisticData, fit: LogisticFit) -> bool:
     state = problem.at(fit.coef.astype(np.float64), fit.intercept)
     if not state.is_finite():
         return False
-    (theta,), ok = orthogonal_to(state, np.arange(data.X.shape[1]))
-    weights = np.where(np.arange(data.n_classes) == data.y[:, None], 0.0, data.p[:, None] * theta)
-    return ok and is_balanced(data.X, data.y, weights, fit.problem.fit_intercept)
+    theta = orthogonal_to(state, np.arange(data.X.shape[1]))
+    if theta is None:
+        return False
+    weights = np.where(np.arange(data.n_classes) == data.y[:, None], 0.0, data.p[:, None] * theta[0])
+    return is_balanced(data.X, data.y, weights, fit.problem.fit_intercept)
 
 
 def alpha_max(data: LogisticData, l1_ratio: float, fit_intercept: bool) -> float:

@@ -76,12 +76,15 @@ class SingularValues:
     method = "svd"
     contraction = 1.0
 
-    def __init__(self, problem: NormalEquations, T: Array, z: Array, D: Array, tolerance: float) -> None:
+    def __init__(self, problem: NormalEquations, T: Array, z: Array, D: Array, tolerance: float, least: float) -> None:
         U, S, Vt = _svd(T)
         self.problem = problem
         self.rank = int((tolerance * S[:1] < S).sum()) if S.size and S[0] > 0 else 0
         self.S, self.Vt, self.D = S[: self.rank], Vt[: self.rank], D
         self.condition = float(S[0] / S[self.rank - 1]) if self.rank else 1.0
+        # Of single precision, directions count as rounding that double precision still sees: a proof has to know of them.
+        seen = slice(self.rank, int((least * S[:1] < S).sum()) if self.rank else 0)
+        self.rest = S[seen], Vt[seen]
         self.first = (U[:, : self.rank].T @ z) / self.S[:, None]
         self.minimum: tuple[Array, Array] | None = None
         if 0 < self.rank < D.shape[0]:
@@ -107,6 +110,12 @@ class SingularValues:
 
     def half(self, B: Array) -> Array:
         return np.asarray((self.Vt @ (B / self.D[:, None])) / self.S[:, None])
+
+    def left(self, g: Array) -> float:
+        """gᵀH⁻¹g along the directions that were cut off: twice what a step along them would gain."""
+        S, Vt = self.rest
+        along = (Vt @ (g / self.D)) / S
+        return float(along @ along)
 
 
 class DualCholesky:
@@ -404,8 +413,10 @@ def orthogonal(problem: NormalEquations) -> SingularValues:
         penalty = np.column_stack([np.diag(np.sqrt(problem.l2) / D), np.zeros((d, K))])[penalized]
         T = _triangle(np.concatenate([T, penalty]), d)
     T = T[:d]
-    eps = float(np.finfo(np.float32).eps) / 8 if problem.single else EPS
-    return SingularValues(problem, T[:, :d], T[:, d:], D, 8.0 * eps * float(np.sqrt(problem.n + problem.d)))
+    # What a penalty holds needs no cut, however small it is.
+    eps = float(np.finfo(np.float32).eps) / 8 if problem.single and not penalized.all() else EPS
+    terms = 8.0 * float(np.sqrt(problem.n + problem.d))
+    return SingularValues(problem, T[:, :d], T[:, d:], D, terms * eps, terms * EPS)
 
 
 def _triangle(M: Array, d: int) -> Array:

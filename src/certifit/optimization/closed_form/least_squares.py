@@ -450,4 +450,5 @@ def _gap(problem: NormalEquations, factor: Factor, g: Array) -> float:
         floor = float((problem.l2 / factor.D**2).min(initial=1.0))
         curvature = floor if floor > 0 else max(1.0 / factor.condition, EPS) ** 2
         return 0.5 * float(scaled @ scaled) / curvature
-    return max(0.0, 0.5 * float(g @ factor.solve(g)))
+    left = factor.left(g) if isinstance(factor, SingularValues) else 0.0
+    return max(0.0, 0.5 * (float(g @ factor.solve(g)) + left))

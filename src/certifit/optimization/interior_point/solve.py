@@ -25,6 +25,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from certifit.evaluation.losses.terms import TwoSidedHinge
+from certifit.optimization.interior_point.basis import Basis
 from certifit.optimization.interior_point.core import FEASIBLE, CoreResult, solve_core
 from certifit.optimization.interior_point.problem import Array, Design, Polyhedral, is_sparse
 from certifit.optimization.interior_point.reduce import solve_reduced
@@ -179,6 +180,7 @@ def solve_polyhedral(
     tol: float = 1e-8,
     max_iter: int = 100,
     threads: int | None = None,
+    in_basis: bool = True,
 ) -> InteriorPointResult:
     """Minimize Σ p_i ℓ_i(x_i·w + b) + c·w + Σ_j l1_j|w_j| + ½ l2_j w_j² over a box and a ball.
 
@@ -236,6 +238,20 @@ def solve_polyhedral(
             box_lower, box_upper, ball, fit_intercept, tol, max_iter, fixed, threads,
         )  # fmt: skip
 
+    boxed = np.isfinite(box_lower).any() or np.isfinite(box_upper).any() or ball is not None
+    free = not (boxed or first.any() or second.any() or linear.any())
+    if in_basis and free and (basis := Basis.of(X, fit_intercept)) is not None:
+        options: dict[str, Any] = {"fit_intercept": fit_intercept, "max_iter": max_iter, "threads": threads}
+        found = _in_columns(solve_polyhedral(basis.U, terms, weight, tol=tol, **options), basis, weight, fit_intercept)
+        scaled = TwoSidedHinge(low_kink, high_kink, weight * slope_low, weight * slope_high)
+        reached = _loss(scaled, X @ found.coef + found.intercept)
+        if reached <= found.objective + tol:
+            return found
+        # Coefficients so long that rounding of their scores costs more: those of the columns themselves may be better.
+        plain = solve_polyhedral(X, terms, weight, tol=tol, in_basis=False, **options)
+        best = found if reached <= plain.objective else plain
+        objective = min(reached, plain.objective)
+        return replace(best, objective=objective, bound=found.bound, gap=max(objective - found.bound, 0.0))
     acts = ((slope_high > 0) & np.isfinite(high_kink)) | ((slope_low > 0) & np.isfinite(low_kink))
     kept = np.flatnonzero((weight > 0) & acts)
     if kept.size == 0:
@@ -295,6 +311,25 @@ def solve_polyhedral(
     theta = np.zeros(n)
     theta[kept] = np.clip(core.certified.theta * height / pk, -take(slope_low), take(slope_high))
     return _result(core, scaling, theta, fit_intercept)
+
+
+def _loss(terms: TwoSidedHinge, score: Array) -> float:
+    """Σ ℓ_i, infinite beyond a hard side."""
+    above, below = np.maximum(score - terms.upper, 0.0), np.maximum(terms.lower - score, 0.0)
+    with np.errstate(invalid="ignore"):
+        each = np.where(above > 0, terms.slope_high * above, 0.0) + np.where(below > 0, terms.slope_low * below, 0.0)
+    return float(each.sum())
+
+
+def _in_columns(found: InteriorPointResult, basis: Basis, weight: Array, intercept: bool) -> InteriorPointResult:
+    """What was found in a basis, as coefficients of the columns; the bound is that of all coefficients only if it spans them."""
+    w, b = basis.leave(found.coef, found.intercept)
+    bound = min(found.bound, 0.0)
+    if basis.whole and np.isfinite(found.bound):
+        bound = found.bound - basis.doubt(found.coef, weight * found.theta)
+    return replace(
+        found, coef=w, intercept=b if intercept else 0.0, bound=bound, gap=max(found.gap, found.objective - bound)
+    )
 
 
 def _result(core: CoreResult, scaling: _Scaling, theta: Array, intercept: bool) -> InteriorPointResult:
@@ -413,6 +448,12 @@ def chebyshev(
     if kept.size < n:
         X = (X.tocsr() if is_sparse(X) else X)[kept]
     yk = target_values[kept]
+    if l1 == 0 and l2 == 0 and (basis := Basis.of(X, fit_intercept)) is not None:
+        found = chebyshev(basis.U, yk, fit_intercept=fit_intercept, tol=tol, max_iter=max_iter)
+        found = _in_columns(found, basis, np.ones(yk.shape), fit_intercept)
+        theta = np.zeros(n)
+        theta[kept] = found.theta
+        return replace(found, theta=theta)
     design, centre, column, shift, target, values = _in_units(X, yk, fit_intercept)
     # f − t ≤ y and −f − t ≤ −y: the size t of the residuals is one more coefficient, of price 1.
     m = kept.size

@@ -324,10 +324,13 @@ def _newton(state: State, tol: float, max_iter: int, clock: Progress, direction:
             if state.objective - bound <= tol:
                 break
         h = damping.curvatures(state)
-        step, residual, _products = direction(state, h, g, tol)
+        step, residual, _products, regular = direction(state, h, g, tol)
         promised = float((g * problem.join(step.dw, step.db)).sum())
         if -promised <= FAR * float(np.sqrt(tol * problem.scale)):
-            bound = max(bound, _step_bound(step, h, g, residual, tol))
+            if regular:
+                bound = max(bound, _step_bound(step, h, g, residual, tol))
+            else:  # what a step leaves of the equations is not rounding in every direction
+                bound = max(bound, dual_bound(step.ahead(), step.dual(h), h))
         if not problem.loss.convex and abs(promised) <= STATIONARY * tol:
             break  # no bound will ever close: what the step promises is all there is to gain here
         length, reached = step.search(promised)

@@ -14,7 +14,7 @@ import scipy.linalg
 from scipy.linalg import lapack
 
 from certifit._types import Array
-from certifit.optimization.objective.bounds import factored
+from certifit.optimization.objective.curvature import REGULAR, factored, orthogonal
 from certifit.optimization.objective.fold import State, Step, total
 from certifit.optimization.objective.problem import Problem
 
@@ -25,6 +25,7 @@ Inverse = Callable[[Array], Array]
 """An approximate inverse of H + L, on arrays of the shape of `Problem.join`."""
 
 EXACT_LIMIT = 2500  # K·(d + 1) up to which the whole Hessian of K scores is factored
+APART = 1e-3  # least pivot from which a step proves by itself what it leaves of the equations: nothing
 INVERTED = 100  # columns up to which an inverse costs no more than the calls of a factor
 BLOCK_LIMIT = 1500  # columns up to which the Hessian of each score is factored
 
@@ -36,6 +37,8 @@ class Direction(NamedTuple):
     residual: Array | None
     products: int = 0
     """With the Hessian, where it was not formed."""
+    regular: bool = True
+    """Whether no direction was nearly without curvature."""
 
 
 def strengths(problem: Problem) -> Array:
@@ -58,10 +61,16 @@ def cholesky(state: State, h: list[Any], g: Array, tol: float) -> Direction:
     """The step of one score, by an equilibrated Cholesky factorization."""
     problem = state.problem
     gram = with_penalty(state.hessian(h), problem)
-    dw, db = problem.split(solve_semidefinite(gram, -g))
+    found, least = _by_factor(gram, -g)
+    if found is None:
+        curvature = orthogonal(state, h, [part.block.design for part in state.parts], strengths(problem))
+        dw, db = problem.split(_by_directions(gram, -g) if curvature is None else curvature(-g))
+        return Direction(Step(state, dw, db), np.full_like(g, np.nan), regular=False)
+    dw, db = problem.split(found)
     low, high = min(float(c.min()) for c in h), max(float(c.max()) for c in h)
     # With curvature on all rows a factorization solves the equations up to rounding; otherwise nobody knows.
-    return Direction(Step(state, dw, db), None if low > 1e-9 * high else np.full_like(g, np.nan))
+    residual = None if low > 1e-9 * high else np.full_like(g, np.nan)
+    return Direction(Step(state, dw, db), residual, regular=least > APART)
 
 
 def with_penalty(hessian: Array, problem: Problem) -> Array:
@@ -73,22 +82,34 @@ def with_penalty(hessian: Array, problem: Problem) -> Array:
 
 def solve_semidefinite(gram: Array, right: Array) -> Array:
     """gram⁻¹·right for a positive semidefinite matrix: equilibrated Cholesky, or the pseudo-inverse if singular."""
+    found, _ = _by_factor(gram, right)
+    return _by_directions(gram, right) if found is None else found
+
+
+def _by_factor(gram: Array, right: Array) -> tuple[Array | None, float]:
+    """By equilibrated Cholesky, None where it cannot be trusted; and its least pivot, beside the greatest."""
     unit = 1.0 / np.sqrt(np.where(np.diag(gram) > 0, np.diag(gram), 1.0))
     scaled = gram * unit[:, None] * unit
     right = unit * right
     factor, failed = lapack.dpotrf(scaled)  # LAPACK itself: the wrappers around it take longer than a small system does
-    if not failed:
-        pivots = np.diag(factor)
-        if pivots.min() > 1e-6 * pivots.max():  # a condition above 1e12 leaves nothing to trust
-            x = lapack.dpotrs(factor, right)[0]
-            x += lapack.dpotrs(factor, right - scaled @ x)[0]  # one refinement step
-            return np.asarray(unit * x)
+    pivots = np.diag(factor)
+    least = 0.0 if failed else float(pivots.min() / pivots.max())
+    if not least > REGULAR:
+        return None, 0.0
+    x = lapack.dpotrs(factor, right)[0]
+    x += lapack.dpotrs(factor, right - scaled @ x)[0]  # one refinement step
+    return np.asarray(unit * x), least
+
+
+def _by_directions(gram: Array, right: Array) -> Array:
+    """The step of least norm, which does not depend on how rounding split the null space."""
+    unit = 1.0 / np.sqrt(np.where(np.diag(gram) > 0, np.diag(gram), 1.0))
+    scaled = gram * unit[:, None] * unit
     if not np.isfinite(scaled).all():
         return np.zeros_like(right)
-    # Singular: the step of least norm, which does not depend on how rounding split the null space.
     values, vectors = scipy.linalg.eigh(scaled, check_finite=False)
     kept = values > 1e-11 * max(values[-1], 1e-300)
-    return np.asarray(unit * (vectors[:, kept] @ ((vectors[:, kept].T @ right) / values[kept])))
+    return np.asarray(unit * (vectors[:, kept] @ ((vectors[:, kept].T @ (unit * right)) / values[kept])))
 
 
 def conjugate_gradients(

@@ -9,22 +9,19 @@ At the optimum θ_i = ℓ'(y_i, f_i). `dual_bound` makes any θ near that feasib
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
-import scipy.linalg
-from scipy.linalg import lapack
 
 from certifit._types import Array
+from certifit.optimization.objective.curvature import EPS, Curvature, factored, orthogonal
 from certifit.optimization.objective.fold import State, finite_sum, level_step, total
 from certifit.representation.design.design import Design, weighted
 
-__all__ = ["dual_bound", "dual_value", "factored", "largest_scale", "orthogonal_to"]
+__all__ = ["dual_bound", "dual_value", "largest_scale", "orthogonal_to"]
 
 EXACT_LIMIT = 2500  # K·(columns + 1) up to which K > 1 scores are made orthogonal to free columns
-SINGULAR_LIMIT = 600  # rows of a Hessian of K scores up to which directions without curvature are taken out of it
+SUMS = 4.0 * EPS  # error of a sum over rows, relative to that of its absolute terms
 
 
 def dual_bound(
@@ -55,15 +52,12 @@ def dual_bound(
         if h is None:
             h = state.h if loss.smooth else [np.ones_like(part.f) for part in state.parts]
         for _ in range(5):
-            theta, ok = _orthogonalize(state, theta, h, np.flatnonzero(tight))
-            if not ok:
+            theta, curvature = _orthogonalize(state, theta, h, np.flatnonzero(tight))
+            if theta is None:
                 return 0.0
             slope = state.pulled(theta, exact=exact)
             v = -slope.columns
-            # What rounding left of exact orthogonality.
-            slack = float((np.abs(v[..., tight]) * np.abs(w[..., tight])).sum())
-            if problem.fit_intercept:
-                slack += float(np.sum(np.abs(slope.level) * np.abs(state.b)))
+            slack = _slack(state, theta, v[..., tight], slope.level, np.flatnonzero(tight), curvature)
             v[..., tight] = 0.0
             new = one_sided & ~tight & _any((v < low) | (v > high))
             if not new.any():
@@ -78,7 +72,7 @@ def dual_value(state: State, theta: list[Array], v: Array, scale: float = 1.0) -
 
     A saturated row (a probability of 1 − 1e-50) has its slope on the edge of the domain, and rounding puts it outside.
     Moving it in costs at most p·|move|·|f| of the dual equations; a move that is more than rounding is no repair, and then θ
-    shrinks towards zero.
+    shrinks towards zero. Nor is one of a row that alone holds a free column: what the coefficient could be without it is unknown.
     """
     problem, slack = state.problem, 0.0
     rows = [(part.block, part.f, t) for part, t in zip(state.parts, theta, strict=True)]
@@ -89,7 +83,8 @@ def dual_value(state: State, theta: list[Array], v: Array, scale: float = 1.0) -
         if moved > 0.0:
             size = total((block.p @ np.abs(t)).sum() for block, _, t in rows)
             cost = total((block.p @ (move * np.abs(f))).sum() for (block, f, _), move in zip(rows, moves, strict=True))
-            if moved <= 1e-9 * size and cost <= 1e-9 * problem.scale:
+            small = moved <= 1e-9 * size and cost <= 1e-9 * problem.scale
+            if small and not _held_by(state, [move.reshape(len(move), -1).any(axis=1) for move in moves]):
                 theta, slack = inside, float(cost)
             else:
                 limits = [largest_scale(t, *problem.loss.dual_domain(block.y)) for block, _, t in rows]
@@ -102,6 +97,20 @@ def dual_value(state: State, theta: list[Array], v: Array, scale: float = 1.0) -
         problem.loss.conjugate_risk(block.y, block.p, t, start=f) for (block, f, _), t in zip(rows, theta, strict=True)
     )
     return -conjugate - problem.regularizer.conjugate(v) - slack
+
+
+def _held_by(state: State, rows: list[Array]) -> bool:
+    """Whether these rows have most of the squares of a free column."""
+    low, high = state.problem.regularizer.conjugate_domain()
+    free = np.flatnonzero((low == 0.0) & (high == 0.0))
+    if not free.size:
+        return False
+    blocks = [
+        (part.block.design.columns(free), part.block.p, chosen) for part, chosen in zip(state.parts, rows, strict=True)
+    ]
+    every = total(design.squares(p) for design, p, _ in blocks)
+    theirs = total(design.squares(p * chosen) for design, p, chosen in blocks)
+    return bool((theirs > 0.5 * every).any())
 
 
 def _fused_bound(state: State) -> float | None:
@@ -129,42 +138,65 @@ def _fused_bound(state: State) -> float | None:
     return max(bound, 0.0) if np.isfinite(bound) else 0.0
 
 
-def orthogonal_to(state: State, chosen: Array) -> tuple[list[Array], bool]:
-    """The slopes of the loss, moved to be orthogonal to the intercept and the chosen columns, and whether they are."""
+def orthogonal_to(state: State, chosen: Array) -> list[Array] | None:
+    """The slopes of the loss, moved to be orthogonal to the intercept and the chosen columns; None where they cannot be."""
     with np.errstate(all="ignore"):
-        return _orthogonalize(state, state.theta, state.h, chosen)
+        return _orthogonalize(state, state.theta, state.h, chosen)[0]
 
 
-def _orthogonalize(state: State, theta: list[Array], h: list[Any], tight: Array) -> tuple[list[Array], bool]:
-    """θ + h·(A z) with Aᵀ(p·) = 0 for A = [1 X_tight] (the ones only with an intercept)."""
+def _slack(state: State, theta: list[Array], v: Array, level: Any, tight: Array, curvature: Curvature | None) -> float:
+    """What rounding left of exact orthogonality costs: the first and the second order of moving the slopes all the way.
+
+    The first is v·w. The second is that of the step that v would still take, which columns that are nearly dependent make long.
+    """
+    problem = state.problem
+    slack = float((np.abs(v) * np.abs(state.w[..., tight])).sum())
+    if problem.fit_intercept:
+        slack += float(np.sum(np.abs(level) * np.abs(state.b)))
+    if curvature is not None and tight.size:
+        rows = [(part.block, t) for part, t in zip(state.parts, theta, strict=True)]
+        size = np.sqrt(total(block.p @ (t * t) for block, t in rows))  # of each score
+        squares = total(block.design.columns(tight).squares(block.p) for block, _ in rows)
+        rounding = SUMS * np.multiply.outer(size, problem.join(np.sqrt(squares), 1.0))
+        slack += 0.5 * curvature.energy(problem.join(v, level), rounding)
+    return slack
+
+
+def _orthogonalize(
+    state: State, theta: list[Array], h: list[Any], tight: Array
+) -> tuple[list[Array] | None, Curvature | None]:
+    """θ + h·(A z) with Aᵀ(p·) = 0 for A = [1 X_tight] (the ones only with an intercept), and the curvature AᵀpHA."""
     problem, k = state.problem, tight.shape[0]
     if k == 0:
-        return _balance(state, theta, h) if problem.fit_intercept else (theta, True)
+        return (_balance(state, theta, h) if problem.fit_intercept else theta), None
     K, n = problem.n_scores, problem.shape[0]
     if k >= n or (K > 1 and K * (k + 1) > EXACT_LIMIT):
-        return theta, False
+        return None, None
     designs = [part.block.design.columns(tight) for part in state.parts]
-    solve = factored(state.hessian(h, designs), K, problem.loss.shift_invariant)
-    if solve is None:
-        return theta, False
+    curvature = factored(state.hessian(h, designs), K, problem.loss.shift_invariant)
+    if curvature is not None and not curvature.regular:
+        curvature = orthogonal(state, h, designs, np.zeros(k)) or curvature
+    if curvature is None:
+        return None, None
     for _ in range(3):
         level, columns = _against(state, theta, designs)
-        z, z_b = problem.split(solve(problem.join(columns, level)))
+        z, z_b = problem.split(curvature(problem.join(columns, level)))
         theta = [t - c * design.scores(z, z_b, exact=True) for t, c, design in zip(theta, h, designs, strict=True)]
-    return theta, _is_orthogonal(state, theta, designs)
+    return (theta if _is_orthogonal(state, theta, designs) else None), curvature
 
 
-def _balance(state: State, theta: list[Array], h: list[Any]) -> tuple[list[Array], bool]:
+def _balance(state: State, theta: list[Array], h: list[Any]) -> list[Array] | None:
     """θ + h·z with Σ pθ = 0."""
     bend = state.bend(h)
     if np.ndim(bend) == 0 and not bend > 0:
         rows = [(part.block.p, t) for part, t in zip(state.parts, theta, strict=True)]
-        return theta, abs(total(p @ t for p, t in rows)) <= 1e-14 * total(p @ np.abs(t) for p, t in rows)
+        even = abs(total(p @ t for p, t in rows)) <= 1e-14 * total(p @ np.abs(t) for p, t in rows)
+        return theta if even else None
     for _ in range(2):
         level = total(part.block.p @ t for part, t in zip(state.parts, theta, strict=True))
         z = level_step(bend, level)
         theta = [t - c * z for t, c in zip(theta, h, strict=True)]
-    return theta, all(bool(np.isfinite(t).all()) for t in theta)
+    return theta if all(bool(np.isfinite(t).all()) for t in theta) else None
 
 
 def _against(state: State, theta: list[Array], designs: list[Design]) -> tuple[Any, Array]:
@@ -186,38 +218,6 @@ def _is_orthogonal(state: State, theta: list[Array], designs: list[Design]) -> b
     if state.problem.fit_intercept and not (np.abs(level) <= 1e-9 * size).all():
         return False
     return bool((np.abs(columns) <= 1e-9 * size * np.sqrt(squares)).all())
-
-
-def factored(hessian: Array, K: int, invariant: bool) -> Callable[[Array], Array] | None:
-    """The inverse of a Hessian of K scores by Cholesky, or that of its curved directions where others have no curvature.
-
-    The direction that all scores of a shift-invariant loss share has no curvature and gets some: slopes sum to zero over
-    the scores, and so do all right hand sides, so that what is added is never seen.
-    """
-    D = hessian.shape[0] // K
-    own = np.diag(hessian).reshape(K, D).mean(axis=0)
-    if not invariant and not (own > 1e-300).all():  # no curvature in some direction (all rows on a linear part)
-        return None
-    if invariant:
-        hessian = hessian + np.kron(np.full((K, K), 1.0 / K), np.diag(np.where(own > 0.0, own, 1.0)))
-    unit = 1.0 / np.sqrt(np.diag(hessian))
-    scaled = hessian * unit[:, None] * unit
-    for ridge in (0.0, 1e-13, 1e-10, 1e-7, 1e-4):
-        factor, failed = lapack.dpotrf(scaled + ridge * np.eye(K * D), lower=1)
-        if not failed and (float(np.diag(factor).min()) > 1e-6 or ridge == 1e-4):
-            return partial(_solved, unit, factor)
-        if K * D <= SINGULAR_LIMIT and np.isfinite(scaled).all():
-            # Of rounding, in directions without curvature, an inverse would make the longest step of all.
-            values, vectors = scipy.linalg.eigh(scaled, check_finite=False)
-            kept = values > 1e-11 * max(float(values[-1]), 1e-300)
-            half = unit[:, None] * (vectors[:, kept] / np.sqrt(values[kept]))
-            return lambda right: np.asarray(half @ (half.T @ right.ravel())).reshape(right.shape)
-    return None
-
-
-def _solved(unit: Array, factor: Array, right: Array) -> Array:
-    found: Array = unit * lapack.dpotrs(factor, unit * right.ravel(), lower=1)[0]
-    return found.reshape(right.shape)
 
 
 def largest_scale(v: Array, low: Array, high: Array) -> float:

@@ -8,6 +8,7 @@ digit; the means m are taken off only where a column is far from zero beside its
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import reduce
 from typing import Any
 
@@ -57,7 +58,7 @@ class Units:
             return solution  # powers of two change no digit
         with np.errstate(over="ignore", under="ignore"):
             coef = (solution.coef / self.column * self.target).astype(dtype).astype(np.float64)
-            intercept = (self._outside(coef, solution.intercept) + self._level(coef)) / self.target
+            intercept = self._inside(coef, self._outside(coef, solution.intercept))
             inside = replace(
                 solution,
                 coef=coef / self.target * self.column,
@@ -70,11 +71,23 @@ class Units:
         """The intercept beside columns that are not centered."""
         if not self.center.any():
             return intercept * self.target
-        return np.asarray(intercept * self.target - self._level(coef), dtype=np.float64)[()]
+        return self._moved(coef, np.asarray(intercept) * self.target, -1)
 
-    def _level(self, coef: Array) -> Any:
-        """What the centers add to scores, in extended precision: it cancels with the intercept."""
-        return coef.astype(np.longdouble) @ self.center.astype(np.longdouble)
+    def _inside(self, coef: Array, intercept: Any) -> Any:
+        """The reverse."""
+        return self._moved(coef, intercept, 1) / self.target
+
+    def _moved(self, coef: Array, intercept: Any, sign: int) -> Any:
+        """The intercept with what the centers add to scores, as if exactly: the two cancel."""
+        levels = np.asarray(intercept, dtype=np.float64)
+        if not (np.isfinite(coef).all() and np.isfinite(levels).all()):
+            return np.full_like(levels, np.nan)[()]
+        centers = {j: Fraction(float(self.center[j])) for j in np.flatnonzero(self.center)}
+        found = [
+            float(Fraction(float(level)) + sign * sum(Fraction(float(row[j])) * m for j, m in centers.items()))
+            for row, level in zip(np.atleast_2d(coef), np.atleast_1d(levels), strict=True)
+        ]
+        return np.asarray(found).reshape(levels.shape)[()]
 
 
 @dataclass(frozen=True)

@@ -59,6 +59,10 @@ class Design(ABC):
         """X·w + b in float64; with `exact`, single precision data is also multiplied in double precision."""
 
     @abstractmethod
+    def reach(self, w: Array, b: Any) -> Array:
+        """|X|·|w| + |b|, of the shape of scores: what their rounding is relative to."""
+
+    @abstractmethod
     def pull(self, u: Array, *, exact: bool = False) -> Array:
         """Xᵀ·u, of the shape of coefficients, for numbers u of the shape of scores."""
 
@@ -187,6 +191,12 @@ class Dense(Design):
         over_rows(work, self.shape[0], sum(w.shape), self.threads)
         return f.T
 
+    def reach(self, w: Array, b: Any) -> Array:
+        f = np.empty((self.shape[0], *w.shape[:-1]))
+        for rows in row_blocks(slice(0, self.shape[0]), self.shape[1]):
+            f[rows] = np.abs(self.X[rows]).astype(np.float64, copy=False) @ np.abs(w).T
+        return f + np.abs(b)
+
     def pull(self, u: Array, *, exact: bool = False) -> Array:
         if u.ndim == 1:
             return pullback(self.X, u, self.threads) if self.thin else rmatvec(self.X, u, exact=exact)
@@ -257,6 +267,9 @@ class Sparse(Design):
     def scores(self, w: Array, b: Any = 0.0, *, exact: bool = False) -> Array:
         f = self.X @ w.T
         return np.asarray(f if w.ndim == 1 else np.asfortranarray(f)) + b
+
+    def reach(self, w: Array, b: Any) -> Array:
+        return np.asarray(abs(self.X) @ np.abs(w).T) + np.abs(b)
 
     def pull(self, u: Array, *, exact: bool = False) -> Array:
         return np.asarray((self.X.T @ u).T)

@@ -94,8 +94,8 @@ class GramProblem:
     def balanced(self, state: State, theta: Array | None = None) -> Array:
         """The β of slopes, those of the loss by default, moved so that they sum to zero; of zero slopes where that fails."""
         if theta is None:
-            (theta,), fine = orthogonal_to(state, np.zeros(0, dtype=np.intp))
-            theta = theta if fine else np.zeros_like(theta)
+            found = orthogonal_to(state, np.zeros(0, dtype=np.intp))
+            theta = np.zeros_like(state.theta[0]) if found is None else found[0]
         return np.asarray(-weighted(self.p, theta) / self.alpha)
 
     def in_units(self) -> tuple[GramProblem, float, float, float]:

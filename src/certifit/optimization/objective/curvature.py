@@ -1,0 +1,120 @@
+"""Curvature AᵀHA + L that can be inverted, however nearly dependent the columns of A are.
+
+By Cholesky's factor, where it has one to trust. The matrix has the square of the condition of √H·A: directions in which columns
+differ by 1e-8 of their size are rounding in it, and yet may hold most of what there is to gain. Of one score on rows in memory
+they are found in the singular values of √H·A itself, down to 1e-15; elsewhere they count as flat, and what a proof may lose
+there is measured by the least curvature that the matrix can tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from scipy.linalg import lapack
+
+from certifit._types import Array
+from certifit.optimization.objective.fold import State
+from certifit.representation.design.design import Dense, Design
+
+__all__ = ["REGULAR", "Curvature", "factored", "orthogonal"]
+
+EPS = float(np.finfo(np.float64).eps)
+REGULAR = 1e-6  # least pivot, beside the greatest, of a factor that is trusted: a condition of 1e12
+SINGULAR_LIMIT = 600  # rows of a matrix up to which directions without curvature are taken out of it
+FLAT = 16.0  # times rounding of its terms: what a sum of columns may leave in a row and still be zero
+MOST_WORK = 2e9  # rows times squares of columns up to which singular values are found
+
+
+@dataclass(frozen=True)
+class Curvature:
+    """M = AᵀHA + L by its inverse; calling it solves M·x = right."""
+
+    solve: Callable[[Array], Array]
+    energy: Callable[[Array, Array], float]
+    """vᵀM⁻¹v for v known up to some rounding: twice what a dual point loses that leaves v of its equations."""
+    regular: bool
+
+    def __call__(self, right: Array) -> Array:
+        return self.solve(right)
+
+
+def factored(hessian: Array, K: int, invariant: bool) -> Curvature | None:
+    """The inverse of a Hessian of K scores by Cholesky, or that of its curved directions where others have no curvature.
+
+    The direction that all scores of a shift-invariant loss share has no curvature and gets some: slopes sum to zero over
+    the scores, and so do all right hand sides, so that what is added is never seen.
+    """
+    D = hessian.shape[0] // K
+    own = np.diag(hessian).reshape(K, D).mean(axis=0)
+    if not invariant and not (own > 1e-300).all():  # no curvature in some direction (all rows on a linear part)
+        return None
+    if invariant:
+        hessian = hessian + np.kron(np.full((K, K), 1.0 / K), np.diag(np.where(own > 0.0, own, 1.0)))
+    unit = 1.0 / np.sqrt(np.diag(hessian))
+    scaled = hessian * unit[:, None] * unit
+    for ridge in (0.0, 1e-13, 1e-10, 1e-7, 1e-4):
+        factor, failed = lapack.dpotrf(scaled + ridge * np.eye(K * D), lower=1)
+        if not failed and (float(np.diag(factor).min()) > REGULAR or ridge == 1e-4):
+            return _by_factor(partial(_solved, unit, factor), ridge == 0.0)
+        if K * D <= SINGULAR_LIMIT and np.isfinite(scaled).all():
+            # Of rounding, in directions without curvature, an inverse would make the longest step of all.
+            values, vectors = scipy.linalg.eigh(scaled, check_finite=False)
+            top = max(float(values[-1]), 1e-300)
+            least = np.maximum(values, EPS * K * D * top)
+            return _by_directions(unit[:, None] * vectors, values, values > 1e-11 * top, least)
+    return None
+
+
+def _by_factor(solve: Callable[[Array], Array], regular: bool) -> Curvature:
+    return Curvature(solve, lambda v, rounding: float((v * solve(v)).sum()), regular)
+
+
+def _solved(unit: Array, factor: Array, right: Array) -> Array:
+    found: Array = unit * lapack.dpotrs(factor, unit * right.ravel(), lower=1)[0]
+    return found.reshape(right.shape)
+
+
+def _by_directions(vectors: Array, values: Array, kept: Array, least: Array) -> Curvature:
+    """Of directions and their curvatures: steps along those kept, losses by the least curvature that each may have."""
+    half = vectors[:, kept] / np.sqrt(values[kept])
+
+    def energy(v: Array, rounding: Array) -> float:
+        along = np.abs(vectors.T @ v.ravel()) + np.abs(vectors).T @ rounding.ravel()
+        return float((along * along / least).sum())
+
+    return Curvature(lambda right: np.asarray(half @ (half.T @ right.ravel())).reshape(right.shape), energy, False)
+
+
+def orthogonal(state: State, h: list[Any], designs: list[Design], l2: Array) -> Curvature | None:
+    """By the singular values of the rows √(p·h)·(1, x) and √l2; None where those are not at hand."""
+    problem, design = state.problem, designs[0]
+    n, m = design.shape[0], design.shape[1] + int(problem.fit_intercept)
+    if problem.n_scores > 1 or len(designs) > 1 or not isinstance(design, Dense) or n * m * m > MOST_WORK:
+        return None
+    weight = np.sqrt(np.maximum(state.parts[0].block.p * h[0], 0.0))
+    A = np.empty((n + m, m))
+    A[:n, : m - design.shape[1]] = weight[:, None]
+    np.multiply(design.X, weight[:, None], out=A[:n, m - design.shape[1] :])
+    A[n:] = np.diag(np.sqrt(problem.join(l2, 0.0)))
+    size = np.abs(A).max(axis=0)
+    if not (np.isfinite(size).all() and (size > 0).all()):
+        return None
+    A /= size  # before squares are taken
+    norm = np.sqrt(np.einsum("ij,ij->j", A, A))
+    A /= norm
+    # Rows of a large weight first: reflections then keep what the light ones say (Cox and Higham 1998).
+    A = A[np.argsort(-np.abs(A).max(axis=1), kind="stable")]
+    R = scipy.linalg.qr(A, mode="r", check_finite=False)[0][:m]
+    _, S, Vt = scipy.linalg.svd(R, check_finite=False)
+    clear = 8.0 * EPS * np.sqrt(n + m) * S[0] < S
+    # Of what is less, rounding of X could have made a direction that rounding leaves nothing of in any row; the others are there,
+    # but so little is known of them that a proof may lose anything.
+    left = np.abs(A @ Vt.T) > FLAT * EPS * (np.abs(A) @ np.abs(Vt).T)
+    there = clear | left.any(axis=0)
+    vectors = Vt[there].T / (size * norm)[:, None]
+    return _by_directions(vectors, S[there] ** 2, clear[there], np.where(clear, S, 0.0)[there] ** 2)

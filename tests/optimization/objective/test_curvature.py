@@ -1,0 +1,86 @@
+"""Columns that are nearly dependent, where rounding of the Hessian hides most of what there is to gain, against sixty digits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.fuzz import proofs
+from tests.fuzz.judge import check_proof, failure
+from tests.oracles.exact import Exact
+
+from certifit import ChebyshevRegressor, LinearModel
+from certifit.certificate import Certificate
+from certifit.losses import Poisson
+from certifit.penalties import NoPenalty
+
+RNG = np.random.default_rng(0)
+
+
+def nearly_equal(apart: float, size: float = 1.0) -> Any:
+    x = RNG.normal(size=12)
+    return size * np.column_stack([x, x * (1.0 + apart * RNG.normal(size=12))])
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("batch", range(6))
+def test_certificates_hold_in_exact_arithmetic(batch: int) -> None:
+    cases = [proofs.code(np.random.default_rng([7, batch, k])) for k in range(12)]
+    found = [(code, wrong) for code in cases if (wrong := failure(code)) is not None]
+    assert not found, "\n".join(found[0])
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("apart", [1e-5, 1e-7, 1e-9, 1e-11])
+@pytest.mark.parametrize("loss", ["poisson", "logistic", "huber", "absolute", "quantile"])
+def test_what_differs_little_is_used(loss: str, apart: float) -> None:
+    """The optimum has coefficients of 1/apart, and the fit that does without them is no optimum."""
+    X = nearly_equal(apart)
+    y = 1.0 * (RNG.random(12) < 0.5) if loss == "logistic" else RNG.poisson(3.0, size=12) + 0.0
+    model = LinearModel(loss, penalty="none").fit(X, y)
+    check_proof(model, X, y, None)
+    one = LinearModel(loss, penalty="none").fit(X[:, :1], y)
+    assert model.certificate_.objective <= one.certificate_.objective
+    if apart >= 1e-7:
+        assert model.certificate_.certified
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_poisson_reaches_the_optimum_of_nearly_equal_columns() -> None:
+    X, y = nearly_equal(1e-8, 1e10), RNG.poisson(3.0, size=12) + 0.0
+    model = LinearModel("poisson", penalty="none").fit(X, y)
+    exact = Exact(X, y, None, Poisson(), NoPenalty(), 0.0)
+    reached, least = exact.objective(model.coef_, model.intercept_), exact.better(model.coef_, model.intercept_)
+    assert float(reached - least) <= 1e-6 * float(exact.constant())
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_largest_residual_of_nearly_equal_columns() -> None:
+    X, y = nearly_equal(1e-9), RNG.normal(size=12)
+    model = ChebyshevRegressor().fit(X, y)
+    basis = np.column_stack([X[:, 0], (X[:, 1] - X[:, 0]) * 1e9])  # the difference is exact
+    wanted = ChebyshevRegressor().fit(basis, y)
+    assert model.certificate_.bound <= wanted.certificate_.objective * (1 + 1e-9)
+    assert model.certificate_.objective == pytest.approx(wanted.certificate_.objective, rel=1e-4)
+
+
+def test_a_bound_above_its_objective_is_off_by_as_much() -> None:
+    one = Certificate("duality gap", objective=1.0, bound=1.0 + 1e-8, scale=2.0, tol=1e-6)
+    assert one.certified
+    assert one.bound == pytest.approx(1.0 - 1e-8, abs=1e-15)
+    assert one.relative_gap == pytest.approx(5e-9, rel=1e-6)
+    assert not one.judged(1e-9).certified
+    assert not Certificate("duality gap", objective=1.0, bound=1.1, scale=2.0, tol=1e-6).certified
+
+
+def test_a_proof_that_is_none_is_noticed() -> None:
+    X, y = RNG.normal(size=(8, 2)), RNG.normal(size=8)
+    model = LinearModel("squared", alpha=0.1).fit(X, y)
+    check_proof(model, X, y, None)
+    right = model.certificate_
+    for objective, bound in ((right.objective, right.objective * 1.001), (right.objective * 1.001, right.bound)):
+        model.certificate_ = Certificate("duality gap", objective=objective, bound=bound, scale=1.0, tol=1e-2)
+        model.certificate_ = model.certificate_._with(bound=bound, relative_gap=0.0)
+        with pytest.raises(AssertionError, match="of the scale"):
+            check_proof(model, X, y, None)
