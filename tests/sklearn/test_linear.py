@@ -229,3 +229,11 @@ def test_a_gram_matrix_is_looked_at() -> None:
         model.set_params(precompute=np.eye(4)).fit(centered, y)
     with pytest.raises(ValueError, match=r"precompute must have shape .* \(4, 4\)"):
         model.set_params(precompute=np.eye(3)).fit(centered, y)
+
+
+def test_alphas_of_targets_that_do_not_vary() -> None:
+    constant = np.tile([1.0, 2.0], (X.shape[0], 1))
+    model = linear_model.MultiTaskLassoCV(alphas=3).fit(X, constant)
+    assert_allclose(model.alphas_, np.full(3, np.finfo(np.float64).resolution))
+    assert not model.coef_.any()
+    assert_allclose(model.predict(X), constant)
