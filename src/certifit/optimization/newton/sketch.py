@@ -107,11 +107,11 @@ def quasi_newton(
         if not accepted:
             break
         s, y = x_new - x, g_new - g
-        curvature = float(s @ y)
-        if curvature > 0.0:
+        curvature, told = float(s @ y), float(y @ (z_new - z))
+        if curvature > 0.0 and told > 0.0:  # changes below all numbers have neither
             pairs = [*pairs[-9:], (s, y, curvature)]
             # What the preconditioner says of the last change, beside what was seen: it may be of another point.
-            gamma = curvature / float(y @ (z_new - z)) if patience > 0 else 1.0
+            gamma = curvature / told if patience > 0 else 1.0
         slow += size_new >= 0.7 * size
         x, g, z, size, value = x_new, g_new, z_new, size_new, value_new
     return x, iteration
