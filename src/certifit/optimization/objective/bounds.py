@@ -71,8 +71,9 @@ def dual_value(state: State, theta: list[Array], v: Array, scale: float = 1.0) -
     """D(scale·θ) for slopes that satisfy the linear conditions, with v = −Xᵀ(pθ); −∞ outside of the domain.
 
     A saturated row (a probability of 1 − 1e-50) has its slope on the edge of the domain, and rounding puts it outside.
-    Moving it in costs at most p·|move|·|f| of the dual equations; a move that is more than rounding is no repair, and then θ
-    shrinks towards zero. Nor is one of a row that alone holds a free column: what the coefficient could be without it is unknown.
+    Moving it in costs at most p·|move|·|f| of the equations of free columns, and changes v; a move that is more than rounding is
+    no repair, and then θ shrinks towards zero. Nor is one of a row that alone holds a free column: what the coefficient could be
+    without it is unknown.
     """
     problem, slack = state.problem, 0.0
     rows = [(part.block, part.f, t) for part, t in zip(state.parts, theta, strict=True)]
@@ -85,6 +86,10 @@ def dual_value(state: State, theta: list[Array], v: Array, scale: float = 1.0) -
             cost = total((block.p @ (move * np.abs(f))).sum() for (block, f, _), move in zip(rows, moves, strict=True))
             small = moved <= 1e-9 * size and cost <= 1e-9 * problem.scale
             if small and not _held_by(state, [move.reshape(len(move), -1).any(axis=1) for move in moves]):
+                change = state.pulled([new - t for new, t in zip(inside, theta, strict=True)], exact=True).columns
+                low, high = problem.regularizer.conjugate_domain()
+                v = np.where((v == 0.0) & ((low == 0.0) | (high == 0.0)), 0.0, v - change)
+                scale = min(scale, largest_scale(v, low, high))
                 theta, slack = inside, float(cost)
             else:
                 limits = [largest_scale(t, *problem.loss.dual_domain(block.y)) for block, _, t in rows]
