@@ -1,5 +1,6 @@
 // certifit._native.products: passes over a dense matrix of many rows.
 #include "core/boundary.hpp"
+#include "products/lanczos.hpp"
 #include "products/order.hpp"
 #include "products/products.hpp"
 #include "products/sums.hpp"
@@ -154,6 +155,21 @@ double run_energy(const Vector<T>& x, int threads) {
     return energy(x.data(), static_cast<Index>(x.size()), threads);
 }
 
+using Rows = nb::ndarray<double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+
+void run_lanczos(const RowMajor<double>& K, const RowMajor<double>& root, const RowMajor<double>& constant, Rows basis, OutputRows<double> diagonal,
+                 OutputRows<double> below, Index from, Index to, int threads) {
+    const std::size_t n = K.shape(0), starts = root.shape(0), room = diagonal.shape(1);
+    if (K.shape(1) != n) refuse("K must be square");
+    if (root.shape(1) != n || constant.shape(0) != starts || constant.shape(1) != n) refuse("root and constant must have a row for each start");
+    if (basis.shape(0) != starts || basis.shape(1) != room || basis.shape(2) != n) refuse("basis must have room for the vectors of each start");
+    if (diagonal.shape(0) != starts || below.shape(0) != starts || below.shape(1) != room) refuse("diagonal and below must have a row for each start");
+    if (from < 0 || to < from || to >= static_cast<Index>(room)) refuse("there is no room for so many vectors");
+    const Lanczos process{K.data(), static_cast<Index>(n), static_cast<Index>(starts), static_cast<Index>(room), root.data(), constant.data(),
+                          basis.data(), diagonal.data(), below.data()};
+    certifit::boundary::with_team(threads, [&](certifit::Team& team) { process.run(from, to, team); });
+}
+
 template <class Array>
 void define(nb::module_& m) {
     m.def("scores", &run_scores<Array>, "X"_a.noconvert(), "w"_a.noconvert(), "b"_a, "threads"_a);
@@ -177,6 +193,8 @@ NB_MODULE(products, m) {
     m.def("sums", &run_sums<ColumnMajor<double>>, "X"_a.noconvert(), "y"_a.noconvert(), "p"_a.noconvert(), "threads"_a);
     m.def("by_column", &run_by_column<double>, "X"_a.noconvert(), "out"_a.noconvert(), "threads"_a);
     m.def("by_column", &run_by_column<float>, "X"_a.noconvert(), "out"_a.noconvert(), "threads"_a);
+    m.def("lanczos", &run_lanczos, "K"_a.noconvert(), "root"_a.noconvert(), "constant"_a.noconvert(), "basis"_a.noconvert(),
+          "diagonal"_a.noconvert(), "below"_a.noconvert(), "begin"_a, "end"_a, "threads"_a);
     m.def("energy", &run_energy<double>, "x"_a.noconvert(), "threads"_a);
     m.def("energy", &run_energy<float>, "x"_a.noconvert(), "threads"_a);
 }

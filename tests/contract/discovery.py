@@ -42,6 +42,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "GaussianMixture": [{}, {"n_components": 2, "covariance_type": "diag"}],
     "KCenter": [{"n_clusters": 3}],
     "KernelPerceptron": [{"max_iter": 30}],
+    "KernelRidgeCV": [{}, {"cv": 3}],
     "KMedoids": [{"n_clusters": 3}, {"n_clusters": 2, "metric": "manhattan", "n_init": 2}],
     "AgglomerativeClustering": [{}, {"n_clusters": "gap", "linkage": "average"}, {"linkage": "single"}],
     "ClassicalMDS": [{}, {"metric": "manhattan", "n_components": 1}],

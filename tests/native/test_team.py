@@ -124,6 +124,15 @@ def nearest(threads: int) -> Results:
     return found
 
 
+def krylov(threads: int) -> Results:
+    K = X[:2000] @ X[:2000].T
+    root, constant = np.sqrt(np.abs(X[:2000, :2].T)).copy(), np.zeros((2, 2000))
+    basis, diagonal, below = np.zeros((2, 9, 2000)), np.zeros((2, 9)), np.zeros((2, 9))
+    basis[:, 0] = 2000**-0.5
+    products.lanczos(K, root, constant, basis, diagonal, below, 0, 8, threads)
+    return [basis, diagonal, below]
+
+
 def moments_by_class(threads: int) -> Results:
     held, mean, scatter = np.zeros((3, 4, D))
     group = np.arange(N) % 4
@@ -200,6 +209,7 @@ def newton_steps(threads: int) -> Results:
 
 KERNELS: dict[str, Callable[[int], Results]] = {
     "products": passes,
+    "krylov": krylov,
     "softmax": softmax,
     "coordinate": coordinates,
     "stochastic": stochastic_passes,

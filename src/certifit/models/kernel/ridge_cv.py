@@ -1,88 +1,44 @@
-"""Kernel ridge regression that chooses its own alpha, by leave-one-out for all alphas from one decomposition.
+"""Kernel ridge regression that chooses its own alpha: by leave-one-out, for all alphas from one decomposition (`GramForm`), or by
+folds, for all folds and alphas from the same products with K (`Parts`).
 
-With B = √S (K about its weighted center) √S and R = ρ(B + ρ)⁻¹, the residuals of the fit with ridge ρ are
-
-    √S r = R √S(y − mean),     and row i weighs  1 − R_ii + s_i/Σs  in its own fit.
-
-ρ is alpha·(Σs − 1) where one copy of a row is left out, and alpha·Σs for the fit to all rows.
+ρ is alpha·(Σs − 1) where one copy of a row is left out, and alpha·Σs, the weights of the rows fit, otherwise.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from certifit._types import Array
 from certifit.certificate import Certificate
+from certifit.data.gate import check_sample_weight, kept_rows
 from certifit.evaluation.losses import Squared
-from certifit.evaluation.splits.choice import Curve
+from certifit.evaluation.splits.choice import Curve, Fold, folds_of
+from certifit.models.kernel.gram_form import GramForm
 from certifit.models.kernel.parameters import KERNEL
 from certifit.models.kernel.ridge import GaussianReading
-from certifit.optimization.closed_form.resolvent import Resolvent
+from certifit.models.kernel.ridge_folds import Part, Parts
 from certifit.optimization.closed_form.spectrum import in_units
 from certifit.optimization.objective.forms.gram import GramProblem
-from certifit.parameters import ALPHAS, FIT_INTERCEPT, ONE_STANDARD_ERROR, TOL, VERBOSE, ChosenAlpha, Fitted
+from certifit.parameters import ALPHAS, CV, FIT_INTERCEPT, ONE_STANDARD_ERROR, TOL, VERBOSE, ChosenAlpha, Fitted
 from certifit.progress import Progress, progress
 from certifit.representation.kernels.points import Sample
 
 __all__ = ["KernelRidgeCV"]
 
+Chosen = tuple[Curve, Callable[[int], Array]]
+
 GRID = np.geomspace(1.0, 1e-7, 20)  # of the mean of k(x, x)
-COLUMNS = 64  # of residuals that are computed at a time
-
-
-@dataclass(frozen=True)
-class GramForm:
-    """√S K √S about the center, ready for every ridge, √s, and the direction that the intercept takes.
-
-    In that direction the matrix about the center is zero, and ρ(0 + ρ)⁻¹ = 1 would hide what little a small ridge leaves
-    elsewhere. So it gets the eigenvalue `lifted` there: targets about their mean do not see it, and the diagonals are rid of it.
-    """
-
-    resolvent: Resolvent
-    root: Array
-    constant: Array
-    lifted: float
-
-    @staticmethod
-    def of(gram: Array, weight: Array, fit_intercept: bool, ridges: Array) -> GramForm:
-        """Decompose."""
-        root = np.sqrt(weight)
-        B = gram * root[:, None]
-        B *= root
-        constant = root / np.linalg.norm(root) if fit_intercept else np.zeros_like(root)
-        lifted = float(np.trace(B)) / root.shape[0] or 1.0
-        if fit_intercept:
-            image = B @ constant
-            image -= 0.5 * (float(constant @ image) + lifted) * constant
-            B -= np.multiply.outer(constant, image)
-            B -= np.multiply.outer(image, constant)
-        return GramForm(Resolvent.of(B, ridges), root, constant, lifted)
-
-    def residuals(self, y: Array, ridges: Array) -> Iterator[Array]:
-        """y − f − b of each row and target, for one ridge after the other."""
-        scaled = self.root[:, None] * y
-        z = self.resolvent.turned(scaled - np.multiply.outer(self.constant, self.constant @ scaled))
-        step = max(1, COLUMNS // y.shape[1])
-        for start in range(0, ridges.shape[0], step):
-            damped = [self.resolvent.damped(z, float(ridge)) for ridge in ridges[start : start + step]]
-            back = self.resolvent.rotation @ np.hstack(damped) / self.root[:, None]
-            yield from np.split(back, len(damped), axis=1)
-
-    def spare(self, ridges: Array) -> Array:
-        """One less what all copies of a row weigh in its own fit, one column for each ridge."""
-        own = np.multiply.outer(self.constant**2, ridges / (self.lifted + ridges))
-        return np.maximum(self.resolvent.diagonals(ridges) - own, 0.0)
 
 
 class KernelRidgeCV(ChosenAlpha, GaussianReading):
-    """Kernel ridge regression with alpha chosen by leave-one-out, exact and for all alphas from one decomposition.
+    """Kernel ridge regression with alpha chosen by leave-one-out, exact and for all alphas from one decomposition, or by folds.
 
     More than 15,000 different rows are refused. With more alphas than a hundredth of the rows the decomposition is one call of n³
-    operations, which Ctrl-C does not cut short.
+    operations, which Ctrl-C does not cut short. Folds of many rows are faster: all of them and all alphas share products with the
+    Gram matrix, and their errors are those of refits to 1e-8 of themselves.
 
     Examples
     --------
@@ -104,6 +60,10 @@ class KernelRidgeCV(ChosenAlpha, GaussianReading):
     one_standard_error: bool = ONE_STANDARD_ERROR
     tol: float = TOL
     verbose: int = VERBOSE
+    cv: Any = CV.but(
+        None,
+        text="None leaves out one row at a time. " + CV.text,
+    )
 
     cv_error_path_: Array = Fitted(
         "array of shape (n_alphas,)",
@@ -128,21 +88,64 @@ class KernelRidgeCV(ChosenAlpha, GaussianReading):
             size = float(sample.p @ np.diagonal(gram)) or 1.0
             given = self.alphas is not None
             self.alphas_ = np.atleast_1d(np.asarray(self.alphas, dtype=np.float64)) if given else GRID * size
-            weight, total = sample.weight, float(sample.weight.sum())
-            removed = np.minimum(weight, 1.0)
-            rest = max(total - float(weight @ removed) / total, 1e-300)
-            ridges = np.maximum(self.alphas_ / size * rest, 1e-300)
-            form = GramForm.of(gram / size, weight, bool(self.fit_intercept), ridges)
-            curve = self._curve(form, sample, removed / weight, ridges)
+            if self.cv is None:
+                curve, beta = self._leave_one_out(gram, size, sample)
+            else:
+                curve, beta = self._over_folds(gram, size, sample, self._folds(sample, y, sample_weight))
             self.cv_error_path_ = curve.mean
             best = curve.best(self.alphas_, one_standard_error=self.one_standard_error)
             self.alpha_ = max(float(self.alphas_[best]), 1e-300)
             clock.update(1, 1, 0.0)
-            certificate = self._fit_form(form, gram, size, sample, clock)
+            certificate = self._finish(beta(best), gram, sample, clock)
         self._loss = Squared()
         self._remember(sample)
         self._certify(certificate)
         return self
+
+    def _leave_one_out(self, gram: Array, size: float, sample: Sample) -> Chosen:
+        """The curve, and β of the strength with a given number."""
+        weight, total = sample.weight, float(sample.weight.sum())
+        removed = np.minimum(weight, 1.0)
+        rest = max(total - float(weight @ removed) / total, 1e-300)
+        ridges = np.maximum(self.alphas_ / size * rest, 1e-300)
+        form = GramForm.of(gram / size, weight, bool(self.fit_intercept), ridges)
+        scaled, unit = in_units(sample.y.reshape(sample.y.shape[0], -1))
+
+        def beta(best: int) -> Array:
+            ridge = max(float(self.alphas_[best]) / size * total, 1e-300)
+            return weight[:, None] * next(form.residuals(scaled, np.array([ridge]))) / ridge * (unit / size)
+
+        return self._curve(form, sample, removed / weight, ridges), beta
+
+    def _over_folds(self, gram: Array, size: float, sample: Sample, folds: list[Part]) -> Chosen:
+        """The same by folds."""
+        scaled, unit = in_units(sample.y.reshape(sample.y.shape[0], -1))
+        everything = Part(sample.weight, np.zeros_like(sample.weight))
+        parts = Parts(gram, size, [*folds, everything], scaled.T, self.alphas_ / size, bool(self.fit_intercept))
+        dual, predictions = parts.solve()
+        errors = [part.error(found - scaled.T).sum(axis=1) for part, found in zip(folds, predictions, strict=False)]
+        weight = np.array([float(part.tested.sum()) for part in folds])
+        return Curve.of(np.stack(errors, axis=1) * unit * unit, weight), lambda best: dual[-1, best].T * (unit / size)
+
+    def _folds(self, sample: Sample, y: Any, sample_weight: Any) -> list[Part]:
+        """Weights of the distinct rows that are fit and left out, fold by fold."""
+        n, given = sample.weight.shape[0], sample.which.shape[0]
+        kept = kept_rows(sample_weight, given)
+        if isinstance(self.cv, (int, np.integer)):
+            if n < 2:
+                raise ValueError(
+                    "Cross-validation needs at least 2 distinct rows; the data has 1, once copies are counted once."
+                )
+            fold = sample.which % min(int(self.cv), n)  # distinct rows are in an order of their content
+            folds = [Fold(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(int(fold.max()) + 1)]
+        else:
+            folds = folds_of(self.cv, np.empty((given, 0)), np.zeros(given), kept=kept, given=np.asarray(y))
+        weight = check_sample_weight(sample_weight, kept.shape[0])[kept]
+
+        def of(rows: Array) -> Array:
+            return np.bincount(sample.which[rows], weights=weight[rows], minlength=n)
+
+        return [Part(of(fold.train), of(fold.test)) for fold in folds]
 
     @staticmethod
     def _curve(form: GramForm, sample: Sample, removed: Array, ridges: Array) -> Curve:
@@ -160,15 +163,9 @@ class KernelRidgeCV(ChosenAlpha, GaussianReading):
             spread = np.sqrt(np.maximum(sample.p @ squares**2 - mean**2, 0.0) / max(total - 1.0, 1.0))
             return Curve(mean * unit * unit, spread * unit * unit, mean[:, None] * unit * unit)
 
-    def _fit_form(self, form: GramForm, gram: Array, size: float, sample: Sample, clock: Progress) -> Certificate:
-        """β = S·residuals/(alpha·Σs) of the chosen alpha, and the proof of each target."""
+    def _finish(self, beta: Array, gram: Array, sample: Sample, clock: Progress) -> Certificate:
+        """The model of β, and the proof of each target."""
         targets = sample.y.reshape(sample.y.shape[0], -1)
-        total = float(sample.weight.sum())
-        scaled, unit = in_units(targets)
-        ridge = max(self.alpha_ / size * total, 1e-300)
-        beta = sample.weight[:, None] * next(form.residuals(scaled, np.array([ridge])))
-        beta /= ridge
-        beta *= unit / size
         image = gram @ beta
         intercept = sample.p @ (targets - image) if self.fit_intercept else np.zeros(targets.shape[1])
         certificates = []
