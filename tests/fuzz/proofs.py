@@ -36,7 +36,9 @@ def code(rng: np.random.Generator) -> str:
     n, d = chosen(rng, [5, 8, 12, 20]), chosen(rng, [1, 2, 2, 3])
     lines = [f"{HEAD}, check_proof", f"rng = np.random.default_rng({int(rng.integers(2**31))})", f"n = {n}"]
     lines.append(f"X = rng.normal(size=(n, {d}))")
-    lines += [chosen(rng, ROWS) for _ in range(chosen(rng, [1, 1, 2]))]
+    rows = [chosen(rng, ROWS) for _ in range(chosen(rng, [1, 1, 2]))]
+    # Far from zero once: what is left of columns in their last digits, rounding may have made, and no proof speaks of it.
+    lines += rows[: 1 if all("np.abs(X).max()" in line for line in rows) else 2]
     lines += ["X = X.astype(np.float32)"] if rng.random() < 0.15 else []
     loss = chosen(rng, [name for name in LOSSES if name != "perceptron"])  # whose optimum is no fit
     if LOSSES[loss].task == "binary":

@@ -19,6 +19,7 @@ from certifit.models.linear.inference.inference import InferenceMixin
 from certifit.models.linear.model import BaseLinear
 from certifit.models.linear.parameters import OF_A_MAXIMUM, PENALTY, SOLVER
 from certifit.optimization.interior_point.solve import InteriorPointResult, chebyshev
+from certifit.optimization.objective.units import check_range
 from certifit.optimization.programs.highs import chebyshev_lp
 from certifit.parameters import (
     ALPHA,
@@ -279,6 +280,7 @@ class ChebyshevRegressor(Declared, BaseLinear, takes={"fit.sample_weight": OF_A_
                 result = chebyshev_lp(X, y, fit_intercept=self.fit_intercept)
             else:
                 result = chebyshev(X, y, l2=alpha, fit_intercept=self.fit_intercept, tol=tol * scale, max_iter=max_iter)
+        check_range(result.coef, result.intercept)
         self._loss = Absolute()
         self.coef_ = result.coef.astype(X.dtype)
         self.intercept_ = float(result.intercept)

@@ -54,7 +54,7 @@ from certifit.optimization.objective.piecewise import (
 from certifit.optimization.objective.problem import Point, Problem, Solution
 from certifit.optimization.objective.regularizer import kernel_penalty
 from certifit.optimization.objective.trust import admitted, is_trusted
-from certifit.optimization.objective.units import condition, is_extreme
+from certifit.optimization.objective.units import check_range, condition, is_extreme
 from certifit.optimization.programs.highs import lad_lp, quantile_lp
 from certifit.optimization.stochastic.pegasos import Pegasos
 from certifit.progress import Progress
@@ -387,11 +387,7 @@ def minimize(
         solution = _solved(conditioned, solver, seed, conditioned.start(), tol, max_iter, clock)
         solution = units.rounded(solution, problem.X.dtype)
         solution, certificate = units.restore(*certify(conditioned, solution, tol, clock))
-        if not (np.isfinite(solution.coef).all() and np.isfinite(solution.intercept).all()):
-            raise ValueError(
-                "The best coefficients are beyond the range of double precision: columns of X are so small, or y is so large, "
-                "that no finite coefficient reaches from the one to the other. Scale X or y."
-            )
+        check_range(solution.coef, solution.intercept)
         return solution, admitted(problem, solution, certificate)
 
 

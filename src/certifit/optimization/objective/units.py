@@ -21,7 +21,7 @@ from certifit.optimization.objective.fold import total
 from certifit.optimization.objective.problem import Problem, Solution
 from certifit.representation.design.design import Dense, as_design
 
-__all__ = ["Units", "condition", "is_extreme"]
+__all__ = ["Units", "check_range", "condition", "is_extreme"]
 
 LARGE, SMALL = 1e50, 1e-50  # beyond these, fourth powers leave the range of double precision
 OFFSET = 1e4  # mean over deviation of a column from which it is centered
@@ -120,6 +120,15 @@ class Moments:
         """Columns whose mean is so large beside their spread that squares of the two cannot share a sum."""
         spread = np.sqrt(self.squares / self.count)
         return np.asarray((np.abs(self.mean) > OFFSET * spread) & (spread > 0))
+
+
+def check_range(coef: Array, intercept: Any) -> None:
+    """Refuse a fit whose coefficients are no numbers."""
+    if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
+        raise ValueError(
+            "The best coefficients are beyond the range of double precision: columns of X are so small, or y is so large, "
+            "that no finite coefficient reaches from the one to the other. Scale X or y."
+        )
 
 
 def is_extreme(problem: Problem) -> bool:
