@@ -35,6 +35,8 @@ __all__ = ["COVARIANCE", "Discriminant"]
 
 SIMULATED = 20_000  # draws that turn a density into the probability of one as low
 
+FAR = 1e140  # deviations between means, of which squares are numbers
+
 COVARIANCE = OneOf(
     ("full", "diagonal", "isotropic"),
     "Shape of the covariance: any, one variance for each column, or one variance for all columns.",
@@ -147,6 +149,9 @@ class Discriminant(Declared, PosteriorMixin, ClassifierMixin, CertifiedEstimator
         """
         form, center = self._forms[0], self.means_.mean(axis=0)
         u, m = (z - center) @ form.whitening.T, (self.means_ - center) @ form.whitening.T
+        far = float(np.abs(m).max(initial=0.0))
+        if far > FAR:  # classes so far apart that squares are no numbers: in any unit as large, one of them is certain
+            u, m = u * (FAR / far), m * (FAR / far)
         own = np.einsum("ij,ij->i", u, u)[:, None] if whole else 0.0
         return form.constant - 0.5 * (own - 2.0 * (u @ m.T) + np.einsum("ij,ij->i", m, m))
 
