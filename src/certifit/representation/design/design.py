@@ -269,15 +269,17 @@ class Sparse(Design):
         return np.asarray(f if w.ndim == 1 else np.asfortranarray(f)) + b
 
     def reach(self, w: Array, b: Any) -> Array:
-        return np.asarray(abs(self.X) @ np.abs(w).T) + np.abs(b)
+        return np.asarray(self._same_places(np.abs(self.X.data)) @ np.abs(w).T) + np.abs(b)
 
     def pull(self, u: Array, *, exact: bool = False) -> Array:
         return np.asarray((self.X.T @ u).T)
 
     def squares(self, u: Array) -> Array:
-        X = self.X  # the same places with other numbers: SciPy's product of two matrices would look for them again
-        squared = type(X)((np.square(X.data, dtype=np.float64), X.indices, X.indptr), shape=X.shape)
-        return np.asarray((squared.T @ u).T)
+        return np.asarray((self._same_places(np.square(self.X.data, dtype=np.float64)).T @ u).T)
+
+    def _same_places(self, data: Array) -> Any:
+        """Other numbers in the same places, which SciPy would copy, or look for again in a product of two matrices."""
+        return type(self.X)((data, self.X.indices, self.X.indptr), shape=self.X.shape)
 
     def largest(self) -> Array:
         return np.asarray(abs(self.X).max(axis=0).toarray(), dtype=np.float64).ravel()
