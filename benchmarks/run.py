@@ -118,7 +118,8 @@ def calibrate(contender: Contender, tolerances: Any, goal: float, slowest: float
         contender.objective = answer["objective"]
         if contender.objective <= goal:
             return
-        if answer[CLOCK] > slowest:
+        # Asked twice, since the first time a just-in-time compiler may have been at work.
+        if answer[CLOCK] > slowest and contender.ask(tolerance)[CLOCK] > slowest:
             contender.slow = True
             return
 
