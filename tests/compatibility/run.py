@@ -132,7 +132,7 @@ def page(counted: list[dict[str, Any]]) -> str:
         if one["outcome"] == "failed":
             reasons[one["reason"] or "Not explained yet."].append(one["name"])
     lines += ["", "## Why tests fail", ""]
-    for reason, names in sorted(reasons.items(), key=lambda item: -len(item[1])):
+    for reason, names in sorted(reasons.items(), key=lambda item: (-len(item[1]), item[0])):
         mark = " (not applicable)" if reason in NOT_APPLICABLE else ""
         lines += [f"### {reason}{mark}", ""]
         lines += [f"- `{name}`{f' ({count} settings)' if count > 1 else ''}" for name, count in _merged(names)]
