@@ -265,7 +265,7 @@ def crowded(n=150, d=160):
     return np.asfortranarray(X), y, p / p.sum()
 
 
-@pytest.mark.parametrize(("lower", "leave", "stay"), [(None, 20, 100), (0.0, 5, 15)])
+@pytest.mark.parametrize(("lower", "leave", "stay"), [(None, 20, 100), (0.0, 4, 15)])
 def test_path_down_to_a_full_support(lower, leave, stay):
     X, y, p = crowded()
     alphas = np.abs((X - p @ X).T @ (p * (y - p @ y))).max() * np.geomspace(1, 1e-4, 40)

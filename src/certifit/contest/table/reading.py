@@ -30,6 +30,7 @@ __all__ = ["RawTable", "TableError", "read_table"]
 
 SAMPLE_BYTES = 1 << 18
 WIDE = 5_000
+FOREIGN = ("interval", "period")  # types of pandas that polars does not know
 
 
 @dataclass(frozen=True)
@@ -178,17 +179,25 @@ def _from_frame(source: Any) -> RawTable:
 
 
 def _pandas_with_names(frame: Any) -> Any:
-    """Names that are strings, and columns of mixed objects as strings: polars has neither."""
+    """Names that are strings, and columns of mixed objects, intervals and periods as strings: polars has none of them."""
     frame = frame.copy(deep=False)
     frame.columns = [str(name) for name in frame.columns]
     if len(set(frame.columns)) < len(frame.columns):
         twice = next(name for name in frame.columns if list(frame.columns).count(name) > 1)
         raise TableError(f"the data frame has several columns called {twice!r}: rename them.")
     for name in frame.columns:
-        if frame[name].dtype == object:
-            values = frame[name]
+        if _is_foreign(frame[name].dtype):
+            values = frame[name].astype(object)
             frame[name] = values.where(values.isna(), values.map(str))
     return frame
+
+
+def _is_foreign(dtype: Any) -> bool:
+    """Whether a type of pandas, or that of its categories, is one of objects, intervals or periods."""
+    categories = getattr(dtype, "categories", None)
+    if categories is None:
+        return dtype == object or str(dtype).startswith(FOREIGN)
+    return str(categories.dtype).startswith(FOREIGN)  # strings as categories have the type of objects, and polars knows them
 
 
 # Text

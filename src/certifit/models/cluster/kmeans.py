@@ -49,8 +49,8 @@ class KMeans(Drawn, FromBatches):
     >>> model = KMeans(n_clusters=2, random_state=0).fit(X)
     >>> model.inertia_, round(model.lower_bound_, 6)
     (1.0, 1.0)
-    >>> model.predict([[1.0, 1.0]])[0] == model.labels_[0]
-    np.True_
+    >>> bool(model.predict([[1.0, 1.0]])[0] == model.labels_[0])
+    True
 
     In two columns the spectrum says nothing about three clusters; a semidefinite program proves these best:
 

@@ -78,8 +78,8 @@ def rows_path(
     >>> from certifit import MultiTaskLasso
     >>> X = np.random.default_rng(0).normal(size=(50, 4))
     >>> path = MultiTaskLasso.path(X, np.column_stack([X[:, 0], X[:, 0] - X[:, 1]]), n_alphas=10)
-    >>> path.coefs.shape, path.coefs[0].any()
-    ((10, 2, 4), np.False_)
+    >>> path.coefs.shape, bool(path.coefs[0].any())
+    ((10, 2, 4), False)
     """
     check_real("l1_ratio", l1_ratio, low=0, high=1)
     check_real("tol", tol, low=0)

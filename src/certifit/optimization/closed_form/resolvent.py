@@ -39,7 +39,8 @@ class Resolvent(ABC):
                 return _ByBand(band.rotation(), band, factors)
             except np.linalg.LinAlgError:
                 pass  # rounding left A + ρ an eigenvalue below zero: eigenvectors can take that for zero
-        values, vectors = scipy.linalg.eigh(A, driver="evd", overwrite_a=True, check_finite=False)
+        driver = "evd" if n > 1 else "ev"  # SciPy 1.13 has too little room for one row
+        values, vectors = scipy.linalg.eigh(A, driver=driver, overwrite_a=True, check_finite=False)
         return _BySpectrum(vectors, np.maximum(values, 0.0))
 
     def turned(self, v: Array) -> Array:

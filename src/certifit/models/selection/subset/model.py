@@ -57,8 +57,8 @@ class BestSubset(RegressorMixin, BaseSubset):
     (array([3, 7]), True)
     >>> print(model.certificate_.claim)
     best of all subsets of 2 columns
-    >>> BestSubset(max_size=5, choose=10.0).fit(X, y).support_.sum()  # too dear, each of them
-    np.int64(0)
+    >>> int(BestSubset(max_size=5, choose=10.0).fit(X, y).support_.sum())  # too dear, each of them
+    0
     >>> counts = rng.poisson(np.exp(0.5 * X[:, 1] - 0.5 * X[:, 4]))
     >>> BestSubset(max_size=5, loss="poisson").fit(X, counts).get_support(indices=True)
     array([1, 4])
@@ -87,7 +87,7 @@ class BestSubset(RegressorMixin, BaseSubset):
         supports, shares, bounds, nodes = best_subsets(data.gram(), self.max_size, self.max_nodes, self._seconds)
         path = SubsetPath(supports, 0.5 * shares, 0.5 * bounds, nodes)
         price = 0.0 if isinstance(self.choose, str) else float(self.choose) / data.scale[0] / data.scale[0]
-        n, rank = float(weight.sum()), int(np.linalg.matrix_rank(data.rows[:, 1:]))
+        n, rank = float(weight.sum()), _rank(data.rows[:, 1:])
         size = self._size(path, self._spread(n * np.log(np.maximum(shares, PERFECT)), shares, rank), n, price)
         self.support_ = supports[size]
         coef, self.intercept_, share = data.least_squares(self.support_)
@@ -113,7 +113,7 @@ class BestSubset(RegressorMixin, BaseSubset):
         if isinstance(loss, Poisson):
             deviances = 2.0 * n * unit * path.objectives
         else:
-            rank = int(np.linalg.matrix_rank(data.likelihood.Z[:, 1:]))
+            rank = _rank(data.likelihood.Z[:, 1:])
             deviances = self._spread(_gamma_deviances(path.objectives, n), path.objectives, rank)
         size = self._size(path, deviances, n, price)
         self.support_, self.path_ = path.supports[size], path.rescaled(unit)
@@ -146,6 +146,11 @@ class BestSubset(RegressorMixin, BaseSubset):
     def _draw(self, ax: Any) -> str:
         super()._draw(ax)
         return "mean ½(y − f)²" if self.loss == "squared" else "mean ½ deviance"
+
+
+def _rank(columns: Array) -> int:
+    """Of a matrix that may have no columns, which NumPy 1 refuses."""
+    return int(np.linalg.matrix_rank(columns)) if columns.shape[1] else 0
 
 
 def _gamma_deviances(objectives: Array, n: float) -> Array:
