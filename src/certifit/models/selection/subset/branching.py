@@ -11,6 +11,7 @@ once without the column, once with it for good. What is left aside at any time b
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
@@ -24,7 +25,7 @@ from certifit.progress import Progress
 __all__ = ["Limits", "Search"]
 
 ROUNDING = 1e-12  # of the objective of the best constant
-POLISH = 2  # further steps of Newton's method for coefficients that are read
+POLISH = 5  # further steps of Newton's method for coefficients that are read
 
 
 @dataclass(frozen=True)
@@ -87,8 +88,13 @@ class Search:
         """Coefficients of a subset, shape (1 + s, m), as exact as rounding allows, and their value."""
         rows = self._rows(subset)
         here = self._fit(rows, self._constant(subset))
+        length = math.inf
         for _ in range(POLISH):
-            ahead = Minorant.at(self.likelihood, rows, here.ahead())
+            w = here.ahead()
+            last, length = length, float(np.abs(w - here.w).max(initial=0.0))
+            if not length < 0.5 * last:  # steps that do not shrink any more are those of rounding
+                break
+            ahead = Minorant.at(self.likelihood, rows, w)
             if not ahead.value <= here.value * (1.0 + ROUNDING):
                 break
             here = ahead
