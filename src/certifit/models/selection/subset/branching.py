@@ -88,10 +88,11 @@ class Search:
         rows = self._rows(subset)
         here = self._fit(rows, self._constant(subset))
         for _ in range(POLISH):
-            ahead = Minorant.at(self.likelihood, rows, here.ahead())
-            if not ahead.value <= here.value * (1.0 + ROUNDING):
+            ahead = here.ahead()
+            # A whole step may be far too long, to where the curvature is no number.
+            if not self.likelihood.value(rows, ahead) <= here.value * (1.0 + ROUNDING):
                 break
-            here = ahead
+            here = Minorant.at(self.likelihood, rows, ahead)
         return here.w, here.value
 
     def _constant(self, subset: Array) -> Array:
