@@ -82,7 +82,8 @@ def spectral_bound(X: Matrix, weight: Array, k: int, effort: float = 0.0) -> tup
     largest = eigvalsh(scatter, subset_by_index=(less - (k - 1), less - 1)).sum() if k > 1 else 0.0
     slack = 8.0 * less * np.finfo(np.float64).eps * total  # what rounding may have taken from the eigenvalues
     unit = size * size * float(weight.sum())
-    return total * unit, float(max(0.0, total - float(largest) - slack) * unit)
+    left = total - float(largest) - slack
+    return total * unit if total > 0.0 else 0.0, left * unit if left > 0.0 else 0.0  # the unit may be infinite
 
 
 def median_bound(X: Matrix, weight: Array, centers: Array) -> float:
