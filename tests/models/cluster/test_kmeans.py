@@ -215,6 +215,24 @@ def test_a_cost_beyond_double_precision_is_said_to_be_so() -> None:
     assert "nan" not in str(model.certificate_)
 
 
+@pytest.mark.filterwarnings("ignore:.*The cost is be")
+@pytest.mark.parametrize("unit", [2.0**-900, 2.0**600, 2.0**1010])
+def test_labels_and_distances_know_no_unit(unit: float) -> None:
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    ordinary = KMeans(4, init=X[:4]).fit(X)
+    assert total_scatter(sp.csr_array(unit * X), np.ones(60)) == total_scatter(unit * X, np.ones(60))
+    for form in (unit * X, sp.csr_array(unit * X)):
+        model = KMeans(4, init=unit * X[:4]).fit(form)
+        np.testing.assert_array_equal(model.labels_, ordinary.labels_)
+        np.testing.assert_array_equal(model.predict(form), ordinary.labels_)
+        np.testing.assert_allclose(model.transform(form) / unit, ordinary.transform(X), rtol=1e-6)
+        small = model.transform(X)  # rows of another size than the centers
+        assert np.isfinite(small).all()
+        np.testing.assert_array_equal(model.predict(X), small.argmin(axis=1))
+    with pytest.raises(ValueError, match="distances are beyond double precision"):
+        KMeans(1).fit(np.full((3, 200), 1.0)).transform(np.full((1, 200), 1.7e308))
+
+
 @pytest.mark.parametrize("unit", [2.0**-500, 2.0**-580, 2.0**-900])
 def test_small_rows_have_the_labels_of_large_ones_and_a_lost_cost_is_said_to_be_so(unit: float) -> None:
     X = np.random.default_rng(0).normal(size=(60, 3))

@@ -39,6 +39,14 @@ def test_log_odds_are_those_of_a_general_minimizer(degree: int) -> None:
     np.testing.assert_array_equal(model.predict(X), (model.decision_function(X) > 0).astype(int))
 
 
+def test_a_class_of_almost_no_weight_leaves_odds_that_are_numbers() -> None:
+    model = LocallyWeightedLogisticRegression(bandwidth="nearest", fraction=0.1)
+    rows = np.array([[0.0], [1.0], [2.0]])
+    for labels in ([0, 1, 1], [1, 0, 0], [0, 1, 2]):
+        model.fit(rows, labels, sample_weight=[1e-18, 1.0, 1e-18])
+        assert np.isfinite(model.decision_function(rows)).all()
+
+
 def test_several_classes_are_told_apart_one_by_one() -> None:
     labels = np.array(["a", "b", "c"])[np.digitize(X[:, 0], [-0.5, 0.5])]
     model = LocallyWeightedLogisticRegression(bandwidth=0.7, tol=1e-14).fit(X, labels)

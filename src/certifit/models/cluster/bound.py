@@ -23,6 +23,7 @@ from scipy.spatial.distance import cdist
 
 import certifit._native.medoids as _medoids
 from certifit._types import Array, Matrix, is_sparse
+from certifit.models.cluster.rows import ldexp, times, unit_exponent
 from certifit.optimization.closed_form.normal_equations import power_of_two
 from certifit.representation.design.moments import Moments
 from certifit.representation.design.scatter import inner, outer, weighted_mean
@@ -38,8 +39,10 @@ CHEAP = 2e9  # multiplications that are not felt
 def total_scatter(X: Matrix, weight: Array) -> float:
     """Σ s_i ‖x_i − mean‖²: the cost of one cluster."""
     if is_sparse(X):
-        mean = weighted_mean(X, weight)
-        return float(max(0.0, weight @ squared_lengths(X) - weight.sum() * (mean @ mean)))
+        exponent = unit_exponent(X)  # in a unit whose squares are numbers
+        rows = times(X, -exponent) if exponent else X
+        mean = weighted_mean(rows, weight)
+        return ldexp(max(0.0, weight @ squared_lengths(rows) - weight.sum() * (mean @ mean)), 2 * exponent)
     return float(Moments.of(X, weight, full=False).scatter.sum())
 
 
@@ -79,7 +82,8 @@ def spectral_bound(X: Matrix, weight: Array, k: int, effort: float = 0.0) -> tup
     largest = eigvalsh(scatter, subset_by_index=(less - (k - 1), less - 1)).sum() if k > 1 else 0.0
     slack = 8.0 * less * np.finfo(np.float64).eps * total  # what rounding may have taken from the eigenvalues
     unit = size * size * float(weight.sum())
-    return total * unit, float(max(0.0, total - float(largest) - slack) * unit)
+    left = total - float(largest) - slack
+    return total * unit if total > 0.0 else 0.0, left * unit if left > 0.0 else 0.0  # the unit may be infinite
 
 
 def median_bound(X: Matrix, weight: Array, centers: Array) -> float:

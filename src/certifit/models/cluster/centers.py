@@ -16,7 +16,7 @@ from certifit.base import CertifiedEstimator, ConvergenceWarning, KeepsPrecision
 from certifit.certificate import Certificate
 from certifit.data.equal_rows import CONTENT_LIMIT, equal_rows
 from certifit.data.gate import check_sample_weight, check_x, like_input
-from certifit.models.cluster.rows import rows_of
+from certifit.models.cluster.rows import rows_of, times, unit_exponent
 from certifit.parameters import Declared, Fitted, Integer, Parameter
 from certifit.parameters.common import N_JOBS, RANDOM_STATE, VERBOSE
 from certifit.representation.kernels.basic import Rows, squared_distances, squared_lengths
@@ -161,22 +161,30 @@ class AroundMeans(
     def predict(self, X: Any) -> Array:
         """The number of the nearest center."""
         rows = self._rows(X)
-        return rows_of(rows, np.ones(rows.shape[0]), self.n_jobs).nearest(self.cluster_centers_)[0]
+        return rows_of(rows, np.ones(rows.shape[0]), self.n_jobs, self.cluster_centers_).nearest(self.cluster_centers_)[
+            0
+        ]
 
     def transform(self, X: Any) -> Array:
         """The distance of each row from each center."""
         rows = self._rows(X)
         centers = self.cluster_centers_.astype(np.float64)
-        if is_sparse(rows):
-            prepared = Rows(rows, squared_lengths(rows).astype(np.float64))
-            return like_input(rows, np.sqrt(squared_distances(prepared, Rows(centers, squared_lengths(centers)))))
-        return like_input(rows, cdist(rows.astype(np.float64, copy=False), centers))
+        exponent = unit_exponent(rows, self.cluster_centers_)
+        if exponent:
+            with np.errstate(over="ignore"):
+                away = np.ldexp(_distances(times(rows, -exponent), times(centers, -exponent)), exponent)
+            if not np.isfinite(away).all():
+                raise ValueError(
+                    "X holds numbers whose distances are beyond double precision: give large columns in another unit."
+                )
+            return like_input(rows, away)
+        return like_input(rows, _distances(rows, centers))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Minus the cost of the rows with their nearest centers."""
         rows = self._rows(X)
         weight = check_sample_weight(sample_weight, rows.shape[0])
-        return -float(rows_of(rows, weight, self.n_jobs).nearest(self.cluster_centers_)[1])
+        return -float(rows_of(rows, weight, self.n_jobs, self.cluster_centers_).nearest(self.cluster_centers_)[1])
 
     def _rows(self, X: Any) -> Matrix:
         check_is_fitted(self, "cluster_centers_")
@@ -185,3 +193,11 @@ class AroundMeans(
     @property
     def _n_features_out(self) -> int:
         return int(self.cluster_centers_.shape[0])
+
+
+def _distances(rows: Matrix, centers: Array) -> Array:
+    """Of each row from each center, in double precision."""
+    if is_sparse(rows):
+        prepared = Rows(rows, squared_lengths(rows).astype(np.float64))
+        return np.sqrt(squared_distances(prepared, Rows(centers, squared_lengths(centers))))
+    return cdist(rows.astype(np.float64, copy=False), centers)

@@ -14,9 +14,9 @@ from certifit._types import Array, Matrix, is_sparse
 from certifit.representation.kernels.basic import Rows, squared_distances, squared_lengths
 from certifit.threads import n_threads
 
-__all__ = ["ClusterRows", "Run", "rows_of"]
+__all__ = ["ClusterRows", "Run", "ldexp", "rows_of", "times", "unit_exponent"]
 
-SMALL = 1e-100  # largest entry below which rows are measured in another unit
+RANGE = 1e100  # largest entry beyond which, or below whose inverse, rows are measured in another unit
 BLOCK = 1 << 22  # distances held at a time
 
 
@@ -48,47 +48,64 @@ class ClusterRows(Protocol):
         """Rows as a dense float64 array."""
 
 
-def rows_of(X: Matrix, weight: Array, n_jobs: int | None) -> ClusterRows:
-    """The rows of a dense or sparse matrix."""
-    size = float(abs(X).max()) if X.dtype == np.float64 and X.shape[0] else 1.0
-    if 0.0 < size < SMALL:
-        return _Small(X, weight, n_jobs, math.frexp(size)[1])
-    return _plain(X, weight, n_jobs)
+def rows_of(X: Matrix, weight: Array, n_jobs: int | None, centers: Array | None = None) -> ClusterRows:
+    """The rows of a dense or sparse matrix, in a unit in which their squares are numbers, and those of the centers if given."""
+    exponent = unit_exponent(X) if centers is None else unit_exponent(X, centers)
+    return _Scaled(X, weight, n_jobs, exponent) if exponent else _plain(X, weight, n_jobs)
+
+
+def unit_exponent(*parts: Matrix) -> int:
+    """Of the power of two that is the unit of the entries; zero where their squares are numbers as they are."""
+    if all(part.dtype == np.float32 for part in parts):
+        return 0
+    size = max((float(abs(part).max()) for part in parts if part.shape[0]), default=0.0)
+    return 0 if not size or 1.0 / RANGE < size < RANGE else math.frexp(size)[1]
 
 
 def _plain(X: Matrix, weight: Array, n_jobs: int | None) -> ClusterRows:
     return _Sparse(X, weight) if is_sparse(X) else _Dense(X, weight, n_threads(n_jobs))
 
 
-class _Small:
-    """Rows whose squares double precision cannot hold, in a unit in which it can; costs may still vanish."""
+class _Scaled:
+    """Rows whose squares double precision cannot hold, in a unit in which it can; costs may still vanish, or be infinite."""
 
     def __init__(self, X: Matrix, weight: Array, n_jobs: int | None, exponent: int) -> None:
         self._given, self._weight, self._n_jobs = X, weight, n_jobs
         self._exponent = exponent
-        self._rows = _plain(_times(X, -exponent), weight, n_jobs)
+        self._rows = _plain(times(X, -exponent), weight, n_jobs)
+
+    def _beside(self, centers: Array) -> tuple[ClusterRows, Array, int]:
+        """Rows and centers in a unit for both, and its exponent."""
+        centers = np.asarray(centers, dtype=np.float64)
+        exponent = unit_exponent(self._given, centers)
+        if exponent == self._exponent:
+            return self._rows, np.ldexp(centers, -exponent), exponent
+        return _plain(times(self._given, -exponent), self._weight, self._n_jobs), np.ldexp(centers, -exponent), exponent
 
     def seed(self, uniform: Array) -> Array:
         return self._rows.seed(uniform)
 
     def run(self, centers: Array, max_iter: int, still: float) -> Run:
-        if np.abs(centers).max() >= SMALL:
-            return _plain(self._given, self._weight, self._n_jobs).run(centers, max_iter, still)
-        run = self._rows.run(np.ldexp(centers, -self._exponent), max_iter, math.ldexp(still, -2 * self._exponent))
-        cost = math.ldexp(run.inertia, 2 * self._exponent)
-        return replace(run, centers=np.ldexp(run.centers, self._exponent), inertia=cost)
+        rows, centers, exponent = self._beside(centers)
+        run = rows.run(centers, max_iter, ldexp(still, -2 * exponent))
+        return replace(run, centers=np.ldexp(run.centers, exponent), inertia=ldexp(run.inertia, 2 * exponent))
 
     def nearest(self, centers: Array) -> tuple[Array, float]:
-        if np.abs(centers).max() >= SMALL:
-            return _plain(self._given, self._weight, self._n_jobs).nearest(centers)
-        labels, cost = self._rows.nearest(np.ldexp(np.asarray(centers, dtype=np.float64), -self._exponent))
-        return labels, math.ldexp(cost, 2 * self._exponent)
+        rows, centers, exponent = self._beside(centers)
+        labels, cost = rows.nearest(centers)
+        return labels, ldexp(cost, 2 * exponent)
 
     def points(self, numbers: Array) -> Array:
         return np.ldexp(self._rows.points(numbers), self._exponent)
 
 
-def _times(X: Matrix, exponent: int) -> Matrix:
+def ldexp(value: float, exponent: int) -> float:
+    """The value times a power of two, infinite where that is beyond the range."""
+    with np.errstate(over="ignore"):
+        return float(np.ldexp(value, exponent))
+
+
+def times(X: Matrix, exponent: int) -> Matrix:
     """X times a power of two."""
     if not is_sparse(X):
         return np.ldexp(X, exponent)

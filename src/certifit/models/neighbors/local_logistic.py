@@ -59,8 +59,8 @@ class LocallyWeightedLogisticRegression(LocalShape, ClassifierMixin, BaseLocal):
         self.classes_, codes = several_classes(self, y)
         self._single, K = X.dtype == np.float32, self.classes_.shape[0]
         member = (codes[:, None] == (np.arange(1, 2) if K == 2 else np.arange(K))).astype(np.float64)
-        share = np.average(member, axis=0, weights=weight)
-        self._base = np.log(share) - np.log1p(-share)
+        # Not of a share and one minus it: of a class of nearly all the weight nothing is left of the difference.
+        self._base = np.log(weight @ member) - np.log(weight @ (1.0 - member))
         self._blocks = Blocks.of(X, member, weight, self._threads())
         every = np.bincount(codes, weights=weight)
         every = every / every.sum()

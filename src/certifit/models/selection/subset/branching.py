@@ -90,14 +90,14 @@ class Search:
         here = self._fit(rows, self._constant(subset))
         length = math.inf
         for _ in range(POLISH):
-            w = here.ahead()
-            last, length = length, float(np.abs(w - here.w).max(initial=0.0))
+            ahead = here.ahead()
+            last, length = length, float(np.abs(ahead - here.w).max(initial=0.0))
             if not length < 0.5 * last:  # steps that do not shrink any more are those of rounding
                 break
-            ahead = Minorant.at(self.likelihood, rows, w)
-            if not ahead.value <= here.value * (1.0 + ROUNDING):
+            # A whole step may be far too long, to where the curvature is no number.
+            if not self.likelihood.value(rows, ahead) <= here.value * (1.0 + ROUNDING):
                 break
-            here = ahead
+            here = Minorant.at(self.likelihood, rows, ahead)
         return here.w, here.value
 
     def _constant(self, subset: Array) -> Array:
