@@ -15,7 +15,7 @@ Ndiaye, Fercoq, Gramfort, Salmon, *Gap safe screening rules for sparsity enforci
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -35,6 +35,7 @@ __all__ = [
     "PathResult",
     "QuadraticModel",
     "QuadraticResult",
+    "Separable",
     "gram_quadratic",
     "least_squares",
     "path",
@@ -43,6 +44,38 @@ __all__ = [
 ]
 
 TALL = 2  # rows for each column from which all columns have a Gram matrix at once, if there are at most NARROW of them
+
+
+class Separable(NamedTuple):
+    """h_j(w) = l1_j |w| + ½ l2_j w² for lower_j ≤ w ≤ upper_j: one number for all coefficients or one for each.
+
+    Attributes
+    ----------
+    l1, l2
+        Penalties.
+    lower, upper
+        Bounds of the coefficients; None means none.
+    q
+        Exponent in (1, 2]: the penalty is then (l1/q) |w|^q + ½ l2 w².
+    """
+
+    l1: ArrayLike
+    l2: ArrayLike
+    lower: ArrayLike | None = None
+    upper: ArrayLike | None = None
+    q: float | None = None
+
+    def native(self, d: int) -> Any:
+        """As the kernels take it, for d coefficients."""
+
+        def full(value: ArrayLike | None, default: float) -> Vector:
+            given = default if value is None else value
+            return np.ascontiguousarray(np.broadcast_to(np.asarray(given, dtype=np.float64), (d,)))
+
+        bounds = full(self.lower, -np.inf), full(self.upper, np.inf)
+        return _native.Penalty(
+            full(self.l1, 0.0), full(self.l2, 0.0), *bounds, 0.0 if self.q is None else float(self.q)
+        )
 
 
 @dataclass(frozen=True)
@@ -131,12 +164,8 @@ def least_squares(
     X: Matrix,
     y: ArrayLike,
     p: ArrayLike,
+    penalty: Separable,
     *,
-    l1: ArrayLike,
-    l2: ArrayLike,
-    lower: ArrayLike | None = None,
-    upper: ArrayLike | None = None,
-    q: float | None = None,
     fit_intercept: bool = True,
     coef: ArrayLike | None = None,
     tol: float,
@@ -151,12 +180,8 @@ def least_squares(
         Dense (float32 or float64; Fortran order is used as it is) or CSC.
     y, p
         Targets and sample weights. A row of weight 0 does not exist.
-    l1, l2
-        Penalties, one number or one for each coefficient.
-    lower, upper
-        Bounds of the coefficients; None means none.
-    q
-        Exponent in (1, 2]: the penalty is then (l1/q) |w|^q + ½ l2 w².
+    penalty
+        The h_j.
     fit_intercept
         Whether b is free or 0.
     coef
@@ -178,7 +203,7 @@ def least_squares(
     >>> import numpy as np
     >>> X = np.asfortranarray([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
     >>> y, p = [1.0, 0.0, 1.0], np.full(3, 1 / 3)
-    >>> fit = least_squares(X, y, p, l1=0.1, l2=0.0, fit_intercept=False, tol=1e-10)
+    >>> fit = least_squares(X, y, p, Separable(0.1, 0.0), fit_intercept=False, tol=1e-10)
     >>> fit.coef.round(3), fit.gap <= 1e-10
     (array([0.85, 0.  ]), True)
     """
@@ -187,7 +212,7 @@ def least_squares(
         _matrix(X, n_threads),
         _vector(y),
         _vector(p),
-        _penalty(d, l1, l2, lower, upper, q),
+        penalty.native(d),
         np.zeros(d) if coef is None else _vector(coef),
         _native.Options(bool(fit_intercept), float(tol), int(max_iter), int(n_threads)),
     )
@@ -198,12 +223,8 @@ def tall_least_squares(
     X: Matrix,
     y: Vector,
     p: Vector,
+    penalty: Separable,
     *,
-    l1: ArrayLike,
-    l2: ArrayLike,
-    lower: ArrayLike | None = None,
-    upper: ArrayLike | None = None,
-    q: float | None = None,
     fit_intercept: bool = True,
     coef: ArrayLike | None = None,
     tol: float,
@@ -218,20 +239,20 @@ def tall_least_squares(
     --------
     >>> import numpy as np
     >>> X, y, p = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [0.0, 0.0]]), np.array([1.0, 0.0, 1.0, 0.0]), np.full(4, 0.25)
-    >>> tall_least_squares(X, y, p, l1=0.1, l2=0.0, tol=1e-10).coef.round(3)
+    >>> tall_least_squares(X, y, p, Separable(0.1, 0.0), tol=1e-10).coef.round(3)
     array([0.6, 0. ])
     """
     n, d = X.shape
     if sparse.issparse(X) or X.dtype != np.float64 or not in_one_piece(X) or not 0 < d <= min(NARROW, n // TALL):
         return None
-    if q is not None or not (np.asarray(l1) + np.asarray(l2) > 0).all():
+    if penalty.q is not None or not (np.asarray(penalty.l1) + np.asarray(penalty.l2) > 0).all():
         return None
     result = CertifiedResult(
         *_native.tall_least_squares(
             X,
             _vector(y),
             _vector(p),
-            _penalty(d, l1, l2, lower, upper, None),
+            penalty.native(d),
             np.zeros(d) if coef is None else _vector(coef),
             _native.Options(bool(fit_intercept), float(tol), 1, int(n_threads)),
         )
@@ -258,8 +279,10 @@ def path(
 
     Parameters
     ----------
-    X, y, p, lower, upper, fit_intercept, max_iter, n_threads
+    X, y, p, fit_intercept, max_iter, n_threads
         As in `least_squares`.
+    lower, upper
+        As in `Separable`.
     alphas
         Penalties; decreasing ones warm-start best.
     l1_ratio
@@ -283,7 +306,7 @@ def path(
         _matrix(X, n_threads),
         _vector(y),
         _vector(p),
-        _penalty(d, l1, 1.0 - l1_ratio, lower, upper, None),
+        Separable(l1, 1.0 - l1_ratio, lower, upper).native(d),
         steps,
         _native.Options(bool(fit_intercept), float(tol), int(max_iter), int(n_threads)),
     )
@@ -294,13 +317,9 @@ def quadratic(
     X: Matrix,
     r: ArrayLike,
     h: ArrayLike,
+    penalty: Separable,
     *,
     coef: ArrayLike,
-    l1: ArrayLike,
-    l2: ArrayLike,
-    lower: ArrayLike | None = None,
-    upper: ArrayLike | None = None,
-    q: float | None = None,
     fit_intercept: bool = True,
     tol: float,
     max_iter: int = 1000,
@@ -313,7 +332,7 @@ def quadratic(
 
     Parameters
     ----------
-    X, l1, l2, lower, upper, q, fit_intercept, n_threads
+    X, penalty, fit_intercept, n_threads
         As in `least_squares`.
     r, h
         Negative gradient and curvature at the current scores.
@@ -331,7 +350,7 @@ def quadratic(
     QuadraticResult
         The new coefficients and the change of the scores.
     """
-    model = QuadraticModel(X, l1=l1, l2=l2, lower=lower, upper=upper, q=q)
+    model = QuadraticModel(X, penalty)
     return model.solve(
         r, h, coef=coef, fit_intercept=fit_intercept, tol=tol, max_iter=max_iter, columns=columns, n_threads=n_threads
     )
@@ -340,19 +359,10 @@ def quadratic(
 class QuadraticModel:
     """The subproblem of `quadratic` for one X and one penalty: checked once, solved for many r and h."""
 
-    def __init__(
-        self,
-        X: Matrix,
-        *,
-        l1: ArrayLike,
-        l2: ArrayLike,
-        lower: ArrayLike | None = None,
-        upper: ArrayLike | None = None,
-        q: float | None = None,
-    ) -> None:
+    def __init__(self, X: Matrix, penalty: Separable) -> None:
         self._d = X.shape[1]
         self._matrix = _matrix(X)
-        self._penalty = _penalty(self._d, l1, l2, lower, upper, q)
+        self._penalty = penalty.native(self._d)
 
     def solve(
         self,
@@ -383,13 +393,9 @@ class QuadraticModel:
 def gram_quadratic(
     G: ArrayLike,
     g: ArrayLike,
+    penalty: Separable,
     *,
     coef: ArrayLike,
-    l1: ArrayLike,
-    l2: ArrayLike,
-    lower: ArrayLike | None = None,
-    upper: ArrayLike | None = None,
-    q: float | None = None,
     tol: float,
     max_iter: int = 10_000,
 ) -> GramResult:
@@ -401,7 +407,7 @@ def gram_quadratic(
         Hessian and negative gradient of the smooth part at `coef`. An intercept is a column with l1 = l2 = 0.
     coef
         The current coefficients.
-    l1, l2, lower, upper, q
+    penalty
         As in `least_squares`.
     tol
         Largest violation of the optimality conditions to accept.
@@ -420,7 +426,7 @@ def gram_quadratic(
     result = _native.gram_quadratic(
         np.ascontiguousarray(hessian),
         negative_gradient,
-        _penalty(len(negative_gradient), l1, l2, lower, upper, q),
+        penalty.native(len(negative_gradient)),
         _vector(coef),
         _native.Options(False, float(tol), int(max_iter), 1),
     )
@@ -438,19 +444,3 @@ def _matrix(X: Matrix, threads: int = 1) -> Any:
         indices, pointers = (part.astype(index, copy=False) for part in (columns.indices, columns.indptr))
         return _native.csc(columns.data, indices, pointers, columns.shape[0])
     return _native.dense(by_column(X, threads))
-
-
-def _penalty(
-    d: int,
-    l1: ArrayLike,
-    l2: ArrayLike,
-    lower: ArrayLike | None,
-    upper: ArrayLike | None,
-    q: float | None,
-) -> Any:
-    def full(value: ArrayLike | None, default: float) -> Vector:
-        given = default if value is None else value
-        return np.ascontiguousarray(np.broadcast_to(np.asarray(given, dtype=np.float64), (d,)))
-
-    exponent = 0.0 if q is None else float(q)
-    return _native.Penalty(full(l1, 0.0), full(l2, 0.0), full(lower, -np.inf), full(upper, np.inf), exponent)

@@ -20,6 +20,7 @@ def one_round(state: State, chosen: Array, tol: float) -> State:
     """Every score moved once over the chosen columns; rows in memory."""
     problem, (y, p) = state.problem, state.parts[0].block[1:3]
     loss, regularizer = problem.loss, problem.regularizer
+    penalty = kernel_penalty(regularizer)
     X = np.asfortranarray(problem.X) if problem.dense else problem.X
     f, w, b = state.parts[0].f.copy(order="F"), state.w.copy(), np.array(state.b)
     objective = state.objective
@@ -29,12 +30,12 @@ def one_round(state: State, chosen: Array, tol: float) -> State:
             X,
             -p * theta,
             p * np.maximum(h, 1e-12),
+            penalty,
             coef=w[k],
             columns=chosen,
             fit_intercept=problem.fit_intercept,
             tol=tol,
             n_threads=problem.threads,
-            **kernel_penalty(regularizer),
         )
         change, old, step = result.coef - w[k], f[:, k].copy(), 1.0
         before = regularizer.value(w[k])
