@@ -245,15 +245,8 @@ class _Model:
     def _swept(self, state: State, h: Array, chosen: Array, tol: float) -> Step:
         """The same by sweeps over the columns."""
         p, problem = self.problem.p, self.problem
-        result = self.sweeps.solve(
-            -p * state.theta[0],
-            p * h,
-            coef=state.w,
-            columns=chosen,
-            fit_intercept=problem.fit_intercept,
-            tol=tol,
-            n_threads=problem.threads,
-        )
+        options = coordinate.Options(tol, problem.fit_intercept, n_threads=problem.threads)
+        result = self.sweeps.solve(-p * state.theta[0], p * h, state.w, options, chosen)
         full = np.zeros(state.w.shape)
         full[chosen] = result.coef[chosen] - state.w[chosen]
         return Step(state, full, result.intercept_change, [result.scores_change])
@@ -263,7 +256,7 @@ def _solve_model(gram: Array, negative: Array, old: Array, tol: float, part: coo
     """Coordinate descent on the Gram matrix, helped by Newton steps on the support where its sweeps are slow."""
     coef, gradient = old, negative
     for _ in range(50):
-        result = coordinate.gram_quadratic(gram, gradient, part, coef=coef, tol=tol, max_iter=200)
+        result = coordinate.gram_quadratic(gram, gradient, part, coef, coordinate.Options(tol, False, 200))
         coef, gradient = result.coef, result.negative_gradient
         if result.kkt <= tol or part.q is not None:
             break
