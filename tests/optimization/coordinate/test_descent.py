@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from certifit.optimization.coordinate.descent import gram_quadratic, least_squares, path, quadratic, tall_least_squares
+from certifit.optimization.coordinate.descent import (
+    Options,
+    QuadraticModel,
+    Separable,
+    gram_quadratic,
+    least_squares,
+    path,
+    tall_least_squares,
+)
 
 
 def problem(seed, n=40, d=25, density=1.0):
@@ -84,7 +92,7 @@ def test_reaches_the_optimum_and_proves_it(name, storage, intercept):
     penalty = full(CASES[name], X.shape[1])
     stored = np.asfortranarray(X) if storage == "dense" else sparse.csc_matrix(X)
     best = oracle(X, y, p, **penalty, intercept=intercept)
-    fit = least_squares(stored, y, p, **penalty, fit_intercept=intercept, tol=1e-10)
+    fit = least_squares(stored, y, p, Separable(**penalty), Options(1e-10, fit_intercept=intercept))
     assert fit.objective == pytest.approx(
         objective(X, y, p, fit.coef, fit.intercept, penalty["l1"], penalty["l2"]), rel=1e-12
     )
@@ -109,11 +117,11 @@ def test_sums_of_tall_rows_reach_the_same_optimum(name, order, intercept):
     X, y, p, rng = problem(len(name), n=700)
     penalty = full(CASES[name], X.shape[1])
     stored = np.asarray(X, order=order)
-    fit = tall_least_squares(stored, y, p, **penalty, fit_intercept=intercept, tol=1e-10)
+    fit = tall_least_squares(stored, y, p, Separable(**penalty), Options(1e-10, fit_intercept=intercept))
     if not (penalty["l1"] + penalty["l2"] > 0).all():
         assert fit is None
         return
-    exact = least_squares(np.asfortranarray(X), y, p, **penalty, fit_intercept=intercept, tol=1e-12)
+    exact = least_squares(np.asfortranarray(X), y, p, Separable(**penalty), Options(1e-12, fit_intercept=intercept))
     assert fit.objective == pytest.approx(
         objective(X, y, p, fit.coef, fit.intercept, penalty["l1"], penalty["l2"]), rel=1e-12
     )
@@ -121,7 +129,9 @@ def test_sums_of_tall_rows_reach_the_same_optimum(name, order, intercept):
     assert -1e-13 <= fit.objective - exact.objective <= fit.gap + exact.gap + 1e-13
     np.testing.assert_allclose(fit.coef, exact.coef, atol=1e-4)
     start = np.clip(rng.standard_normal(25), penalty["lower"], penalty["upper"])
-    again = tall_least_squares(stored, y, p, **penalty, fit_intercept=intercept, coef=start, tol=1e-10, n_threads=2)
+    again = tall_least_squares(
+        stored, y, p, Separable(**penalty), Options(1e-10, fit_intercept=intercept, n_threads=2), start
+    )
     assert again.objective == pytest.approx(fit.objective, abs=2e-10)
 
 
@@ -130,15 +140,16 @@ def test_sums_of_tall_rows_do_not_depend_on_threads_and_refuse_what_they_lose():
     X = rng.standard_normal((100_000, 9))
     y, p = X[:, 0] - X[:, 1] + rng.standard_normal(100_000), np.full(100_000, 1e-5)
     for stored in (X, np.asfortranarray(X)):
-        fits = [tall_least_squares(stored, y, p, l1=0.05, l2=0.0, tol=1e-7, n_threads=k) for k in (1, 2, 3)]
+        fits = [tall_least_squares(stored, y, p, Separable(0.05, 0.0), Options(1e-7, n_threads=k)) for k in (1, 2, 3)]
         assert all(np.array_equal(fit.coef, fits[0].coef) and fit.gap == fits[0].gap for fit in fits)
-    assert tall_least_squares(X + 1e6, y, p, l1=0.05, l2=0.0, tol=1e-7) is None  # squares of the mean hide the rest
-    assert tall_least_squares(X, y + 1e7, p, l1=0.05, l2=0.0, tol=1e-7) is None
-    assert tall_least_squares(X * 1e200, y, p, l1=0.05, l2=0.0, tol=1e-7) is None
-    near = tall_least_squares(X + 100.0, y, p, l1=0.05, l2=0.0, tol=1e-10)
+    # Squares of the mean hide the rest.
+    assert tall_least_squares(X + 1e6, y, p, Separable(0.05, 0.0), Options(1e-7)) is None
+    assert tall_least_squares(X, y + 1e7, p, Separable(0.05, 0.0), Options(1e-7)) is None
+    assert tall_least_squares(X * 1e200, y, p, Separable(0.05, 0.0), Options(1e-7)) is None
+    near = tall_least_squares(X + 100.0, y, p, Separable(0.05, 0.0), Options(1e-10))
     np.testing.assert_allclose(near.coef, fits[0].coef, atol=1e-6)
-    assert tall_least_squares(X.astype(np.float32), y, p, l1=0.05, l2=0.0, tol=1e-7) is None
-    assert tall_least_squares(X[:12], y[:12], p[:12], l1=0.05, l2=0.0, tol=1e-7) is None
+    assert tall_least_squares(X.astype(np.float32), y, p, Separable(0.05, 0.0), Options(1e-7)) is None
+    assert tall_least_squares(X[:12], y[:12], p[:12], Separable(0.05, 0.0), Options(1e-7)) is None
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -149,12 +160,12 @@ def test_gap_bounds_the_suboptimality_when_stopped_early(name):
         case["l1"] = np.resize(case["l1"], 300)
     penalty = full(case, 300)
     stored = np.asfortranarray(X)
-    exact = least_squares(stored, y, p, **penalty, tol=1e-11)
+    exact = least_squares(stored, y, p, Separable(**penalty), Options(1e-11))
     start = np.clip(rng.standard_normal(300), penalty["lower"], penalty["upper"])
     gaps = []
     for max_iter in range(6):
         for coef in (None, start):
-            fit = least_squares(stored, y, p, **penalty, coef=coef, tol=1e-11, max_iter=max_iter)
+            fit = least_squares(stored, y, p, Separable(**penalty), Options(1e-11, max_iter=max_iter), coef)
             assert fit.gap >= fit.objective - exact.objective - 1e-9
             assert fit.iterations <= max_iter
         gaps.append(fit.gap)
@@ -164,7 +175,7 @@ def test_gap_bounds_the_suboptimality_when_stopped_early(name):
 @pytest.mark.parametrize("q", [1.1, 1.5, 2.0])
 def test_powers(q):
     X, y, p, _ = problem(7)
-    fit = least_squares(np.asfortranarray(X), y, p, l1=0.1, l2=0.01, q=q, tol=1e-9)
+    fit = least_squares(np.asfortranarray(X), y, p, Separable(0.1, 0.01, q=q), Options(1e-9))
     w, b = cp.Variable(25), cp.Variable()
     cost = 0.5 * cp.sum_squares(cp.multiply(np.sqrt(p), y - X @ w - b)) + 0.005 * cp.sum_squares(w)
     task = cp.Problem(cp.Minimize(cost + 0.1 / q * cp.sum(cp.power(cp.abs(w), q))))
@@ -180,7 +191,7 @@ def test_float32(storage):
     X = X.astype(np.float32)
     penalty = full(CASES["lasso"], 25)
     stored = np.asfortranarray(X) if storage == "dense" else sparse.csc_matrix(X)
-    fit = least_squares(stored, y, p, **penalty, tol=1e-8)
+    fit = least_squares(stored, y, p, Separable(**penalty), Options(1e-8))
     best = oracle(X.astype(float), y, p, **penalty, intercept=True)
     assert fit.gap <= 1e-8
     assert fit.objective == pytest.approx(best, abs=1e-7)
@@ -190,9 +201,9 @@ def test_a_weight_is_a_repetition():
     X, y, _, rng = problem(5)
     times = rng.integers(0, 4, len(y))
     repeated = np.repeat(np.arange(len(y)), times)
-    a = least_squares(np.asfortranarray(X), y, times / times.sum(), l1=0.05, l2=0.01, tol=1e-12)
+    a = least_squares(np.asfortranarray(X), y, times / times.sum(), Separable(0.05, 0.01), Options(1e-12))
     p = np.full(len(repeated), 1 / len(repeated))
-    b = least_squares(np.asfortranarray(X[repeated]), y[repeated], p, l1=0.05, l2=0.01, tol=1e-12)
+    b = least_squares(np.asfortranarray(X[repeated]), y[repeated], p, Separable(0.05, 0.01), Options(1e-12))
     np.testing.assert_allclose(a.coef, b.coef, atol=1e-6)
     assert a.objective == pytest.approx(b.objective, abs=1e-11)
 
@@ -200,7 +211,7 @@ def test_a_weight_is_a_repetition():
 @pytest.mark.parametrize("shape", [(200, 1500), (9000, 40)])
 def test_threads_do_not_change_a_bit(shape):
     X, y, p, _ = problem(2, *shape)
-    fits = [least_squares(np.asfortranarray(X), y, p, l1=0.02, l2=0.0, tol=1e-9, n_threads=k) for k in (1, 2)]
+    fits = [least_squares(np.asfortranarray(X), y, p, Separable(0.02, 0.0), Options(1e-9, n_threads=k)) for k in (1, 2)]
     np.testing.assert_array_equal(fits[0].coef, fits[1].coef)
     np.testing.assert_array_equal(fits[0].theta, fits[1].theta)
     assert fits[0].gap == fits[1].gap
@@ -212,9 +223,9 @@ def test_correlated_columns_and_warm_start():
     y = X[:, ::100].sum(axis=1) + rng.standard_normal(150)
     p = np.full(150, 1 / 150)
     l1 = np.abs((X - X.mean(0)).T @ (y - y.mean())).max() / 150 / 100
-    fit = least_squares(X, y, p, l1=l1, l2=0.0, tol=1e-10)
+    fit = least_squares(X, y, p, Separable(l1, 0.0), Options(1e-10))
     assert fit.gap <= 1e-10
-    again = least_squares(X, y, p, l1=l1, l2=0.0, coef=fit.coef, tol=1e-10)
+    again = least_squares(X, y, p, Separable(l1, 0.0), Options(1e-10), fit.coef)
     assert again.iterations <= 1
     assert again.objective == pytest.approx(fit.objective, abs=1e-10)
 
@@ -232,7 +243,7 @@ def test_columns_that_share_a_factor_are_solved_beyond_what_a_sweep_sees():
     y = scores + 0.5 * scores.std() * rng.standard_normal(n)
     p = np.full(n, 1 / n)
     strongest = np.abs(X.T @ (y - y.mean())).max() / n
-    fit = least_squares(X, y, p, l1=strongest / 300, l2=0.0, tol=5e-7 * y.var())
+    fit = least_squares(X, y, p, Separable(strongest / 300, 0.0), Options(5e-7 * y.var()))
     assert fit.gap <= 5e-7 * y.var()
     assert objective(X, y, p, fit.coef, fit.intercept, strongest / 300, 0.0) == pytest.approx(fit.objective, rel=1e-12)
 
@@ -244,12 +255,12 @@ def test_path_equals_separate_fits(storage, l1_ratio):
     stored = np.asfortranarray(X) if storage == "dense" else sparse.csc_array(X)
     top = np.abs((X - p @ X).T @ (p * y)).max() / l1_ratio
     alphas = top * np.geomspace(1, 0.01, 20)
-    fits = path(stored, y, p, alphas=alphas, l1_ratio=l1_ratio, tol=1e-9)
+    fits = path(stored, y, p, alphas, Separable(l1_ratio, 1.0 - l1_ratio), Options(1e-9))
     assert not fits.coefs[0].any()
     assert np.all(fits.gaps <= 1e-9)
     for k, alpha in enumerate(alphas):
         l1, l2 = alpha * l1_ratio, alpha * (1 - l1_ratio)
-        one = least_squares(stored, y, p, l1=l1, l2=l2, tol=1e-9)
+        one = least_squares(stored, y, p, Separable(l1, l2), Options(1e-9))
         assert fits.objectives[k] == pytest.approx(one.objective, abs=2e-9)
         value = objective(X, y, p, fits.coefs[k], fits.intercepts[k], alpha * l1_ratio, alpha * (1 - l1_ratio))
         assert fits.objectives[k] == pytest.approx(value, rel=1e-11)
@@ -269,13 +280,13 @@ def crowded(n=150, d=160):
 def test_path_down_to_a_full_support(lower, leave, stay):
     X, y, p = crowded()
     alphas = np.abs((X - p @ X).T @ (p * (y - p @ y))).max() * np.geomspace(1, 1e-4, 40)
-    fits = path(X, y, p, alphas=alphas, lower=lower, tol=1e-11)
+    fits = path(X, y, p, alphas, Separable(1.0, 0.0, lower=lower), Options(1e-11))
     here = fits.coefs != 0
     assert (here[:-1] & ~here[1:]).sum() > leave  # the factor has lost columns, not only gained them
     assert here[-1].sum() > stay
     assert np.all(fits.gaps <= 1e-11)
     for k in (5, 20, 30, 39):
-        one = least_squares(X, y, p, l1=alphas[k], l2=0.0, lower=lower, tol=1e-11)
+        one = least_squares(X, y, p, Separable(alphas[k], 0.0, lower=lower), Options(1e-11))
         assert fits.objectives[k] == pytest.approx(one.objective, abs=2e-11)
         value = objective(X, y, p, fits.coefs[k], fits.intercepts[k], alphas[k], 0.0)
         assert fits.objectives[k] == pytest.approx(value, rel=1e-12)
@@ -285,11 +296,11 @@ def test_path_down_to_a_full_support(lower, leave, stay):
 def test_gaps_of_a_path_are_true(tol):
     X, y, p = crowded()
     alphas = np.abs((X - p @ X).T @ (p * (y - p @ y))).max() * np.geomspace(1, 1e-3, 30)
-    exact = path(X, y, p, alphas=alphas, tol=1e-12)
-    rough = path(X, y, p, alphas=alphas, tol=tol)
+    exact = path(X, y, p, alphas, Separable(1.0, 0.0), Options(1e-12))
+    rough = path(X, y, p, alphas, Separable(1.0, 0.0), Options(tol))
     assert np.all(rough.gaps <= tol)
     assert np.all(rough.objectives - exact.objectives <= rough.gaps + 1e-12)
-    stopped = path(X, y, p, alphas=alphas, tol=1e-12, max_iter=1)
+    stopped = path(X, y, p, alphas, Separable(1.0, 0.0), Options(1e-12, max_iter=1))
     assert np.all(stopped.iterations <= 1)
     assert np.all(stopped.objectives - exact.objectives <= stopped.gaps + 1e-12)
 
@@ -297,7 +308,7 @@ def test_gaps_of_a_path_are_true(tol):
 def test_threads_do_not_change_a_bit_of_a_path():
     X, y, p = crowded(900, 500)
     alphas = np.abs((X - p @ X).T @ (p * (y - p @ y))).max() * np.geomspace(1, 1e-3, 20)
-    one, two = (path(X, y, p, alphas=alphas, tol=1e-7, n_threads=k) for k in (1, 2))
+    one, two = (path(X, y, p, alphas, Separable(1.0, 0.0), Options(1e-7, n_threads=k)) for k in (1, 2))
     np.testing.assert_array_equal(one.coefs, two.coefs)
     np.testing.assert_array_equal(one.gaps, two.gaps)
 
@@ -312,7 +323,8 @@ def test_quadratic(name, storage, intercept):
     r = rng.standard_normal(len(h)) * 0.1
     coef = np.clip(rng.standard_normal(25) * (rng.random(25) < 0.5), penalty["lower"], penalty["upper"])
     columns = np.sort(rng.choice(25, 15, replace=False))
-    step = quadratic(stored, r, h + 1e-3, coef=coef, **penalty, fit_intercept=intercept, tol=1e-10, columns=columns)
+    model = QuadraticModel(stored, Separable(**penalty))
+    step = model.solve(r, h + 1e-3, coef, Options(1e-10, fit_intercept=intercept), columns)
     h = h + 1e-3
     moved = cp.Variable(25)
     b = cp.Variable()
@@ -344,8 +356,8 @@ def test_gram_quadratic(name, order, q):
     G = np.array(X.T @ (p[:, None] * X), order=order)
     coef = np.clip(rng.standard_normal(25), penalty["lower"], penalty["upper"])
     g = X.T @ (p * (y - X @ coef))
-    fit = gram_quadratic(G, g, coef=coef, **penalty, q=q, tol=1e-9, max_iter=100_000)
-    same = least_squares(np.asfortranarray(X), y, p, **penalty, q=q, fit_intercept=False, tol=1e-12)
+    fit = gram_quadratic(G, g, Separable(**penalty, q=q), coef, Options(1e-9, max_iter=100_000))
+    same = least_squares(np.asfortranarray(X), y, p, Separable(**penalty, q=q), Options(1e-12, fit_intercept=False))
     assert fit.kkt <= 1e-9
     np.testing.assert_allclose(fit.coef, same.coef, atol=1e-5)
     np.testing.assert_allclose(fit.negative_gradient, X.T @ (p * (y - X @ fit.coef)), atol=1e-10)
@@ -357,17 +369,19 @@ def test_extreme_magnitudes_end_without_nan(scale_x, scale_y):
     X, y, p, _ = problem(8)
     with np.errstate(over="ignore", under="ignore"):
         l1 = 0.05 * min(scale_x * scale_y, 1e300)
-    fit = least_squares(np.asfortranarray(X * scale_x), y * scale_y, p, l1=l1, l2=0.0, tol=0.0, max_iter=50)
+    fit = least_squares(np.asfortranarray(X * scale_x), y * scale_y, p, Separable(l1, 0.0), Options(0.0, max_iter=50))
     assert np.all(np.isfinite(fit.coef))
     assert fit.gap >= 0
 
 
 def test_degenerate_shapes():
     rng = np.random.default_rng(0)
-    one = least_squares(np.array([[2.0]]), [3.0], [1.0], l1=0.1, l2=0.0, tol=1e-12)
+    one = least_squares(np.array([[2.0]]), [3.0], [1.0], Separable(0.1, 0.0), Options(1e-12))
     assert one.coef[0] == 0
     assert one.intercept == 3
-    no_intercept = least_squares(np.array([[2.0]]), [3.0], [1.0], l1=0.1, l2=0.0, fit_intercept=False, tol=1e-12)
+    no_intercept = least_squares(
+        np.array([[2.0]]), [3.0], [1.0], Separable(0.1, 0.0), Options(1e-12, fit_intercept=False)
+    )
     assert no_intercept.coef[0] == pytest.approx(5.9 / 4)
     X = np.asfortranarray(rng.standard_normal((20, 6)))
     X[:, 1] = 5.0
@@ -376,20 +390,22 @@ def test_degenerate_shapes():
     p = np.full(20, 0.05)
     for l1, l2 in ((0.0, 0.0), (0.01, 0.0), (0.0, 0.1)):
         for y in (np.zeros(20), rng.standard_normal(20)):
-            fit = least_squares(X, y, p, l1=l1, l2=l2, tol=1e-10)
+            fit = least_squares(X, y, p, Separable(l1, l2), Options(1e-10))
             assert fit.gap <= 1e-10
             assert np.all(np.isfinite(fit.coef))
-    empty = least_squares(np.empty((5, 0), order="F"), np.arange(5.0), np.full(5, 0.2), l1=0.1, l2=0.0, tol=1e-12)
+    empty = least_squares(
+        np.empty((5, 0), order="F"), np.arange(5.0), np.full(5, 0.2), Separable(0.1, 0.0), Options(1e-12)
+    )
     assert empty.intercept == pytest.approx(2.0)
-    nobody = least_squares(X, rng.standard_normal(20), np.zeros(20), l1=0.1, l2=0.0, tol=1e-12)
+    nobody = least_squares(X, rng.standard_normal(20), np.zeros(20), Separable(0.1, 0.0), Options(1e-12))
     assert not nobody.coef.any()
 
 
 def test_duplicate_entries_of_a_sparse_matrix_add_up():
     data = sparse.csc_matrix((np.array([1.0, 1.0, 3.0]), np.array([0, 0, 1]), np.array([0, 2, 3])), shape=(3, 2))
     y, p = np.array([1.0, 2.0, 0.0]), np.full(3, 1 / 3)
-    a = least_squares(data, y, p, l1=0.01, l2=0.0, tol=1e-12)
-    b = least_squares(np.asfortranarray(data.toarray()), y, p, l1=0.01, l2=0.0, tol=1e-12)
+    a = least_squares(data, y, p, Separable(0.01, 0.0), Options(1e-12))
+    b = least_squares(np.asfortranarray(data.toarray()), y, p, Separable(0.01, 0.0), Options(1e-12))
     np.testing.assert_allclose(a.coef, b.coef, atol=1e-8)
     assert not data.has_canonical_format
 
@@ -401,7 +417,7 @@ def test_a_path_ends_soon_where_rounding_leaves_no_finite_gap():
         X, p = np.asfortranarray(rng.normal(size=(32, 5)) + 1e8), np.full(32, 1 / 32)
         y = X[:, 0] - X[:, 1] + 0.3 * rng.normal(size=32)
         largest = np.abs((X - X.mean(axis=0)).T @ (p * (y - y.mean()))).max()
-        found = path(X, y, p, alphas=largest * np.geomspace(1, 1e-3, 30), tol=1e-7 * y.var())
+        found = path(X, y, p, largest * np.geomspace(1, 1e-3, 30), Separable(1.0, 0.0), Options(1e-7 * y.var()))
         assert np.isfinite(found.coefs).all()
         worst = max(worst, int(found.iterations.max()))
     assert worst < 200  # of the 1,000 that are allowed

@@ -18,7 +18,8 @@ from certifit.evaluation.penalties import Constraint, Penalty, resolve_penalty
 from certifit.models.linear.inference.inference import InferenceMixin
 from certifit.models.linear.model import BaseLinear
 from certifit.models.linear.parameters import OF_A_MAXIMUM, PENALTY, SOLVER
-from certifit.optimization.interior_point.solve import InteriorPointResult, chebyshev
+from certifit.optimization.interior_point.chebyshev import chebyshev
+from certifit.optimization.interior_point.solve import InteriorPointResult
 from certifit.optimization.objective.units import check_range
 from certifit.optimization.programs.highs import chebyshev_lp
 from certifit.parameters import (

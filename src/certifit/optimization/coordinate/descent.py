@@ -15,7 +15,7 @@ Ndiaye, Fercoq, Gramfort, Salmon, *Gap safe screening rules for sparsity enforci
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,17 +32,76 @@ __all__ = [
     "CertifiedResult",
     "CoordinateResult",
     "GramResult",
+    "Options",
     "PathResult",
     "QuadraticModel",
     "QuadraticResult",
+    "Separable",
     "gram_quadratic",
     "least_squares",
     "path",
-    "quadratic",
     "tall_least_squares",
 ]
 
 TALL = 2  # rows for each column from which all columns have a Gram matrix at once, if there are at most NARROW of them
+
+
+class Separable(NamedTuple):
+    """h_j(w) = l1_j |w| + ½ l2_j w² for lower_j ≤ w ≤ upper_j: one number for all coefficients or one for each.
+
+    Attributes
+    ----------
+    l1, l2
+        Penalties.
+    lower, upper
+        Bounds of the coefficients; None means none.
+    q
+        Exponent in (1, 2]: the penalty is then (l1/q) |w|^q + ½ l2 w².
+    """
+
+    l1: ArrayLike
+    l2: ArrayLike
+    lower: ArrayLike | None = None
+    upper: ArrayLike | None = None
+    q: float | None = None
+
+    def native(self, d: int) -> Any:
+        """As the kernels take it, for d coefficients."""
+
+        def full(value: ArrayLike | None, default: float) -> Vector:
+            given = default if value is None else value
+            return np.ascontiguousarray(np.broadcast_to(np.asarray(given, dtype=np.float64), (d,)))
+
+        bounds = full(self.lower, -np.inf), full(self.upper, np.inf)
+        return _native.Penalty(
+            full(self.l1, 0.0), full(self.l2, 0.0), *bounds, 0.0 if self.q is None else float(self.q)
+        )
+
+
+class Options(NamedTuple):
+    """What a solution has to be, and what it may cost.
+
+    Attributes
+    ----------
+    tol
+        Absolute duality gap to reach; of a quadratic model, the largest violation of the optimality conditions to accept.
+    fit_intercept
+        Whether b is free or 0.
+    max_iter
+        Most working sets to solve; of a quadratic model, most sweeps over the columns.
+    n_threads
+        Threads for passes over X; the result does not depend on it.
+    """
+
+    tol: float
+    fit_intercept: bool = True
+    max_iter: int = 1000
+    n_threads: int = 1
+
+    @property
+    def native(self) -> Any:
+        """As the kernels take them."""
+        return _native.Options(bool(self.fit_intercept), float(self.tol), int(self.max_iter), int(self.n_threads))
 
 
 @dataclass(frozen=True)
@@ -128,22 +187,9 @@ class GramResult:
 
 
 def least_squares(
-    X: Matrix,
-    y: ArrayLike,
-    p: ArrayLike,
-    *,
-    l1: ArrayLike,
-    l2: ArrayLike,
-    lower: ArrayLike | None = None,
-    upper: ArrayLike | None = None,
-    q: float | None = None,
-    fit_intercept: bool = True,
-    coef: ArrayLike | None = None,
-    tol: float,
-    max_iter: int = 1000,
-    n_threads: int = 1,
+    X: Matrix, y: ArrayLike, p: ArrayLike, penalty: Separable, options: Options, coef: ArrayLike | None = None
 ) -> CoordinateResult:
-    """Minimize ½ Σ p_i (y_i − x_i·w − b)² + Σ_j h_j(w_j) until the duality gap is at most `tol`.
+    """Minimize ½ Σ p_i (y_i − x_i·w − b)² + Σ_j h_j(w_j) until the duality gap is at most `options.tol`.
 
     Parameters
     ----------
@@ -151,22 +197,12 @@ def least_squares(
         Dense (float32 or float64; Fortran order is used as it is) or CSC.
     y, p
         Targets and sample weights. A row of weight 0 does not exist.
-    l1, l2
-        Penalties, one number or one for each coefficient.
-    lower, upper
-        Bounds of the coefficients; None means none.
-    q
-        Exponent in (1, 2]: the penalty is then (l1/q) |w|^q + ½ l2 w².
-    fit_intercept
-        Whether b is free or 0.
+    penalty
+        The h_j.
+    options
+        Tolerance, intercept, iterations and threads.
     coef
         Where to start.
-    tol
-        Absolute duality gap to reach.
-    max_iter
-        Most working sets to solve.
-    n_threads
-        Threads for passes over X; the result does not depend on it.
 
     Returns
     -------
@@ -178,36 +214,24 @@ def least_squares(
     >>> import numpy as np
     >>> X = np.asfortranarray([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
     >>> y, p = [1.0, 0.0, 1.0], np.full(3, 1 / 3)
-    >>> fit = least_squares(X, y, p, l1=0.1, l2=0.0, fit_intercept=False, tol=1e-10)
+    >>> fit = least_squares(X, y, p, Separable(0.1, 0.0), Options(1e-10, fit_intercept=False))
     >>> fit.coef.round(3), fit.gap <= 1e-10
     (array([0.85, 0.  ]), True)
     """
     d = X.shape[1]
     result = _native.least_squares(
-        _matrix(X, n_threads),
+        _matrix(X, options.n_threads),
         _vector(y),
         _vector(p),
-        _penalty(d, l1, l2, lower, upper, q),
+        penalty.native(d),
         np.zeros(d) if coef is None else _vector(coef),
-        _native.Options(bool(fit_intercept), float(tol), int(max_iter), int(n_threads)),
+        options.native,
     )
     return CoordinateResult(*result)
 
 
 def tall_least_squares(
-    X: Matrix,
-    y: Vector,
-    p: Vector,
-    *,
-    l1: ArrayLike,
-    l2: ArrayLike,
-    lower: ArrayLike | None = None,
-    upper: ArrayLike | None = None,
-    q: float | None = None,
-    fit_intercept: bool = True,
-    coef: ArrayLike | None = None,
-    tol: float,
-    n_threads: int = 1,
+    X: Matrix, y: Vector, p: Vector, penalty: Separable, options: Options, coef: ArrayLike | None = None
 ) -> CertifiedResult | None:
     """`least_squares` by the Gram matrix of all columns, in two passes over rows or columns as they are stored.
 
@@ -218,195 +242,94 @@ def tall_least_squares(
     --------
     >>> import numpy as np
     >>> X, y, p = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [0.0, 0.0]]), np.array([1.0, 0.0, 1.0, 0.0]), np.full(4, 0.25)
-    >>> tall_least_squares(X, y, p, l1=0.1, l2=0.0, tol=1e-10).coef.round(3)
+    >>> tall_least_squares(X, y, p, Separable(0.1, 0.0), Options(1e-10)).coef.round(3)
     array([0.6, 0. ])
     """
     n, d = X.shape
     if sparse.issparse(X) or X.dtype != np.float64 or not in_one_piece(X) or not 0 < d <= min(NARROW, n // TALL):
         return None
-    if q is not None or not (np.asarray(l1) + np.asarray(l2) > 0).all():
+    if penalty.q is not None or not (np.asarray(penalty.l1) + np.asarray(penalty.l2) > 0).all():
         return None
     result = CertifiedResult(
         *_native.tall_least_squares(
             X,
             _vector(y),
             _vector(p),
-            _penalty(d, l1, l2, lower, upper, None),
+            penalty.native(d),
             np.zeros(d) if coef is None else _vector(coef),
-            _native.Options(bool(fit_intercept), float(tol), 1, int(n_threads)),
+            options.native,
         )
     )
-    return result if result.gap <= tol else None
+    return result if result.gap <= options.tol else None
 
 
-def path(
-    X: Matrix,
-    y: ArrayLike,
-    p: ArrayLike,
-    *,
-    alphas: ArrayLike,
-    l1_ratio: float = 1.0,
-    weights: ArrayLike | None = None,
-    lower: ArrayLike | None = None,
-    upper: ArrayLike | None = None,
-    fit_intercept: bool = True,
-    tol: float,
-    max_iter: int = 1000,
-    n_threads: int = 1,
-) -> PathResult:
-    """Solve for l1 = alpha · l1_ratio and l2 = alpha · (1 − l1_ratio), each alpha started from the last.
+def path(X: Matrix, y: ArrayLike, p: ArrayLike, alphas: ArrayLike, penalty: Separable, options: Options) -> PathResult:
+    """Solve for alpha times the penalty, each alpha started from the last; one row for each of them.
 
     Parameters
     ----------
-    X, y, p, lower, upper, fit_intercept, max_iter, n_threads
+    X, y, p, options
         As in `least_squares`.
     alphas
-        Penalties; decreasing ones warm-start best.
-    l1_ratio
-        Share of the absolute value in the penalty, between 0 and 1.
-    weights
-        Factors of the l1 penalty, one for each coefficient; None means 1.
-    tol
-        Absolute duality gap to reach at every alpha.
-
-    Returns
-    -------
-    PathResult
-        One row for each alpha.
+        Strengths; decreasing ones warm-start best.
+    penalty
+        The h_j of strength one; the bounds are the same for all.
     """
     d = X.shape[1]
     steps = _vector(alphas)
-    if not 0.0 <= l1_ratio <= 1.0:
-        raise ValueError(f"l1_ratio must lie in [0, 1], got {l1_ratio!r}")
-    l1 = np.full(d, float(l1_ratio)) if weights is None else l1_ratio * _vector(weights)
     coefs, intercepts, gaps, objectives, iterations = _native.path(
-        _matrix(X, n_threads),
-        _vector(y),
-        _vector(p),
-        _penalty(d, l1, 1.0 - l1_ratio, lower, upper, None),
-        steps,
-        _native.Options(bool(fit_intercept), float(tol), int(max_iter), int(n_threads)),
+        _matrix(X, options.n_threads), _vector(y), _vector(p), penalty.native(d), steps, options.native
     )
     return PathResult(coefs.reshape(len(steps), d), intercepts, gaps, objectives, iterations.astype(np.int64))
 
 
-def quadratic(
-    X: Matrix,
-    r: ArrayLike,
-    h: ArrayLike,
-    *,
-    coef: ArrayLike,
-    l1: ArrayLike,
-    l2: ArrayLike,
-    lower: ArrayLike | None = None,
-    upper: ArrayLike | None = None,
-    q: float | None = None,
-    fit_intercept: bool = True,
-    tol: float,
-    max_iter: int = 1000,
-    columns: ArrayLike | None = None,
-    n_threads: int = 1,
-) -> QuadraticResult:
+class QuadraticModel:
     """Minimize −Σ r_i z_i + ½ Σ h_i z_i² + Σ_j h_j(coef_j + d_j) over d and b, where z = X d + b.
 
-    This is the prox-Newton subproblem of a smooth loss with r_i = −p_i loss'_i and h_i = p_i loss''_i.
-
-    Parameters
-    ----------
-    X, l1, l2, lower, upper, q, fit_intercept, n_threads
-        As in `least_squares`.
-    r, h
-        Negative gradient and curvature at the current scores.
-    coef
-        The current coefficients.
-    tol
-        Largest violation of the optimality conditions to accept.
-    max_iter
-        Most sweeps over the columns.
-    columns
-        The columns that may move; None means all.
-
-    Returns
-    -------
-    QuadraticResult
-        The new coefficients and the change of the scores.
+    This is the prox-Newton subproblem of a smooth loss with r_i = −p_i loss'_i and h_i = p_i loss''_i; X and the penalty are
+    checked once, for many r and h.
     """
-    model = QuadraticModel(X, l1=l1, l2=l2, lower=lower, upper=upper, q=q)
-    return model.solve(
-        r, h, coef=coef, fit_intercept=fit_intercept, tol=tol, max_iter=max_iter, columns=columns, n_threads=n_threads
-    )
 
-
-class QuadraticModel:
-    """The subproblem of `quadratic` for one X and one penalty: checked once, solved for many r and h."""
-
-    def __init__(
-        self,
-        X: Matrix,
-        *,
-        l1: ArrayLike,
-        l2: ArrayLike,
-        lower: ArrayLike | None = None,
-        upper: ArrayLike | None = None,
-        q: float | None = None,
-    ) -> None:
+    def __init__(self, X: Matrix, penalty: Separable) -> None:
         self._d = X.shape[1]
         self._matrix = _matrix(X)
-        self._penalty = _penalty(self._d, l1, l2, lower, upper, q)
+        self._penalty = penalty.native(self._d)
 
     def solve(
-        self,
-        r: ArrayLike,
-        h: ArrayLike,
-        *,
-        coef: ArrayLike,
-        fit_intercept: bool = True,
-        tol: float,
-        max_iter: int = 1000,
-        columns: ArrayLike | None = None,
-        n_threads: int = 1,
+        self, r: ArrayLike, h: ArrayLike, coef: ArrayLike, options: Options, columns: ArrayLike | None = None
     ) -> QuadraticResult:
-        """As `quadratic`."""
+        """The new coefficients and the change of the scores.
+
+        Parameters
+        ----------
+        r, h
+            Negative gradient and curvature at the current scores.
+        coef
+            The current coefficients.
+        columns
+            The columns that may move; None means all.
+        """
         every = np.arange(self._d, dtype=np.int64)
+        chosen = every if columns is None else np.ascontiguousarray(columns, dtype=np.int64)
         result = _native.quadratic(
-            self._matrix,
-            _vector(r),
-            _vector(h),
-            self._penalty,
-            _vector(coef),
-            every if columns is None else np.ascontiguousarray(columns, dtype=np.int64),
-            _native.Options(bool(fit_intercept), float(tol), int(max_iter), int(n_threads)),
+            self._matrix, _vector(r), _vector(h), self._penalty, _vector(coef), chosen, options.native
         )
         return QuadraticResult(*result)
 
 
-def gram_quadratic(
-    G: ArrayLike,
-    g: ArrayLike,
-    *,
-    coef: ArrayLike,
-    l1: ArrayLike,
-    l2: ArrayLike,
-    lower: ArrayLike | None = None,
-    upper: ArrayLike | None = None,
-    q: float | None = None,
-    tol: float,
-    max_iter: int = 10_000,
-) -> GramResult:
+def gram_quadratic(G: ArrayLike, g: ArrayLike, penalty: Separable, coef: ArrayLike, options: Options) -> GramResult:
     """Minimize −g·d + ½ d'G d + Σ_j h_j(coef_j + d_j) over d, given the symmetric matrix G.
 
     Parameters
     ----------
     G, g
         Hessian and negative gradient of the smooth part at `coef`. An intercept is a column with l1 = l2 = 0.
+    penalty
+        As in `least_squares`.
     coef
         The current coefficients.
-    l1, l2, lower, upper, q
-        As in `least_squares`.
-    tol
-        Largest violation of the optimality conditions to accept.
-    max_iter
-        Most sweeps.
+    options
+        Tolerance and number of sweeps.
 
     Returns
     -------
@@ -420,9 +343,9 @@ def gram_quadratic(
     result = _native.gram_quadratic(
         np.ascontiguousarray(hessian),
         negative_gradient,
-        _penalty(len(negative_gradient), l1, l2, lower, upper, q),
+        penalty.native(len(negative_gradient)),
         _vector(coef),
-        _native.Options(False, float(tol), int(max_iter), 1),
+        options.native,
     )
     return GramResult(*result)
 
@@ -438,19 +361,3 @@ def _matrix(X: Matrix, threads: int = 1) -> Any:
         indices, pointers = (part.astype(index, copy=False) for part in (columns.indices, columns.indptr))
         return _native.csc(columns.data, indices, pointers, columns.shape[0])
     return _native.dense(by_column(X, threads))
-
-
-def _penalty(
-    d: int,
-    l1: ArrayLike,
-    l2: ArrayLike,
-    lower: ArrayLike | None,
-    upper: ArrayLike | None,
-    q: float | None,
-) -> Any:
-    def full(value: ArrayLike | None, default: float) -> Vector:
-        given = default if value is None else value
-        return np.ascontiguousarray(np.broadcast_to(np.asarray(given, dtype=np.float64), (d,)))
-
-    exponent = 0.0 if q is None else float(q)
-    return _native.Penalty(full(l1, 0.0), full(l2, 0.0), full(lower, -np.inf), full(upper, np.inf), exponent)

@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from certifit.evaluation.losses.terms import TwoSidedHinge
 from certifit.optimization.interior_point.basis import Basis
-from certifit.optimization.interior_point.core import FEASIBLE, CoreResult, solve_core
+from certifit.optimization.interior_point.core import FEASIBLE, CoreResult
 from certifit.optimization.interior_point.problem import Array, Design, Polyhedral, is_sparse
 from certifit.optimization.interior_point.reduce import solve_reduced
 
@@ -406,105 +406,3 @@ def _at(
     value = float(weight @ each) + float(linear @ w + l1 @ np.abs(w) + 0.5 * np.sum(l2 * w * w))
     theta = np.where(above > 0, terms.slope_high, np.where(below > 0, -np.asarray(terms.slope_low), 0.0))
     return InteriorPointResult(w.copy(), 0.0, theta, value, value, 0.0, 1, "optimal", "there is one point only")
-
-
-def chebyshev(
-    X: Any,
-    y: ArrayLike,
-    p: ArrayLike | None = None,
-    *,
-    l1: float = 0.0,
-    l2: float = 0.0,
-    fit_intercept: bool = True,
-    tol: float = 1e-8,
-    max_iter: int = 100,
-) -> InteriorPointResult:
-    """Minimize max {|y_i − x_i·w − b| : p_i > 0} + l1‖w‖₁ + ½ l2‖w‖².
-
-    Parameters
-    ----------
-    X : array or sparse matrix of shape (n, d)
-    y : array of shape (n,)
-    p : array of shape (n,), optional
-        Only the sign matters: samples of weight 0 are left out.
-    l1, l2 : float
-    fit_intercept : bool
-    tol : float
-        Absolute duality gap, in the units of the objective.
-    max_iter : int
-
-    Returns
-    -------
-    InteriorPointResult
-        `theta` sums to at most 1 in absolute value and is nonzero on the extreme residuals only.
-    """
-    if not is_sparse(X):
-        X = np.asarray(X)
-    n, d = X.shape
-    target_values = _vector(y, n, "y")
-    kept = np.flatnonzero(_vector(1.0 if p is None else p, n, "p", 0.0) > 0)
-    if kept.size == 0:
-        raise ValueError("p must be positive for at least one sample")
-    if kept.size < n:
-        X = (X.tocsr() if is_sparse(X) else X)[kept]
-    yk = target_values[kept]
-    if l1 == 0 and l2 == 0 and (basis := Basis.of(X, fit_intercept)) is not None:
-        found = chebyshev(basis.U, yk, fit_intercept=fit_intercept, tol=tol, max_iter=max_iter)
-        found = _in_columns(found, basis, np.ones(yk.shape), fit_intercept)
-        theta = np.zeros(n)
-        theta[kept] = found.theta
-        return replace(found, theta=theta)
-    design, centre, column, shift, target, values = _in_units(X, yk, fit_intercept)
-    # f − t ≤ y and −f − t ≤ −y: the size t of the residuals is one more coefficient, of price 1.
-    m = kept.size
-    ones = np.ones(m)
-    column_t = sp.csr_array(-ones[:, None])
-    if design.sparse:
-        base, tail = design.csr[:, :d], design.csr[:, d:]
-        half = [sp.hstack([s * base, column_t, s * tail], format="csr") for s in (1.0, -1.0)]
-        stacked = Design(sp.vstack(half, format="csr"))
-    else:
-        body, end = design.transposed[:d], design.transposed[d:]
-        stacked = Design(np.hstack([np.vstack([body, -ones, end]), np.vstack([-body, -ones, -end])]))
-    with np.errstate(over="ignore"):
-        first, second = np.minimum(l1 / column, HELD), np.minimum(_curvature(l2, column, target), HELD)
-    none = np.zeros(2 * m)
-    problem = Polyhedral(
-        design=stacked,
-        lower=np.full(2 * m, -np.inf),
-        upper=np.concatenate([values, -values]),
-        low=none,
-        high=np.full(2 * m, np.inf),
-        linear=np.concatenate([np.zeros(d), [1.0], np.zeros(int(fit_intercept))]),
-        l1=np.append(first, 0.0),
-        l2=np.append(second, 0.0),
-        box_lower=np.append(np.full(d, -np.inf), 0.0),
-        box_upper=np.full(d + 1, np.inf),
-        intercept=fit_intercept,
-        ball=None,
-    )
-    with design.threading():
-        core = solve_core(problem, tol / target, max_iter)
-    done = core.certified
-    z = np.delete(done.z, d)
-    z[:d][(problem.l1[:d] >= HELD) | (problem.l2[:d] >= HELD)] = 0.0
-    residual = values - design.forward(z)
-    if fit_intercept:
-        # The best intercept makes the two extreme residuals equal.
-        move = 0.5 * (float(residual.max()) + float(residual.min()))
-        z[d] += move
-        residual -= move
-    penalty = float(problem.l1[:d] @ np.abs(z[:d]) + 0.5 * np.sum(problem.l2[:d] * z[:d] ** 2))
-    objective = (float(np.abs(residual).max()) + penalty) * target
-    bound = max(done.bound * target, 0.0)
-    coef = z[:d] / column * target
-    b = float(z[d] * target + shift - centre @ coef) if fit_intercept else 0.0
-    theta = np.zeros(n)
-    theta[kept] = done.theta[:m] - done.theta[m:]
-    gap = max(objective - bound, 0.0)
-    status, message = core.status, core.message
-    if gap <= tol:
-        status, message = "optimal", "the duality gap is below the tolerance"
-    elif status == "infeasible":  # there is always a feasible t
-        status, message = "stalled", "rounding errors stopped the iterations"
-    return InteriorPointResult(coef, b, theta, objective, bound, gap, core.iterations, status, message)

@@ -20,22 +20,13 @@ def one_round(state: State, chosen: Array, tol: float) -> State:
     """Every score moved once over the chosen columns; rows in memory."""
     problem, (y, p) = state.problem, state.parts[0].block[1:3]
     loss, regularizer = problem.loss, problem.regularizer
-    X = np.asfortranarray(problem.X) if problem.dense else problem.X
+    options = coordinate.Options(tol, problem.fit_intercept, n_threads=problem.threads)
+    model = coordinate.QuadraticModel(problem.X, kernel_penalty(regularizer))
     f, w, b = state.parts[0].f.copy(order="F"), state.w.copy(), np.array(state.b)
     objective = state.objective
     for k in range(problem.n_scores):
         theta, h = loss.derivative(y, f)[:, k], loss.second_derivative(y, f)[:, k]
-        result = coordinate.quadratic(
-            X,
-            -p * theta,
-            p * np.maximum(h, 1e-12),
-            coef=w[k],
-            columns=chosen,
-            fit_intercept=problem.fit_intercept,
-            tol=tol,
-            n_threads=problem.threads,
-            **kernel_penalty(regularizer),
-        )
+        result = model.solve(-p * theta, p * np.maximum(h, 1e-12), w[k], options, chosen)
         change, old, step = result.coef - w[k], f[:, k].copy(), 1.0
         before = regularizer.value(w[k])
         slope = float(p @ (theta * result.scores_change)) + regularizer.value(result.coef) - before

@@ -171,14 +171,14 @@ class _Model:
         self.columns = [block.design.column_cache() for block in problem.blocks]
 
     @cached_property
-    def shape(self) -> dict[str, Any]:
+    def penalty(self) -> coordinate.Separable:
         """A separable regularizer as the kernel takes it."""
         return kernel_penalty(self.problem.regularizer)
 
     @cached_property
     def sweeps(self) -> coordinate.QuadraticModel:
         """The kernel that works on the columns themselves."""
-        return coordinate.QuadraticModel(self.problem.X, **self.shape)
+        return coordinate.QuadraticModel(self.problem.X, self.penalty)
 
     def settled(self, state: State, chosen: Array, tol: float, first: float) -> State:
         """More steps on a working set that is small, whose slopes are cheap beside those of all columns.
@@ -226,17 +226,16 @@ class _Model:
         negative = -problem.join(at.columns[..., chosen], at.level)
         old = problem.join(state.w[..., chosen], 0.0 * at.level)
         # The intercept is a column like the others, without penalty or bounds.
-        outside = {"lower": -np.inf, "upper": np.inf}
-        part = {
-            key: None
-            if value is None
-            else np.tile(problem.join(value[chosen], outside.get(key, 0.0)), problem.n_scores)
-            for key, value in self.shape.items()
-            if key != "q"
-        }
+        given = self.penalty
+
+        def joined(values: Any, free: float) -> Any:
+            return None if values is None else np.tile(problem.join(values[chosen], free), problem.n_scores)
+
+        bounds = joined(given.lower, -np.inf), joined(given.upper, np.inf)
+        part = coordinate.Separable(joined(given.l1, 0.0), joined(given.l2, 0.0), *bounds, given.q)
         new = old.ravel()
         if new.size:
-            new = _solve_model(hessian, negative.ravel(), new, self.shape["q"], tol, part)
+            new = _solve_model(hessian, negative.ravel(), new, tol, part)
         dw, db = problem.split(new.reshape(old.shape) - old)
         moved = [design.scores(dw, db) for design in designs]
         full = np.zeros(state.w.shape)
@@ -246,27 +245,20 @@ class _Model:
     def _swept(self, state: State, h: Array, chosen: Array, tol: float) -> Step:
         """The same by sweeps over the columns."""
         p, problem = self.problem.p, self.problem
-        result = self.sweeps.solve(
-            -p * state.theta[0],
-            p * h,
-            coef=state.w,
-            columns=chosen,
-            fit_intercept=problem.fit_intercept,
-            tol=tol,
-            n_threads=problem.threads,
-        )
+        options = coordinate.Options(tol, problem.fit_intercept, n_threads=problem.threads)
+        result = self.sweeps.solve(-p * state.theta[0], p * h, state.w, options, chosen)
         full = np.zeros(state.w.shape)
         full[chosen] = result.coef[chosen] - state.w[chosen]
         return Step(state, full, result.intercept_change, [result.scores_change])
 
 
-def _solve_model(gram: Array, negative: Array, old: Array, q: float | None, tol: float, part: dict[str, Any]) -> Array:
+def _solve_model(gram: Array, negative: Array, old: Array, tol: float, part: coordinate.Separable) -> Array:
     """Coordinate descent on the Gram matrix, helped by Newton steps on the support where its sweeps are slow."""
     coef, gradient = old, negative
     for _ in range(50):
-        result = coordinate.gram_quadratic(gram, gradient, coef=coef, q=q, tol=tol, max_iter=200, **part)
+        result = coordinate.gram_quadratic(gram, gradient, part, coef, coordinate.Options(tol, False, 200))
         coef, gradient = result.coef, result.negative_gradient
-        if result.kkt <= tol or q is not None:
+        if result.kkt <= tol or part.q is not None:
             break
         step = _support_step(gram, gradient, coef, part)
         if not step.any():
@@ -276,11 +268,11 @@ def _solve_model(gram: Array, negative: Array, old: Array, q: float | None, tol:
     return coef
 
 
-def _support_step(gram: Array, gradient: Array, coef: Array, part: dict[str, Any]) -> Array:
+def _support_step(gram: Array, gradient: Array, coef: Array, part: coordinate.Separable) -> Array:
     """The Newton step among the coefficients that are free to move, up to the first that would cross a kink or bound."""
-    l1, l2 = part["l1"], part["l2"]
-    lower = np.full_like(coef, -np.inf) if part["lower"] is None else part["lower"]
-    upper = np.full_like(coef, np.inf) if part["upper"] is None else part["upper"]
+    l1, l2 = np.asarray(part.l1), np.asarray(part.l2)
+    lower = np.full_like(coef, -np.inf) if part.lower is None else np.asarray(part.lower)
+    upper = np.full_like(coef, np.inf) if part.upper is None else np.asarray(part.upper)
     free = np.flatnonzero(((coef != 0) | (l1 == 0)) & (coef > lower) & (coef < upper))
     step = np.zeros_like(coef)
     if free.size == 0:

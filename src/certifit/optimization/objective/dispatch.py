@@ -221,16 +221,11 @@ def closed_forms(problem: Problem, y: Any) -> list[Solution]:
 
 def _coordinate(problem: Problem, start: Point, tol: float, max_iter: int, clock: Progress) -> Solution:
     X, y, p = problem.X.tocsc() if is_sparse(problem.X) else problem.X, problem.y, problem.p
-    given = {
-        "fit_intercept": problem.fit_intercept,
-        "coef": start[0],
-        "tol": tol,
-        "n_threads": problem.threads,
-        **kernel_penalty(problem.regularizer),
-    }
-    result = coordinate.tall_least_squares(X, y, p, **given)
+    penalty = kernel_penalty(problem.regularizer)
+    options = coordinate.Options(tol, problem.fit_intercept, max_iter, problem.threads)
+    result = coordinate.tall_least_squares(X, y, p, penalty, options, start[0])
     if result is None:
-        result = coordinate.least_squares(X, y, p, max_iter=max_iter, **given)
+        result = coordinate.least_squares(X, y, p, penalty, options, start[0])
     bound = result.objective - result.gap
     return Solution(result.coef, result.intercept, result.iterations, "coordinate", bound, result.objective)
 

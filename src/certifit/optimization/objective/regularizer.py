@@ -12,6 +12,7 @@ from certifit._types import Array
 from certifit.evaluation.constraints.convex import Ball, Box, L1Ball
 from certifit.evaluation.penalties import Constraint, Lq, NoPenalty, Penalty
 from certifit.evaluation.penalties.elastic import Strengths
+from certifit.optimization.coordinate.descent import Separable
 
 __all__ = ["Regularizer", "kernel_penalty"]
 
@@ -175,15 +176,15 @@ class Regularizer:
         )
 
 
-def kernel_penalty(regularizer: Regularizer) -> dict[str, Any]:
-    """The regularizer in the words of the coordinate-descent kernel: l1, l2, q, lower, upper."""
+def kernel_penalty(regularizer: Regularizer) -> Separable:
+    """The regularizer in the words of the coordinate-descent kernel."""
     lower, upper = regularizer.bounds()
     bounded = bool(np.isfinite(lower).any() or np.isfinite(upper).any())
-    box = {"lower": lower if bounded else None, "upper": upper if bounded else None}
+    box = lower if bounded else None, upper if bounded else None
     power = regularizer.power()
     if power is not None:
-        return {"l1": power[1], "l2": np.zeros(regularizer.d), "q": power[0], **box}
+        return Separable(power[1], np.zeros(regularizer.d), *box, power[0])
     parts = regularizer.elastic()
     assert parts is not None  # the dispatcher sends no other penalty to the kernel
     # A strength beyond the range (units of 1e±150) holds a coefficient at zero as surely as the largest number.
-    return {"l1": np.minimum(parts[0], 1e290), "l2": np.minimum(parts[1], 1e290), "q": None, **box}
+    return Separable(np.minimum(parts[0], 1e290), np.minimum(parts[1], 1e290), *box)

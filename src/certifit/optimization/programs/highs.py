@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import linprog
 
 from certifit.docstrings import takes_as
+from certifit.optimization.interior_point.chebyshev import evened
 from certifit.optimization.interior_point.problem import Array, Design, Polyhedral, certify, is_sparse
 from certifit.optimization.interior_point.solve import InteriorPointResult, _in_units, _vector
 
@@ -55,13 +56,7 @@ def lad_lp(
 
 @takes_as(lad_lp)
 def quantile_lp(
-    X: Any,
-    y: ArrayLike,
-    p: ArrayLike | None = None,
-    *,
-    quantile: float = 0.5,
-    l1: float = 0.0,
-    fit_intercept: bool = True,
+    X: Any, y: ArrayLike, p: ArrayLike | None = None, *, quantile: float, l1: float = 0.0, fit_intercept: bool = True
 ) -> InteriorPointResult:
     """Minimize Σ p_i [τ max(y_i − f_i, 0) + (1 − τ) max(f_i − y_i, 0)] + l1‖w‖₁ by HiGHS, τ = quantile.
 
@@ -180,19 +175,15 @@ def _dual_program(
 
 
 @takes_as(lad_lp)
-def chebyshev_lp(
-    X: Any, y: ArrayLike, p: ArrayLike | None = None, *, l1: float = 0.0, fit_intercept: bool = True
-) -> InteriorPointResult:
-    """Minimize max {|y_i − x_i·w − b| : p_i > 0} + l1‖w‖₁ by HiGHS: of a weight only the sign matters."""
+def chebyshev_lp(X: Any, y: Array, *, l1: float = 0.0, fit_intercept: bool = True) -> InteriorPointResult:
+    """Minimize max_i |y_i − x_i·w − b| + l1‖w‖₁ by HiGHS."""
     n, d = X.shape
-    X, yk, _, kept = _kept(X, y, p)
-    design, centre, column, shift, target, values = _in_units(X, yk, fit_intercept)
+    design, centre, column, shift, target, values = _in_units(X, y, fit_intercept)
     price = np.minimum(l1 / column, 1e100)
     z, theta, iterations, message = _dual_program(design, price, values, np.empty(0), budget=True)
     if z is None or theta is None:
         return _failure(n, d, message)
     # min Σ high·max(f − y, 0) + … with slopes of ±|θ| has the same dual point: its repair serves here too.
-    m = kept.size
     problem = Polyhedral(
         design=design,
         lower=values,
@@ -212,13 +203,10 @@ def chebyshev_lp(
     bound = max(done.bound / max(total, 1.0), 0.0) * target
     residual = values - design.forward(z)
     if fit_intercept:
-        move = 0.5 * (float(residual.max()) + float(residual.min()))
-        z[d] += move
-        residual -= move
+        z[d] += evened(residual)
     objective = (float(np.abs(residual).max()) + float(price @ np.abs(z[:d]))) * target
     coef = z[:d] / column * target
     b = float(z[d] * target + shift - centre @ coef) if fit_intercept else 0.0
-    full = np.zeros(n)
-    full[kept] = done.theta[:m] / max(total, 1.0)
     gap = max(objective - bound, 0.0)
-    return InteriorPointResult(coef, b, full, objective, bound, gap, iterations, "optimal", message)
+    theta = done.theta / max(total, 1.0)
+    return InteriorPointResult(coef, b, theta, objective, bound, gap, iterations, "optimal", message)

@@ -289,18 +289,8 @@ def _descended(
     threads: int,
 ) -> Any:
     """The path by coordinate descent, to a gap of `tol` in units of `scale`."""
-    return coordinate.path(
-        X,
-        y,
-        p,
-        alphas=alphas,
-        l1_ratio=l1_ratio,
-        lower=0.0 if positive else None,
-        fit_intercept=fit_intercept,
-        tol=tol * scale,
-        max_iter=max_iter,
-        n_threads=threads,
-    )
+    penalty = coordinate.Separable(l1_ratio, 1.0 - l1_ratio, lower=0.0 if positive else None)
+    return coordinate.path(X, y, p, alphas, penalty, coordinate.Options(tol * scale, fit_intercept, max_iter, threads))
 
 
 def solve_square(
