@@ -102,7 +102,8 @@ def encode_labels(y: Array) -> tuple[Array, Array]:
 
 def positive_class_weights(given: Any, classes: Array, codes: Array, weight: Array) -> Array:
     """The weights of the rows times those of their classes, where a class of no weight would have the score −∞."""
-    weight = weight * class_weights(given, classes, codes, weight)[codes]
+    if given is not None:
+        weight = weight * class_weights(given, classes, codes, weight)[codes]
     if not (np.bincount(codes, weights=weight, minlength=classes.shape[0]) > 0).all():
         raise ValueError("class_weight gives a class weight 0; drop the rows of that class instead.")
     return weight

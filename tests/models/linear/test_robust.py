@@ -248,3 +248,14 @@ def test_scales_that_repeat_end_the_search(monkeypatch: pytest.MonkeyPatch) -> N
     assert len(tried) == 4
     assert tried[1] != pytest.approx(tried[2])
     assert model.scale_ == pytest.approx(tried[1])
+
+
+def test_a_fit_begins_where_the_scale_before_left_it_and_leaves_nothing_behind() -> None:
+    X, y, weight = heavy(400)
+    model = HuberRegressor(alpha=1e-3).fit(X, y, sample_weight=weight)
+    alone = HuberRegressor(alpha=1e-3, scale=model.scale_).fit(X, y, sample_weight=weight)
+    assert model.n_iter_ < alone.n_iter_
+    np.testing.assert_allclose(model.coef_, alone.coef_, atol=1e-4)
+    assert "_last" not in vars(model)
+    model._last = np.ones(3), 0.0  # of a fit that was interrupted
+    np.testing.assert_array_equal(model.fit(X[:, :2], y).coef_, HuberRegressor(alpha=1e-3).fit(X[:, :2], y).coef_)

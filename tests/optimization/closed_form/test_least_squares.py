@@ -298,7 +298,7 @@ def test_an_easy_fit_is_not_confirmed_by_another_pass(shape, strength, mean, mon
     fit = solve_least_squares(X, y, p, l2=l2, fit_intercept=True)
     A, b = np.longdouble(X) - np.longdouble(X).mean(axis=0), y - np.longdouble(y).mean()
     left = A.T @ (b - A @ fit.coef) / shape[0] - l2 * fit.coef
-    assert len(gradients) == 1
+    assert len(gradients) <= 1  # none where few columns go their own way
     assert float(np.abs(left).max()) < 2e-14
     assert fit.digits > 11
 

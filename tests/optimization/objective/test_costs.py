@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from certifit import LogisticRegression, Ridge
+from certifit import LinearSVC, LogisticRegression, Ridge
 from certifit.optimization.closed_form import factorizations
 from certifit.optimization.newton import smooth
 from certifit.optimization.objective import costs
@@ -122,3 +122,14 @@ def test_wide_data_stay_in_their_columns_where_the_penalty_is_strong() -> None:
     assert costs.rows_pay(200, 4000, 1.0, 10.0)
     assert not costs.rows_pay(1500, 8000, 1.0, 10.0)
     assert costs.rows_pay(1500, 8000, 1e-6, 10.0)
+
+
+@pytest.mark.parametrize(("alpha", "tol", "solver"), [(1.0, 1e-3, "dual"), (1e-6, 1e-6, "interior_point")])
+def test_rows_in_turn_come_before_the_interior_point_and_give_way(alpha: float, tol: float, solver: str) -> None:
+    X, y = classes(600, 400)
+    model = LinearSVC(alpha=alpha, tol=tol).fit(X, y)
+    assert (model.solver_, model.certificate_.certified) == (solver, True)
+    exact = LinearSVC(alpha=alpha, tol=1e-8, solver="interior_point").fit(X, y)
+    lower, upper = exact.certificate_.bound, model.certificate_.objective
+    assert model.certificate_.bound - 1e-9 <= exact.certificate_.objective
+    assert lower - 1e-9 <= upper <= lower + 1.1 * tol

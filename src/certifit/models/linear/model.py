@@ -22,7 +22,7 @@ from certifit.optimization.objective.dispatch import check_solver, minimize
 from certifit.optimization.objective.forms.ivanov import matching_alpha
 from certifit.optimization.objective.forms.rows import minimize_rows
 from certifit.optimization.objective.forms.targets import minimize_targets
-from certifit.optimization.objective.problem import Problem, Solution
+from certifit.optimization.objective.problem import Point, Problem, Solution
 from certifit.optimization.objective.regularizer import Regularizer
 from certifit.parameters import ALPHA, FIT_INTERCEPT, L1_RATIO, Stopped, check_parameters
 from certifit.progress import progress
@@ -82,7 +82,9 @@ class BaseLinear(RegressorMixin, CertifiedEstimator):
             first = y if y.ndim == 1 else np.ascontiguousarray(y[:, 0])
             problem = Problem(X, first, weight / weight.sum(), loss, regularizer, self.fit_intercept, threads)
             if y.ndim == 1:
-                solution, certificate = minimize(problem, solver, tol, max_iter, clock, seed=self._seed())
+                solution, certificate = minimize(
+                    problem, solver, tol, max_iter, clock, self._begin(), seed=self._seed()
+                )
             elif penalty.couples and regularizer.smooth() is None:
                 solution, certificate = minimize_rows(problem, y, tol, max_iter, clock)
             else:
@@ -95,6 +97,10 @@ class BaseLinear(RegressorMixin, CertifiedEstimator):
 
     def _solver_options(self) -> tuple[Any, float, int]:
         return getattr(self, "solver", "auto"), float(self.tol), int(self.max_iter)
+
+    def _begin(self) -> Point | None:
+        """Coefficients to begin with, of a fit that is one of several; None where nothing is known."""
+        return None
 
     def _seed(self) -> int:
         """Of solvers that draw."""

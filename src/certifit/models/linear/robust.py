@@ -20,6 +20,7 @@ from certifit.models.linear.model import BaseLinear
 from certifit.models.linear.parameters import OF_A_MAXIMUM, PENALTY, SOLVER
 from certifit.optimization.interior_point.chebyshev import chebyshev
 from certifit.optimization.interior_point.solve import InteriorPointResult
+from certifit.optimization.objective.problem import Point
 from certifit.optimization.objective.units import check_range
 from certifit.optimization.programs.highs import chebyshev_lp
 from certifit.parameters import (
@@ -106,6 +107,8 @@ class HuberRegressor(Stopped, _PenalizedRobust):
     fit_intercept: bool = FIT_INTERCEPT
     solver: Any = SOLVER
 
+    _last: Point | None
+
     def _loss_object(self) -> Loss:
         return Huber(delta=self.delta * getattr(self, "scale_", 1.0))
 
@@ -120,6 +123,7 @@ class HuberRegressor(Stopped, _PenalizedRobust):
         return loss, penalty, alpha * getattr(self, "scale_", 1.0), constraint
 
     def _fit_arrays(self, X: Matrix, y: Array, weight: Array) -> Any:
+        self._last = None  # a fit that failed may have left one
         if self.scale == "joint":
             return self._fit_jointly(X, y, weight)
         settled = self.scale != "residuals"
@@ -139,7 +143,7 @@ class HuberRegressor(Stopped, _PenalizedRobust):
                     break
         if not settled or self.scale != "residuals" or not self.certificate_.certified:
             super()._fit_arrays(X, y, weight)
-        del self._left_over
+        del self._left_over, self._last
         return self
 
     def _fit_jointly(self, X: Matrix, y: Array, weight: Array) -> Any:
@@ -161,11 +165,16 @@ class HuberRegressor(Stopped, _PenalizedRobust):
             before, self.scale_ = (at, step), float(np.exp(at + jump))
         self.judged_elsewhere = judged
         self._certify(self.certificate_)
-        del self._left_over
+        del self._left_over, self._last
         return self
+
+    def _begin(self) -> Point | None:
+        """Where the fit with the scale before ended: a few steps away."""
+        return self._last
 
     def _keep(self, problem: Any, solution: Any, weight: Array) -> None:
         super()._keep(problem, solution, weight)
+        self._last = solution.coef, float(solution.intercept)
         self._left_over = np.asarray(problem.y - problem.scores(solution.coef, solution.intercept))
         self.outliers_ = np.abs(self._left_over) > self.delta * self.scale_
 

@@ -53,7 +53,7 @@ class CholeskyFactor:
 
     def __init__(self, problem: NormalEquations, R: Array, unit: Array, condition: float, method: str) -> None:
         self.R, self.unit, self.condition, self.method = R, unit, condition, method
-        self.contraction = _sure(R.shape[0], condition**2) if method == "cholesky" else 1.0
+        self.contraction = sure_contraction(R.shape[0], condition**2) if method == "cholesky" else 1.0
         self.problem = problem
         self.rank = int((unit > 0).sum())
 
@@ -137,7 +137,7 @@ class DualCholesky:
         self._complete(K)
         self.R, condition = cholesky_condition(K)
         self.condition = float(np.sqrt(condition))
-        self.contraction = _sure(problem.n, lost * condition)
+        self.contraction = sure_contraction(problem.n, lost * condition)
 
     def _unit(self) -> Array:
         """Λ."""
@@ -390,7 +390,7 @@ def _cholesky(problem: NormalEquations, dtype: type, shift: Array | None) -> Cho
     return CholeskyFactor(problem, R, unit, float(np.sqrt(condition)), method)
 
 
-def _sure(size: int, condition: float) -> float:
+def sure_contraction(size: int, condition: float) -> float:
     """A generous multiple of what rounding in a matrix of this condition, and in its factor, leaves of an error (Higham 2002,
     section 10.1).
     """

@@ -35,6 +35,7 @@ from certifit.optimization.closed_form.factorizations import (
     factorize,
     orthogonal,
 )
+from certifit.optimization.closed_form.few_columns import FewColumns, solve_few
 from certifit.optimization.closed_form.normal_equations import (
     EPS,
     HAT_LIMIT,
@@ -42,8 +43,10 @@ from certifit.optimization.closed_form.normal_equations import (
     MOST_STEPS,
     TRUSTED,
     NormalEquations,
+    most_lost,
 )
 from certifit.representation.design.design import Partitioned
+from certifit.threads import n_threads
 
 __all__ = [
     "ClosedForm",
@@ -178,6 +181,11 @@ def solve_targets(
     >>> [fit.coef for fit in solve_targets(X, y, np.full(2, 0.5), l2=np.zeros(1), fit_intercept=True)]
     [array([1.]), array([1.])]
     """
+    few = solve_few(
+        X, y, p, l2=l2, fit_intercept=fit_intercept, threads=n_threads(None) if threads is None else threads
+    )
+    if few is not None:
+        return [_of_few(few, keep_inverse)]
     problem = NormalEquations(X, y, p, l2, fit_intercept, threads)
     with problem.threading():
         if not problem.sampled_sane():
@@ -241,6 +249,17 @@ def normal_inverse(X: Matrix, p: Array, l2: Array, fit_intercept: bool) -> Norma
         if not problem.sampled_sane():
             problem.rescale()
         return _inverse(problem, factorize(problem, double=True))
+
+
+def _of_few(found: FewColumns, keep_inverse: bool) -> ClosedForm:
+    rank, inverse = found.coef.shape[0], None
+    if keep_inverse:
+        half = found.half()
+        inverse = NormalInverse(half.T @ half, found.mean, rank)
+    return ClosedForm(
+        found.coef, found.intercept, rank, found.condition, found.residual, found.digits, "cholesky", "",
+        found.objective, found.gap, inverse,
+    )  # fmt: skip
 
 
 def _inverse(problem: NormalEquations, factor: Factor) -> NormalInverse:
@@ -375,13 +394,10 @@ def _sensitivity(problem: NormalEquations, factor: Factor, w: Array, energy: flo
 
 
 def _worth_exact(problem: NormalEquations, factor: Factor, w: Array, energy: float) -> bool:
-    """Exact sums cost some fifty plain ones: they are for the problems that lose digits without them."""
+    """Whether this is one of the problems that lose digits without exact sums."""
     if problem.sparse or problem.single or problem.n * problem.d > LARGEST_EXACT:
         return False
-    lost = EPS * _sensitivity(problem, factor, w, energy)
-    if problem.n * problem.d <= 2_000:  # with a penalty the digits of the data are not the last word
-        return lost > (1e-12 if (problem.l2 > 0).all() else 1e-14)
-    return lost > 1e-10
+    return EPS * _sensitivity(problem, factor, w, energy) > most_lost(problem.n, problem.d, problem.l2)
 
 
 def _evidence(

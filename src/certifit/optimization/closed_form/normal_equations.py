@@ -34,6 +34,7 @@ HAT_LIMIT = 1e6  # the same for leverages, which no refinement repairs
 SINGLE_LIMIT = 1e4  # the same for a Gram matrix in single precision
 LARGEST_DENSE = 3000  # a sparse X with at most this many columns (or rows) has a dense Gram matrix
 LARGEST_EXACT = 20_000_000  # entries of X up to which a hard problem gets exact sums
+MIXED = 200_000_000  # operations of a Gram matrix from which single precision may be worth its test
 MOST_STEPS = 8
 FEW_ROWS = 1 << 14  # of vectors whose sum is all that counts
 ORDINARY = 1e9  # magnitudes of y, and their inverses, that need no unit of their own
@@ -309,7 +310,7 @@ class NormalEquations:
 
     def plan(self) -> tuple[type, Array | None]:
         """Precision of the Gram matrix, and the shift of its blocks, from a sample of the rows."""
-        if self.sparse or self.n * self.d * self.d < 200_000_000:
+        if self.sparse or self.n * self.d * self.d < MIXED:
             return (np.float32 if self.single and not self.sparse else np.float64), None
         # Only where X is far longer than the sample does single precision save more than its test costs.
         tested = not self.single and self.n >= WORTH * self.d
@@ -457,6 +458,13 @@ class NormalEquations:
         low = np.where(self.spread > 0, low, 0.0)
         high, carry = two_sum(high, -term)
         return high + (low + (carry - slip)), float(level[0]) if self.fit_intercept else 0.0, energy
+
+
+def most_lost(n: int, d: int, l2: Array) -> float:
+    """The relative change of the coefficients by rounding up to which exact sums are not worth the fifty plain ones they cost."""
+    if n * d <= 2_000:  # with a penalty the digits of the data are not the last word
+        return 1e-12 if (l2 > 0).all() else 1e-14
+    return 1e-10
 
 
 def power_of_two(x: float) -> float:

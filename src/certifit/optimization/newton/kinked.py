@@ -218,6 +218,8 @@ def _newton_step(
     d = l2.shape[0]
     rows = np.flatnonzero(on)
     root = np.sqrt(p[rows] / width)
+    if 0 < rows.shape[0] < d:
+        return _step_of_few(A[rows] * root[:, None], root, l2, grad, grad_b, fit_intercept)
     block = np.empty((rows.shape[0], d + 1))
     np.multiply(A[rows], root[:, None], out=block[:, :d])
     block[:, d] = root if fit_intercept else 0.0
@@ -238,6 +240,25 @@ def _newton_step(
             if np.isfinite(z).all():
                 return z[:d], float(z[d]) if fit_intercept else 0.0
     return None
+
+
+def _step_of_few(
+    R: Array, root: Array, l2: Array, grad: Array, grad_b: float, fit_intercept: bool
+) -> tuple[Array, float] | None:
+    """The same of fewer rows than columns, R = √(p/σ)·x, by a matrix of the rows.
+
+    With s = R·dw + √(p/σ)·db it is (I + R diag(1/l2) Rᵀ) s = √(p/σ)·db − R·(∇/l2).
+    """
+    scaled = R / l2
+    K = scaled @ R.T
+    K[np.diag_indices_from(K)] += 1.0
+    factor, failed = scipy.linalg.lapack.dpotrf(K, lower=1)
+    if failed:
+        return None
+    pulled, held = scipy.linalg.lapack.dpotrs(factor, np.column_stack([-(scaled @ grad), root]), lower=1)[0].T
+    db = float(-(grad_b + root @ pulled) / (root @ held)) if fit_intercept else 0.0
+    dw = -(grad / l2 + (pulled + db * held) @ scaled)
+    return (dw, db) if np.isfinite(dw).all() and np.isfinite(db) else None
 
 
 def _line_search(kinks: Kinks, u: Array, du: Array, width: float, w: Array, dw: Array, l2: Array) -> float:

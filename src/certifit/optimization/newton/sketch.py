@@ -44,6 +44,7 @@ def descend(
 
     def at(x: Array) -> tuple[float, Array]:
         nonlocal last
+        del last  # what is known of every row of the point before makes room
         last = problem.at(*problem.split(x.reshape(shape)))
         return last.objective, gradient(last).ravel()
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = [
     "conjugate_pays",
     "direct_products",
+    "epochs_before_interior",
     "iterating_pays",
     "newton_passes",
     "ridge_by_products",
@@ -36,6 +37,9 @@ COPIES = (
 SMALL = 1 << 17  # entries of X, zeros counted, up to which a dense copy costs less than the calls of a sparse one
 DIGITS = 10  # iterations of LSMR to full precision, for a condition of one
 TALL = 4  # rows for each column from which columns that are drawn at random have a condition below ten
+INTERIOR = 15  # iterations of the interior point
+VISITING = 2e-8  # seconds of an epoch of dual descent for each row, beside the two times that it reads it
+HOPEFUL = 0.5  # of what the interior point costs: so much may be spent on dual descent before
 CONJUGATE = 10  # products with the Hessian that conjugate gradients take for a Newton step of an ordinary problem
 
 
@@ -92,6 +96,17 @@ def rows_pay(n: int, d: int, l2: float, curvature: float) -> bool:
     """
     passes = n * n * d / MULTIPLYING / (2.0 * 8.0 * n * d / READING)
     return passes <= 2.0 * CONJUGATE + 0.5 * float(np.sqrt(max(curvature, 0.0) / l2))
+
+
+def epochs_before_interior(n: int, d: int) -> int:
+    """How many epochs of dual descent are worth a try before the interior point.
+
+    Few are needed where the penalty is strong, and they end at `tol`. Each iteration of the interior point is a matrix of the
+    rows or of the columns, whichever are fewer, and its factor.
+    """
+    least = float(min(n, d))
+    iterations = INTERIOR * (n * d * least / MULTIPLYING + least**3 / (3.0 * FACTORING))
+    return int(HOPEFUL * iterations / (2.0 * 8.0 * n * d / READING + VISITING * n))
 
 
 def conjugate_pays(problem: Problem) -> bool:

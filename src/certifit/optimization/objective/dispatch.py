@@ -393,6 +393,8 @@ def _solved(
     free = isinstance(solver, str) and solver == "auto"
     solver = choose(problem) if free else solver
     run, gap = _run(problem, solver, seed), tol * problem.scale
+    if free and isinstance(run, DualDescent):
+        run = replace(run, thrifty=True)
     if free and solver in BY_MATRICES and small_enough(problem):
         problem = replace(problem, X=problem.X.toarray())
     rows = row_space(problem) if free and solver in ("newton", "newton_cg") else None

@@ -4,7 +4,7 @@
 
 interior point      any elastic-net penalty, box or ball; a small problem with an L2 penalty is polished onto the kinks
 Newton              the method of multipliers, for tall dense X with an L2 penalty; the interior point for more digits
-dual descent        one row after the other, for sparse and wide X with an L2 penalty
+dual descent        one row after the other, for sparse and wide X with an L2 penalty; for others as long as it is cheaper
 Pegasos             stochastic subgradient steps for the hinge loss, by name only
 
 Every one returns its dual point θ, the slope of each loss: `Solution.dual`.
@@ -24,6 +24,7 @@ from certifit.optimization.interior_point.ridge import MOST_COLUMNS, solve_ridge
 from certifit.optimization.interior_point.sequential import sequential
 from certifit.optimization.interior_point.solve import InteriorPointResult, solve_polyhedral
 from certifit.optimization.newton.kinked import ROWS_PER_COLUMN, SMALLEST_SAMPLE, Kinks, polish, solve_newton
+from certifit.optimization.objective.costs import epochs_before_interior
 from certifit.optimization.objective.problem import Problem, Solution
 from certifit.progress import Progress
 from certifit.threads import one_blas_thread
@@ -32,6 +33,7 @@ __all__ = ["DualDescent", "choose_kinked", "interior_point", "kinked_newton", "s
 
 Point = tuple[Array, float]
 SMALL = 1 << 20  # entries of X up to which a fit is polished, and a sparse X is made dense
+EXACT_WORK = 2e7  # n·d·min(n, d) up to which all digits cost nothing
 INTERIOR_WORK = 2e10  # n·d·min(n, d) up to which second-order methods beat dual coordinate descent
 ORDINARY = (1e-30, 1e30)  # strengths of an L2 penalty beside which squares of ordinary columns do not vanish
 
@@ -51,7 +53,7 @@ def choose_kinked(problem: Problem) -> str:
         return "dual"
     if n >= 3 * max(SMALLEST_SAMPLE, ROWS_PER_COLUMN * d):
         return "newton"
-    return "interior_point" if float(n) * d * min(n, d) <= INTERIOR_WORK else "dual"
+    return "interior_point" if float(n) * d * min(n, d) <= EXACT_WORK else "dual"
 
 
 def _terms(problem: Problem) -> TwoSidedHinge:
@@ -172,9 +174,19 @@ class DualDescent:
     """Coordinate descent in the dual; `seed` is that of the order in which rows are visited."""
 
     seed: int = 0
+    thrifty: bool = False
+    """Whether the interior point takes over where it is the cheaper method."""
 
     def __call__(self, problem: Problem, start: Point, tol: float, max_iter: int, clock: Progress) -> Solution:
         """Visit the rows until the gap is closed."""
+        n, d = problem.shape
+        if not self.thrifty or is_sparse(problem.X) or float(n) * d * min(n, d) > INTERIOR_WORK:
+            return self._descend(problem, tol, max_iter)
+        found = self._descend(problem, tol, min(max_iter, epochs_before_interior(n, d)))
+        done = found.objective - found.bound <= tol or found.iterations >= max_iter
+        return found if done else interior_point(problem, start, tol, max_iter, clock)
+
+    def _descend(self, problem: Problem, tol: float, max_iter: int) -> Solution:
         l2 = strong(problem)
         assert l2 is not None
         alpha = float(l2.max(initial=0.0)) or 1.0
