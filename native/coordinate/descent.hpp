@@ -138,10 +138,10 @@ class Descent {
             if (w_[j] != 0.0) support_.push_back(j);
     }
 
-    // In multiplications of a sweep; those of a blocked product or factor run several times faster.
+    // In multiplications of a sweep; those of a blocked product or factor run several times faster, those of sparse columns do not.
     double newton_cost(double cost) const {
         const double m = static_cast<double>(support_.size()), fresh = static_cast<double>(gram.missing(support_));
-        return fresh * (gram.size() + 0.5 * fresh) * cost / 8 + m * m * m / 24 + 2 * m * cost;
+        return fresh * (gram.size() + 0.5 * fresh) * cost / (M::sparse ? 1 : 8) + m * m * m / 24 + 2 * m * cost;
     }
 
     // Solves on the Gram matrix of `list` and carries the change over to u.

@@ -5,6 +5,8 @@
 #include <nanobind/stl/string.h>
 
 #include "core/bound_options.hpp"
+#include "core/held_matrix.hpp"
+#include "newton/columns.hpp"
 #include "newton/newton.hpp"
 
 using namespace certifit::boundary;
@@ -23,11 +25,11 @@ Found run(const Array& X, const Vector<double>& y, const Vector<double>& p, cons
     return without_gil([&] { return Newton<Loss, T>(table, y.data(), p.data(), penalty, options).solve(coef.data(), intercept); });
 }
 
-// (coef, intercept, objective, bound, iterations)
-template <class Array>
-nb::tuple minimize(const std::string& loss, const Array& X, const Vector<double>& y, const Vector<double>& p, const Vector<double>& l1, const Vector<double>& l2,
-                   const Vector<double>& coef, double intercept, const Options& options) {
-    const std::size_t n = X.shape(0), d = X.shape(1);
+using Matrix = HeldMatrix<certifit::Dense, certifit::Csc, false>;
+
+// What both layouts are asked.
+Penalty checked(std::size_t n, std::size_t d, const Vector<double>& y, const Vector<double>& p, const Vector<double>& l1, const Vector<double>& l2,
+                const Vector<double>& coef) {
     expect_length(y, n, "y");
     expect_length(p, n, "p");
     expect_length(l1, d, "l1");
@@ -35,12 +37,45 @@ nb::tuple minimize(const std::string& loss, const Array& X, const Vector<double>
     expect_length(coef, d, "coef");
     for (std::size_t j = 0; j < d; ++j)
         if (!(l1.data()[j] >= 0) || !(l2.data()[j] >= 0) || !(l1.data()[j] + l2.data()[j] > 0)) refuse("every column needs a penalty");
-    const Penalty penalty{l1.data(), l2.data()};
+    return {l1.data(), l2.data()};
+}
+
+template <class Run>
+nb::tuple by_loss(const std::string& loss, Run&& run) {
     Found found;
-    if (loss == "logistic") found = run<Logistic>(X, y, p, penalty, coef, intercept, options);
-    else if (loss == "poisson") found = run<Poisson>(X, y, p, penalty, coef, intercept, options);
+    if (loss == "logistic") found = run(Logistic{});
+    else if (loss == "poisson") found = run(Poisson{});
     else refuse("loss must be 'logistic' or 'poisson'");
     return nb::make_tuple(array(std::move(found.w)), found.intercept, found.objective, found.bound, found.iterations);
+}
+
+// (coef, intercept, objective, bound, iterations)
+template <class Array>
+nb::tuple minimize(const std::string& loss, const Array& X, const Vector<double>& y, const Vector<double>& p, const Vector<double>& l1, const Vector<double>& l2,
+                   const Vector<double>& coef, double intercept, const Options& options) {
+    const Penalty penalty = checked(X.shape(0), X.shape(1), y, p, l1, l2, coef);
+    return by_loss(loss, [&](auto kind) { return run<decltype(kind)>(X, y, p, penalty, coef, intercept, options); });
+}
+
+// The same for columns that are compressed.
+nb::tuple minimize_columns(const std::string& loss, const Matrix& X, const Vector<double>& y, const Vector<double>& p, const Vector<double>& l1,
+                           const Vector<double>& l2, const Vector<double>& coef, double intercept, const Options& options) {
+    const Penalty penalty = checked(static_cast<std::size_t>(X.rows()), static_cast<std::size_t>(X.columns()), y, p, l1, l2, coef);
+    return by_loss(loss, [&](auto kind) {
+        return std::visit(
+            [&](const auto& view) {
+                using View = std::decay_t<decltype(view)>;
+                Found found;
+                if constexpr (View::sparse)
+                    found = without_gil([&] {
+                        return ColumnNewton<decltype(kind), View>(view, y.data(), p.data(), penalty, options).solve(coef.data(), intercept);
+                    });
+                else
+                    refuse("X must be compressed");
+                return found;
+            },
+            X.view);
+    });
 }
 
 double risk_of(const Vector<double>& y, const Vector<double>& p, const Vector<double>& f) {
@@ -73,6 +108,9 @@ void define(nb::module_& m) {
 
 NB_MODULE(newton, m) {
     define_options(m);
+    Matrix::define(m, "Matrix");
+    m.def("minimize_columns", &minimize_columns, "loss"_a, "X"_a, "y"_a.noconvert(), "p"_a.noconvert(), "l1"_a.noconvert(), "l2"_a.noconvert(),
+          "coef"_a.noconvert(), "intercept"_a, "options"_a);
     m.def("logistic_risk", &risk_of, "y"_a.noconvert(), "p"_a.noconvert(), "f"_a.noconvert());
     m.def("logistic_conjugate", &conjugate_of, "y"_a.noconvert(), "p"_a.noconvert(), "theta"_a.noconvert());
     m.def("logistic_slopes", &slopes_of, "y"_a.noconvert(), "f"_a.noconvert());

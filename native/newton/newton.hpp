@@ -120,51 +120,21 @@ struct Found {
     Index iterations = 0;
 };
 
-template <class Loss, class T>
-class Newton {
-  public:
-    Newton(const products::Table<T>& X, const double* y, const double* p, const Penalty& penalty, const Options& options)
-        : X_(X), d_(X.d), m_(X.d + options.intercept), penalty_(penalty), options_(options), step_(u(d_)), gradient_(u(d_)), matrix_(u(m_ * m_)), unit_(u(m_)) {
-        rows_.resize(X.n);
-        std::copy_n(y, X.n, rows_.y.begin()), std::copy_n(p, X.n, rows_.p.begin());
-        for (Index i = 0; i < X.n; ++i) rows_.extra[u(i)] = Loss::extra(y[i]);
-        smooth_ = std::all_of(penalty.l1, penalty.l1 + d_, [](double x) { return x == 0.0; });
+// What all ways to a step share: the rows, the search along the step, and the bound.
+template <class Loss>
+class Steps {
+  protected:
+    Steps(Index n, Index d, const double* y, const double* p, const Penalty& penalty, const Options& options)
+        : d_(d), penalty_(penalty), options_(options), step_(u(d)), gradient_(u(d)) {
+        rows_.resize(n);
+        std::copy_n(y, n, rows_.y.begin()), std::copy_n(p, n, rows_.p.begin());
+        for (Index i = 0; i < n; ++i) rows_.extra[u(i)] = Loss::extra(y[i]);
     }
 
-    Found solve(const double* start, double centre) {
-        Found at;
-        SignalPoll signals;
-        at.w.assign(start, start + d_), at.intercept = centre;
-        products::scores(X_, at.w.data(), centre, rows_.f.data(), options_.threads);
-        at.objective = risk(Loss{}, rows_, rows_.f) + penalty_.value(at.w);
-        for (at.iterations = 1; at.iterations <= options_.max_iter && std::isfinite(at.objective); ++at.iterations) {
-            signals.poll();
-            if (!descend(at)) break;
-            if (at.objective - at.bound <= options_.tolerance) break;
-        }
-        return at;
-    }
-
-  private:
     static constexpr double kFar = 10.0;  // times √(tolerance·scale): a step that promises more proves nothing yet
-    static constexpr int kEpochs = 200;
     static std::size_t u(Index i) { return static_cast<std::size_t>(i); }
 
-    // One step; false where there is none that descends.
-    bool descend(Found& at) {
-        const Sums sums = slopes(Loss{}, rows_);
-        products::pullback(X_, rows_.q.data(), 1, gradient_.data(), options_.threads);
-        products::WeightedGram(X_, rows_.bent.data(), options_.intercept).run(matrix_.data(), options_.threads);
-        double shift = 0;
-        if (!(smooth_ ? by_factor(at.w, sums, shift) : by_coordinates(at.w, sums, shift))) return false;
-        std::vector<double> ahead = at.w;
-        double promised = options_.intercept ? sums.level * shift : 0.0;
-        for (Index j = 0; j < d_; ++j) ahead[u(j)] += step_[u(j)], promised += gradient_[u(j)] * step_[u(j)];
-        promised += penalty_.value(ahead) - penalty_.value(at.w);
-        products::scores(X_, step_.data(), shift, rows_.moved.data(), options_.threads);
-        if (-promised <= kFar * std::sqrt(options_.tolerance * options_.scale)) at.bound = std::max(at.bound, bound(sums, at.intercept + shift));
-        return search(at, ahead, shift, promised);
-    }
+    bool proves(double promised) const { return -promised <= kFar * std::sqrt(options_.tolerance * options_.scale); }
 
     // Halves the step until P falls by a share of what is promised.
     bool search(Found& at, std::vector<double>& ahead, double shift, double promised) {
@@ -183,6 +153,80 @@ class Newton {
             }
         }
         return false;
+    }
+
+    // D at the slopes that the model predicts: balanced, and scaled until the columns without an l2 allow them.
+    template <class Pull>
+    double bound(const Sums& sums, double intercept, Pull&& pull) {
+        double shift = 0, level = predicted(rows_, shift);
+        if (options_.intercept) shift = -level / sums.bend, level = predicted(rows_, shift);
+        std::vector<double> v(u(d_));
+        pull(rows_.q.data(), v.data());
+        double scale = 1.0, energy = 0;
+        for (Index j = 0; j < d_; ++j)
+            if (penalty_.l2[j] == 0.0 && std::abs(v[u(j)]) > penalty_.l1[j]) scale = std::min(scale, penalty_.l1[j] / std::abs(v[u(j)]));
+        for (Index j = 0; j < d_; ++j) {
+            const double excess = std::max(scale * std::abs(v[u(j)]) - penalty_.l1[j], 0.0);
+            if (penalty_.l2[j] > 0.0) energy += excess * excess / penalty_.l2[j];
+        }
+        // What rounding left of the balance, times what it may cost.
+        const double slack = options_.intercept ? std::abs(scale * level) * (2.0 * std::abs(intercept) + 1.0) : 0.0;
+        const double found = -conjugate(Loss{}, rows_, shift, scale) - 0.5 * energy - slack;
+        return std::isfinite(found) ? found : -kInfinity;
+    }
+
+    Index d_;
+    Penalty penalty_;
+    Options options_;
+    Rows rows_;
+    std::vector<double> step_, gradient_;
+};
+
+template <class Loss, class T>
+class Newton : Steps<Loss> {
+    using Base = Steps<Loss>;
+    using Base::d_, Base::penalty_, Base::options_, Base::rows_, Base::step_, Base::gradient_, Base::u;
+
+  public:
+    Newton(const products::Table<T>& X, const double* y, const double* p, const Penalty& penalty, const Options& options)
+        : Base(X.n, X.d, y, p, penalty, options), X_(X), m_(X.d + options.intercept), matrix_(u(m_ * m_)), unit_(u(m_)) {
+        smooth_ = std::all_of(penalty.l1, penalty.l1 + d_, [](double x) { return x == 0.0; });
+    }
+
+    Found solve(const double* start, double centre) {
+        Found at;
+        SignalPoll signals;
+        at.w.assign(start, start + d_), at.intercept = centre;
+        products::scores(X_, at.w.data(), centre, rows_.f.data(), options_.threads);
+        at.objective = risk(Loss{}, rows_, rows_.f) + penalty_.value(at.w);
+        for (at.iterations = 1; at.iterations <= options_.max_iter && std::isfinite(at.objective); ++at.iterations) {
+            signals.poll();
+            if (!descend(at)) break;
+            if (at.objective - at.bound <= options_.tolerance) break;
+        }
+        return at;
+    }
+
+  private:
+    static constexpr int kEpochs = 200;
+
+    // One step; false where there is none that descends.
+    bool descend(Found& at) {
+        const Sums sums = slopes(Loss{}, rows_);
+        products::pullback(X_, rows_.q.data(), 1, gradient_.data(), options_.threads);
+        products::WeightedGram(X_, rows_.bent.data(), options_.intercept).run(matrix_.data(), options_.threads);
+        double shift = 0;
+        if (!(smooth_ ? by_factor(at.w, sums, shift) : by_coordinates(at.w, sums, shift))) return false;
+        std::vector<double> ahead = at.w;
+        double promised = options_.intercept ? sums.level * shift : 0.0;
+        for (Index j = 0; j < d_; ++j) ahead[u(j)] += step_[u(j)], promised += gradient_[u(j)] * step_[u(j)];
+        promised += penalty_.value(ahead) - penalty_.value(at.w);
+        products::scores(X_, step_.data(), shift, rows_.moved.data(), options_.threads);
+        if (this->proves(promised)) {
+            const auto pull = [&](const double* q, double* v) { products::pullback(X_, q, 1, v, options_.threads); };
+            at.bound = std::max(at.bound, this->bound(sums, at.intercept + shift, pull));
+        }
+        return this->search(at, ahead, shift, promised);
     }
 
     // (H + L)⁻¹ by Cholesky's factor in units of the diagonal, refined once.
@@ -288,33 +332,11 @@ class Newton {
         return true;
     }
 
-    // D at the slopes that the model predicts: balanced, and scaled until the columns without an l2 allow them.
-    double bound(const Sums& sums, double intercept) {
-        double shift = 0, level = predicted(rows_, shift);
-        if (options_.intercept) shift = -level / sums.bend, level = predicted(rows_, shift);
-        std::vector<double> v(u(d_));
-        products::pullback(X_, rows_.q.data(), 1, v.data(), options_.threads);
-        double scale = 1.0, energy = 0;
-        for (Index j = 0; j < d_; ++j)
-            if (penalty_.l2[j] == 0.0 && std::abs(v[u(j)]) > penalty_.l1[j]) scale = std::min(scale, penalty_.l1[j] / std::abs(v[u(j)]));
-        for (Index j = 0; j < d_; ++j) {
-            const double excess = std::max(scale * std::abs(v[u(j)]) - penalty_.l1[j], 0.0);
-            if (penalty_.l2[j] > 0.0) energy += excess * excess / penalty_.l2[j];
-        }
-        // What rounding left of the balance, times what it may cost.
-        const double slack = options_.intercept ? std::abs(scale * level) * (2.0 * std::abs(intercept) + 1.0) : 0.0;
-        const double found = -conjugate(Loss{}, rows_, shift, scale) - 0.5 * energy - slack;
-        return std::isfinite(found) ? found : -kInfinity;
-    }
-
     products::Table<T> X_;
-    Index d_, m_;
-    Penalty penalty_;
-    Options options_;
+    Index m_;
     bool smooth_;
-    Rows rows_;
     Factor factor_;
-    std::vector<double> step_, gradient_, matrix_, unit_;
+    std::vector<double> matrix_, unit_;
 };
 
 }  // namespace certifit::newton

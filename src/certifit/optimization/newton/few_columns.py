@@ -1,10 +1,10 @@
-"""Newton's method on few columns, the whole of it in one native call.
+"""Newton's method on few columns, or on sparse ones, the whole of it in one native call.
 
     minimize over w, b    Σ p_i ℓ(y_i, x_i·w + b) + Σ_j [l1_j |w_j| + ½ l2_j w_j²]
 
 On small data the calls between the steps take longer than the steps. The losses that native code knows are in `KERNELS`; what it
 does not end with the gap that is wanted (a Hessian that is nearly singular, slopes on the edge of the domain) is left to
-smooth.py and proximal.py. The mathematics is in native/newton/newton.hpp.
+smooth.py and proximal.py. The mathematics is in native/newton/newton.hpp, and for sparse columns in native/newton/columns.hpp.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from __future__ import annotations
 import numpy as np
 
 import certifit._native.newton as native
+from certifit._types import is_sparse
+from certifit.data.sparse import canonical
 from certifit.evaluation.losses import Loss, Poisson
 from certifit.evaluation.losses.labels.margin import HardLogistic
 from certifit.optimization.objective.problem import Point, Problem, Solution
 from certifit.representation.design.products import NARROW, in_one_piece
 
-__all__ = ["KERNELS", "in_one_call"]
+__all__ = ["KERNELS", "in_one_call", "on_sparse_columns"]
 
 KERNELS: dict[type[Loss], str] = {HardLogistic: "logistic", Poisson: "poisson"}
 MOST_ENTRIES = 1 << 18  # of X: beyond, the calls between the steps are not what takes the time
@@ -42,3 +44,23 @@ def in_one_call(problem: Problem, start: Point, tol: float, max_iter: int, name:
     if not abs(objective - bound) <= tol:
         return None
     return Solution(coef, intercept, iterations, name, min(bound, objective), objective)  # what is above is rounding
+
+
+def on_sparse_columns(problem: Problem, start: Point, tol: float, max_iter: int, name: str) -> Solution | None:
+    """The same for X by columns, sparse and in one place, with an l1 penalty on every column."""
+    kernel, strengths = KERNELS.get(type(problem.loss)), problem.regularizer.elastic()
+    if kernel is None or not problem.in_memory or not is_sparse(problem.X) or min(problem.shape) == 0:
+        return None
+    if strengths is None or problem.regularizer.constraint is not None or not (strengths[0] > 0.0).all():
+        return None
+    columns = canonical(problem.X)
+    index = np.result_type(columns.indices, columns.indptr)
+    indices, pointers = (part.astype(index, copy=False) for part in (columns.indices, columns.indptr))
+    X = native.csc(columns.data, indices, pointers, columns.shape[0])
+    options = native.Options(problem.fit_intercept, tol, problem.scale, max_iter, problem.threads)
+    w, b = np.ascontiguousarray(start[0], dtype=np.float64), float(start[1])
+    found = native.minimize_columns(kernel, X, problem.y, problem.p, *strengths, w, b, options)
+    coef, intercept, objective, bound, iterations = found
+    if not abs(objective - bound) <= tol:
+        return None
+    return Solution(coef, intercept, iterations, name, min(bound, objective), objective)

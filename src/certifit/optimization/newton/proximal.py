@@ -20,7 +20,7 @@ import numpy as np
 from certifit._types import Array
 from certifit.optimization.coordinate import descent as coordinate
 from certifit.optimization.newton.by_score import one_round
-from certifit.optimization.newton.few_columns import in_one_call
+from certifit.optimization.newton.few_columns import in_one_call, on_sparse_columns
 from certifit.optimization.newton.smooth import NO_GAIN, Damping, eased, part_of_the_rows, threading
 from certifit.optimization.newton.systems import solve_semidefinite
 from certifit.optimization.objective.bounds import dual_bound
@@ -55,6 +55,9 @@ def prox_newton(problem: Problem, start: Point, tol: float, max_iter: int, clock
         return found
     if not problem.dense:  # working sets are columns: convert once, not at every step
         problem = problem.with_designs(lambda block: block.design.by_column().X)
+        found = on_sparse_columns(problem, start, tol, max_iter, "prox_newton")
+        if found is not None:
+            return found
     with threading(problem):
         start = eased(problem, start, partial(_minimum, max_iter=max_iter, clock=clock))
         return _prox_newton(problem, _subsample_start(problem, start, tol, max_iter), tol, max_iter, clock)

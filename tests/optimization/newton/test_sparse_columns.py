@@ -1,0 +1,93 @@
+"""Newton's method on sparse columns in one native call: the optimum, and bounds that hold."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from tests.oracles.convex import optimum
+
+from certifit._native import newton as native
+from certifit.evaluation.losses import Loss, Poisson
+from certifit.evaluation.losses.labels.margin import HardLogistic
+from certifit.evaluation.penalties import L1, L2, ElasticNet, NonNegative, Penalty
+from certifit.optimization.newton.few_columns import KERNELS, on_sparse_columns
+from certifit.optimization.newton.proximal import prox_newton
+from certifit.optimization.objective.problem import Problem, Solution
+from certifit.optimization.objective.regularizer import Regularizer
+from certifit.progress import Progress
+
+PENALTIES: dict[str, Penalty] = {"l1": L1(), "elasticnet": ElasticNet(0.4)}
+LOSSES: dict[str, Loss] = {kernel: loss() for loss, kernel in KERNELS.items()}
+
+
+def problem(
+    loss: Loss, penalty: Penalty, alpha: float = 0.01, *, intercept: bool = True, n: int = 120, d: int = 30
+) -> Problem:
+    rng = np.random.default_rng(0)
+    X = sp.random(n, d, density=0.15, format="csc", random_state=1, data_rvs=rng.standard_normal)
+    f = X @ rng.standard_normal(d) - 0.3
+    y = rng.poisson(np.exp(f)) if isinstance(loss, Poisson) else rng.random(n) < 1 / (1 + np.exp(-f))
+    weight = rng.integers(1, 4, n).astype(float)
+    return Problem(X, y.astype(float), weight / weight.sum(), loss, Regularizer.of(penalty, alpha, None, d), intercept)
+
+
+def solved(of: Problem, tol: float = 1e-9, max_iter: int = 100) -> Solution | None:
+    return on_sparse_columns(of, of.start(), tol * of.scale, max_iter, "prox_newton")
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("penalty", PENALTIES)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_optimum(loss: str, penalty: str, intercept: bool) -> None:
+    of = problem(LOSSES[loss], PENALTIES[penalty], intercept=intercept)
+    value, *_ = optimum(of.X.toarray(), of.y, of.p, of.loss, PENALTIES[penalty], 0.01, fit_intercept=intercept)
+    found = solved(of)
+    assert found is not None
+    assert abs(found.objective - value) <= 1e-7 * of.scale
+    assert found.bound <= value + 1e-8 * of.scale
+    assert found.objective == pytest.approx(of.objective(found.coef, found.intercept), rel=1e-13)
+    assert found.objective - found.bound <= 1e-9 * of.scale
+
+
+@pytest.mark.parametrize("penalty", PENALTIES)
+@pytest.mark.parametrize(("loss", "d"), [("logistic", 30), ("logistic", 300), ("poisson", 30)])
+def test_bounds_hold_far_from_the_optimum(loss: str, penalty: str, d: int) -> None:
+    """Whatever tolerance ends the steps, the bound is below the optimum and the value above it."""
+    of = problem(LOSSES[loss], PENALTIES[penalty], 0.003, d=d)
+    best = solved(of, 1e-11)
+    assert best is not None
+    for tol in (0.3, 0.03, 1e-3, 1e-5):
+        found = solved(of, tol)
+        assert found is not None
+        assert found.bound <= best.objective + 1e-14
+        assert best.bound <= found.objective + 1e-14
+
+
+def test_the_general_method_is_not_needed() -> None:
+    of = problem(HardLogistic(), L1(), d=300)
+    found, direct = prox_newton(of, of.start(), 1e-8 * of.scale, 100, Progress()), solved(of, 1e-8)
+    assert direct is not None
+    assert np.array_equal(found.coef, direct.coef)
+
+
+def test_what_is_left_to_the_general_method() -> None:
+    of = problem(HardLogistic(), L1())
+    assert solved(of, max_iter=1) is None  # too few steps
+    assert solved(problem(HardLogistic(), L2())) is None
+    held = Regularizer.of(L1(), 0.1, NonNegative(), 30)
+    assert solved(Problem(of.X, of.y, of.p, of.loss, held, True)) is None
+    assert solved(Problem(of.X.toarray(), of.y, of.p, of.loss, of.regularizer, True)) is None
+
+
+def test_the_boundary_refuses() -> None:
+    options, one, two = native.Options(True, 1e-6, 1.0, 10, 1), np.ones(1), np.ones(2)
+    X = native.csc(two, np.array([0, 1], dtype=np.int32), np.array([0, 2], dtype=np.int32), 2)
+    with pytest.raises(ValueError, match="every column"):
+        native.minimize_columns("logistic", X, two, two, 0 * one, 0 * one, one, 0.0, options)
+    with pytest.raises(ValueError, match="loss must be"):
+        native.minimize_columns("gamma", X, two, two, one, one, one, 0.0, options)
+    with pytest.raises(ValueError, match="compressed"):
+        native.minimize_columns(
+            "logistic", native.dense(np.asfortranarray([[1.0], [2.0]])), two, two, one, one, one, 0.0, options
+        )
