@@ -276,7 +276,10 @@ def test_awkward_pandas_frames() -> None:
     bands, months = pd.cut([0.5, 1.5, np.nan], [0.0, 1.0, 2.0]), pd.period_range("2020-01", periods=3, freq="M")
     told = {"bands": ["(0.0, 1.0]", "(1.0, 2.0]", None], "months": ["2020-01", "2020-02", "2020-03"]}
     assert columns(read_table(pd.DataFrame({"bands": bands, "months": months}))) == told
-    assert columns(read_table(pd.DataFrame({"bands": bands.astype("interval"), "months": months.astype("category")}))) == told
+    assert (
+        columns(read_table(pd.DataFrame({"bands": bands.astype("interval"), "months": months.astype("category")})))
+        == told
+    )
     with pytest.raises(TableError, match="several columns called 'a'"):
         read_table(pd.DataFrame([[1, 2]], columns=["a", "a"]))
     with pytest.raises(TableError, match="0 rows"):

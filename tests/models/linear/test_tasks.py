@@ -130,9 +130,9 @@ def test_paths_are_their_fits(l1_ratio: float, form: Any) -> None:
     path = MultiTaskElasticNet.path(form(X), Y, l1_ratio=l1_ratio, n_alphas=8, eps=1e-2, tol=1e-15)
     strongest = np.linalg.norm((X - X.mean(axis=0)).T @ Y, axis=1).max() / (30 * l1_ratio)
     assert_allclose(path.alphas, strongest * np.geomspace(1, 1e-2, 8))
-    coefs = theirs.enet_path(
-        X - X.mean(axis=0), Y - Y.mean(axis=0), l1_ratio=l1_ratio, alphas=path.alphas, tol=1e-12
-    )[1]
+    coefs = theirs.enet_path(X - X.mean(axis=0), Y - Y.mean(axis=0), l1_ratio=l1_ratio, alphas=path.alphas, tol=1e-12)[
+        1
+    ]
     assert_allclose(path.coefs, np.moveaxis(coefs, 2, 0), atol=1e-5)  # theirs has a gap too
     assert not path.coefs[0].any()
     assert (path.gaps <= 1e-12).all()

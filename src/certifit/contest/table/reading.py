@@ -196,8 +196,10 @@ def _is_foreign(dtype: Any) -> bool:
     """Whether a type of pandas, or that of its categories, is one of objects, intervals or periods."""
     categories = getattr(dtype, "categories", None)
     if categories is None:
-        return dtype == object or str(dtype).startswith(FOREIGN)
-    return str(categories.dtype).startswith(FOREIGN)  # strings as categories have the type of objects, and polars knows them
+        return str(dtype) == "object" or str(dtype).startswith(FOREIGN)
+    return str(categories.dtype).startswith(
+        FOREIGN
+    )  # strings as categories have the type of objects, and polars knows them
 
 
 # Text

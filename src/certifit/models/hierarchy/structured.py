@@ -141,7 +141,10 @@ def _along_tree(edges: Any, length: Array) -> Array:
     order = np.argsort(length, kind="stable")
     place = np.empty(order.size)  # in this order: a length of zero would be no edge
     place[order] = np.arange(1.0, order.size + 1.0)
-    ends = edges.row.astype(np.int32, copy=False), edges.col.astype(np.int32, copy=False)  # SciPy 1.13 knows no wider ones
+    ends = (
+        edges.row.astype(np.int32, copy=False),
+        edges.col.astype(np.int32, copy=False),
+    )  # SciPy 1.13 knows no wider ones
     tree = minimum_spanning_tree(sp.coo_array((place, ends), shape=(n, n)).tocsr()).tocoo()
     merges = np.argsort(tree.data)
     Z, top, size = np.empty((n - 1, 4)), list(range(2 * n - 1)), [1] * n
