@@ -82,7 +82,7 @@ def spectral_bound(X: Matrix, weight: Array, k: int, effort: float = 0.0) -> tup
     largest = eigvalsh(scatter, subset_by_index=(less - (k - 1), less - 1)).sum() if k > 1 else 0.0
     slack = 8.0 * less * np.finfo(np.float64).eps * total  # what rounding may have taken from the eigenvalues
     unit = size * size * float(weight.sum())
-    left = total - float(largest) - slack
+    left = float(total - largest - slack)
     return total * unit if total > 0.0 else 0.0, left * unit if left > 0.0 else 0.0  # the unit may be infinite
 
 

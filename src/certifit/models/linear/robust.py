@@ -107,8 +107,6 @@ class HuberRegressor(Stopped, _PenalizedRobust):
     fit_intercept: bool = FIT_INTERCEPT
     solver: Any = SOLVER
 
-    _last: Point | None
-
     def _loss_object(self) -> Loss:
         return Huber(delta=self.delta * getattr(self, "scale_", 1.0))
 
@@ -170,7 +168,7 @@ class HuberRegressor(Stopped, _PenalizedRobust):
 
     def _begin(self) -> Point | None:
         """Where the fit with the scale before ended: a few steps away."""
-        return self._last
+        return getattr(self, "_last", None)
 
     def _keep(self, problem: Any, solution: Any, weight: Array) -> None:
         super()._keep(problem, solution, weight)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 import scipy.linalg
@@ -39,7 +40,7 @@ class Resolvent(ABC):
                 return _ByBand(band.rotation(), band, factors)
             except np.linalg.LinAlgError:
                 pass  # rounding left A + ρ an eigenvalue below zero: eigenvectors can take that for zero
-        driver = "evd" if n > 1 else "ev"  # SciPy 1.13 has too little room for one row
+        driver: Literal["ev", "evd"] = "evd" if n > 1 else "ev"  # SciPy 1.13 has too little room for one row
         values, vectors = scipy.linalg.eigh(A, driver=driver, overwrite_a=True, check_finite=False)
         return _BySpectrum(vectors, np.maximum(values, 0.0))
 

@@ -25,6 +25,7 @@ from certifit.progress import Progress
 __all__ = ["Limits", "Search"]
 
 ROUNDING = 1e-12  # of the objective of the best constant
+NEXT_TO_NOTHING = 1e-3  # of the objective
 POLISH = 5  # further steps of Newton's method for coefficients that are read
 
 
@@ -94,8 +95,10 @@ class Search:
             last, length = length, float(np.abs(ahead - here.w).max(initial=0.0))
             if not length < 0.5 * last:  # steps that do not shrink any more are those of rounding
                 break
-            # A whole step may be far too long, to where the curvature is no number.
-            if not self.likelihood.value(rows, ahead) <= here.value * (1.0 + ROUNDING):
+            value = self.likelihood.value(rows, ahead)
+            # A whole step may be far too long, to where the curvature is no number. Classes that are told apart have
+            # no best coefficients, and steps towards infinity keep gaining: those of polishing gain next to nothing.
+            if not abs(value - here.value) <= NEXT_TO_NOTHING * here.value:
                 break
             here = Minorant.at(self.likelihood, rows, ahead)
         return here.w, here.value
