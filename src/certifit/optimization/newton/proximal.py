@@ -16,6 +16,7 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from certifit._types import Array
 from certifit.optimization.coordinate import descent as coordinate
@@ -45,6 +46,7 @@ SETTLED = 1e-2  # share of the first step's promise below which they end
 PATIENCE = 10  # steps in a row that may come to nothing
 NOTHING = 0.01  # share of the gap that is wanted: a model that promises less should have proved it
 NOTHING_LEFT = "The last steps came to nothing: columns are nearly dependent, and the penalty is small."
+SLOWER = 0.9  # a round of sweeps that leaves more than this share of the violation has come to little
 LAST = 1e-4  # promise, as a share of the scale, after which the next step is likely to be the last
 
 
@@ -172,6 +174,7 @@ class _Model:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.columns = [block.design.column_cache() for block in problem.blocks]
+        self.slow = False  # sweeps over the columns did not reach their precision: the columns are nearly dependent
 
     @cached_property
     def penalty(self) -> coordinate.Separable:
@@ -212,11 +215,12 @@ class _Model:
     def step(self, state: State, h: list[Any], chosen: Array, tol: float, slope: Slope | None = None) -> Step:
         """To the minimizer of the quadratic model over the working set."""
         problem, k = self.problem, chosen.shape[0]
-        sparse = problem.in_memory and not problem.dense
+        by_column = problem.in_memory and not problem.dense
         if (
             problem.in_memory
             and problem.n_scores == 1
-            and (k > min(GRAM_LIMIT, problem.shape[0]) or (sparse and k > 500))
+            and (k > min(GRAM_LIMIT, problem.shape[0]) or (by_column and k > 500))
+            and not (self.slow and k <= GRAM_LIMIT)
         ):
             return self._swept(state, h[0], chosen, tol)
         designs = [cache(chosen) for cache in self.columns]
@@ -238,40 +242,61 @@ class _Model:
         part = coordinate.Separable(joined(given.l1, 0.0), joined(given.l2, 0.0), *bounds, given.q)
         new = old.ravel()
         if new.size:
-            new = _solve_model(hessian, negative.ravel(), new, tol, part)
+            rows = self._rows(h[0], chosen) if self.slow else None
+            new = _solve_model(hessian, negative.ravel(), new, tol, part, rows)
         dw, db = problem.split(new.reshape(old.shape) - old)
         moved = [design.scores(dw, db) for design in designs]
         full = np.zeros(state.w.shape)
         full[..., chosen] = dw
         return Step(state, full, db, moved)
 
+    def _rows(self, h: Array, chosen: Array) -> Array:
+        """The rows whose Gram matrix is the Hessian of the risk."""
+        X: Any = self.problem.X[:, chosen]
+        X = X.toarray() if sparse.issparse(X) else np.asarray(X, dtype=float)
+        if self.problem.fit_intercept:
+            X = np.column_stack([np.ones(X.shape[0]), X])
+        return np.asarray(np.sqrt(np.maximum(self.problem.p * h, 0.0))[:, None] * X)
+
     def _swept(self, state: State, h: Array, chosen: Array, tol: float) -> Step:
         """The same by sweeps over the columns."""
         p, problem = self.problem.p, self.problem
         options = coordinate.Options(tol, problem.fit_intercept, n_threads=problem.threads)
         result = self.sweeps.solve(-p * state.theta[0], p * h, state.w, options, chosen)
+        self.slow = self.slow or result.kkt > tol
         full = np.zeros(state.w.shape)
         full[chosen] = result.coef[chosen] - state.w[chosen]
         return Step(state, full, result.intercept_change, [result.scores_change])
 
 
-def _solve_model(gram: Array, negative: Array, old: Array, tol: float, part: coordinate.Separable) -> Array:
+def _solve_model(
+    gram: Array, negative: Array, old: Array, tol: float, part: coordinate.Separable, rows: Array | None = None
+) -> Array:
     """Coordinate descent on the Gram matrix, helped by Newton steps on the support where its sweeps are slow."""
-    coef, gradient = old, negative
+    coef, gradient, best, vain = old, negative, np.inf, 0
     for _ in range(50):
         result = coordinate.gram_quadratic(gram, gradient, part, coef, coordinate.Options(tol, False, 200))
         coef, gradient = result.coef, result.negative_gradient
         if result.kkt <= tol or part.q is not None:
             break
-        step = _support_step(gram, gradient, coef, part)
-        if not step.any():
+        vain = 0 if result.kkt < SLOWER * best else vain + 1
+        best = min(best, result.kkt)
+        start = coef
+        for _ in range(1 if rows is None else coef.size):
+            step = _support_step(gram, gradient, coef, part, rows)
+            left = (coef != 0) & (coef + step == 0)
+            coef = coef + step
+            gradient = gradient - gram @ step
+            if not left.any():  # with few rows the way goes on after a kink: sweeps would only fall back over it
+                break
+        if (coef == start).all() or vain >= PATIENCE:
             break
-        coef = coef + step
-        gradient = gradient - gram @ step
     return coef
 
 
-def _support_step(gram: Array, gradient: Array, coef: Array, part: coordinate.Separable) -> Array:
+def _support_step(
+    gram: Array, gradient: Array, coef: Array, part: coordinate.Separable, rows: Array | None
+) -> Array:
     """The Newton step among the coefficients that are free to move, up to the first that would cross a kink or bound."""
     l1, l2 = np.asarray(part.l1), np.asarray(part.l2)
     lower = np.full_like(coef, -np.inf) if part.lower is None else np.asarray(part.lower)
@@ -282,7 +307,10 @@ def _support_step(gram: Array, gradient: Array, coef: Array, part: coordinate.Se
         return step
     matrix = gram[np.ix_(free, free)] + np.diag(l2[free])
     right = gradient[free] - l1[free] * np.sign(coef[free]) - l2[free] * coef[free]
-    move = solve_semidefinite(matrix, right)
+    if rows is None or free.size <= rows.shape[0]:
+        move = solve_semidefinite(matrix, right)
+    else:
+        move = _wide_step(rows[:, free], l2[free], right, coef[free])
     end = np.clip(coef[free] + move, lower[free], upper[free])
     end = np.where((l1[free] > 0) & (np.sign(end) != np.sign(coef[free])), 0.0, end)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -292,6 +320,31 @@ def _support_step(gram: Array, gradient: Array, coef: Array, part: coordinate.Se
     at_end = (room <= share) & (share < 1.0)
     step[free[at_end]] = end[at_end] - coef[free[at_end]]  # exactly on the kink or bound
     return step
+
+
+def _wide_step(rows: Array, l2: Array, right: Array, coef: Array) -> Array:
+    """The Newton step of more columns than rows: in the space of the rows, and along what is left of the slope.
+
+    No row moves along the rest, which has the curvature of the penalty alone: where that is none, the way is as far as
+    the coefficients are large, which is past the first kink. The Gram matrix of rows of unlike sizes hides all this in its
+    rounding.
+    """
+    basis, triangle = np.linalg.qr(rows.T)
+    inside = basis.T @ right
+    rest = right - basis @ inside
+    rest = rest - basis @ (basis.T @ rest)
+    core = triangle @ triangle.T + np.diag(np.einsum("ij,i,ij->j", basis, l2, basis))
+    move = basis @ solve_semidefinite(core, inside)
+    most = float(np.abs(rest).max())
+    if most <= 1e-12 * float(np.abs(right).max()):
+        return np.asarray(move)
+    rest = rest / most
+    curvature = float(l2 @ (rest * rest))
+    lowest = most * float(rest @ rest) / curvature if curvature > 0 else np.inf
+    with np.errstate(divide="ignore"):
+        far = float(np.min(np.abs(coef / rest), where=coef * rest < 0, initial=np.inf))
+    way = min(lowest, 2.0 * far)
+    return np.asarray(move + way * rest if np.isfinite(way) else move)
 
 
 def _generic_step(state: State, h: list[Any]) -> Step:
