@@ -16,7 +16,6 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from certifit._types import Array
 from certifit.optimization.coordinate import descent as coordinate
@@ -253,7 +252,7 @@ class _Model:
     def _rows(self, h: Array, chosen: Array) -> Array:
         """The rows whose Gram matrix is the Hessian of the risk."""
         X: Any = self.problem.X[:, chosen]
-        X = X.toarray() if sparse.issparse(X) else np.asarray(X, dtype=float)
+        X = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=float)
         if self.problem.fit_intercept:
             X = np.column_stack([np.ones(X.shape[0]), X])
         return np.asarray(np.sqrt(np.maximum(self.problem.p * h, 0.0))[:, None] * X)
@@ -294,9 +293,7 @@ def _solve_model(
     return coef
 
 
-def _support_step(
-    gram: Array, gradient: Array, coef: Array, part: coordinate.Separable, rows: Array | None
-) -> Array:
+def _support_step(gram: Array, gradient: Array, coef: Array, part: coordinate.Separable, rows: Array | None) -> Array:
     """The Newton step among the coefficients that are free to move, up to the first that would cross a kink or bound."""
     l1, l2 = np.asarray(part.l1), np.asarray(part.l2)
     lower = np.full_like(coef, -np.inf) if part.lower is None else np.asarray(part.lower)
