@@ -320,7 +320,7 @@ def certify(problem: Polyhedral, z: Array, theta: Array, multiplier: float) -> C
     def consider(theta: Array, lam: float) -> tuple[float, Array]:
         l1, l2, _ = parts(lam)
         theta, v, excess = repair(problem, theta, *dual_range(problem, l1, l2))
-        size = 1e-11 * (1.0 + float(np.abs(theta).sum()))
+        size = 1e-11 * float(np.abs(theta).sum() + np.abs(problem.linear).sum())  # rounding of the sums that v is
         if not np.abs(excess).max(initial=0.0) <= size:
             return -np.inf, theta
         best = value(theta, v, excess, lam)
