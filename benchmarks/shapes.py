@@ -349,7 +349,7 @@ FAMILIES = {
         entropy,
         {
             "certifit": (
-                predicted("certifit", "GradientBoostingClassifier", "predict_proba", n_estimators=50, max_leaves=31),
+                predicted("certifit", "GradientBoostingClassifier", "predict_proba", n_estimators=50, max_leaf_nodes=31),
                 AS_IT_IS,
             ),
             "LightGBM": (
