@@ -5,6 +5,9 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check -q
 JOBS   ?= 2
 
+# Bytecode is kept wherever make runs: the tests start many processes, and each would compile the package again.
+export PYTHONDONTWRITEBYTECODE :=
+
 NATIVE := CMakeLists.txt pyproject.toml $(wildcard native/*/*.?pp native/*/*/*.?pp)
 
 .PHONY: help build browser test test-all test-lowest test-gpu test-sklearn lint fuzz sanitize sanitize-threads bench demo clean
