@@ -297,8 +297,8 @@ class Contest:
         examination.left_out = [
             *([f"{len(late)} of {len(standings)} entrants"] if late else []),
             *examination.left_out,
-            *([f"all scores of {len(unmeasured)} of {every} entrants"] if unmeasured else []),
-            *([f"the intervals of all scores of {len(unsure)} of {every} entrants"] if unsure else []),
+            *([f"further scores of {len(unmeasured)} of {every} entrants"] if unmeasured else []),
+            *([f"the intervals of further scores of {len(unsure)} of {every} entrants"] if unsure else []),
         ]
         warnings += aftermath(
             winner,
