@@ -280,7 +280,7 @@ def test_what_cannot_be_counted_is_refused(model: Any, X: Any, words: str) -> No
 
 
 def test_partial_fit_refuses_what_it_was_not_told() -> None:
-    with pytest.raises(ValueError, match="classes must be given"):
+    with pytest.raises(ValueError, match="classes must be passed on the first call"):
         GaussianNB().partial_fit(NUMBERS, Y)
     model = GaussianNB().partial_fit(NUMBERS, Y, classes=[0, 1, 2])
     with pytest.raises(ValueError, match="not in classes"):
