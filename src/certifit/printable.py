@@ -6,9 +6,10 @@ import inspect
 import json
 import re
 import reprlib
+from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["brief", "json_text", "plain_number", "printable"]
+__all__ = ["brief", "json_text", "listing", "plain_number", "printable"]
 
 # Control characters command terminals, lone surrogates have no encoding, overrides of the writing direction turn the text
 # around them, and a line must stay a line.
@@ -38,6 +39,18 @@ def plain_number(value: float, spec: str = ".4g") -> str:
     """
     text = format(value, f",{spec}")
     return f"{value:,.0f}" if "e" in text and 1.0 <= abs(value) < 1e9 else text
+
+
+def listing(names: Sequence[str]) -> str:
+    """Names as a sentence lists them.
+
+    Examples
+    --------
+    >>> from certifit.printable import listing
+    >>> listing(["a"]), listing(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def json_text(value: Any, indent: int | None = None) -> str:

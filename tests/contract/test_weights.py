@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from tests.contract.discovery import Case, parametrize
 
 WEIGHTED = parametrize(lambda case: case.takes_weights and not case.draws)
 DRAWN = parametrize(lambda case: case.takes_weights and case.draws)
+SOON = 2.0  # seconds of processor time: many times what a fit of the contract takes
 
 
 def rows_of(X: Any, y: Any, index: Any) -> tuple[Any, Any]:
@@ -126,6 +128,17 @@ def test_a_weight_counts_repetitions_in_distribution(case: Case) -> None:
         a, b = means((X, y), weight), means(rows_of(X, y, repeated), None)
     error = np.sqrt((a.var(axis=0, ddof=1) + b.var(axis=0, ddof=1)) / len(seeds))
     assert (np.abs(a.mean(axis=0) - b.mean(axis=0)) <= 5 * error + 1e-12).all()
+
+
+@parametrize(lambda case: case.takes_weights and case.draws, weight=[1e9, 1e10, 1e300])
+def test_cost_does_not_grow_with_the_sum_of_the_weights(case: Case, weight: float) -> None:
+    """As many draws as there are rows: those of 61 rows with weight 1e10 would take terabytes."""
+    X, y = make(case)
+    started = time.process_time()
+    with unbothered():
+        model = fit(case.build(random_state=0), X, y, np.full(N, weight))
+    assert time.process_time() - started < SOON
+    assert np.isfinite(output(model, X)).all()
 
 
 BAD_WEIGHTS: dict[str, tuple[Any, str]] = {

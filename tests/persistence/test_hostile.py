@@ -134,6 +134,7 @@ def shifted(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
             for entry in entries]  # fmt: skip
 
 
+SEED = {"pool_size": 4, "n_children_spawned": 0}
 ENDLESS: dict[str, Callable[[], Any]] = {
     "member of a set": lambda: [{"kind": "set", "items": [{"ref": 1}]}, *shifted(nested("tuple", 45))],
     "key of a dictionary": lambda: [{"kind": "dict", "pairs": [[{"ref": 1}, 1]]}, *shifted(nested("tuple", 45))],
@@ -151,16 +152,19 @@ ENDLESS: dict[str, Callable[[], Any]] = {
     ],
     "an integer": lambda: [{"kind": "int", "hex": "0x" + "f" * 3_000_000}],
     "a seed": lambda: [
-        {"kind": "seed", "parts": {"entropy": {"ref": 1}, "spawn_key": 0, "pool_size": 4, "n_children_spawned": 0}},
+        {"kind": "seed", "parts": {**SEED, "entropy": {"ref": 1}, "spawn_key": {"ref": 2}}},
         {"kind": "int", "hex": "0x" + "f" * 3_000_000},
+        {"kind": "tuple", "items": []},
     ],
     "a seed of many integers": lambda: [
-        {"kind": "seed", "parts": {"entropy": {"ref": 1}, "spawn_key": 0, "pool_size": 4, "n_children_spawned": 0}},
-        {"kind": "list", "items": [2**53] * 10_000},
+        {"kind": "seed", "parts": {**SEED, "entropy": {"ref": 1}, "spawn_key": {"ref": 2}}},
+        {"kind": "list", "items": [2**53] * 100_000},
+        {"kind": "tuple", "items": []},
     ],
     "a seed of nested lists": lambda: [
-        {"kind": "seed", "parts": {"entropy": {"ref": 1}, "spawn_key": 0, "pool_size": 4, "n_children_spawned": 0}},
-        *shifted(nested("list", 15)),
+        {"kind": "seed", "parts": {**SEED, "entropy": {"ref": 2}, "spawn_key": {"ref": 1}}},
+        {"kind": "tuple", "items": []},
+        *shifted(shifted(nested("list", 15))),
     ],
     "nested lists in the place of a seed": lambda: [
         {"kind": "bit_generator", "name": "SFC64", "state": {"ref": 1}, "seed": {"ref": 2}},
@@ -169,6 +173,14 @@ ENDLESS: dict[str, Callable[[], Any]] = {
         {"kind": "dict", "pairs": []},
     ],
 }
+
+
+def test_seeds_as_these_are_written_are_opened(honest: Path, tmp_path: Path) -> None:
+    """Otherwise those that would not end are refused for another reason than their size."""
+    few = [{"kind": "seed", "parts": {**SEED, "entropy": {"ref": 1}, "spawn_key": {"ref": 2}}}]
+    few += [{"kind": "list", "items": [2**53] * 10}, {"kind": "tuple", "items": []}]
+    seed = load(table(tmp_path / "x.cfit", honest, {"root": {"ref": 0}, "objects": few}))
+    assert seed.entropy == [2**53] * 10
 
 
 @pytest.mark.parametrize("what", ENDLESS)

@@ -26,6 +26,7 @@ __all__ = [
     "check_sample_weight",
     "check_x",
     "check_xy",
+    "from_arrow",
     "kept_rows",
     "like_input",
     "numbers_of",
@@ -49,7 +50,7 @@ def check_x(
     """Feature matrix as float64 or float32 (as given), finite, two-dimensional, with feature names recorded."""
     if reset:
         check_parameters(estimator)
-    X = _from_arrow(X)
+    X = from_arrow(X)
     check_sparse(X)
     if _is_plain(X, dtype, min_samples, accept_sparse) and _plain_columns(estimator, X, reset):
         checked = canonical(X) if is_sparse(X) else X
@@ -182,7 +183,7 @@ def kept_rows(sample_weight: Any, n: int) -> Array:
     """Which rows, as the user numbers them, have a positive weight; n of them do."""
     if sample_weight is None or isinstance(sample_weight, numbers.Real):
         return np.ones(n, dtype=bool)
-    return np.asarray(np.asarray(_from_arrow(sample_weight), dtype=np.float64) > 0)
+    return np.asarray(np.asarray(from_arrow(sample_weight), dtype=np.float64) > 0)
 
 
 def check_sample_weight(sample_weight: Any, n: int) -> Array:
@@ -193,7 +194,7 @@ def check_sample_weight(sample_weight: Any, n: int) -> Array:
         weight = np.full(n, float(sample_weight))
     else:
         try:
-            weight = np.asarray(_from_arrow(sample_weight), dtype=np.float64)
+            weight = np.asarray(from_arrow(sample_weight), dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise ValueError(f"sample_weight must be numbers, one for each row of X; got {sample_weight!r}.") from error
     if weight.ndim != 1:
@@ -274,7 +275,7 @@ def check_choice(name: str, value: Any, choices: Sequence[Any]) -> Any:
     return value
 
 
-def _from_arrow(X: Any) -> Any:
+def from_arrow(X: Any) -> Any:
     """Arrow tables become a frame that scikit-learn understands, Arrow columns an array."""
     if type(X).__module__.split(".")[0] != "pyarrow":
         return X
@@ -291,7 +292,7 @@ def _from_arrow(X: Any) -> Any:
 
 def target_array(y: Any, *, multi_output: bool = False) -> Array:
     """The target as an array of one dimension or, with ``multi_output=True``, of a column for each target if it is given so."""
-    y = np.asarray(_from_arrow(y)) if multi_output else _from_arrow(y)
+    y = np.asarray(from_arrow(y)) if multi_output else from_arrow(y)
     if type(y) is np.ndarray and y.ndim == 1:
         return np.ascontiguousarray(y)
     return y if multi_output and y.ndim == 2 and y.shape[1] else column_or_1d(y, warn=True)

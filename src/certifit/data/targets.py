@@ -130,9 +130,9 @@ def class_weights(given: Any, classes: Array, codes: Array, weight: Array) -> Ar
     return found
 
 
-def announced_classes(estimator: Any, classes: Any, first: bool) -> Array:
+def announced_classes(estimator: Any, classes: Any, first: bool, fewest: int = 2) -> Array:
     """The labels of `partial_fit`, given at the first call and the same ever after."""
-    if isinstance(estimator.class_weight, str):
+    if isinstance(getattr(estimator, "class_weight", None), str):
         raise ValueError("class_weight='balanced' needs all labels at once: give partial_fit a dictionary of weights.")
     if first and classes is None:
         raise ValueError("classes must be passed on the first call to partial_fit: all labels there will ever be.")
@@ -141,7 +141,7 @@ def announced_classes(estimator: Any, classes: Any, first: bool) -> Array:
         raise ValueError(
             f"`classes={classes!r}` is not the same as on last call to partial_fit, was: {estimator.classes_!r}"
         )
-    if known.shape[0] < 2:
+    if known.shape[0] < fewest:
         raise ValueError(f"classes must hold at least 2 classes; got one class only: {known!r}.")
     return np.asarray(known)
 

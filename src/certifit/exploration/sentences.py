@@ -8,6 +8,7 @@ from typing import Any
 from certifit.contest import numbers
 from certifit.contest.report.cleaning import mapped, parts
 from certifit.exploration.structure import LEVEL, STEADY
+from certifit.printable import listing
 
 __all__ = ["answer", "apart", "copies", "group_name", "odd", "steadiness", "strongest", "summary", "together"]
 
@@ -53,8 +54,7 @@ def _count(value: int, noun: str) -> str:
 
 
 def _joined(names: list[str]) -> str:
-    quoted = [f"“{name}”" for name in names]
-    return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} and {quoted[-1]}"
+    return listing([f"“{name}”" for name in names])
 
 
 def _missing(data: Part) -> str:

@@ -103,13 +103,13 @@ def _factor(graph: Graph, part: str, factor: factors.Factor, values: list[Array 
         return _sum(
             graph,
             [
-                _look_up(graph, _column(graph, part, j), np.asarray(value), np.maximum(share, factors.LOWEST))
+                _look_up(graph, graph.column(part, j), np.asarray(value), np.maximum(share, factors.LOWEST))
                 for j, (value, share) in enumerate(zip(known, factor.log_share, strict=True))
             ],
         )
     if isinstance(factor, factors.KernelFactor):
         columns = zip(factor.grid, factor.log_density, strict=True)
-        return _sum(graph, [_read_off(graph, _column(graph, part, j), *one) for j, one in enumerate(columns)])
+        return _sum(graph, [_read_off(graph, graph.column(part, j), *one) for j, one in enumerate(columns)])
     linear = partial(_linear, graph, part)
     if isinstance(factor, factors.Bernoulli):
         possible, never = linear(*factor.linear_form()), factor.impossible_form()
@@ -156,10 +156,6 @@ def _read_off(graph: Graph, column: str, grid: Array, density: Array) -> str:
     rise = graph.add("MatMul", ramp, graph.constant(np.ascontiguousarray(np.diff(density, axis=1).T)))
     known = graph.cast(graph.add("Not", graph.add("IsNaN", column)), "DOUBLE")
     return graph.add("Add", rise, graph.add("Mul", known, graph.constant(density[None, :, 0])))
-
-
-def _column(graph: Graph, part: str, j: int) -> str:
-    return graph.add("Gather", part, graph.constant(np.array([j])), axis=1)
 
 
 def _sum(graph: Graph, terms: list[str]) -> str:

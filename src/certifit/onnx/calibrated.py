@@ -39,7 +39,7 @@ def _scores(graph: Graph, inner: Answer, model: Any, method: str) -> str:
     """Scores of shape (rows, 1) for two classes; for the beta map, probabilities."""
     two, estimator = model.classes_.shape[0] == 2, model.estimator_
     if method == "beta" and inner.probabilities is not None:
-        return _column(graph, inner.probabilities, 1) if two else inner.probabilities
+        return graph.column(inner.probabilities, 1) if two else inner.probabilities
     if hasattr(estimator, "decision_function") and inner.scores is not None:
         return graph.add("Sigmoid", inner.scores) if method == "beta" else inner.scores
     if inner.probabilities is None or hasattr(estimator, "decision_function"):
@@ -47,7 +47,7 @@ def _scores(graph: Graph, inner: Answer, model: Any, method: str) -> str:
             f"a calibrated {type(estimator).__name__} cannot be exported to ONNX: its scores are not in the graph."
         )
     log = graph.add("Log", _clipped(graph, inner.probabilities, 1.0))
-    return graph.add("Sub", _column(graph, log, 1), _column(graph, log, 0)) if two else log
+    return graph.add("Sub", graph.column(log, 1), graph.column(log, 0)) if two else log
 
 
 def _both(graph: Graph, scores: str, n_classes: int) -> str:
@@ -57,7 +57,7 @@ def _both(graph: Graph, scores: str, n_classes: int) -> str:
 
 def _one_by_one(graph: Graph, scores: str, maps: list[Any]) -> str:
     """Maps of the classes against the rest, normalized; equal shares where all of them say zero."""
-    each = [_mapped(graph, _column(graph, scores, k), one) for k, one in enumerate(maps)]
+    each = [_mapped(graph, graph.column(scores, k), one) for k, one in enumerate(maps)]
     if len(maps) == 1:
         return graph.add("Concat", graph.add("Sub", graph.constant(1.0), each[0]), each[0], axis=1)
     p = graph.add("Concat", *each, axis=1)
@@ -83,10 +83,6 @@ def _mapped(graph: Graph, f: str, one: Any) -> str:
     ramp = graph.add("Clip", ramp, graph.constant(0.0), graph.constant(1.0))
     rise = graph.add("MatMul", ramp, graph.constant(np.diff(one.p)[:, None]))
     return graph.add("Add", rise, graph.constant(float(one.p[0])))
-
-
-def _column(graph: Graph, table: str, k: int) -> str:
-    return graph.add("Gather", table, graph.constant(np.array([k])), axis=1)
 
 
 def _line(graph: Graph, x: str, slope: float, level: float) -> str:

@@ -75,9 +75,13 @@ class Graph:
         """A table as a transformer returns it: to single precision and back, where that is what rows come in."""
         return self.cast(self.cast(table, "FLOAT"), "DOUBLE") if self.single else table
 
+    def column(self, table: str, j: int) -> str:
+        """Column j of a table, of shape (rows, 1)."""
+        return self.add("Gather", table, self.constant(np.array([j])), axis=1)
+
     def zeros(self, table: str) -> str:
         """A column of zeros, one for each row of a table, whatever the table holds."""
-        first = self.add("Gather", table, self.constant(np.array([0])), axis=1)
+        first = self.column(table, 0)
         return self.add("Mul", self.cast(self.add("IsNaN", first), "DOUBLE"), self.constant(0.0))
 
     def input(self, name: str, width: int, text: bool = False) -> str:

@@ -55,7 +55,7 @@ def _spread(graph: Graph, table: str, model: Any) -> str:
         levels = categories.levels[j]
         text = any(isinstance(level, str) for level in levels)
         wanted = np.arange(float(len(levels))) if text else np.array(levels, dtype=np.float64)
-        column = graph.add("Gather", table, graph.constant(np.array([j])), axis=1)
+        column = graph.column(table, j)
         blocks.append(graph.cast(graph.add("Equal", column, graph.constant(wanted[None, :], "levels")), "DOUBLE"))
     coded = np.isin(np.arange(model.n_features_in_), categories.columns)[None, :]
     numbers = graph.add("Where", graph.constant(coded), graph.constant(0.0), table)

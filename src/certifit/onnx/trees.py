@@ -256,7 +256,7 @@ def _with_codes(graph: Graph, table: str, splits: Splits) -> tuple[str, dict[int
     columns = []
     for j in used:
         levels = splits.levels[j]
-        column = graph.add("Gather", table, graph.constant(np.array([j])), axis=1)
+        column = graph.column(table, j)
         hits = graph.cast(graph.add("Equal", column, graph.constant(levels[None, :], "levels")), "DOUBLE")
         code = graph.add("MatMul", hits, graph.constant(np.arange(1.0, levels.shape[0] + 1)[:, None]))
         columns.append(graph.add("Where", graph.add("IsNaN", column), graph.constant(float(levels.shape[0] + 1)), code))

@@ -14,7 +14,8 @@ from certifit._types import Array
 from certifit.base import KeepsPrecision
 from certifit.data.gate import check_x
 from certifit.parameters import Any_, OfColumns, OneOf, Parameter
-from certifit.representation.basis.blocks import row_blocks
+from certifit.representation.basis.blocks import BLOCK_ENTRIES
+from certifit.representation.design.blocks import row_blocks
 
 __all__ = ["DigitFeatures"]
 
@@ -60,7 +61,7 @@ class DigitFeatures(OfColumns, KeepsPrecision, BaseEstimator):
         height, width = self._shape(int(X.shape[1]))
         axes = {"left_right": (2,), "top_bottom": (1,), "both": (1, 2)}[self.mirror]
         out = np.empty((X.shape[0], 2), dtype=X.dtype)
-        for block in row_blocks(*X.shape):
+        for block in row_blocks(X.shape[0], X.shape[1], BLOCK_ENTRIES):
             images = X[block].astype(np.float64).reshape(-1, height, width)
             out[block, 0] = images.mean(axis=(1, 2))
             apart = [np.abs(images - np.flip(images, axis)).mean(axis=(1, 2)) for axis in axes]

@@ -42,6 +42,17 @@ def test_the_table_arrives_as_it_was(path: Path, monkeypatch: pytest.MonkeyPatch
         read_parquet(path, "x")
 
 
+@pytest.mark.parametrize("name", ["table[1].parquet", "a?b.parquet", "a*.parquet", "{a,b}.parquet"])
+def test_a_name_is_no_pattern(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    FRAME.head(1).write_parquet(tmp_path / "axb.parquet")
+    path = tmp_path / name
+    with path.open("wb") as file:
+        FRAME.write_parquet(file)
+    assert read_parquet(path, "x").equals(FRAME)
+    monkeypatch.setattr(binary.sys, "executable", "")
+    assert read_parquet(path, "x").equals(FRAME)
+
+
 @pytest.mark.parametrize(
     ("end", "words"),
     [

@@ -7,7 +7,8 @@ import pytest
 import scipy.sparse as sp
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from certifit.representation.design.rows import over_rows, row_blocks, thin_products
+from certifit.representation.design.blocks import row_blocks
+from certifit.representation.design.rows import over_rows, thin_products
 from certifit.threads import one_blas_thread
 
 

@@ -11,6 +11,7 @@ from certifit.contest.alarms.registry import ring
 from certifit.contest.numbers import percent
 from certifit.contest.standing import Standing
 from certifit.contest.verdict.scoring import Scoring
+from certifit.printable import listing
 
 __all__ = ["aftermath", "has_heavy_tail"]
 
@@ -47,7 +48,7 @@ def aftermath(
             sealed = "sealed rows" if every == y.shape[0] else "rows judged in the search or sealed"
             found.append(ring("heavy tail", None, rows=rows, every=every, sealed=sealed, share=f"{100 * share:.0f}"))
     if left_out:
-        listed = left_out[0] if len(left_out) == 1 else ", ".join(left_out[:-1]) + " and " + left_out[-1]
+        listed = listing(left_out)
         found.append(ring("no time", None, parts=listed))
     if why_not_refitted:
         found.append(ring("not refitted", None, why=why_not_refitted))

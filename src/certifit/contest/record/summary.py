@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from certifit.contest.numbers import count, number, percent, readable
+from certifit.printable import listing
 
 __all__ = ["SENTENCES", "SLOTS", "Sentence", "summarize"]
 
@@ -143,10 +144,6 @@ def _reading(run: Run) -> str | None:
 def _shipped(run: Run) -> Mapping[str, Any]:
     found: Mapping[str, Any] = run.get("shipped") or {}
     return found
-
-
-def _listed(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
 
 
 # The sentences
@@ -289,7 +286,7 @@ def _right_for_fewer(run: Run) -> str:
 
 def _matters_and_reading(run: Run) -> str:
     reading = str(_reading(run))
-    return f"What matters most is {_listed(_matters(run))}; {reading[0].lower()}{reading[1:]}"
+    return f"What matters most is {listing(_matters(run))}; {reading[0].lower()}{reading[1:]}"
 
 
 SENTENCES = (
@@ -326,7 +323,7 @@ SENTENCES = (
         "advice: what matters, and more rows", "advice", lambda r: _matters(r) and _reading(r), _matters_and_reading
     ),
     Sentence("advice: more rows", "advice", _reading, lambda r: str(_reading(r))),
-    Sentence("advice: what matters", "advice", _matters, lambda r: f"What matters most is {_listed(_matters(r))}."),
+    Sentence("advice: what matters", "advice", _matters, lambda r: f"What matters most is {listing(_matters(r))}."),
     Sentence(
         "shipped: refitted",
         "shipped",
@@ -343,6 +340,6 @@ SENTENCES = (
         "time: left out",
         "time",
         lambda r: r.get("left_out"),
-        lambda r: f"There was no time for {_listed(list(r['left_out']))}: give the contest more --time.",
+        lambda r: f"There was no time for {listing(list(r['left_out']))}: give the contest more --time.",
     ),
 )

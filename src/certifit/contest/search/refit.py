@@ -13,7 +13,7 @@ from certifit.contest.record.model import Blend, Chain
 from certifit.contest.search.limits import Budget, OutOfTime, time_limit
 from certifit.contest.search.search import fit_setting
 from certifit.contest.standing import Standing, one_line
-from certifit.contest.table.encoded import EncodedRows, encode, encoder_for
+from certifit.contest.table.encoded import EncodedRows, encoded_by, encoder_for
 
 if TYPE_CHECKING:
     import polars as pl
@@ -37,7 +37,7 @@ def refit(
     @cache
     def encoded(encoding: str) -> EncodedRows:  # once for all members of a blend: their file keeps it once, too
         encoder = encoder_for(encoding, kinds).fit(features)
-        return EncodedRows(encode(encoder, features, y), None, encoder)
+        return EncodedRows(encoded_by(encoder, features, y), None, encoder)
 
     def again(standing: Standing) -> Chain:
         assert standing.found is not None

@@ -31,7 +31,7 @@ except OSError:
     pass
 import polars
 try:
-    polars.read_parquet(sys.argv[1]).write_ipc(sys.argv[2], compression="uncompressed")
+    polars.read_parquet(sys.argv[1], glob=False).write_ipc(sys.argv[2], compression="uncompressed")
 except BaseException as error:  # panics of the reader are no ordinary exceptions
     sys.stdout.write((str(error) or type(error).__name__)[:1000])
     sys.exit(3)
@@ -73,7 +73,7 @@ def _read_here(content: Path | bytes, name: str) -> pl.DataFrame:
     import polars as pl
 
     try:
-        return pl.read_parquet(content)
+        return pl.read_parquet(content, glob=False)
     except Exception as error:  # the readers of formats raise what their libraries raise
         raise _unreadable(name, str(error)) from None
 

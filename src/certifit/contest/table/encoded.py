@@ -75,7 +75,7 @@ class Training:
         y = self.y if k < 0 else self.y[self.folds[k][0]]
         encoder = encoder_for(encoding, self.kinds).fit(train)
         found = EncodedRows(
-            encode(encoder, train, y),
+            encoded_by(encoder, train, y),
             None if k < 0 else encoder.transform(self.features[self.folds[k][1]]),
             encoder,
         )
@@ -111,7 +111,7 @@ def encoder_for(encoding: str, kinds: Mapping[str, str]) -> Any:
     return TableEncoder(kinds=dict(kinds), sparse_output="auto", **ENCODINGS[encoding])
 
 
-def encode(encoder: Any, features: pl.DataFrame, y: Array) -> Encoded:
+def encoded_by(encoder: Any, features: pl.DataFrame, y: Array) -> Encoded:
     """Rows through a fitted encoder."""
     names = tuple(str(name) for name in encoder.get_feature_names_out())
     categorical = tuple(int(j) for j in np.flatnonzero(encoder.categorical_features_))

@@ -13,7 +13,7 @@ from certifit.contest.entrants import Conditions
 from certifit.contest.record.model import Chain
 from certifit.contest.search.search import fit_setting
 from certifit.contest.standing import Standing
-from certifit.contest.table.encoded import EncodedRows, Training, encode, encoder_for
+from certifit.contest.table.encoded import EncodedRows, Training, encoded_by, encoder_for
 from certifit.contest.verdict.scoring import Scoring
 from certifit.evaluation.decisions.calibration import calibration_curve
 from certifit.evaluation.decisions.costs import least_costly
@@ -245,7 +245,7 @@ def growth(evidence: Evidence, standing: Standing) -> dict[str, Any] | None:
         part = features[rows]
         encoder = encoder_for(entrant.encoding, evidence.training.kinds).fit(part)
         chain = fit_setting(
-            entrant, best, EncodedRows(encode(encoder, part, y[rows]), None, encoder), evidence.conditions
+            entrant, best, EncodedRows(encoded_by(encoder, part, y[rows]), None, encoder), evidence.conditions
         )
         return lambda X: evidence.scoring.view(chain.predict(X))
 

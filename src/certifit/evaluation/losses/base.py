@@ -77,6 +77,9 @@ class Loss(ByValue, ABC):
     trivial: ClassVar[str] = ""
     """Why the minimum of the loss says nothing about the data, where that is so; a fit that ends there claims nothing."""
 
+    metric: ClassVar[str] = ""
+    """The metric of probabilities that is this loss, if one is: scores have scales of their own, probabilities do not."""
+
     coupled: ClassVar[bool] = False
     """Whether the K scores of a row meet in one loss."""
 

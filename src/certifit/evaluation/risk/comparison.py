@@ -23,6 +23,7 @@ from certifit.evaluation.metrics.registry import Metric, resolve_metric
 from certifit.evaluation.risk.resamples import critical, generator, resampled_counts, standard_error
 from certifit.evaluation.risk.risk import clopper_pearson
 from certifit.names import record
+from certifit.printable import listing
 
 __all__ = ["Comparison", "Pair", "compare", "compare_metric"]
 
@@ -147,7 +148,7 @@ class Comparison:
             count = NUMBERS[len(leaders)] if len(leaders) < len(NUMBERS) else str(len(leaders))
             return f"The {count if len(tied) == others else 'first ' + count} cannot be told apart."
         listed = [label[name] for name in tied]
-        return f"{best} cannot be told apart from {_listed(listed)}."
+        return f"{best} cannot be told apart from {listing(listed)}."
 
     def as_dict(self) -> dict[str, Any]:
         """The fields, the text and the ties as a plain dictionary, for reports and JSON."""
@@ -467,7 +468,3 @@ def _resampled_covariance(
         return np.diag(np.full(len(predictions), np.inf))
     n = float(weight.sum())
     return np.atleast_2d(np.cov(np.array(found), rowvar=False)) * (n / max(n - 1.0, 1.0))
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -25,7 +25,7 @@ from scipy.stats import norm
 
 from certifit._types import Array
 from certifit.data.gate import check_choice, check_sample_weight
-from certifit.evaluation.losses import LOSSES, MULTICLASS, Loss, Softmax
+from certifit.evaluation.losses import LOSSES, MULTICLASS, Loss
 from certifit.evaluation.metrics.inputs import (
     binary_rows,
     check_binary,
@@ -423,9 +423,9 @@ def loss_values(model: Any, X: Any, y: Any, loss: Any) -> tuple[Array, str]:
     """Per-example values of a loss object, a registered loss or a function."""
     if isinstance(loss, str):
         loss = {**LOSSES, **MULTICLASS}.get(loss, lambda: loss)()
-    if isinstance(loss, Softmax):  # of probabilities, which every classifier has on the same scale
-        metric, classes = METRICS["log_loss"], getattr(model, "classes_", None)
-        return metric.losses(y, predict_for(model, X, metric.needs), classes), "softmax loss"
+    if isinstance(loss, Loss) and loss.metric:
+        metric, classes = METRICS[loss.metric], getattr(model, "classes_", None)
+        return metric.losses(y, predict_for(model, X, metric.needs), classes), f"{loss.name} loss"
     if isinstance(loss, Loss) and loss.coupled:
         scores = np.asarray(predict_for(model, X, "score"), dtype=np.float64)
         scores = scores if scores.ndim == 2 else np.column_stack([np.zeros(scores.shape[0]), scores])

@@ -25,7 +25,7 @@ from certifit.models.bayes.gaussian import FLAT, Form, shrunk
 from certifit.parameters import Choice, Declared, Either, Fitted, Nothing, OneOf, Parameter, Real
 from certifit.parameters.methods import ROWS
 from certifit.representation.design.moments import Moments
-from certifit.representation.kernels.basic import Rows, squared_distances, squared_lengths
+from certifit.representation.kernels.basic import MeasuredRows, squared_distances, squared_lengths
 
 __all__ = ["GaussianDensity", "KernelDensity"]
 
@@ -399,14 +399,14 @@ class KernelDensity(Density):
         """ln Σ_i s_i K((x − x_i)/h) of each row of X, in blocks."""
         center = self._rows.mean(axis=0)
         known = (self._rows - center) / h
-        right = Rows(known, squared_lengths(known))
+        right = MeasuredRows(known, squared_lengths(known))
         log_weight = np.log(self._weight)
         size = max(1, BLOCK // max(known.shape[0], 1))
         out = np.empty(X.shape[0])
         for i in range(0, X.shape[0], size):
             z = (X[i : i + size] - center) / h
             if self.metric == "euclidean":
-                s = squared_distances(Rows(z, squared_lengths(z)), right)
+                s = squared_distances(MeasuredRows(z, squared_lengths(z)), right)
             else:
                 s = cdist(z, known, "cityblock" if self.metric == "manhattan" else "chebyshev") ** 2
             with np.errstate(divide="ignore", invalid="ignore"):

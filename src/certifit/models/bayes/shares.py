@@ -9,7 +9,7 @@ import numpy as np
 from certifit._types import Array
 from certifit.parameters import Either, Given, Nothing, Parameter
 
-__all__ = ["PRIORS", "checked_priors", "classes_of_blocks", "same_columns"]
+__all__ = ["PRIORS", "checked_priors"]
 
 PRIORS = Parameter(
     None,
@@ -32,25 +32,3 @@ def checked_priors(priors: Any, classes: Array) -> Array:
             f"{priors!r}."
         )
     return np.asarray(share / share.sum())
-
-
-def classes_of_blocks(model: Any, classes: Any, y: Array, *, first: bool) -> Array:
-    """Class numbers of a block of labels; the first block comes with all labels there will ever be."""
-    if first:
-        if classes is None:
-            raise ValueError("classes must be given in the first call of partial_fit: all labels that will ever come.")
-        model.classes_ = np.unique(np.asarray(classes))
-    unknown = np.setdiff1d(y, model.classes_)
-    if unknown.size:
-        raise ValueError(f"y holds labels that are not in classes: {unknown.tolist()!r}.")
-    return np.searchsorted(model.classes_, y)
-
-
-def same_columns(model: Any, before: tuple[int, Any] | None) -> None:
-    """Raise if a block has other columns than those `before` it; the model keeps the ones it knows."""
-    if before is None or model.n_features_in_ == before[0]:
-        return
-    found, model.n_features_in_ = model.n_features_in_, before[0]
-    if before[1] is not None:
-        model.feature_names_in_ = before[1]
-    raise ValueError(f"X has {found} features, but {type(model).__name__} is expecting {before[0]} features as input.")

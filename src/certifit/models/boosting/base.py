@@ -17,7 +17,7 @@ from certifit.data.gate import check_x, check_xy, like_input
 from certifit.evaluation.losses import Loss
 from certifit.models.boosting.fit import Boosted, Booster, Plan, Watch, validation_rows
 from certifit.models.boosting.parameters import plan_of
-from certifit.models.boosting.table import encode, learn_categories
+from certifit.models.boosting.table import learn_categories, numbered
 from certifit.models.boosting.trees import Tree, TreeSum
 from certifit.models.linear.parameters import LOSS
 from certifit.parameters import (
@@ -129,7 +129,7 @@ class BaseBoosting(Declared, CertifiedEstimator):
             X, labels = learn_categories(X) if self.categorical_features is not None else (X, {})
         X, y, weight = check_xy(
             self,
-            encode(X, labels),
+            numbered(X, labels),
             y,
             sample_weight=sample_weight,
             accept_sparse=("csr", "csc"),
@@ -226,7 +226,7 @@ class BaseBoosting(Declared, CertifiedEstimator):
 
     def _checked_x(self, X: Any) -> Matrix:
         check_is_fitted(self, "trees_")
-        return check_x(self, encode(X, self._labels), reset=False, allow_nan=True)
+        return check_x(self, numbered(X, self._labels), reset=False, allow_nan=True)
 
     def _scores(self, X: Any) -> Array:
         """Raw scores of shape (n, outputs), in the precision of X unless they are too large for it."""

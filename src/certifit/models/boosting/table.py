@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from certifit._types import Array
-from certifit.data.gate import _from_arrow as from_arrow
+from certifit.data.gate import from_arrow
 from certifit.data.missing import is_absent
 
-__all__ = ["encode", "learn_categories"]
+__all__ = ["learn_categories", "numbered"]
 
 
 def _frame(X: Any) -> Any:
@@ -54,7 +54,7 @@ def learn_categories(X: Any) -> tuple[Any, dict[int, Array]]:
     return X, labels
 
 
-def encode(X: Any, labels: dict[int, Array]) -> Any:
+def numbered(X: Any, labels: dict[int, Array]) -> Any:
     """The same frame with category numbers in place of text; unknown and missing labels become NaN."""
     X = from_arrow(X)
     frame = _frame(X) if labels else None

@@ -19,7 +19,7 @@ from certifit.data.gate import check_sample_weight, check_x, like_input
 from certifit.models.cluster.rows import rows_of, times, unit_exponent
 from certifit.parameters import Declared, Fitted, Integer, Parameter
 from certifit.parameters.common import N_JOBS, RANDOM_STATE, VERBOSE
-from certifit.representation.kernels.basic import Rows, squared_distances, squared_lengths
+from certifit.representation.kernels.basic import MeasuredRows, squared_distances, squared_lengths
 
 __all__ = [
     "N_CLUSTERS",
@@ -198,6 +198,6 @@ class AroundMeans(
 def _distances(rows: Matrix, centers: Array) -> Array:
     """Of each row from each center, in double precision."""
     if is_sparse(rows):
-        prepared = Rows(rows, squared_lengths(rows).astype(np.float64))
-        return np.sqrt(squared_distances(prepared, Rows(centers, squared_lengths(centers))))
+        prepared = MeasuredRows(rows, squared_lengths(rows).astype(np.float64))
+        return np.sqrt(squared_distances(prepared, MeasuredRows(centers, squared_lengths(centers))))
     return cdist(rows.astype(np.float64, copy=False), centers)

@@ -11,7 +11,7 @@ import numpy as np
 
 import certifit._native.lloyd as _lloyd
 from certifit._types import Array, Matrix, is_sparse
-from certifit.representation.kernels.basic import Rows, squared_distances, squared_lengths
+from certifit.representation.kernels.basic import MeasuredRows, squared_distances, squared_lengths
 from certifit.threads import n_threads
 
 __all__ = ["ClusterRows", "Run", "ldexp", "rows_of", "times", "unit_exponent"]
@@ -154,7 +154,9 @@ class _Sparse:
         return (slice(i, i + size) for i in range(0, self._X.shape[0], size))
 
     def _away(self, centers: Array, rows: slice) -> Array:
-        return squared_distances(Rows(self._X[rows], self._square[rows]), Rows(centers, squared_lengths(centers)))
+        return squared_distances(
+            MeasuredRows(self._X[rows], self._square[rows]), MeasuredRows(centers, squared_lengths(centers))
+        )
 
     def seed(self, uniform: Array) -> Array:
         n, (k, trials) = self._X.shape[0], uniform.shape

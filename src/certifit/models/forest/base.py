@@ -21,8 +21,8 @@ from certifit.models.forest.urn import Urn, state_of, tree_seeds
 from certifit.models.tree.base import BaseTree
 from certifit.models.tree.growing import TreeArrays, importances
 from certifit.models.tree.parameters import Grows
-from certifit.models.tree.rows import Rows
-from certifit.models.tree.targets import SERIAL, SERIAL_WALKS, Growth, encode, grow
+from certifit.models.tree.rows import CodedRows
+from certifit.models.tree.targets import SERIAL, SERIAL_WALKS, Growth, grow, table_of
 from certifit.parameters import WARM_START, Either, Fitted, Integer, Nothing, OneOf, Parameter, parameters_of
 from certifit.parameters.methods import SEVERAL, WITH_HOLES, weights
 from certifit.progress import Progress
@@ -112,7 +112,7 @@ class BaseForest(
         threads = n_threads(self.n_jobs)
         return threads if X.shape[0] * self._trees.n_trees >= SERIAL_WALKS else 1
 
-    def _grow(self, rows: Rows, target: Any, draws: int, chances: Array) -> None:
+    def _grow(self, rows: CodedRows, target: Any, draws: int, chances: Array) -> None:
         """Grow the trees that are still wanted; `draws` rows each, by their chances, or all rows where it is 0."""
         clock = Progress()
         X, d = rows.X, rows.X.shape[1]
@@ -140,7 +140,7 @@ class BaseForest(
         if seeds.size:
             threads = n_threads(self.n_jobs) if X.size * seeds.size >= SERIAL else 1
             binned = self._binned(X)
-            table = encode(
+            table = table_of(
                 X,
                 self._categories,
                 int(self.max_bins) if binned else 0,
@@ -191,7 +191,7 @@ class BaseForest(
         rows = repetitions(weight)
         return rows if self.max_samples is None else amount(self.max_samples, rows)
 
-    def _out_of_bag(self, rows: Rows) -> tuple[Array, Array]:
+    def _out_of_bag(self, rows: CodedRows) -> tuple[Array, Array]:
         """Mean OOB prediction of each row (NaN where every tree drew it) and its number of trees."""
         X = self._coded_again(rows.X)
         sums, counts, curve = self._trees.out_of_bag(
@@ -298,7 +298,7 @@ class BaseForest(
             table, self._bags, rows.truth, self._class_counts, rows.weight, seed, threads
         )
 
-    def _read_again(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+    def _read_again(self, X: Any, y: Any, sample_weight: Any) -> CodedRows:
         """The training rows once more, for estimates after the fit."""
         raise TypeError(f"{type(self).__name__} must say what its targets are.")
 

@@ -20,7 +20,7 @@ from certifit.models.forest.base import BaseForest, r_squared
 from certifit.models.tree.model import DecisionTreeClassifier, DecisionTreeRegressor
 from certifit.models.tree.outputs import OfClasses, OfNumbers, by_target, class_lists
 from certifit.models.tree.parameters import MAX_FEATURES, OF_CLASSES, OF_NUMBERS, OF_TARGETS
-from certifit.models.tree.rows import Rows, read_classes, read_numbers
+from certifit.models.tree.rows import CodedRows, read_classes, read_numbers
 from certifit.models.tree.targets import class_factors, counted, target_of_classes, target_of_numbers
 from certifit.parameters import Flag, Parameter
 
@@ -82,7 +82,7 @@ class RandomForestClassifier(OfClasses, BaseForest):
             self._score_out_of_bag(rows)
         return self
 
-    def _score_out_of_bag(self, rows: Rows) -> None:
+    def _score_out_of_bag(self, rows: CodedRows) -> None:
         probability, counts = self._out_of_bag(rows)
         seen, parts = counts > 0, by_target(probability, self.classes_)
         said = np.stack([np.argmax(part[seen], axis=1) for part in parts], axis=1)
@@ -94,7 +94,7 @@ class RandomForestClassifier(OfClasses, BaseForest):
         # Weights count repetitions, but a repetition brings no new evidence: the interval counts distinct rows.
         self.oob_interval_ = clopper_pearson(error * seen.sum(), float(seen.sum())) if seen.any() else (0.0, 1.0)
 
-    def _read_again(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+    def _read_again(self, X: Any, y: Any, sample_weight: Any) -> CodedRows:
         copy = RandomForestClassifier(categorical_features=self.categorical_features)
         rows = read_classes(copy, X, y, sample_weight)
         if not _same_classes(copy.classes_, self.classes_):
@@ -165,7 +165,7 @@ class RandomForestRegressor(OfNumbers, BaseForest):
             self._keep(rows)
         return self
 
-    def _keep(self, rows: Rows) -> None:
+    def _keep(self, rows: CodedRows) -> None:
         """Rows of every leaf: `_held[_first[leaf]:_first[leaf + 1]]`, in the order of their targets."""
         table = self._coded_again(rows.X)
         leaf = self._trees.apply(table, self._threads(table)) + self._trees.start[:-1]
@@ -176,7 +176,7 @@ class RandomForestRegressor(OfNumbers, BaseForest):
         self._first = np.searchsorted(flat[by_leaf], np.arange(int(self._trees.start[-1]) + 1))
         self._targets, self._target_weights = rows.y[order], rows.weight[order]
 
-    def _read_again(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+    def _read_again(self, X: Any, y: Any, sample_weight: Any) -> CodedRows:
         return read_numbers(RandomForestRegressor(categorical_features=self.categorical_features), X, y, sample_weight)
 
     def predict_quantile(self, X: Any, quantiles: Any = (0.05, 0.5, 0.95)) -> Array:

@@ -6,7 +6,7 @@ import numpy as np
 
 import certifit._native.tree as native
 from certifit._types import Array
-from certifit.models.tree.rows import Rows
+from certifit.models.tree.rows import CodedRows
 from certifit.names import record
 
 __all__ = ["Urn", "state_of", "tree_seeds"]
@@ -27,7 +27,7 @@ class Urn:
     """The rows that count, by their numbers as given to `fit`."""
 
     @classmethod
-    def of(cls, rows: Rows, trees: int, draws: int, order: Array, chances: Array) -> Urn:
+    def of(cls, rows: CodedRows, trees: int, draws: int, order: Array, chances: Array) -> Urn:
         """An urn of these rows."""
         if not draws or np.ptp(chances) == 0:
             chances = np.empty(0)

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, Matrix
 from certifit.base import HighestScoreMixin
+from certifit.data.columns import known_columns, same_columns
 from certifit.data.gate import check_xy, numbers_of, target_array
 from certifit.data.targets import (
     announced_classes,
@@ -33,7 +34,6 @@ from certifit.models.linear.parameters import LOSS
 from certifit.models.neural.base import BaseNetwork, takes_steps
 from certifit.models.neural.objective import Target
 from certifit.models.neural.parameters import ANY_LOSS, SCORING, check_hidden
-from certifit.models.sgd.base import names_of, same_columns
 from certifit.parameters import CLASS_WEIGHT, N_JOBS, RANDOM_STATE, VERBOSE, Choice, Fitted, check_parameters
 
 __all__ = ["MLPClassifier", "MLPRegressor", "NeuralNetwork"]
@@ -97,7 +97,7 @@ class NeuralNetwork(RegressorMixin, BaseNetwork):
         check_parameters(self)
         check_hidden(self.hidden)
         first = not hasattr(self, "coefs_")
-        loss, names = self._resolved_loss(), {} if first else names_of(self)
+        loss, names = self._resolved_loss(), known_columns(self, first)
         judge, X, y, sample_weight = self._spread(X, y, sample_weight, first)
         X, y, weight = check_xy(judge, X, y, sample_weight=sample_weight, multi_output=True)
         same_columns(self, names)
@@ -246,7 +246,7 @@ class MLPClassifier(HighestScoreMixin, ClassifierMixin, BaseNetwork):
         check_parameters(self)
         check_hidden(self.hidden)
         first = not hasattr(self, "coefs_")
-        known, names = announced_classes(self, classes, first), {} if first else names_of(self)
+        known, names = announced_classes(self, classes, first), known_columns(self, first)
         judge, X, y, sample_weight = self._spread(X, y, sample_weight, first)
         if (labels := several_labels(y)) is not None:
             X, codes, weight, known = check_several_labels(judge, X, labels, sample_weight, self.class_weight, known)

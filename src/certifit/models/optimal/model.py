@@ -22,7 +22,7 @@ from certifit.data.targets import class_weights
 from certifit.models.optimal.questions import Questions, Target, tree_of
 from certifit.models.tree.base import BaseTree
 from certifit.models.tree.model import DecisionTreeClassifier, DecisionTreeRegressor
-from certifit.models.tree.rows import Rows, read_classes, read_numbers
+from certifit.models.tree.rows import CodedRows, read_classes, read_numbers
 from certifit.models.tree.targets import fixed_point
 from certifit.parameters import ALPHA, CLASS_WEIGHT, TOL, VERBOSE, Either, Fitted, Integer, Nothing, Parameter, Real
 from certifit.parameters import check_parameters as check_all
@@ -107,11 +107,11 @@ class _OptimalTree(BaseTree, takes={"X": WITH_HOLES}):
             self._keep(rows, questions, *self._search(rows, questions, clock), clock)
         return self
 
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> CodedRows:
         """The rows, labels as class numbers."""
         raise TypeError(f"{type(self).__name__} must say what it reads.")
 
-    def _search(self, rows: Rows, questions: Questions, clock: Progress) -> tuple[Target, Any, Units]:
+    def _search(self, rows: CodedRows, questions: Questions, clock: Progress) -> tuple[Target, Any, Units]:
         """What leaves predict, what the native search found, and the units of its costs."""
         raise TypeError(f"{type(self).__name__} must say what a leaf costs.")
 
@@ -128,7 +128,7 @@ class _OptimalTree(BaseTree, takes={"X": WITH_HOLES}):
         return native.Limits(int(self.max_depth or 0), price, slack, seconds, threads, told if self.verbose else None)
 
     def _keep(
-        self, rows: Rows, questions: Questions, target: Target, found: Any, units: Units, clock: Progress
+        self, rows: CodedRows, questions: Questions, target: Target, found: Any, units: Units, clock: Progress
     ) -> None:
         """The tree that was found, and the evidence."""
         feature, cut, value, lower, looked_at = found
@@ -194,10 +194,10 @@ class OptimalTreeClassifier(_OptimalTree, DecisionTreeClassifier):
     __order__ = (*ORDER[:3], "class_weight", *ORDER[3:])
     criterion = "misclassification"
 
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> CodedRows:
         return read_classes(self, X, y, sample_weight)
 
-    def _search(self, rows: Rows, questions: Questions, clock: Progress) -> tuple[Target, Any, Units]:
+    def _search(self, rows: CodedRows, questions: Questions, clock: Progress) -> tuple[Target, Any, Units]:
         shares = class_weights(self.class_weight, self.classes_, rows.y, rows.weight)
         ranks, labels, counts = questions.merged(rows.y, rows.weight)
         weight = whole(counts * shares[labels])
@@ -230,10 +230,10 @@ class OptimalTreeRegressor(_OptimalTree, DecisionTreeRegressor):
     __order__ = ORDER
     criterion = "squared"
 
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> CodedRows:
         return read_numbers(self, X, y, sample_weight)
 
-    def _search(self, rows: Rows, questions: Questions, clock: Progress) -> tuple[Target, Any, Units]:
+    def _search(self, rows: CodedRows, questions: Questions, clock: Progress) -> tuple[Target, Any, Units]:
         ranks, y, counts = questions.merged(rows.y, rows.weight)
         weight = whole(counts, most=2.0**26)
         # Near one, by a power of two: neither squares nor sums leave the range, and whole numbers stay whole.

@@ -32,7 +32,7 @@ from certifit.parameters import FIT_INTERCEPT, TOL, Choice, Either, Given, Param
 from certifit.representation.design.products import matvec
 from certifit.threads import n_threads
 
-__all__ = ["OFFSET", "START", "STEP", "STOP", "BasePerceptron", "Rows", "Separator", "largest_norm"]
+__all__ = ["OFFSET", "START", "STEP", "STOP", "BasePerceptron", "ScaledRows", "Separator", "largest_norm"]
 
 OFFSET = FIT_INTERCEPT.but(
     text="Whether there is an offset; it is the coefficient of a constant column of the size of the rows."
@@ -57,7 +57,7 @@ PROOF_LIMIT = 200_000  # entries of X up to which the linear program of the proo
 
 
 @dataclass(frozen=True)
-class Rows:
+class ScaledRows:
     """Validated rows in ordinary units; coefficients of the user's units are w·unit."""
 
     X: Matrix
@@ -75,7 +75,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Separator:
-    """One binary fit, in the units of `Rows`."""
+    """One binary fit, in the units of `ScaledRows`."""
 
     w: Array
     b: float
@@ -95,7 +95,7 @@ class Separator:
 class BasePerceptron(LinearClassifier):
     """Parameters, rows and certificate; a subclass fits one pair of classes, or all classes together."""
 
-    def _rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Array]:
+    def _rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[ScaledRows, Array]:
         """Rows and class numbers."""
         X, y, weight = check_xy(self, X, y, sample_weight=sample_weight, numeric_target=False)
         classes, codes = several_classes(self, y)
@@ -113,12 +113,12 @@ class BasePerceptron(LinearClassifier):
         self._dtype = dtype
         norm = largest_norm(X)
         offset = float(np.exp2(np.floor(np.log2(norm)))) if norm > 0 else 1.0
-        return Rows(X, native_rows(X), unit, offset if self.fit_intercept else 0.0, weight), codes
+        return ScaledRows(X, native_rows(X), unit, offset if self.fit_intercept else 0.0, weight), codes
 
     def _generator(self) -> np.random.Generator:
         return np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1, size=4))
 
-    def _each_class(self, rows: Rows, codes: Array, one: Any) -> list[Separator]:
+    def _each_class(self, rows: ScaledRows, codes: Array, one: Any) -> list[Separator]:
         """One fit for two classes, one for each class against the rest for more."""
         K = self.classes_.shape[0]
         positive = [1] if K == 2 else list(range(K))
@@ -133,7 +133,7 @@ class BasePerceptron(LinearClassifier):
             return [one(rows, *job) for job in jobs]
         return list(Parallel(n_jobs=threads, require="sharedmem")(delayed(one)(rows, *job) for job in jobs))
 
-    def _begins(self, rows: Rows, signs: list[Array]) -> list[tuple[Array, float]]:
+    def _begins(self, rows: ScaledRows, signs: list[Array]) -> list[tuple[Array, float]]:
         """Where each fit starts, in the units of `rows` and of the step: w₀/η moves by s·x as w₀ does by η·s·x."""
         d, step = rows.X.shape[1], float(self.step)
         if isinstance(self.start, str):
@@ -169,7 +169,7 @@ class BasePerceptron(LinearClassifier):
             raise ValueError("start has intercepts, but fit_intercept=False leaves none: give zeros for them.")
         return coef, intercept
 
-    def _keep_separators(self, rows: Rows, parts: list[Separator], step: float = 1.0) -> None:
+    def _keep_separators(self, rows: ScaledRows, parts: list[Separator], step: float = 1.0) -> None:
         """Coefficients in the user's units and precision."""
         with np.errstate(over="ignore", under="ignore"):
             coef = np.vstack([part.w for part in parts]) * step * rows.unit
@@ -216,12 +216,14 @@ def largest_norm(X: Matrix) -> float:
     return float(np.sqrt(np.max(squares)))
 
 
-def scores_of(rows: Rows, w: Array, b: float) -> Array:
+def scores_of(rows: ScaledRows, w: Array, b: float) -> Array:
     """X·w + c·b in double precision."""
     return matvec(rows.X, w, exact=True) + rows.offset * b
 
 
-def margin_and_bound(rows: Rows, sign: Array, w: Array, b: float, begin: tuple[Array, float]) -> tuple[float, float]:
+def margin_and_bound(
+    rows: ScaledRows, sign: Array, w: Array, b: float, begin: tuple[Array, float]
+) -> tuple[float, float]:
     """Distance of the nearest row from the plane, and the most mistakes that its margin on the rows (x, c) allows.
 
     With u of norm one and margin γ, M mistakes from w₀ give u·w₀ + Mγ ≤ ‖w‖ ≤ √(‖w₀‖² + MR²), of which M is at most the larger
@@ -246,7 +248,7 @@ def margin_and_bound(rows: Rows, sign: Array, w: Array, b: float, begin: tuple[A
     return (least / size if size > 0 else np.inf), bound
 
 
-def describe(rows: Rows, sign: Array, error: float, margin: float, epochs: int) -> str:
+def describe(rows: ScaledRows, sign: Array, error: float, margin: float, epochs: int) -> str:
     """What is known about the separation, in a sentence."""
     if error == 0.0:
         return f"A separating plane was found, at distance {margin / rows.unit:.2g} from the nearest row."

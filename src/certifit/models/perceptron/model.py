@@ -26,7 +26,7 @@ from certifit.models.perceptron.base import (
     STEP,
     STOP,
     BasePerceptron,
-    Rows,
+    ScaledRows,
     Separator,
     describe,
     largest_norm,
@@ -165,7 +165,7 @@ class Perceptron(Stepped, BasePerceptron, takes={"fit.sample_weight": VISITS}):
         return float(largest_norm(lifted) ** 2 * (widest.coef @ widest.coef))
 
     def _by_row(
-        self, rows: Rows, sign: Array, begin: tuple[Array, float], rng: np.random.Generator, clock: Progress
+        self, rows: ScaledRows, sign: Array, begin: tuple[Array, float], rng: np.random.Generator, clock: Progress
     ) -> Separator:
         n, d = rows.X.shape
         w, late, scalars = begin[0].copy(), np.zeros(d if self.averaged else 0), np.array([begin[1], 0.0, 0.0])
@@ -186,7 +186,7 @@ class Perceptron(Stepped, BasePerceptron, takes={"fit.sample_weight": VISITS}):
 
     def _finished(
         self,
-        rows: Rows,
+        rows: ScaledRows,
         sign: Array,
         begin: tuple[Array, float],
         w: Array,
@@ -210,7 +210,7 @@ class Perceptron(Stepped, BasePerceptron, takes={"fit.sample_weight": VISITS}):
         return Separator(w, rows.offset * b, error, constant, epochs, float(mistakes), factor * bound, margin, note)
 
     def _by_batch(
-        self, rows: Rows, sign: Array, begin: tuple[Array, float], rng: np.random.Generator, clock: Progress
+        self, rows: ScaledRows, sign: Array, begin: tuple[Array, float], rng: np.random.Generator, clock: Progress
     ) -> Separator:
         d = rows.X.shape[1]
         w, late, scalars = begin[0].copy(), np.zeros(d if self.averaged else 0), np.array([begin[1], 0.0, 0.0])
@@ -294,7 +294,7 @@ class PocketPerceptron(Stepped, BasePerceptron):
         return self
 
     def _one(
-        self, rows: Rows, sign: Array, begin: tuple[Array, float], rng: np.random.Generator, clock: Progress
+        self, rows: ScaledRows, sign: Array, begin: tuple[Array, float], rng: np.random.Generator, clock: Progress
     ) -> Separator:
         d = rows.X.shape[1]
         w, b = begin[0].copy(), begin[1]
@@ -400,7 +400,7 @@ class MulticlassPerceptron(Visiting, BasePerceptron):
         self._certify(self._certificate(parts, clock.seconds))
         return self
 
-    def _wrong(self, rows: Rows, labels: Array, W: Array, B: Array) -> tuple[float, float]:
+    def _wrong(self, rows: ScaledRows, labels: Array, W: Array, B: Array) -> tuple[float, float]:
         """Weighted share of rows whose own prototype does not win, and the margin of prototypes of norm one."""
         scores = np.asarray(rows.X @ W.T, dtype=np.float64) + rows.offset * B
         each = np.arange(labels.shape[0])
@@ -411,7 +411,7 @@ class MulticlassPerceptron(Visiting, BasePerceptron):
         return float(rows.p @ ~(lead > 0)), max(float(lead.min()), 0.0) / size if size > 0 else 0.0
 
 
-def _error(rows: Rows, sign: Array, w: Array, b: float) -> float:
+def _error(rows: ScaledRows, sign: Array, w: Array, b: float) -> float:
     """Weighted share of rows on the wrong side or on the plane."""
     wrong = ~(sign * scores_of(rows, w, b) > 0)
     return float(rows.p @ wrong)

@@ -59,11 +59,9 @@ __all__ = [
     "BaseSGD",
     "by_rows",
     "curvature_of",
-    "names_of",
     "of_extreme_size",
     "partial_certificate",
     "quiet_blas",
-    "same_columns",
 ]
 
 LARGE = 5_000_000  # entries of X
@@ -358,21 +356,6 @@ def by_rows(X: Matrix) -> Matrix:
     if not is_sparse(X):
         return np.require(X, requirements=["C", "A"])
     return canonical(X.tocsr())
-
-
-def names_of(model: Any) -> dict[str, Any]:
-    """Number and names of the columns a model was fitted on."""
-    return {name: getattr(model, name) for name in ("n_features_in_", "feature_names_in_") if hasattr(model, name)}
-
-
-def same_columns(model: Any, before: dict[str, Any]) -> None:
-    """A later chunk must have the columns of the first."""
-    if not before:
-        return
-    found, wanted = model.n_features_in_, before["n_features_in_"]
-    if found != wanted:
-        model.n_features_in_ = wanted
-        raise ValueError(f"X has {found} features, but {type(model).__name__} is expecting {wanted} features as input.")
 
 
 def partial_certificate(calls: int, clock: Progress) -> Certificate:

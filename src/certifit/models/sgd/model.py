@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, Matrix
 from certifit.certificate import Certificate
+from certifit.data.columns import known_columns, same_columns
 from certifit.data.gate import check_x, check_xy
 from certifit.data.targets import announced_classes, class_weights, codes_of, several_classes
 from certifit.evaluation.losses import Loss, PerceptronLoss, Softmax, check_loss, resolve_loss
@@ -27,10 +28,8 @@ from certifit.models.linear.parameters import LOSS
 from certifit.models.sgd.base import (
     BaseSGD,
     by_rows,
-    names_of,
     partial_certificate,
     quiet_blas,
-    same_columns,
 )
 from certifit.optimization.stochastic.descent import (
     Descent,
@@ -97,7 +96,7 @@ class SGDRegressor(RegressorMixin, BaseSGD):
         """One pass over these rows, from where the last call (or `fit`) ended."""
         loss = self._options()[0]
         first = not hasattr(self, "coef_")
-        names = {} if first else names_of(self)
+        names = known_columns(self, first)
         X, y, weight = check_xy(self, X, y, sample_weight=sample_weight)
         same_columns(self, names)
         check_loss(loss, y)
@@ -261,7 +260,7 @@ class SGDClassifier(BaseSGD, LinearClassifier):
         loss = self._options()[0]
         first = not hasattr(self, "coef_")
         known = announced_classes(self, classes, first)
-        names = {} if first else names_of(self)
+        names = known_columns(self, first)
         X, y, weight = check_xy(self, X, y, sample_weight=sample_weight, numeric_target=False)
         same_columns(self, names)
         codes = codes_of(known, y)

@@ -24,9 +24,9 @@ from certifit.models.tree.growing import TreeArrays, feature_labels, importances
 from certifit.models.tree.outputs import class_lists
 from certifit.models.tree.parameters import Grows
 from certifit.models.tree.pruning import PruningPath, collapse_alphas, cut, parents, pruning_path
-from certifit.models.tree.rows import Rows
+from certifit.models.tree.rows import CodedRows
 from certifit.models.tree.rules import LeafInterval, Words, leaf_intervals, renamed, rule_text
-from certifit.models.tree.targets import SERIAL, SERIAL_WALKS, FixedTarget, Growth, encode, grow
+from certifit.models.tree.targets import SERIAL, SERIAL_WALKS, FixedTarget, Growth, grow, table_of
 from certifit.parameters import Fitted, OfColumns, Parameter, Real
 from certifit.parameters.methods import SEVERAL, WITH_HOLES
 from certifit.progress import Progress
@@ -64,7 +64,7 @@ class BaseTree(OfColumns, Grows, CertifiedEstimator, takes={"X": WITH_HOLES, "fi
         threads = n_threads(self.n_jobs)
         return threads if X.shape[0] >= SERIAL_WALKS else 1
 
-    def _grow(self, rows: Rows, target: Callable[[], FixedTarget]) -> None:
+    def _grow(self, rows: CodedRows, target: Callable[[], FixedTarget]) -> None:
         """Grow, prune if asked to, and certify; the target is made when the table is: sorting takes memory of its own."""
         clock = Progress()
         threads = self._threads(rows.X)
@@ -75,7 +75,7 @@ class BaseTree(OfColumns, Grows, CertifiedEstimator, takes={"X": WITH_HOLES, "fi
                 "monotone_constraints apply to numbers: a categorical feature has no order to be monotone in."
             )
         sure = growth.presorts(rows.X.shape[1])
-        table = encode(rows.X, self._categories, 0, sure, threads)
+        table = table_of(rows.X, self._categories, 0, sure, threads)
         seeds = np.array([0 if sure else self._seed()], dtype=np.uint64)
         self._tree, _ = grow(table, target(), growth, self._categories, rows.X.shape[1], seeds, threads)
         self._collapse: Array | None = None

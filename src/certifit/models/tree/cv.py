@@ -19,7 +19,7 @@ from certifit.models.tree.base import BaseTree
 from certifit.models.tree.model import DecisionTreeClassifier, DecisionTreeRegressor
 from certifit.models.tree.outputs import labels_of
 from certifit.models.tree.pruning import parents, range_of_use
-from certifit.models.tree.rows import Rows, as_columns, read_classes, read_numbers
+from certifit.models.tree.rows import CodedRows, as_columns, read_classes, read_numbers
 from certifit.parameters import CV, ONE_STANDARD_ERROR, ChosenAlpha, Fitted, parameters_of
 
 __all__ = ["DecisionTreeClassifierCV", "DecisionTreeRegressorCV"]
@@ -62,7 +62,7 @@ class _PrunedByFolds(ChosenAlpha, BaseTree):
         kind = DecisionTreeClassifier if isinstance(self, DecisionTreeClassifier) else DecisionTreeRegressor
         return kind(**{name: clone(value, safe=False) for name, value in parameters.items()}, ccp_alpha=0.0)
 
-    def _rows(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+    def _rows(self, X: Any, y: Any, sample_weight: Any) -> CodedRows:
         """The checked rows of the fit."""
         raise TypeError(f"{type(self).__name__} must say what its targets are.")
 
@@ -143,7 +143,7 @@ class DecisionTreeClassifierCV(_PrunedByFolds, DecisionTreeClassifier):
 
     __order__ = _with_folds(DecisionTreeClassifier)
 
-    def _rows(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+    def _rows(self, X: Any, y: Any, sample_weight: Any) -> CodedRows:
         return read_classes(self, X, y, sample_weight)
 
     def _labels(self, y: Array) -> Array:
@@ -175,7 +175,7 @@ class DecisionTreeRegressorCV(_PrunedByFolds, DecisionTreeRegressor):
 
     __order__ = _with_folds(DecisionTreeRegressor)
 
-    def _rows(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+    def _rows(self, X: Any, y: Any, sample_weight: Any) -> CodedRows:
         return read_numbers(self, X, y, sample_weight)
 
     def _losses(self, tree: Any, y: Array) -> Any:

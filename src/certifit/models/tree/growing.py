@@ -114,11 +114,11 @@ class TreeArrays:
 
     def apply(self, X: Matrix, threads: int) -> Array:
         """Leaf of each row in each tree."""
-        return _joined([native.apply(self._native, part, threads) for part in _row_blocks(X)])
+        return _joined([native.apply(self._native, part, threads) for part in _dense_blocks(X)])
 
     def predict(self, X: Matrix, threads: int) -> Array:
         """Mean over the trees of the values of the leaves."""
-        return _joined([native.predict(self._native, self.values, part, threads) for part in _row_blocks(X)])
+        return _joined([native.predict(self._native, self.values, part, threads) for part in _dense_blocks(X)])
 
     def out_of_bag(
         self, X: Array, bags: Array, y: Array, classes: Array, weight: Array, threads: int
@@ -176,7 +176,7 @@ class TreeArrays:
         return TreeArrays(**together, start=start, bits_start=bits_start, categories=self.categories)
 
 
-def _row_blocks(X: Matrix) -> Iterator[Array]:
+def _dense_blocks(X: Matrix) -> Iterator[Array]:
     """All rows at once, or some of a sparse matrix with their zeros written out."""
     if not is_sparse(X):
         yield X

@@ -13,11 +13,11 @@ from certifit._types import Array, is_sparse
 from certifit.data.gate import check_sample_weight, numbers_of, target_array
 from certifit.models.tree.growing import Categories
 
-__all__ = ["Rows", "as_columns", "read_classes", "read_numbers", "take_rows"]
+__all__ = ["CodedRows", "as_columns", "read_classes", "read_numbers", "take_rows"]
 
 
 @dataclass
-class Rows:
+class CodedRows:
     """The rows of one fit that count, with codes in the place of categories and of classes."""
 
     X: Array
@@ -58,7 +58,7 @@ def as_columns(y: Array) -> Array:
     return np.ascontiguousarray(y.reshape(y.shape[0], -1), dtype=np.float64)
 
 
-def read_classes(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Rows:
+def read_classes(estimator: Any, X: Any, y: Any, sample_weight: Any) -> CodedRows:
     """Rows of positive weight of a classification; sets `classes_`, of several targets a list."""
     table, y, weight = _read(estimator, X, y, sample_weight)
     check_classification_targets(y)
@@ -81,17 +81,17 @@ def read_classes(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Rows:
         estimator.classes_, labels = found[0]
     else:
         estimator.classes_, labels = [classes for classes, _ in found], np.stack([codes for _, codes in found], axis=1)
-    return Rows(table, labels.astype(np.int64), weight, kept)
+    return CodedRows(table, labels.astype(np.int64), weight, kept)
 
 
-def read_numbers(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Rows:
+def read_numbers(estimator: Any, X: Any, y: Any, sample_weight: Any) -> CodedRows:
     """Rows of positive weight of a regression."""
     table, y, weight = _read(estimator, X, y, sample_weight)
     y, kept = numbers_of(y), weight > 0
     if not kept.all():
         estimator._categories, table = Categories.fit(estimator, take_rows(X, kept), estimator.categorical_features)
         y, weight = y[kept], weight[kept]
-    return Rows(table, y, weight, kept)
+    return CodedRows(table, y, weight, kept)
 
 
 def take_rows(X: Any, kept: Array) -> Any:

@@ -27,8 +27,8 @@ __all__ = [
     "Growth",
     "class_factors",
     "counted",
-    "encode",
     "grow",
+    "table_of",
     "target_of_classes",
     "target_of_numbers",
 ]
@@ -245,7 +245,7 @@ def target_of_numbers(criterion: str, y: Array, weight: Array, draws: int) -> Fi
     return FixedTarget(made, value_exponent, loss_exponent, -exponent)
 
 
-def encode(
+def table_of(
     X: Array, categories: Categories, max_bins: int, presort: bool, threads: int, weight: Array | None = None
 ) -> Any:
     """The training rows as trees take them: codes, or columns in order; max_bins = 0 keeps every distinct value."""

@@ -46,7 +46,7 @@ TALL = 16  # rows for each column from which every thread has a Gram matrix of i
 
 
 @dataclass
-class Rows:
+class HeldRows:
     """Rows that are kept in one place: features, targets (one after the other, shape (K, n)) and weights."""
 
     X: Matrix
@@ -115,7 +115,7 @@ class NormalEquations:
             for (X, _, p), Y in zip(parts, made, strict=True)
         ]
         self.y_means = total(Y @ p for _, Y, p in targets) if fit_intercept else np.zeros(top.shape[0])
-        self.parts = [Rows(X, Y, p, self.y_means) for X, Y, p in targets]
+        self.parts = [HeldRows(X, Y, p, self.y_means) for X, Y, p in targets]
         self.fit_intercept = fit_intercept
         self.sparse = any(is_sparse(part.X) for part in self.parts)
         self.n, self.d = int(X.shape[0]), int(X.shape[1])
@@ -219,7 +219,7 @@ class NormalEquations:
         for start in range(first, last, step):
             yield slice(start, min(start + step, last))
 
-    def blocks(self, size: int) -> Iterator[tuple[Rows, slice]]:
+    def blocks(self, size: int) -> Iterator[tuple[HeldRows, slice]]:
         """All rows, in slices of their parts."""
         for part in self.parts:
             for rows in self.steps(size, 0, part.n):
@@ -265,12 +265,12 @@ class NormalEquations:
                 second += part.p[rows] @ A
         self._set_spread(second)
 
-    def _rows_of_targets(self) -> Iterator[list[tuple[Rows, Array]]]:
+    def _rows_of_targets(self) -> Iterator[list[tuple[HeldRows, Array]]]:
         """The weighted, centered targets one by one, in their parts."""
         for k in range(self.y_means.shape[0]):
             yield [(part, part.p * (part.Y[k] - self.y_means[k])) for part in self.parts]
 
-    def _sparse_second(self, part: Rows) -> Array:
+    def _sparse_second(self, part: HeldRows) -> Array:
         """Σ p (x − m)², without making zeros of X anything else."""
         stored = (part.X != 0).astype(np.float64).T @ part.p
         shifted = part.X.copy().astype(np.float64)
@@ -352,12 +352,12 @@ class NormalEquations:
         self._set_spread(self._checked_second(product.diagonal().copy(), dtype))
         return product
 
-    def _sparse_gram(self, part: Rows, dtype: type, shift: Array | None) -> tuple[Array, Array]:
+    def _sparse_gram(self, part: HeldRows, dtype: type, shift: Array | None) -> tuple[Array, Array]:
         weighted = sp.diags_array(part.p) @ part.X
         product = np.asarray((part.X.T @ weighted).toarray(), dtype=np.float64)
         return product, np.asarray(part.X.T @ part.sums.T).T
 
-    def _dense_gram(self, part: Rows, dtype: type, shift: Array | None) -> tuple[Array, Array]:
+    def _dense_gram(self, part: HeldRows, dtype: type, shift: Array | None) -> tuple[Array, Array]:
         """Σ p (x − c)(x − c)ᵀ, and the sums of x by p and by the weighted targets."""
         X, p = part.X, part.p
         if self.d <= NARROW and dtype is np.float64 and shift is None and in_one_piece(X):
@@ -417,7 +417,7 @@ class NormalEquations:
         g -= self.mean * level
         return np.where(self.spread > 0, g, 0.0) - self.l2 * w, level, energy
 
-    def _residual(self, part: Rows, w: Array, b: float) -> Array:
+    def _residual(self, part: HeldRows, w: Array, b: float) -> Array:
         """Σ p r x, Σ p r and Σ p r² of the residuals r of one part."""
         y = part.Y[self.k]
         if self.sparse:

@@ -8,13 +8,13 @@ w = V z/(λ + Σs·alpha).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
 
 from certifit._types import Array, Matrix, is_sparse
+from certifit.representation.design.blocks import row_blocks
 
 __all__ = ["LARGEST_SPECTRUM", "Spectrum", "in_units", "row_slices", "total_variance"]
 
@@ -147,8 +147,6 @@ def in_units(values: Matrix) -> tuple[Matrix, float]:
     return values / unit, unit
 
 
-def row_slices(X: Matrix, width: int = 1) -> Iterator[slice]:
-    """Blocks of rows of about a million entries."""
-    step = max(64, 1_000_000 // max(X.shape[1], width, 1))
-    for start in range(0, X.shape[0], step):
-        yield slice(start, min(start + step, X.shape[0]))
+def row_slices(X: Matrix, width: int = 1) -> list[slice]:
+    """Blocks of rows of about a million entries, of X or of what has `width` columns."""
+    return row_blocks(X.shape[0], max(X.shape[1], width), 1_000_000)

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from certifit.optimization.interior_point.basis import Basis
 from certifit.optimization.interior_point.core import solve_core
-from certifit.optimization.interior_point.problem import Array, Design, Polyhedral
+from certifit.optimization.interior_point.problem import Array, Polyhedral, ScaledDesign
 from certifit.optimization.interior_point.solve import HELD, InteriorPointResult, _curvature, _in_columns, _in_units
 
 __all__ = ["chebyshev", "evened"]
@@ -49,10 +49,10 @@ def chebyshev(
     if design.sparse:
         base, tail = design.csr[:, :d], design.csr[:, d:]
         half = [sp.hstack([s * base, column_t, s * tail], format="csr") for s in (1.0, -1.0)]
-        stacked = Design(sp.vstack(half, format="csr"))
+        stacked = ScaledDesign(sp.vstack(half, format="csr"))
     else:
         body, end = design.transposed[:d], design.transposed[d:]
-        stacked = Design(np.hstack([np.vstack([body, -ones, end]), np.vstack([-body, -ones, -end])]))
+        stacked = ScaledDesign(np.hstack([np.vstack([body, -ones, end]), np.vstack([-body, -ones, -end])]))
     with np.errstate(over="ignore"):
         first, second = np.minimum(l1 / column, HELD), np.minimum(_curvature(l2, column, target), HELD)
     none = np.zeros(2 * m)

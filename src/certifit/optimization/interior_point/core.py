@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from certifit.optimization.interior_point.atoms import Atoms, NormalMatrix
-from certifit.optimization.interior_point.problem import Array, Certified, Polyhedral, certify
+from certifit.optimization.interior_point.problem import Array, Certified, Polyhedral, proven
 from certifit.optimization.interior_point.vertex import LARGEST, vertex
 
 
@@ -169,7 +169,7 @@ def _iterate(atoms: Atoms, matrix: NormalMatrix, tol: float, max_iter: int, rela
     def record() -> float:
         """Certify the current point, keep the best of both sides, return the gap."""
         nonlocal best
-        best = _better(best, certify(problem, point.z[:top], atoms.theta(point.a), point.lam_ball()))
+        best = _better(best, proven(problem, point.z[:top], atoms.theta(point.a), point.lam_ball()))
         return best.objective - best.bound if best.violation <= FEASIBLE else np.inf
 
     def at_vertex(strict: bool = True) -> bool:
@@ -182,7 +182,7 @@ def _iterate(atoms: Atoms, matrix: NormalMatrix, tol: float, max_iter: int, rela
             return False
         z, a = found
         price = float(a[-1]) if problem.ball is not None else 0.0
-        best = _better(best, certify(problem, z[:top], atoms.theta(a), price))
+        best = _better(best, proven(problem, z[:top], atoms.theta(a), price))
         closed = best.violation <= FEASIBLE and best.objective - best.bound <= min(tol, 1e-13 * best.objective)
         return closed
 

@@ -33,7 +33,7 @@ Array = NDArray[np.float64]
 BLOCK_BYTES = 1 << 21
 
 
-class Design:
+class ScaledDesign:
     """The design matrix with the products an interior-point method needs.
 
     A dense design is stored transposed, one row per column of X, so that weighting the samples is one long
@@ -108,9 +108,9 @@ class Design:
             return chosen
         return np.ascontiguousarray(self.transposed[:, index].T)
 
-    def take(self, index: NDArray[np.intp]) -> Design:
+    def take(self, index: NDArray[np.intp]) -> ScaledDesign:
         """A design with the chosen rows only."""
-        return Design(self.csr[index] if self.sparse else self.transposed[:, index], self.threads)
+        return ScaledDesign(self.csr[index] if self.sparse else self.transposed[:, index], self.threads)
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class Polyhedral:
     `linear` has an entry for the intercept too: fixing the dual variables of some samples leaves one behind.
     """
 
-    design: Design
+    design: ScaledDesign
     lower: Array
     upper: Array
     low: Array
@@ -241,7 +241,7 @@ def repair(problem: Polyhedral, theta: Array, bottom: Array, top: Array) -> tupl
         room /= peak
         if design.sparse or active.size < design.n_columns:
             part = design.csr[:, active] if design.sparse else design.transposed[active]
-            small = Design(part, design.threads)
+            small = ScaledDesign(part, design.threads)
             direction = np.zeros(design.n_columns)
             direction[active] = _least_norm(small.gram(room), excess[active])
         else:
@@ -290,7 +290,7 @@ def _least_norm(matrix: Any, rhs: Array) -> Array:
     return out
 
 
-def certify(problem: Polyhedral, z: Array, theta: Array, multiplier: float) -> Certified:
+def proven(problem: Polyhedral, z: Array, theta: Array, multiplier: float) -> Certified:
     """Feasible points next to (z, theta), their objective and a lower bound on the optimum.
 
     Equalities of the dual hold to rounding only; what is left, times twice the coefficient it pays for, is

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from certifit.optimization.interior_point.core import CoreResult, solve_core
-from certifit.optimization.interior_point.problem import Array, Polyhedral, certify, restrict
+from certifit.optimization.interior_point.problem import Array, Polyhedral, proven, restrict
 
 #: a ball of more than this radius, in units where data and kinks are of order one, probably does not bind
 WIDE_BALL = 100.0
@@ -69,7 +69,7 @@ def _by_guessing(problem: Polyhedral, tol: float, max_iter: int) -> CoreResult |
             return None
         full = theta.copy()
         full[index] = part.certified.theta
-        certified = certify(problem, part.certified.z, full, part.multiplier)
+        certified = proven(problem, part.certified.z, full, part.multiplier)
         if certified.objective - certified.bound <= tol:
             return CoreResult(certified, used, "optimal", part.message, part.multiplier)
         wrong = ~near & (_slope(problem, problem.design.forward(certified.z)) != theta)

@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 from certifit.evaluation.losses.terms import TwoSidedHinge
 from certifit.optimization.interior_point.basis import Basis
 from certifit.optimization.interior_point.core import FEASIBLE, CoreResult
-from certifit.optimization.interior_point.problem import Array, Design, Polyhedral, is_sparse
+from certifit.optimization.interior_point.problem import Array, Polyhedral, ScaledDesign, is_sparse
 from certifit.optimization.interior_point.reduce import solve_reduced
 
 HELD = 1e100  # a penalty in scaled units that holds its coefficient at zero: larger ones are this one
@@ -93,7 +93,9 @@ def _curvature(l2: Any, column: Array, target: float) -> Array:
         return np.where(l2 > 0, l2 / column * (target / column), 0.0)
 
 
-def _scaled_design(X: Any, intercept: bool, uniform: bool, threads: int | None = None) -> tuple[Design, Array, Array]:
+def _scaled_design(
+    X: Any, intercept: bool, uniform: bool, threads: int | None = None
+) -> tuple[ScaledDesign, Array, Array]:
     """The shifted and scaled design with its intercept column, the shifts and the scales of the columns."""
     n, d = X.shape
     if is_sparse(X):
@@ -104,7 +106,7 @@ def _scaled_design(X: Any, intercept: bool, uniform: bool, threads: int | None =
         X = X @ sp.diags_array(1.0 / column)
         if intercept:
             X = sp.hstack([X, sp.csr_array(np.ones((n, 1)))], format="csr")
-        return Design(X), np.zeros(d), column
+        return ScaledDesign(X), np.zeros(d), column
     table = np.empty((d + int(intercept), n))
     np.copyto(table[:d], X.T)
     if intercept:
@@ -121,7 +123,7 @@ def _scaled_design(X: Any, intercept: bool, uniform: bool, threads: int | None =
     peak = np.maximum(body.max(axis=1, initial=0.0), -body.min(axis=1, initial=0.0))
     column = _power(np.full(d, peak.max(initial=0.0)) if uniform else peak)
     body *= (1.0 / column)[:, None]
-    return Design(table, threads), centre, column
+    return ScaledDesign(table, threads), centre, column
 
 
 def _target_scale(lower: Array, upper: Array, intercept: bool) -> tuple[float, float]:
@@ -143,7 +145,7 @@ def _target_scale(lower: Array, upper: Array, intercept: bool) -> tuple[float, f
     return shift, float(_power(scale))
 
 
-def _in_units(X: Any, y: Array, intercept: bool) -> tuple[Design, Array, Array, float, float, Array]:
+def _in_units(X: Any, y: Array, intercept: bool) -> tuple[ScaledDesign, Array, Array, float, float, Array]:
     """The scaled design with its centre and columns, and a target with the shift and the size that make it of order one."""
     shift, target = _target_scale(y, y, intercept)
     return *_scaled_design(X, intercept, False), shift, target, (y - shift) / target

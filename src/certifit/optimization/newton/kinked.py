@@ -31,6 +31,7 @@ from scipy.linalg import blas
 from certifit._types import Array, Matrix
 from certifit.evaluation.losses.terms import TwoSidedHinge
 from certifit.progress import Progress
+from certifit.representation.design.blocks import row_blocks
 from certifit.representation.design.products import matvec
 
 __all__ = ["Kinks", "NewtonResult", "multipliers", "polish", "solve_newton"]
@@ -414,9 +415,7 @@ def _mean(X: Matrix, share: Array) -> Array:
     """Σ share_i x_i in double precision, for one vector of shares or several."""
     if X.dtype == np.float64:
         return np.asarray(share @ X)
-    step = max(64, (1 << 18) // max(X.shape[1], 1))
-    blocks = (slice(start, start + step) for start in range(0, X.shape[0], step))
-    return np.asarray(sum(share[..., rows] @ X[rows].astype(np.float64) for rows in blocks))
+    return np.asarray(sum(share[..., rows] @ X[rows].astype(np.float64) for rows in row_blocks(*X.shape)))
 
 
 def _finish(A: Array, kinks: Kinks, l2: Array, found: NewtonResult, fit_intercept: bool) -> NewtonResult:

@@ -23,7 +23,7 @@ from certifit.optimization.newton.by_score import one_round
 from certifit.optimization.newton.few_columns import in_one_call, on_sparse_columns
 from certifit.optimization.newton.smooth import NO_GAIN, Damping, eased, part_of_the_rows, threading
 from certifit.optimization.newton.systems import solve_semidefinite
-from certifit.optimization.objective.bounds import dual_bound
+from certifit.optimization.objective.bounds import any_score, dual_bound
 from certifit.optimization.objective.fold import Slope, State, Step, total
 from certifit.optimization.objective.problem import Point, Problem, Solution
 from certifit.optimization.objective.regularizer import kernel_penalty
@@ -74,7 +74,7 @@ def _prox_newton(problem: Problem, start: Point, tol: float, max_iter: int, cloc
     separable = regularizer.ball is None and not (regularizer.elastic() is None and regularizer.power() is None)
     state, bound, note = problem.at(*start), 0.0, ""
     # Sparse columns are cheap to sweep, so that a generous first working set saves whole steps.
-    size = max(10 if problem.dense else d // 16, 2 * int(np.count_nonzero(_any(state.w != 0))))
+    size = max(10 if problem.dense else d // 16, 2 * int(np.count_nonzero(any_score(state.w != 0))))
     damping, model = Damping(problem.loss), _Model(problem)
     l1 = (regularizer.elastic() or (np.full(d, np.inf),))[0]
     iteration, inner, vain = 0, ROUGH, 0
@@ -85,7 +85,7 @@ def _prox_newton(problem: Problem, start: Point, tol: float, max_iter: int, cloc
             violation = regularizer.violation(state.w, slope.columns)
             near = np.abs(slope.columns) > ALMOST * l1  # columns that the step may wake, and that would spoil the bound
             everything = d <= 200 if K == 1 else K * d <= JOINT_LIMIT
-            chosen = _working_set(_any(state.w != 0), _most(violation), _any(near), d if everything else size)
+            chosen = _working_set(any_score(state.w != 0), _most(violation), any_score(near), d if everything else size)
             size = min(d, 2 * size)
             wanted = inner * float(violation.max(initial=0.0))
             turns = K > 1 and K * (chosen.shape[0] + 1) > JOINT_LIMIT
@@ -157,10 +157,6 @@ def _promised(state: State, slope: Slope, step: Step) -> float:
     """The change of P along a step, to first order in the risk."""
     change = float((slope.columns * step.dw).sum()) + float(np.sum(slope.level * step.db))
     return change + state.problem.regularizer.value(state.w + step.dw) - (state.objective - state.risk)
-
-
-def _any(where: Array) -> Array:
-    return np.asarray(where if where.ndim == 1 else where.any(axis=0))
 
 
 def _most(values: Array) -> Array:

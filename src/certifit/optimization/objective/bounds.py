@@ -18,7 +18,7 @@ from certifit.optimization.objective.curvature import EPS, Curvature, factored, 
 from certifit.optimization.objective.fold import State, finite_sum, level_step, total
 from certifit.representation.design.design import Design, weighted
 
-__all__ = ["dual_bound", "dual_value", "largest_scale", "orthogonal_to"]
+__all__ = ["any_score", "dual_bound", "dual_value", "largest_scale", "orthogonal_to"]
 
 EXACT_LIMIT = 2500  # K·(columns + 1) up to which K > 1 scores are made orthogonal to free columns
 SUMS = 4.0 * EPS  # error of a sum over rows, relative to that of its absolute terms
@@ -43,7 +43,7 @@ def dual_bound(
         # One-sided conditions (non-negative, unpenalized): equality where the coefficient is off its bound.
         one_sided = ~free & ((low == 0.0) | (high == 0.0))
         lower, upper = regularizer.bounds()
-        tight = free | (one_sided & _any((w > lower) & (w < upper)))
+        tight = free | (one_sided & any_score((w > lower) & (w < upper)))
         if theta is None and not tight.any() and np.isinf(high).all() and np.isinf(low).all():
             bound = _fused_bound(state)
             if bound is not None:
@@ -59,7 +59,7 @@ def dual_bound(
             v = -slope.columns
             slack = _slack(state, theta, v[..., tight], slope.level, np.flatnonzero(tight), curvature)
             v[..., tight] = 0.0
-            new = one_sided & ~tight & _any((v < low) | (v > high))
+            new = one_sided & ~tight & any_score((v < low) | (v > high))
             if not new.any():
                 break
             tight |= new
@@ -232,6 +232,6 @@ def largest_scale(v: Array, low: Array, high: Array) -> float:
     return float(limits.min(initial=1.0))
 
 
-def _any(where: Array) -> Array:
+def any_score(where: Array) -> Array:
     """Columns for which something holds with any of the K scores."""
     return np.asarray(where if where.ndim == 1 else where.any(axis=0))

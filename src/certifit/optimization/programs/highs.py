@@ -24,7 +24,7 @@ from scipy.optimize import linprog
 
 from certifit.docstrings import takes_as
 from certifit.optimization.interior_point.chebyshev import evened
-from certifit.optimization.interior_point.problem import Array, Design, Polyhedral, certify, is_sparse
+from certifit.optimization.interior_point.problem import Array, Polyhedral, ScaledDesign, is_sparse, proven
 from certifit.optimization.interior_point.solve import InteriorPointResult, _in_units, _vector
 
 __all__ = ["chebyshev_lp", "lad_lp", "quantile_lp"]
@@ -115,7 +115,7 @@ def _kinked(
     z, theta, iterations, message = _dual_program(design, problem.l1, values, bounds)
     if z is None or theta is None:
         return _failure(n, d, message)
-    done = certify(problem, z, theta, 0.0)
+    done = proven(problem, z, theta, 0.0)
     unit = target * top
     coef = done.z[:d] / column * target
     b = float(done.z[d] * target + shift - centre @ coef) if fit_intercept else 0.0
@@ -127,7 +127,7 @@ def _kinked(
 
 
 def _dual_program(
-    design: Design, l1: Array, values: Array, bounds: Array, budget: bool = False
+    design: ScaledDesign, l1: Array, values: Array, bounds: Array, budget: bool = False
 ) -> tuple[Array | None, Array | None, int, str]:
     """Maximize −values·θ in its box, |Xᵀθ| ≤ l1; the multipliers of Xᵀθ are the coefficients.
 
@@ -199,7 +199,7 @@ def chebyshev_lp(X: Any, y: Array, *, l1: float = 0.0, fit_intercept: bool = Tru
         ball=None,
     )
     total = float(np.abs(theta).sum())
-    done = certify(problem, z, theta, 0.0)
+    done = proven(problem, z, theta, 0.0)
     bound = max(done.bound / max(total, 1.0), 0.0) * target
     residual = values - design.forward(z)
     if fit_intercept:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from copy import copy
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from certifit._types import Array, Matrix, is_sparse
 from certifit.data.gate import check_sample_weight, check_x
+from certifit.representation.design.blocks import row_blocks
 
 BLOCK_ENTRIES = 1 << 15
 """Entries of a block of rows: a quarter of a megabyte, so that the block and a copy stay in the cache."""
@@ -45,13 +46,6 @@ def unit_entries(X: Matrix, norm: str) -> Matrix:
     return with_data(X, values.astype(X.dtype))
 
 
-def row_blocks(n: int, d: int, entries: int = BLOCK_ENTRIES) -> Iterator[slice]:
-    """Slices of consecutive rows with about `entries` entries each."""
-    step = max(16, entries // max(d, 1))
-    for start in range(0, n, step):
-        yield slice(start, min(start + step, n))
-
-
 def blockwise(X: Array, function: Callable[..., Array], *columns: Array) -> Array:
     """Apply function(block, *columns) to blocks of rows; the result has the shape, float type and order of X.
 
@@ -59,7 +53,7 @@ def blockwise(X: Array, function: Callable[..., Array], *columns: Array) -> Arra
     at the end, since the numbers of the columns are double. The function must work entry by entry.
     """
     out = np.empty(X.shape, dtype=X.dtype, order=memory_order(X))
-    folds = folds_of(X) if columns else 1
+    folds = run_length(X) if columns else 1
     whole = X.shape[0] // folds * folds
     if folds > 1:
         wide = [np.tile(column, folds) for column in columns]
@@ -71,11 +65,11 @@ def blockwise(X: Array, function: Callable[..., Array], *columns: Array) -> Arra
 
 
 def _fill(out: Array, X: Array, function: Callable[..., Array], columns: list[Array]) -> None:
-    for rows in row_blocks(*X.shape):
+    for rows in row_blocks(X.shape[0], X.shape[1], BLOCK_ENTRIES):
         out[rows] = function(X[rows], *columns)
 
 
-def folds_of(X: Array) -> int:
+def run_length(X: Array) -> int:
     """How many consecutive rows to treat as one: NumPy's loop over a short row is mostly overhead."""
     return max(1, 512 // max(1, X.shape[1])) if X.flags.c_contiguous else 1
 

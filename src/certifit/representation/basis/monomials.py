@@ -16,8 +16,8 @@ from certifit.base import KeepsPrecision, TakesSparse
 from certifit.data.gate import check_x
 from certifit.data.sparse import canonical
 from certifit.parameters import Fitted, Flag, Integer, OfColumns, OneOf, Parameter, Real
-from certifit.representation.basis.blocks import row_blocks
 from certifit.representation.basis.columns import input_names
+from certifit.representation.design.blocks import row_blocks
 
 
 class PolynomialFeatures(OfColumns, TakesSparse, KeepsPrecision, BaseEstimator):

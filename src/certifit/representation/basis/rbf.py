@@ -17,9 +17,10 @@ from certifit.base import KeepsPrecision, TakesSparse
 from certifit.data.equal_rows import row_codes
 from certifit.data.gate import check_x
 from certifit.parameters import RANDOM_STATE, Choice, Either, Fitted, Flag, Given, Integer, OfColumns, Parameter, Real
-from certifit.representation.basis.blocks import row_blocks, weighted_rows
+from certifit.representation.basis.blocks import weighted_rows
 from certifit.representation.basis.columns import input_names
 from certifit.representation.basis.summaries import mean_and_deviation
+from certifit.representation.design.blocks import row_blocks
 
 
 class RBFFeatures(OfColumns, TakesSparse, KeepsPrecision, BaseEstimator):

@@ -14,7 +14,8 @@ import numpy as np
 from certifit._types import Array, Matrix, is_sparse
 from certifit.data.sparse import canonical
 from certifit.names import record
-from certifit.representation.basis.blocks import folded, folds_of, index_of_entries, row_blocks
+from certifit.representation.basis.blocks import BLOCK_ENTRIES, folded, index_of_entries, run_length
+from certifit.representation.design.blocks import row_blocks
 
 __all__ = ["ColumnExtremes", "ColumnMoments", "column_values", "mean_and_deviation", "present_values"]
 
@@ -130,7 +131,7 @@ def mean_and_deviation(X: Matrix, weight: Array) -> tuple[Array, Array]:
 def _dense_moments(X: Array, weight: Array) -> tuple[Array, Array]:
     n, d = X.shape
     total, mean, spread = 0.0, np.zeros(d), np.zeros(d)
-    for rows in row_blocks(n, d):
+    for rows in row_blocks(n, d, BLOCK_ENTRIES):
         w = weight[rows]
         block = X[rows].astype(np.float64, copy=False)
         mass = w.sum()
@@ -171,12 +172,12 @@ def column_values(X: Matrix, weight: Array, j: int) -> tuple[Array, Array]:
 
 
 def _dense_extremes(X: Array) -> tuple[Array, Array]:
-    d, folds = X.shape[1], folds_of(X)
+    d, folds = X.shape[1], run_length(X)
     whole = X.shape[0] // folds * folds
     parts = [X]
     if folds > 1 and whole > 0:
         wide = folded(X[:whole], folds)
-        parts = [wide[rows] for rows in row_blocks(*wide.shape)]
+        parts = [wide[rows] for rows in row_blocks(wide.shape[0], wide.shape[1], BLOCK_ENTRIES)]
         parts += [X[whole:]] if whole < X.shape[0] else []
     low = np.fmin.reduce([np.fmin.reduce(np.fmin.reduce(part).reshape(-1, d)) for part in parts])
     high = np.fmax.reduce([np.fmax.reduce(np.fmax.reduce(part).reshape(-1, d)) for part in parts])

@@ -15,6 +15,7 @@ from scipy.linalg import blas
 
 from certifit._types import Array, Matrix, is_sparse
 from certifit.evaluation.losses.labels.softmax import Simplex
+from certifit.representation.design.blocks import row_blocks
 from certifit.representation.design.products import (
     NARROW,
     DenseColumns,
@@ -26,7 +27,7 @@ from certifit.representation.design.products import (
     row_scores,
     weighted_gram,
 )
-from certifit.representation.design.rows import over_rows, row_blocks
+from certifit.representation.design.rows import over_rows
 
 __all__ = ["Dense", "Design", "Partitioned", "Sparse", "as_design"]
 
@@ -193,7 +194,7 @@ class Dense(Design):
 
     def reach(self, w: Array, b: Any) -> Array:
         f = np.empty((self.shape[0], *w.shape[:-1]))
-        for rows in row_blocks(slice(0, self.shape[0]), self.shape[1]):
+        for rows in row_blocks(*self.shape):
             f[rows] = np.abs(self.X[rows]).astype(np.float64, copy=False) @ np.abs(w).T
         return f + np.abs(b)
 
@@ -243,7 +244,7 @@ class Dense(Design):
 
     def squares(self, u: Array) -> Array:
         total = np.zeros((self.shape[1], *u.shape[1:]))
-        for rows in row_blocks(slice(0, self.shape[0]), self.shape[1]):
+        for rows in row_blocks(*self.shape):
             part = self.X[rows].astype(np.float64, copy=False)
             total += (part * part).T @ u[rows]
         return total.T

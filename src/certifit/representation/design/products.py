@@ -9,6 +9,7 @@ from scipy.linalg import blas
 
 import certifit._native.products as _products
 from certifit._types import Array, Matrix, is_sparse
+from certifit.representation.design.blocks import BLOCK, row_blocks
 
 __all__ = [
     "DenseColumns",
@@ -24,7 +25,6 @@ __all__ = [
     "weighted_gram",
 ]
 
-BLOCK = 1 << 18  # entries of a block of rows: two megabytes in double precision, about a core's cache
 LARGEST_BLOCK = (1 << 25) - (1 << 16)  # GNU's malloc learns from blocks below 32 MiB only
 NARROW = 192  # columns up to which our own Gram kernel, which weights the rows on the way, is faster than BLAS
 
@@ -49,7 +49,7 @@ def matvec(X: Matrix, w: Array, *, exact: bool = False) -> Array:
         return np.asarray(X @ w)
     if not exact:
         return np.asarray(X @ w.astype(X.dtype), dtype=np.float64)
-    return np.concatenate([X[rows].astype(np.float64) @ w for rows in _row_blocks(*X.shape)])
+    return np.concatenate([X[rows].astype(np.float64) @ w for rows in row_blocks(*X.shape)])
 
 
 def rmatvec(X: Matrix, u: Array, *, exact: bool = False) -> Array:
@@ -59,7 +59,7 @@ def rmatvec(X: Matrix, u: Array, *, exact: bool = False) -> Array:
     if not exact:
         return np.asarray(X.T @ u.astype(X.dtype), dtype=np.float64)
     total = np.zeros(X.shape[1])
-    for rows in _row_blocks(*X.shape):
+    for rows in row_blocks(*X.shape):
         total += X[rows].astype(np.float64).T @ u[rows]
     return total
 
@@ -138,9 +138,8 @@ def _take(X: Array, chosen: Array, out: Array) -> None:
     if X.flags.f_contiguous:
         np.take(X.T, chosen, axis=0, out=out, mode="clip")
         return
-    size = max(64, BLOCK // max(X.shape[1], 1))
-    for start in range(0, X.shape[0], size):
-        out[:, start : start + size] = X[start : start + size].take(chosen, axis=1).T
+    for rows in row_blocks(*X.shape):
+        out[:, rows] = X[rows].take(chosen, axis=1).T
 
 
 def weighted_gram(X: Matrix, h: Array, chosen: Array | None = None, threads: int = 1) -> Array:
@@ -191,8 +190,3 @@ def expect_temporaries(size: int) -> None:
     which is never touched and so never occupies memory, raises the limit. Other allocators take no notice.
     """
     np.empty(min(size, LARGEST_BLOCK), dtype=np.uint8)
-
-
-def _row_blocks(n: int, d: int) -> list[slice]:
-    size = max(64, BLOCK // max(d, 1))
-    return [slice(i, min(i + size, n)) for i in range(0, n, size)]

@@ -15,10 +15,10 @@ from itertools import pairwise
 from typing import TypeVar
 
 from certifit._types import Matrix, is_sparse
-from certifit.representation.design.products import BLOCK, NARROW
+from certifit.representation.design.products import NARROW
 from certifit.threads import one_blas_thread
 
-__all__ = ["over_rows", "row_blocks", "thin_products"]
+__all__ = ["over_rows", "thin_products"]
 
 T = TypeVar("T")
 CHUNKS = 8  # of all rows: enough to balance a few threads
@@ -46,9 +46,3 @@ def over_rows(work: Callable[[slice], T], n: int, width: int, threads: int) -> l
         return [work(chunk) for chunk in chunks]
     with one_blas_thread(), ThreadPoolExecutor(min(threads, len(chunks))) as pool:
         return list(pool.map(work, chunks))
-
-
-def row_blocks(chunk: slice, width: int) -> list[slice]:
-    """A chunk in blocks that fit the cache."""
-    size = max(64, BLOCK // max(width, 1))
-    return [slice(i, min(i + size, chunk.stop)) for i in range(chunk.start, chunk.stop, size)]

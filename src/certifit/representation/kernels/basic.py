@@ -48,14 +48,14 @@ FACTOR = Parameter(
 )
 
 
-class Rows(NamedTuple):
+class MeasuredRows(NamedTuple):
     """Rows with their squared lengths, about a common center so that distances do not cancel."""
 
     X: Matrix
     square: Array
 
     def __getitem__(self, rows: Any) -> Any:  # type: ignore[override]
-        return Rows(self.X[rows], self.square[rows])
+        return MeasuredRows(self.X[rows], self.square[rows])
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -251,7 +251,7 @@ class RBF(Kernel):
     def prepare(self, X: Any) -> Any:
         """Rows with their squared lengths."""
         rows = super().prepare(X)
-        return Rows(rows, squared_lengths(rows))
+        return MeasuredRows(rows, squared_lengths(rows))
 
     def block(self, left: Any, right: Any) -> Array:
         """A product for the distances, and one exponential."""
@@ -493,7 +493,7 @@ def _gamma(gamma: Any, X: Any) -> float:
         return scaled_gamma(rows, np.full(n, 1.0 / n))
     # Every so-many-th row: the median of distances needs no draw, and so no seed.
     part = rows[:: max(1, n // SAMPLE)]
-    prepared = Rows(part, squared_lengths(part))
+    prepared = MeasuredRows(part, squared_lengths(part))
     distance = squared_distances(prepared, prepared)
     above = distance[np.triu_indices(distance.shape[0], 1)]
     median = float(np.median(above[above > 0])) if (above > 0).any() else 0.0

@@ -28,7 +28,7 @@ from certifit.names import stored
 from certifit.representation.sequences.positions import Positions, SparseRows
 from certifit.representation.sequences.templates import TAGGING, TemplateFeatures, merged
 
-__all__ = ["Bags", "Ids", "Rows", "SequenceEncoder", "read_lengths", "sequence_parts"]
+__all__ = ["Bags", "Ids", "MatrixColumns", "SequenceEncoder", "read_lengths", "sequence_parts"]
 
 
 MOST_FEATURES = 2**31 - 2
@@ -178,7 +178,7 @@ class Ids:
 
 
 @stored("MatrixColumns")
-class Rows:
+class MatrixColumns:
     """A dense or sparse matrix: its columns are the features."""
 
     def __init__(self) -> None:
@@ -281,7 +281,7 @@ class SequenceEncoder:
             return made, edge
         if self.kind in ("function", "bags"):
             return Bags(self.min_count, self.hashing), None if self.markov is None else Bags(self.min_count)
-        return (Ids() if self.kind == "ids" else Rows()), None
+        return (Ids() if self.kind == "ids" else MatrixColumns()), None
 
     def _encode(self, sequences: list[Any], offset: Array, way: str) -> Positions:
         unary: SparseRows | Array

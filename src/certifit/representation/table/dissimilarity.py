@@ -24,7 +24,8 @@ from certifit.data.gate import check_real
 from certifit.docstrings import takes_as
 from certifit.parameters import Any_, Fitted, Flag, OfColumns, OneOf, Parameter, check_parameters
 from certifit.parameters.common import N_JOBS
-from certifit.representation.design.rows import over_rows, row_blocks
+from certifit.representation.design.blocks import row_blocks
+from certifit.representation.design.rows import over_rows
 from certifit.representation.table.frames import Columns, OfTables
 from certifit.representation.text.presence import frequent_words, presence
 from certifit.threads import n_threads

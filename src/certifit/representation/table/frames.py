@@ -10,8 +10,7 @@ from sklearn.utils.validation import check_array, validate_data
 
 from certifit._types import Array, is_sparse
 from certifit.base import KeepsPrecision
-from certifit.data.gate import _from_arrow as from_arrow
-from certifit.data.gate import check_choice, check_x
+from certifit.data.gate import check_choice, check_x, from_arrow
 from certifit.data.missing import is_absent
 from certifit.representation.text.reading import words_of
 

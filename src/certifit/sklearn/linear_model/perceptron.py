@@ -13,7 +13,7 @@ import numpy as np
 import sklearn.linear_model as theirs
 
 from certifit._types import Array
-from certifit.models.perceptron.base import Rows
+from certifit.models.perceptron.base import ScaledRows
 from certifit.models.perceptron.model import Perceptron as OurPerceptron
 from certifit.models.perceptron.penalized import Mistakes, PenalizedPerceptron
 from certifit.sklearn.linear_model.rows import CLASS_WEIGHT, N_JOBS, VERBOSE, linear, weighted_by_class
@@ -25,7 +25,7 @@ __all__ = ["Perceptron"]
 class _OfUnitOffset(OurPerceptron):
     """The intercept moves by one at each mistake, as scikit-learn's; ours moves by the size of the rows."""
 
-    def _rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Array]:
+    def _rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[ScaledRows, Array]:
         rows, codes = super()._rows(X, y, sample_weight)
         return replace(rows, offset=1.0 if self.fit_intercept else 0.0), codes
 

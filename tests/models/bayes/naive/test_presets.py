@@ -38,6 +38,13 @@ def test_counts_give_the_peer_s_probabilities(name: str) -> None:
     np.testing.assert_allclose(ours.fit(X, Y).predict_proba(X), theirs.fit(X, Y).predict_proba(X), rtol=1e-9)
 
 
+@pytest.mark.parametrize("smoothing", [1e150, 1e308])
+def test_beside_a_smoothing_beyond_all_numbers_classes_differ_by_their_shares(smoothing: float) -> None:
+    X, y = 1e140 * np.random.default_rng(0).normal(size=(8, 3)), np.arange(8) % 4 == 0
+    model = GaussianNB(var_smoothing=smoothing).fit(X, y)
+    np.testing.assert_allclose(model.predict_proba(X), np.tile([0.75, 0.25], (8, 1)), rtol=1e-12)
+
+
 def test_smoothing_of_each_column() -> None:
     model = CategoricalNB(alpha=EACH).fit(CODES, Y)
     for j, alpha in enumerate(EACH):
@@ -280,7 +287,7 @@ def test_what_cannot_be_counted_is_refused(model: Any, X: Any, words: str) -> No
 
 
 def test_partial_fit_refuses_what_it_was_not_told() -> None:
-    with pytest.raises(ValueError, match="classes must be given"):
+    with pytest.raises(ValueError, match="classes must be passed on the first call"):
         GaussianNB().partial_fit(NUMBERS, Y)
     model = GaussianNB().partial_fit(NUMBERS, Y, classes=[0, 1, 2])
     with pytest.raises(ValueError, match="not in classes"):

@@ -107,7 +107,7 @@ def test_nine_columns_against_all_subsets(name: str, seed: int) -> None:
 @pytest.mark.parametrize("name", LOSSES)
 def test_a_move_costs_at_least_what_the_minorant_says(name: str) -> None:
     X, y, weight = rows(name)
-    likelihood = Likelihood(np.hstack([np.ones((60, 1)), X]), y, weight / weight.sum(), LOSSES[name])
+    likelihood = Likelihood.of(np.hstack([np.ones((60, 1)), X]), y, weight / weight.sum(), LOSSES[name])
     rng = np.random.default_rng(1)
     for scale in (0.0, 0.01, 0.3):  # at points that are more and less of an optimum
         w = np.zeros((6, likelihood.n_scores))

@@ -41,6 +41,7 @@ class Softmax(Loss):
     name = "softmax"
     convex = True
     task = "multiclass"
+    metric = "log_loss"
     coupled = True
     shift_invariant = True
     smoothness = 0.5

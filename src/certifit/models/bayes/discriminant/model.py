@@ -22,11 +22,12 @@ from sklearn.utils.validation import check_is_fitted
 from certifit._types import Array
 from certifit.base import CertifiedEstimator
 from certifit.certificate import Certificate
+from certifit.data.columns import known_columns, same_columns
 from certifit.data.gate import check_x, check_xy
-from certifit.data.targets import several_classes
+from certifit.data.targets import announced_classes, codes_of, several_classes
 from certifit.evaluation.decisions.bayes import bayes_action
 from certifit.models.bayes.gaussian import Form, PosteriorMixin, from_afar, log_posterior
-from certifit.models.bayes.shares import checked_priors, classes_of_blocks, same_columns
+from certifit.models.bayes.shares import checked_priors
 from certifit.parameters import Declared, Fitted, OneOf
 from certifit.parameters.methods import DENSE
 from certifit.representation.design.moments import Moments
@@ -81,10 +82,11 @@ class Discriminant(Declared, PosteriorMixin, ClassifierMixin, CertifiedEstimator
                 "shrinkage='ledoit-wolf' needs all rows at once and cannot be used with partial_fit: give a number."
             )
         first = not hasattr(self, "_moments")
-        before = None if first else (self.n_features_in_, getattr(self, "feature_names_in_", None))
+        known = known_columns(self, first)
         X, y, weight = check_xy(self, X, y, sample_weight=sample_weight, accept_sparse=False, numeric_target=False)
-        same_columns(self, before)
-        group = classes_of_blocks(self, classes, y, first=first)
+        same_columns(self, known)
+        self.classes_ = announced_classes(self, classes, first, fewest=1)
+        group = codes_of(self.classes_, y)
         self._dtype = X.dtype
         block = Moments.of(X, weight, group, self.classes_.shape[0], full=self._full)
         self._settle(block if first else self._moments + block, None, None, None, started)

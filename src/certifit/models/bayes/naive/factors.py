@@ -123,14 +123,16 @@ class Gaussian(Factor):
         self.unit = np.sqrt(np.where(self.overall > 0, self.overall, 1.0))
         varies = self.overall > 0
         # A column that never varies tells nothing: it gets the same density everywhere, and so drops out.
-        self.variance = np.where(varies, within + smoothing * self.overall, 1.0)
+        with np.errstate(over="ignore"):
+            self.variance = np.where(varies, within + smoothing * self.overall, 1.0)
         # A class that knows no value of a column has the density of all rows there.
         unknown = self.weight == 0
         self.variance = np.where(unknown, np.where(varies, self.overall, 1.0), self.variance)
         self.location = np.where(unknown, self.center, self.mean)
         self.location = np.where(varies, self.location, self.center)
-        tiny = np.finfo(np.float64).tiny
-        self.variance = np.maximum(self.variance, tiny)
+        # Beside a smoothing beyond double precision the classes do not differ, nor do they at its end; 2π times it is a number.
+        range_ = np.finfo(np.float64)
+        self.variance = np.clip(self.variance, range_.tiny, range_.max / 8)
 
     def scores(self, X: Array) -> Array:
         """Σ_j c_kj − a_kj (x_j − m_kj)², in one native pass."""

@@ -19,12 +19,13 @@ from sklearn.utils.validation import check_is_fitted
 from certifit._types import Array, is_sparse
 from certifit.base import CertifiedEstimator
 from certifit.certificate import Certificate
+from certifit.data.columns import known_columns, same_columns
 from certifit.data.gate import check_x, check_xy
-from certifit.data.targets import encode_labels
+from certifit.data.targets import announced_classes, codes_of, encode_labels
 from certifit.models.bayes.gaussian import PosteriorMixin
 from certifit.models.bayes.naive.explanation import Explanation
 from certifit.models.bayes.naive.factors import Factor
-from certifit.models.bayes.shares import checked_priors, classes_of_blocks, same_columns
+from certifit.models.bayes.shares import checked_priors
 from certifit.parameters import Declared, Either, Fitted, Flag, Parameter, Real, Reals
 
 __all__ = ["FIT_PRIOR", "SMOOTHING", "SMOOTHINGS", "VAR_SMOOTHING", "BaseNaive"]
@@ -112,10 +113,11 @@ class BaseNaive(Declared, PosteriorMixin, ClassifierMixin, CertifiedEstimator):
         """
         started = time.perf_counter()
         first = not hasattr(self, "_factors")
-        before = None if first else (self.n_features_in_, getattr(self, "feature_names_in_", None))
+        known = known_columns(self, first)
         X, y, weight = self._checked(X, y, sample_weight, more=not first)
-        same_columns(self, before)
-        group, K = classes_of_blocks(self, classes, y, first=first), self.classes_.shape[0]
+        same_columns(self, known)
+        self.classes_ = announced_classes(self, classes, first, fewest=1)
+        group, K = codes_of(self.classes_, y), self.classes_.shape[0]
         self._check_values(X)
         factors = self._learn(X, group, weight, K)
         count = np.bincount(group, weights=weight, minlength=K)

@@ -105,9 +105,10 @@ class GLM(Stopped, InferenceMixin, BaseLinear):
 
     def _loss_object(self) -> Loss:
         if self.family == "categorical":
+            K = len(self.classes_) if hasattr(self, "classes_") else None
             if self.map is None or (isinstance(self.map, str) and self.map in SOFTMAX):
-                return Softmax()
-            return Normalized(self.map if isinstance(self.map, Map) else MAPS[self.map]())
+                return Softmax(K)
+            return Normalized(self.map if isinstance(self.map, Map) else MAPS[self.map](), K)
         family = self.family if isinstance(self.family, Family) else FAMILIES[self.family]()
         chosen = family.usual if self.map is None else self.map
         if isinstance(chosen, str) and chosen == "softmax":
@@ -143,8 +144,6 @@ class GLM(Stopped, InferenceMixin, BaseLinear):
     def _fit_rows(self, X: Matrix, y: Array, weight: Array, offset: Array | None) -> Any:
         """Fit validated data."""
         loss, penalty, alpha, _ = self._objective()
-        if isinstance(loss, (Softmax, Normalized)):
-            loss.n_classes = len(self.classes_)
         check_loss(loss, y)
         rows, shifted = y, loss
         if offset is not None:

@@ -59,7 +59,7 @@ class LikelihoodInUnits:
         useful = deviation > 0
         rows = np.ones((X.shape[0], 1 + int(useful.sum())))
         rows[:, 1:] = (X[:, useful] - mean[useful]) / deviation[useful]
-        return LikelihoodInUnits(Likelihood(rows, y, share, loss), useful, mean, deviation)
+        return LikelihoodInUnits(Likelihood.of(rows, y, share, loss), useful, mean, deviation)
 
     def in_units_of_the_data(self, w: Array, support: Array) -> tuple[Array, Array]:
         """Coefficients of all columns, shape (m, d), and m intercepts, from those of a subset in units."""

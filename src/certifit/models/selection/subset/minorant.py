@@ -22,11 +22,11 @@ import numpy as np
 from scipy.linalg import lapack
 
 from certifit._types import Array
-from certifit.evaluation.losses import Loss, Softmax
+from certifit.evaluation.losses import Loss
 from certifit.models.selection.subset.least_squares import best_subsets
 from certifit.models.selection.units import LEAST_PIVOT
 
-__all__ = ["Likelihood", "Minorant", "least_value"]
+__all__ = ["ClassLikelihood", "Likelihood", "Minorant", "least_value"]
 
 INNER_NODES = 2000  # subsets that the search below a node may look at
 STEPS = 60  # of Newton's method
@@ -36,27 +36,26 @@ EXACT = 1e-13  # of the objective of the best constant: a decrement that ends Ne
 
 @dataclass(frozen=True)
 class Likelihood:
-    """Rows in units of their own, shares that sum to one, and a loss of one score or, for K classes, of K − 1."""
+    """Rows in units of their own, shares that sum to one, and a loss of one score."""
 
     Z: Array
     """Ones, then the columns."""
     y: Array
     p: Array
     loss: Loss
-    absent: Array | None = None
-    """For the softmax, classes that a row leaves out of its sum: what it then costs is a bound of what it costs."""
 
-    @cached_property
+    @staticmethod
+    def of(Z: Array, y: Array, p: Array, loss: Loss) -> Likelihood:
+        """That of one score, or of K classes where the loss is of theirs."""
+        return (ClassLikelihood if loss.coupled else Likelihood)(Z, y, p, loss)
+
+    @property
     def n_scores(self) -> int:
-        """Scores of a row; the first class has none."""
-        return int(self.loss.n_classes or 2) - 1 if isinstance(self.loss, Softmax) else 1
+        """Scores of a row."""
+        return 1
 
     def _scores(self, rows: Array, w: Array) -> Array:
-        f = rows @ w
-        if not isinstance(self.loss, Softmax):
-            return f[:, 0]
-        f = np.hstack([np.zeros((f.shape[0], 1)), f])
-        return f if self.absent is None else np.where(self.absent, -np.inf, f)
+        return (rows @ w)[:, 0]
 
     def value(self, rows: Array, w: Array) -> float:
         """L, infinite where a score overflows."""
@@ -65,38 +64,18 @@ class Likelihood:
         return found if math.isfinite(found) else math.inf
 
     def without_fitted(self, rows: Array, w: Array, most: float) -> tuple[Likelihood, Array]:
-        """The same, and the rows, without what costs nearly nothing, `most` in all: a bound of what all costs.
-
-        Rows that are fitted go; of the softmax the classes that a row is known not to belong to.
-        """
-        f = self._scores(rows, w)
-        if isinstance(self.loss, Softmax):
-            costs = self.p[:, None] * self.loss.predict(f)
-            costs[np.arange(costs.shape[0]), self.y] = np.inf
-        else:
-            costs = self.p * self.loss.value(self.y, f)
-        order = np.argsort(costs, axis=None, kind="stable")
-        fitted = np.zeros(costs.size, dtype=bool)
-        fitted[order[np.cumsum(costs.ravel()[order]) <= most]] = True
-        if isinstance(self.loss, Softmax):
-            return replace(self, absent=fitted.reshape(costs.shape)), rows
-        return replace(self, Z=self.Z[~fitted], y=self.y[~fitted], p=self.p[~fitted]), rows[~fitted]
+        """The same, and the rows, without those that are fitted: they cost nearly nothing, `most` in all."""
+        kept = ~_cheap(self.p * self.loss.value(self.y, self._scores(rows, w)), most)
+        return replace(self, Z=self.Z[kept], y=self.y[kept], p=self.p[kept]), rows[kept]
 
     def moves(self) -> list[tuple[int, int, Array]]:
         """The pairs of classes whose scores meet, and in which rows; class 0 is the one whose score is zero."""
-        m, n = self.n_scores, self.y.shape[0]
-        none = np.zeros((n, m + 1), dtype=bool) if self.absent is None else self.absent
-        return [(k, j, ~(none[:, k] | none[:, j])) for k in range(1, m + 1) for j in range(k)]
+        return [(1, 0, np.ones(self.y.shape[0], dtype=bool))]
 
     def slopes(self, rows: Array, w: Array) -> tuple[Array, list[list[Array]]]:
         """pℓ' of shape (n, m), and the m × m entries of pℓ''."""
-        f, m = self._scores(rows, w), self.n_scores
-        if not isinstance(self.loss, Softmax):
-            theta, bend = self.loss.slopes(self.y, f)
-            return (self.p * theta)[:, None], [[self.p * bend]]
-        share = self.loss.predict(f)[:, 1:]
-        theta = self.p[:, None] * self.loss.derivative(self.y, f)[:, 1:]
-        return theta, [[self.p * share[:, k] * ((k == j) - share[:, j]) for j in range(m)] for k in range(m)]
+        theta, bend = self.loss.slopes(self.y, self._scores(rows, w))
+        return (self.p * theta)[:, None], [[self.p * bend]]
 
     @cached_property
     def scale(self) -> float:
@@ -105,8 +84,53 @@ class Likelihood:
 
     def constant(self) -> Array:
         """The best fit without columns, shape (1, m)."""
-        best = np.atleast_1d(self.loss.optimal_constant(self.y, self.p))
-        return (best[1:] - best[0] if isinstance(self.loss, Softmax) else best)[None, :]
+        return np.atleast_2d(self.loss.optimal_constant(self.y, self.p))
+
+
+@dataclass(frozen=True)
+class ClassLikelihood(Likelihood):
+    """The softmax of K classes, of which the first has no score."""
+
+    absent: Array | None = None
+    """Classes that a row leaves out of its sum: what it then costs is a bound of what it costs."""
+
+    @property
+    def n_scores(self) -> int:
+        return self.loss.n_scores(self.y) - 1
+
+    def _scores(self, rows: Array, w: Array) -> Array:
+        f = rows @ w
+        f = np.hstack([np.zeros((f.shape[0], 1)), f])
+        return f if self.absent is None else np.where(self.absent, -np.inf, f)
+
+    def without_fitted(self, rows: Array, w: Array, most: float) -> tuple[Likelihood, Array]:
+        """The same without the classes that a row is known not to belong to."""
+        costs = self.p[:, None] * self.loss.predict(self._scores(rows, w))
+        costs[np.arange(costs.shape[0]), self.y] = np.inf
+        return replace(self, absent=_cheap(costs, most)), rows
+
+    def moves(self) -> list[tuple[int, int, Array]]:
+        m, n = self.n_scores, self.y.shape[0]
+        none = np.zeros((n, m + 1), dtype=bool) if self.absent is None else self.absent
+        return [(k, j, ~(none[:, k] | none[:, j])) for k in range(1, m + 1) for j in range(k)]
+
+    def slopes(self, rows: Array, w: Array) -> tuple[Array, list[list[Array]]]:
+        f, m = self._scores(rows, w), self.n_scores
+        share = self.loss.predict(f)[:, 1:]
+        theta = self.p[:, None] * self.loss.derivative(self.y, f)[:, 1:]
+        return theta, [[self.p * share[:, k] * ((k == j) - share[:, j]) for j in range(m)] for k in range(m)]
+
+    def constant(self) -> Array:
+        best = super().constant()
+        return best[:, 1:] - best[:, :1]
+
+
+def _cheap(costs: Array, most: float) -> Array:
+    """Where the least costs are, which come to `most` together."""
+    order = np.argsort(costs, axis=None, kind="stable")
+    found = np.zeros(costs.size, dtype=bool)
+    found[order[np.cumsum(costs.ravel()[order]) <= most]] = True
+    return found.reshape(costs.shape)
 
 
 @dataclass(frozen=True)
