@@ -54,7 +54,7 @@ test-all: $(VENV)/.test browser  ## the same, with the full products of grids th
 	$(ALONE) $(BIN)/python $(PYTEST) -m ""
 
 test-gpu: $(VENV)/.test  ## training on a GPU beside training on the processor; skips without PyTorch and CUDA
-	$(BIN)/python -m pytest -rs tests/models/neural/test_cuda.py
+	$(BIN)/python -m pytest -rs tests/models/neural/trainers/test_cuda.py
 
 test-sklearn: $(VENV)/.test  ## scikit-learn's own tests with our estimators in place; writes docs/compatibility.md
 	$(BIN)/python -m tests.compatibility.run -n $(JOBS)

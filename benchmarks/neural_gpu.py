@@ -17,9 +17,9 @@ import numpy as np
 import torch
 
 from certifit.losses import Softmax
-from certifit.models.neural.cuda import CudaTrainer, import_torch
 from certifit.models.neural.layers import Columns, initial
 from certifit.models.neural.objective import Target
+from certifit.models.neural.trainers.cuda import CudaTrainer, import_torch
 from certifit.models.neural.training import Recipe, State
 
 HIDDEN, BATCH, CLASSES = (512, 256, 128), 8192, 10

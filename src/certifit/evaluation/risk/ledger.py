@@ -28,7 +28,8 @@ from certifit.evaluation.metrics.predictions import predict_for
 from certifit.evaluation.metrics.registry import METRICS, Metric, resolve_metric
 from certifit.evaluation.risk.bayes_error import bayes_error
 from certifit.evaluation.risk.comparison import Pair, compare, compare_metric
-from certifit.evaluation.risk.risk import Risk, interval, loss_values, metric_interval
+from certifit.evaluation.risk.losses import loss_values
+from certifit.evaluation.risk.risk import Risk, interval, metric_interval
 from certifit.names import record
 
 __all__ = ["Ledger", "LedgerRow", "ledger"]

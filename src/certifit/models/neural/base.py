@@ -27,16 +27,16 @@ from certifit.data.gate import check_x
 from certifit.evaluation.losses import Loss
 from certifit.models.boosting.fit import validation_rows
 from certifit.models.neural.categories import known, learned, places, weighed
-from certifit.models.neural.cpu import Trainer, layer_output
-from certifit.models.neural.cuda import CudaTrainer, import_torch
 from certifit.models.neural.declared import NetworkParameters
 from certifit.models.neural.diagnostics import Diagnostics
-from certifit.models.neural.double import BLOCK, DoubleNetwork, DoubleTrainer
 from certifit.models.neural.evidence import evidence
 from certifit.models.neural.layers import Columns, flat, initial, leaks, parts
 from certifit.models.neural.objective import Target
 from certifit.models.neural.parameters import check_hidden
 from certifit.models.neural.polish import best_output_layer
+from certifit.models.neural.trainers.cpu import Trainer, layer_output
+from certifit.models.neural.trainers.cuda import CudaTrainer, import_torch
+from certifit.models.neural.trainers.double import BLOCK, DoubleNetwork, DoubleTrainer
 from certifit.models.neural.training import History, Recipe, State, adaptive, train
 from certifit.models.neural.whole import minimize_whole
 from certifit.models.sgd.base import partial_certificate

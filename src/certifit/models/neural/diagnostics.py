@@ -15,11 +15,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, Matrix
 from certifit.data.gate import check_real
-from certifit.models.neural.cpu import Trainer
-from certifit.models.neural.double import DoubleNetwork, DoubleTrainer
 from certifit.models.neural.evidence import gradient_at
 from certifit.models.neural.layers import Columns, ends, leaks, parts, penalty_of
 from certifit.models.neural.objective import Target
+from certifit.models.neural.trainers.cpu import Trainer
+from certifit.models.neural.trainers.double import DoubleNetwork, DoubleTrainer
 from certifit.models.neural.training import State
 from certifit.names import record
 from certifit.threads import n_threads

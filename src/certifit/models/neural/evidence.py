@@ -11,9 +11,9 @@ import numpy as np
 
 from certifit._types import Array
 from certifit.certificate import Certificate
-from certifit.models.neural.double import DoubleTrainer
 from certifit.models.neural.layers import parts, penalty_of
 from certifit.models.neural.objective import Target
+from certifit.models.neural.trainers.double import DoubleTrainer
 from certifit.models.neural.training import History, State
 from certifit.progress import Progress
 

@@ -14,8 +14,8 @@ import numpy as np
 from scipy.optimize import minimize
 
 from certifit._types import Array
-from certifit.models.neural.double import DoubleTrainer
 from certifit.models.neural.layers import penalty_of
+from certifit.models.neural.trainers.double import DoubleTrainer
 from certifit.models.neural.training import History, Recipe, State, Watch
 from certifit.progress import Progress
 

@@ -41,28 +41,10 @@ from certifit.evaluation.risk.resamples import generator
 from certifit.evaluation.splits.choice import Curve, Fold, folds_of
 from certifit.evaluation.splits.sealed import folds
 from certifit.models.reductions.trial import Trial
-from certifit.parameters import (
-    CV,
-    N_JOBS,
-    ONE_STANDARD_ERROR,
-    RANDOM_STATE,
-    VERBOSE,
-    Any_,
-    Choice,
-    Declared,
-    Either,
-    Flag,
-    Function,
-    Integer,
-    Learner,
-    Named,
-    Nothing,
-    OneOf,
-    Parameter,
-    Real,
-    check_parameters,
-)
-from certifit.parameters import Fitted as Attribute
+from certifit.parameters.common import CV, N_JOBS, ONE_STANDARD_ERROR, RANDOM_STATE, VERBOSE
+from certifit.parameters.declared import Declared, OneOf, Parameter, check_parameters
+from certifit.parameters.declared import Fitted as Attribute
+from certifit.parameters.domains import Any_, Choice, Either, Flag, Function, Integer, Learner, Named, Nothing, Real
 from certifit.progress import progress
 
 __all__ = ["Search"]

@@ -20,20 +20,9 @@ from certifit.evaluation.splits.choice import folds_of
 from certifit.models.selection.moves import LeastSquaresMoves, Moves, RefitMoves, as_good, best_move
 from certifit.models.selection.selector import SelectorOfSizes
 from certifit.names import stored
-from certifit.parameters import (
-    CV,
-    VERBOSE,
-    Choice,
-    Either,
-    Fitted,
-    Integer,
-    Learner,
-    Named,
-    Nothing,
-    OneOf,
-    Parameter,
-    check_parameters,
-)
+from certifit.parameters.common import CV, VERBOSE
+from certifit.parameters.declared import Fitted, OneOf, Parameter, check_parameters
+from certifit.parameters.domains import Choice, Either, Integer, Learner, Named, Nothing
 from certifit.progress import progress
 
 __all__ = ["StepwisePath", "StepwiseSelection"]

@@ -32,25 +32,9 @@ from certifit.optimization.stochastic.engines import (
     typical_curvature,
 )
 from certifit.optimization.stochastic.specks import without_specks
-from certifit.parameters import (
-    ALPHA,
-    FIT_INTERCEPT,
-    L1_RATIO,
-    MAX_EPOCHS,
-    SHUFFLE,
-    TOL,
-    VALIDATION_FRACTION,
-    Choice,
-    Declared,
-    Either,
-    Fitted,
-    Flag,
-    Integer,
-    Nothing,
-    Parameter,
-    Real,
-    check_parameters,
-)
+from certifit.parameters.common import ALPHA, FIT_INTERCEPT, L1_RATIO, MAX_EPOCHS, SHUFFLE, TOL, VALIDATION_FRACTION
+from certifit.parameters.declared import Declared, Fitted, Parameter, check_parameters
+from certifit.parameters.domains import Choice, Either, Flag, Integer, Nothing, Real
 from certifit.parameters.methods import VISITS, weights
 from certifit.progress import Progress
 from certifit.threads import n_threads, one_blas_thread

@@ -23,19 +23,9 @@ from certifit.models.structured.labels import (
     tree_of,
 )
 from certifit.optimization.chain.shape import ChainShape, native_sequences
-from certifit.parameters import (
-    N_JOBS,
-    VERBOSE,
-    Any_,
-    Declared,
-    Either,
-    Fitted,
-    Flag,
-    Integer,
-    Nothing,
-    Parameter,
-    check_parameters,
-)
+from certifit.parameters.common import N_JOBS, VERBOSE
+from certifit.parameters.declared import Declared, Fitted, Parameter, check_parameters
+from certifit.parameters.domains import Any_, Either, Flag, Integer, Nothing
 from certifit.parameters.methods import weights
 from certifit.representation.sequences.encoder import MOST_FEATURES, SequenceEncoder, sequence_parts
 from certifit.representation.sequences.positions import Positions

@@ -10,10 +10,10 @@ from sklearn.datasets import load_digits
 
 from certifit import MLPClassifier, MLPRegressor, NeuralNetwork
 from certifit.losses import Huber, Loss, MulticlassHinge, Quantile, SquaredHinge
-from certifit.models.neural.cpu import Trainer
-from certifit.models.neural.cuda import NAMES, CudaTrainer
 from certifit.models.neural.layers import ACTIVATIONS, Columns, initial
 from certifit.models.neural.objective import Target
+from certifit.models.neural.trainers.cpu import Trainer
+from certifit.models.neural.trainers.cuda import NAMES, CudaTrainer
 from certifit.models.neural.training import Recipe, State
 
 try:

@@ -13,10 +13,10 @@ from tests.models.neural.test_model import waves
 
 from certifit import LogisticRegression, MLPClassifier, MLPRegressor, NeuralNetwork, Ridge
 from certifit.losses import LOSSES, MULTICLASS, Huber
-from certifit.models.neural.cpu import Trainer
-from certifit.models.neural.double import DoubleTrainer
 from certifit.models.neural.layers import ACTIVATIONS, Columns, initial
 from certifit.models.neural.objective import Target
+from certifit.models.neural.trainers.cpu import Trainer
+from certifit.models.neural.trainers.double import DoubleTrainer
 from certifit.models.neural.training import Recipe, State
 
 RNG = np.random.default_rng(0)

@@ -1,0 +1,1 @@
+"""What trains a network: native code, NumPy in double precision, a GPU."""
