@@ -64,6 +64,7 @@ class Tree:
         threshold[chosen[edged]] = values[offsets[j[edged]] + k[edged]]
         for v in np.flatnonzero(grown["category"] >= 0):
             known = binner.categories_[int(feature[v])]
+            assert known is not None
             words = grown["sets"][4 * grown["category"][v] :][:4]
             inside = np.unpackbits(words.view(np.uint8), bitorder="little").astype(bool)
             categories[int(v)] = known[inside[: known.shape[0]]]
