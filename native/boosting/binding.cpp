@@ -338,6 +338,7 @@ NB_MODULE(boosting, m) {
         .def("hinge_values", &PyGrower::hinge_values, "a"_a.noconvert(), "b"_a.noconvert(), "down"_a.noconvert(),
              "up"_a.noconvert(), "nodes"_a.noconvert(), "l2"_a)
         .def_prop_ro("n_rows", [](const PyGrower& g) { return g.grower.rows().size(); })
+        .def_prop_ro("by_lists", [](const PyGrower& g) { return g.grower.by_lists(); })
         .def_prop_ro("narrow", [](const PyGrower& g) { return g.grower.gradients.narrow; });
     nb::class_<PyForest>(m, "Forest")
         .def(nb::init<Vector<std::int64_t>, Vector<std::int32_t>, Vector<std::int32_t>, Vector<std::int32_t>, Vector<std::int32_t>,

@@ -3,8 +3,9 @@
 //   f ← f + learning_rate · tree,    tree ≈ argmin Σ_i g_i t(x_i) + ½ h_i t(x_i)² + ½ l2 Σ_leaves v²
 //
 // Friedman 2001 (gradient boosting); Chen and Guestrin 2016 (second order gain); Ke et al. 2017 (leaf-wise growth, histogram
-// subtraction: only the smaller child is counted, the other is the difference). Sums are integers (boosting_gradients.hpp), so
-// neither the threads nor the order of rows can change a tree.
+// subtraction: only the smaller child is counted, the other is the difference). Sums are integers (gradients.hpp), so neither the
+// threads nor the order of rows can change a tree, nor whether a node is searched by its histogram or, where there are few rows,
+// by a list of them for each column (ordered.hpp).
 #pragma once
 
 #include <numeric>
@@ -46,6 +47,7 @@ class Grower {
     }
 
     const std::vector<std::uint32_t>& rows() const { return rows_; }
+    bool by_lists() const { return by_lists_; }  // how the last tree was found
 
     // A tree on the given rows (null: all) and features.
     void grow(const std::uint32_t* rows, Index n, const std::vector<std::uint8_t>& active) {
@@ -61,6 +63,7 @@ class Grower {
         nodes.reserve(2 * std::min<Index>(options.max_leaves, n + 1));
         nodes[0].end = n;
         nodes[0].sets.assign(interactions.size(), 1);
+        by_lists_ = lists_pay(n) && ordered_.begin(bins, rows, n, *team);
         const FeatureSearch search(bins, gradients.units, options, monotone.empty() ? nullptr : monotone.data());
         grow_from_root(search, signals);
         for (Node& node : nodes) {
@@ -104,7 +107,8 @@ class Grower {
   private:
     std::vector<std::uint32_t> rows_, spare_;
     std::vector<std::uint8_t> active_;
-    bool identity_ = false;
+    bool identity_ = false, by_lists_ = false;
+    Ordered ordered_;
     std::vector<GroupHistogram> local_;
     std::vector<std::unique_ptr<Pair[]>> pool_, part_;
     std::vector<Pair*> free_;
@@ -122,6 +126,17 @@ class Grower {
         if (histogram) free_.push_back(histogram);
     }
 
+    // Whether lists of rows cost less than histograms: the rows on every level of a tree, or the bins for every leaf of it
+    // (nanoseconds of a column, measured: docs/decisions/0013-cost-model.md).
+    bool lists_pay(Index n) const {
+        if (gradients.narrow || bins.rows > static_cast<Index>(kRowMask)) return false;
+        const double weight = weights.unit * static_cast<double>(weights.total) / static_cast<double>(bins.rows);
+        const double rows = static_cast<double>(n), values = static_cast<double>(bins.total()) / static_cast<double>(bins.features);
+        double leaves = std::min({static_cast<double>(options.max_leaves), rows, std::exp2(static_cast<double>(options.max_depth))});
+        if (options.min_samples_leaf > 0) leaves = std::clamp(rows * weight / (2 * options.min_samples_leaf), 1.0, leaves);
+        return 3.0 * rows * (std::log2(leaves) + 1) <= leaves * (300.0 + 3.5 * values);
+    }
+
     bool may_split(const Node& node) const {
         return node.depth < options.max_depth && node.end - node.begin > 1 &&
                gradients.units.c(node.sums[1]) >= 2 * options.min_samples_leaf * (1 - 1e-12);
@@ -135,7 +150,7 @@ class Grower {
         std::priority_queue<std::int32_t, std::vector<std::int32_t>, decltype(worse)> heap(worse);
         Index leaves = 1;
         if (leaves < options.max_leaves && may_split(nodes[0])) {
-            nodes[0].histogram = acquire();
+            if (!by_lists_) nodes[0].histogram = acquire();
             examine(search, nodes[0], nullptr);
             if (nodes[0].split.found()) heap.push(0);
         }
@@ -153,7 +168,7 @@ class Grower {
             if (wanted) {
                 // The parent's histogram becomes that of the larger child.
                 large.histogram = nodes[v].histogram, nodes[v].histogram = nullptr;
-                small.histogram = acquire();
+                if (!by_lists_) small.histogram = acquire();
                 examine(search, small, &large);
             } else {
                 release(nodes[v].histogram), nodes[v].histogram = nullptr;
@@ -204,6 +219,7 @@ class Grower {
 
     // Counts the rows of `node`, subtracts them from the histogram of its sibling, and finds the best split of both.
     void examine(const FeatureSearch& search, Node& node, Node* sibling) {
+        if (by_lists_) return examine_lists(search, node, sibling);
         const Index groups = bins.groups(), n = node.end - node.begin;
         const std::vector<std::uint8_t> mine = allowed(node), theirs = sibling ? allowed(*sibling) : mine;
         const bool search_node = may_split(node), search_sibling = sibling && may_split(*sibling);
@@ -245,7 +261,35 @@ class Grower {
             team->run(groups * parts, parallel, [&](Index task, int worker) { count(task / parts, task % parts, worker); });
             team->run(groups, parallel, [&](Index group, int) { finish(group); });
         }
-        for (Index group = 0; group < groups; ++group) {
+        keep_best(best_node, node, best_sibling, sibling);
+    }
+
+    // The same from the rows of every column in the order of their bins.
+    void examine_lists(const FeatureSearch& search, Node& node, Node* sibling) {
+        const Index groups = bins.groups(), n = node.end - node.begin;
+        const std::vector<std::uint8_t> mine = allowed(node);  // the same for both: they have the same path
+        const bool search_node = may_split(node), search_sibling = sibling && may_split(*sibling);
+        const Index begin = sibling ? std::min(node.begin, sibling->begin) : node.begin;
+        const Index end = sibling ? std::max(node.end, sibling->end) : node.end, middle = std::max(node.begin, sibling ? sibling->begin : 0);
+        if (sibling) ordered_.mark(rows_.data(), begin, middle, end);
+        std::vector<Split> best_node(groups), best_sibling(groups);
+        team->run(groups, team->size() > 1 && (end - begin) * bins.features > 5000, [&](Index group, int worker) {
+            const Index j0 = group * bins.group, j1 = std::min(j0 + bins.group, bins.features);
+            for (Index j = j0; j < j1; ++j) {
+                if (!mine[j]) continue;
+                if (sibling) ordered_.deal(j, begin, middle, end, worker);
+                const std::uint32_t* list = ordered_.list(j);
+                if (search_node) search.search(j, list + node.begin, n, gradients.pairs(), node.sums, node.bounds, best_node[group]);
+                if (search_sibling)
+                    search.search(j, list + sibling->begin, sibling->end - sibling->begin, gradients.pairs(), sibling->sums,
+                                  sibling->bounds, best_sibling[group]);
+            }
+        });
+        keep_best(best_node, node, best_sibling, sibling);
+    }
+
+    static void keep_best(const std::vector<Split>& best_node, Node& node, const std::vector<Split>& best_sibling, Node* sibling) {
+        for (std::size_t group = 0; group < best_node.size(); ++group) {
             if (best_node[group].gain > node.split.gain) node.split = best_node[group];
             if (sibling && best_sibling[group].gain > sibling->split.gain) sibling->split = best_sibling[group];
         }

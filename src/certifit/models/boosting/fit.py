@@ -158,6 +158,8 @@ class Booster:
             self.binner = Binner(plan.max_bins, plan.categorical).fit(X, weight, n_threads=plan.n_threads)
         else:
             self.binner = previous.binner
+        self.rules = self.binner.tables()
+        self.active = np.ones(self.d, dtype=np.uint8)
         self.bounded = type(loss) in (Softmax, Logistic)
         equal = weight.strides == (0,)
         self.grower = native.Grower(
@@ -293,9 +295,11 @@ class Booster:
     def _stage(self, stage: int) -> bool:
         """One tree for each output; False when no tree could split anything."""
         # Draws depend on the seed and the stage alone, so that stages added later are those of one long fit.
-        rng = np.random.default_rng([*self.seed.tolist(), stage])
-        rows, others = self._draw_rows(rng)
-        active = self._draw_features(rng)
+        rows, others, active = self.train, self.validation, self.active
+        if self.plan.subsample < 1.0 or self.plan.colsample < 1.0:
+            rng = np.random.default_rng([*self.seed.tolist(), stage])
+            rows, others = self._draw_rows(rng)
+            active = self._draw_features(rng)
         total = self._log_sum_exp() if type(self.loss) is Softmax else None
         divided = False
         for k in range(self.n_outputs):
@@ -312,7 +316,7 @@ class Booster:
             divided |= grown["feature"].shape[0] > 1
             self._refine(f, k, grown, newton)
             self.grower.add_to(f, self.plan.learning_rate)
-            tree = Tree.of(grown, self.binner, self.plan.learning_rate)
+            tree = Tree.of(grown, self.binner, self.rules, self.plan.learning_rate)
             if others is not None:
                 f[others] += tree.value[self.grower.route(others)]
             self.trees.append(tree)

@@ -49,21 +49,25 @@ class Tree:
     """Number of the node's set; −1 where there is none."""
 
     @classmethod
-    def of(cls, grown: dict[str, Any], binner: Binner, step: float) -> Tree:
-        """From what the native grower returns; `step` scales the values."""
+    def of(cls, grown: dict[str, Any], binner: Binner, rules: tuple[Array, ...], step: float) -> Tree:
+        """From what the native grower returns; `rules` are the binner's tables, `step` scales the values."""
         feature = grown["feature"]
         threshold = np.full(feature.shape, np.nan)
         categories: dict[int, Array] = {}
-        for v in np.flatnonzero(feature >= 0):
-            j = int(feature[v])
-            known = binner.categories_[j]
-            if known is None:
-                edges, k = binner.edges_[j], int(grown["bin"][v])
-                threshold[v] = edges[k] if k < edges.shape[0] else np.inf  # values against missing values
-            else:
-                words = grown["sets"][4 * grown["category"][v] :][:4]
-                inside = np.unpackbits(words.view(np.uint8), bitorder="little").astype(bool)
-                categories[int(v)] = known[inside[: known.shape[0]]]
+        inner = feature >= 0
+        offsets, values, _, categorical, missing = rules
+        chosen = np.flatnonzero(inner if not categorical.any() else inner & (categorical[feature] == 0))
+        j, k = feature[chosen], grown["bin"][chosen]
+        # The bin after the last edge: values against missing values.
+        edged = k + 1 < missing[j]
+        threshold[chosen] = np.inf
+        threshold[chosen[edged]] = values[offsets[j[edged]] + k[edged]]
+        for v in np.flatnonzero(grown["category"] >= 0):
+            known = binner.categories_[int(feature[v])]
+            assert known is not None
+            words = grown["sets"][4 * grown["category"][v] :][:4]
+            inside = np.unpackbits(words.view(np.uint8), bitorder="little").astype(bool)
+            categories[int(v)] = known[inside[: known.shape[0]]]
         return cls(
             feature=feature,
             threshold=threshold,
@@ -72,7 +76,7 @@ class Tree:
             left=grown["left"],
             right=grown["right"],
             categories=categories,
-            value=np.where(feature < 0, step * grown["value"], 0.0),
+            value=np.where(inner, 0.0, step * grown["value"]),
             gain=grown["gain"],
             count=grown["count"],
             sets=grown["sets"],
