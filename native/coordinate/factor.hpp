@@ -88,6 +88,9 @@ class Factor {
         }
     }
 
+    // Row i of L, as far as its diagonal.
+    const double* row(Index i) const { return values_.get() + i * capacity_; }
+
   private:
     // A column that depends on earlier ones gets an infinite pivot: it stays where it is.
     static constexpr double kNever = 1e200;
@@ -126,7 +129,6 @@ class Factor {
         return plan;
     }
 
-    const double* row(Index i) const { return values_.get() + i * capacity_; }
     double* row(Index i) { return values_.get() + i * capacity_; }
 
     // Rows from `kept` on, by blocks of columns: the rows below a finished diagonal block are independent of each other.

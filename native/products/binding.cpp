@@ -3,7 +3,9 @@
 #include "products/lanczos.hpp"
 #include "products/order.hpp"
 #include "products/products.hpp"
+#include "products/squares.hpp"
 #include "products/sums.hpp"
+#include "products/survey.hpp"
 
 using namespace certifit::boundary;
 using namespace certifit::products;
@@ -127,6 +129,56 @@ nb::object run_sums(const Array& X, const Vector<double>& y, const Vector<double
 }
 
 template <class Array>
+nb::object run_squares(const Array& X, const Vector<double>& y, const Vector<double>& p, const Vector<double>& l2, bool intercept,
+                       int threads) {
+    const Table<double> view = table(X);
+    if (view.n < 1 || view.d < 1) refuse("X is empty");
+    expect_length(y, view.n, "y");
+    expect_length(p, view.n, "p");
+    expect_length(l2, view.d, "l2");
+    expect_threads(threads);
+    Squares found;
+    bool solved = false;
+    {
+        nb::gil_scoped_release release;
+        solved = solve_squares(view, y.data(), p.data(), l2.data(), intercept, threads, found);
+    }
+    if (!solved) return nb::none();
+    const auto d = static_cast<std::size_t>(view.d);
+    return nb::make_tuple(certifit::boundary::array(std::move(found.coef)), found.intercept, found.objective, found.gap, found.square,
+                          found.residual, found.moved, found.lean, found.offset, certifit::boundary::array(std::move(found.mean)),
+                          certifit::boundary::array(std::move(found.unit)), certifit::boundary::array(std::move(found.factor), {d, d}));
+}
+
+// Means and Σ (x − mean)² of the columns over every `step`-th row, as two rows.
+template <class Array>
+nb::object run_moments(const Array& X, Index step) {
+    const auto view = table(X);
+    if (view.n < 1 || view.d < 1 || step < 1) refuse("there is nothing to look at");
+    Owned out(2 * view.d);
+    moments(view, step, out.data, out.data + view.d);
+    return out.matrix(2, view.d);
+}
+
+nb::tuple run_judged(const RowMajor<double>& moments, double count, double offset) {
+    if (moments.shape(0) != 2) refuse("moments must have two rows");
+    const auto d = static_cast<Index>(moments.shape(1));
+    const Judged found = judged(moments.data(), moments.data() + d, d, count, offset);
+    nb::list far;
+    for (Index j : found.far) far.append(j);
+    return nb::make_tuple(found.energy, far);
+}
+
+template <class Array>
+nb::tuple run_reach(const Array& X, Index step, const RowMajor<double>& W, const Vector<double>& b) {
+    const auto view = table(X);
+    if (static_cast<Index>(W.shape(1)) != view.d || step < 1) refuse("W must have one column for each column of X");
+    expect_length(b, W.shape(0), "b");
+    const Reach found = reach(view, step, W.data(), b.data(), static_cast<Index>(W.shape(0)));
+    return nb::make_tuple(found.far, found.high - found.low);
+}
+
+template <class Array>
 nb::object run_codes(const Array& X) {
     const auto view = table(X);
     auto* data = new std::uint64_t[static_cast<std::size_t>(view.n)];
@@ -180,6 +232,8 @@ void define(nb::module_& m) {
           "w"_a.noconvert(), "b"_a, "threads"_a);
     m.def("gram", &run_gram<Array>, "X"_a.noconvert(), "h"_a.noconvert(), "ones"_a, "threads"_a);
     m.def("codes", &run_codes<Array>, "X"_a.noconvert());
+    m.def("moments", &run_moments<Array>, "X"_a.noconvert(), "step"_a);
+    m.def("reach", &run_reach<Array>, "X"_a.noconvert(), "step"_a, "W"_a.noconvert(), "b"_a.noconvert());
 }
 
 }  // namespace
@@ -191,6 +245,11 @@ NB_MODULE(products, m) {
     define<ColumnMajor<float>>(m);
     m.def("sums", &run_sums<RowMajor<double>>, "X"_a.noconvert(), "y"_a.noconvert(), "p"_a.noconvert(), "threads"_a);
     m.def("sums", &run_sums<ColumnMajor<double>>, "X"_a.noconvert(), "y"_a.noconvert(), "p"_a.noconvert(), "threads"_a);
+    m.def("squares", &run_squares<RowMajor<double>>, "X"_a.noconvert(), "y"_a.noconvert(), "p"_a.noconvert(), "l2"_a.noconvert(),
+          "intercept"_a, "threads"_a);
+    m.def("squares", &run_squares<ColumnMajor<double>>, "X"_a.noconvert(), "y"_a.noconvert(), "p"_a.noconvert(), "l2"_a.noconvert(),
+          "intercept"_a, "threads"_a);
+    m.def("judged", &run_judged, "moments"_a.noconvert(), "count"_a, "offset"_a);
     m.def("by_column", &run_by_column<double>, "X"_a.noconvert(), "out"_a.noconvert(), "threads"_a);
     m.def("by_column", &run_by_column<float>, "X"_a.noconvert(), "out"_a.noconvert(), "threads"_a);
     m.def("lanczos", &run_lanczos, "K"_a.noconvert(), "root"_a.noconvert(), "constant"_a.noconvert(), "basis"_a.noconvert(),

@@ -6,6 +6,7 @@ and is finite. Native code is entered with nothing else.
 
 from __future__ import annotations
 
+import math
 import numbers
 from collections.abc import Sequence
 from typing import Any
@@ -108,7 +109,8 @@ def _is_wanted(form: str, accept_sparse: bool | Sequence[str]) -> bool:
 
 def _plain_columns(estimator: Any, X: Array, reset: bool) -> bool:
     """Record the columns of an array without names; False where they are not those of the fit, which is said elsewhere."""
-    named = hasattr(estimator, "feature_names_in_")
+    # Where it is looked for matters: to find no attribute takes an instance with declared parameters long.
+    named = "feature_names_in_" in vars(estimator) or hasattr(type(estimator), "feature_names_in_")
     if not reset:
         return not named and getattr(estimator, "n_features_in_", None) == X.shape[1]
     if named:
@@ -308,7 +310,7 @@ def numbers_of(y: Array) -> Array:
                 f"y must be numeric for a regression; got values such as {y[:1]!r} of dtype {y.dtype}."
             ) from error
     cast = y.astype(np.float64, copy=False)  # vectors are cheap: only the matrix keeps single precision
-    if not np.isfinite(cast).all():
+    if not _surely_finite(cast) and not np.isfinite(cast).all():
         bad = int(np.argwhere(~np.isfinite(cast))[0, 0])
         what = "NaN" if np.isnan(y[bad]).any() else "infinity"
         raise ValueError(
@@ -321,16 +323,8 @@ def _check_finite(X: Matrix, allow_nan: bool, names: Any, estimator: str) -> Non
     values = X.data if is_sparse(X) else X
     if values.dtype.kind != "f":
         return
-    # A finite sum of squares proves finite entries and costs one pass; only a suspicious one is looked at closely.
-    with np.errstate(over="ignore", invalid="ignore"):
-        contiguous = values.flags.c_contiguous or values.flags.f_contiguous
-        if contiguous and values.dtype.itemsize in (4, 8):
-            # Not by BLAS: its threads keep the processors busy for a while after the product.
-            total = _products.energy(values.ravel(order="K"), _threads.max_threads())
-        else:
-            total = values.sum(dtype=np.float64)
-        if np.isfinite(total):
-            return
+    if _surely_finite(values):
+        return
     bad = np.isinf(values) if allow_nan else ~np.isfinite(values)
     if not bad.any():
         return
@@ -352,6 +346,15 @@ def _check_finite(X: Matrix, allow_nan: bool, names: Any, estimator: str) -> Non
     raise ValueError(
         f"Input X contains NaN: {gaps} in column {label}{further}. {estimator} does not accept missing values: {MISSING_CURE}."
     )
+
+
+def _surely_finite(values: Array) -> bool:
+    """A finite sum of squares proves finite entries and costs one pass; only a suspicious one is looked at closely."""
+    if values.flags.forc and values.dtype in (np.float64, np.float32):
+        # Not by BLAS: its threads keep the processors busy for a while after the product.
+        return math.isfinite(_products.energy(values.ravel(order="K"), _threads.max_threads()))
+    with np.errstate(over="ignore", invalid="ignore"):
+        return math.isfinite(values.sum(dtype=np.float64))
 
 
 def _are_texts(X: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -94,7 +95,7 @@ class Real(Domain):
         number = float(value)
         above = number > self.low if self.open_low else number >= self.low
         below = number < self.high if self.open_high else number <= self.high
-        fine = above and below and (np.isfinite(number) or (self.infinite and number == np.inf))
+        fine = above and below and (math.isfinite(number) or (self.infinite and number == math.inf))
         return None if fine else f"a number{self.interval()}"
 
     def wrong_type(self, value: Any) -> bool:

@@ -20,7 +20,9 @@ exact sums.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -214,8 +216,8 @@ class NormalInverse:
 
     Parameters
     ----------
-    matrix : array of shape (d, d)
-        (Σ p_i (x_i − m)(x_i − m)ᵀ + diag(l2))⁻¹, or its pseudo-inverse.
+    half : function
+        F with FᵀF the inverse, for those who ask.
     mean : array of shape (d,)
         m = Σ p_i x_i, or zeros without intercept.
     rank : int
@@ -229,9 +231,15 @@ class NormalInverse:
     array([[1.]])
     """
 
-    matrix: Array
+    half: Callable[[], Array]
     mean: Array
     rank: int
+
+    @cached_property
+    def matrix(self) -> Array:
+        """(Σ p_i (x_i − m)(x_i − m)ᵀ + diag(l2))⁻¹ of shape (d, d), or its pseudo-inverse."""
+        half = self.half()
+        return half.T @ half
 
 
 def normal_inverse(X: Matrix, p: Array, l2: Array, fit_intercept: bool) -> NormalInverse:
@@ -252,10 +260,8 @@ def normal_inverse(X: Matrix, p: Array, l2: Array, fit_intercept: bool) -> Norma
 
 
 def _of_few(found: FewColumns, keep_inverse: bool) -> ClosedForm:
-    rank, inverse = found.coef.shape[0], None
-    if keep_inverse:
-        half = found.half()
-        inverse = NormalInverse(half.T @ half, found.mean, rank)
+    rank = found.coef.shape[0]
+    inverse = NormalInverse(found.half, found.mean, rank) if keep_inverse else None
     return ClosedForm(
         found.coef, found.intercept, rank, found.condition, found.residual, found.digits, "cholesky", "",
         found.objective, found.gap, inverse,
@@ -267,7 +273,7 @@ def _inverse(problem: NormalEquations, factor: Factor) -> NormalInverse:
     half = factor.whole_half() if isinstance(factor, LeastNorm) else factor.half(np.eye(problem.d))
     half = half / unit
     live = int((problem.spread > 0).sum())
-    return NormalInverse(half.T @ half, problem.mean * unit, min(factor.rank, live))
+    return NormalInverse(lambda: half, problem.mean * unit, min(factor.rank, live))
 
 
 def leverage(X: Matrix, p: Array, l2: Array, fit_intercept: bool) -> Array:

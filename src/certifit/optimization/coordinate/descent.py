@@ -69,8 +69,8 @@ class Separable(NamedTuple):
         """As the kernels take it, for d coefficients."""
 
         def full(value: ArrayLike | None, default: float) -> Vector:
-            given = default if value is None else value
-            return np.ascontiguousarray(np.broadcast_to(np.asarray(given, dtype=np.float64), (d,)))
+            given = np.ascontiguousarray(default if value is None else value, dtype=np.float64)
+            return given if given.shape == (d,) else np.full(d, given)
 
         bounds = full(self.lower, -np.inf), full(self.upper, np.inf)
         return _native.Penalty(

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+import certifit._native.products as _products
 from certifit._types import Array
 from certifit.certificate import Certificate
 from certifit.optimization.objective.bounds import dual_bound
@@ -14,6 +15,7 @@ from certifit.optimization.objective.fold import State
 from certifit.optimization.objective.problem import Problem, Solution
 from certifit.progress import Progress
 from certifit.representation.design.design import Dense, Design
+from certifit.representation.design.products import few_rows
 
 __all__ = ["certify"]
 
@@ -82,7 +84,7 @@ def _ordinary(design: Design, coef: Array, intercept: Any) -> bool:
     """Whether no terms of the scores of a few rows are far beyond their range."""
     if not isinstance(design, Dense):
         return False
-    rows = design.sample(SAMPLE)
-    f = rows @ coef.T
-    far = np.abs(rows) @ np.abs(coef).T + np.abs(intercept)
-    return bool(far.max() <= ORDINARY * (f.max() - f.min()))
+    rows, step = few_rows(design.X, SAMPLE)
+    planes = np.ascontiguousarray(coef if coef.ndim == 2 else coef[None], dtype=np.float64)
+    far, width = _products.reach(rows, step, planes, np.array(intercept, dtype=np.float64, ndmin=1))
+    return bool(far <= ORDINARY * width)

@@ -31,10 +31,11 @@ class Regularizer:
         """Alpha = 0 means no penalty at all."""
         if alpha == 0.0:
             penalty, alpha = NoPenalty(), 1.0
-        penalty.strength(d)  # the weights, if any, must fit the number of features
-        regularizer = Regularizer(penalty, float(alpha), constraint, d)
-        regularizer.bounds()
-        return regularizer
+        if penalty.weights is not None:
+            penalty.strength(d)  # they must fit the number of features
+        if constraint is not None:
+            constraint.bounds(d)  # so must these
+        return Regularizer(penalty, float(alpha), constraint, d)
 
     def value(self, w: Array) -> float:
         """alpha·Ω(w); w is taken to satisfy the constraint."""
@@ -178,13 +179,11 @@ class Regularizer:
 
 def kernel_penalty(regularizer: Regularizer) -> Separable:
     """The regularizer in the words of the coordinate-descent kernel."""
-    lower, upper = regularizer.bounds()
-    bounded = bool(np.isfinite(lower).any() or np.isfinite(upper).any())
-    box = lower if bounded else None, upper if bounded else None
+    lower, upper = (None, None) if regularizer.constraint is None else regularizer.bounds()
     power = regularizer.power()
     if power is not None:
-        return Separable(power[1], np.zeros(regularizer.d), *box, power[0])
+        return Separable(power[1], np.zeros(regularizer.d), lower, upper, power[0])
     parts = regularizer.elastic()
     assert parts is not None  # the dispatcher sends no other penalty to the kernel
     # A strength beyond the range (units of 1e±150) holds a coefficient at zero as surely as the largest number.
-    return Separable(np.minimum(parts[0], 1e290), np.minimum(parts[1], 1e290), *box)
+    return Separable(np.minimum(parts[0], 1e290), np.minimum(parts[1], 1e290), lower, upper)

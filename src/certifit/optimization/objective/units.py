@@ -14,12 +14,14 @@ from typing import Any
 
 import numpy as np
 
+import certifit._native.products as _products
 from certifit._types import Array
 from certifit.certificate import Certificate
 from certifit.evaluation.losses import Loss
 from certifit.optimization.objective.fold import total
 from certifit.optimization.objective.problem import Problem, Solution
 from certifit.representation.design.design import Dense, as_design
+from certifit.representation.design.products import few_rows
 
 __all__ = ["Units", "check_range", "condition", "is_extreme"]
 
@@ -95,31 +97,27 @@ class Moments:
     """Count, mean and sum of squared deviations of each column: a sum over rows (Chan, Golub and LeVeque 1983)."""
 
     count: int
-    mean: Array
-    squares: Array
+    columns: Array
+    """Means, and below them the sums, of shape (2, d)."""
 
     @staticmethod
-    def of(rows: Array) -> Moments:
-        """Of the rows of one block."""
-        n = rows.shape[0]
-        mean = np.full(n, 1.0 / n) @ rows  # a product: sums along short rows are slow
-        apart = rows - mean
-        return Moments(n, mean, np.einsum("ij,ij->j", apart, apart))
+    def of(X: Array, entries: int | None = None) -> Moments:
+        """Of the rows of one block, or of as many of them as have about so many entries."""
+        X, step = few_rows(X, entries or X.size)
+        return Moments(-(-X.shape[0] // step), _products.moments(X, step))
 
     def __add__(self, other: Moments) -> Moments:
-        n, apart = self.count + other.count, other.mean - self.mean
-        mean = self.mean + apart * (other.count / n)
-        return Moments(n, mean, self.squares + other.squares + apart * apart * (self.count * other.count / n))
+        n, apart = self.count + other.count, other.columns[0] - self.columns[0]
+        mean = self.columns[0] + apart * (other.count / n)
+        squares = self.columns[1] + other.columns[1] + apart * apart * (self.count * other.count / n)
+        return Moments(n, np.stack([mean, squares]))
 
-    def ordinary(self) -> bool:
-        """Whether the largest magnitude is surely of a size whose fourth power is a number, as zero is."""
-        energy = float((self.squares + self.count * self.mean * self.mean).max(initial=0.0))
-        return energy == 0.0 or self.count * SMALL**2 < energy < LARGE**2
-
-    def far(self) -> Array:
-        """Columns whose mean is so large beside their spread that squares of the two cannot share a sum."""
-        spread = np.sqrt(self.squares / self.count)
-        return np.asarray((np.abs(self.mean) > OFFSET * spread) & (spread > 0))
+    def judged(self) -> tuple[bool, list[int]]:
+        """Whether the largest magnitude is surely of a size whose fourth power is a number, as zero is, and the columns whose
+        mean is so large beside their spread that squares of the two cannot share a sum.
+        """
+        energy, far = _products.judged(self.columns, self.count, OFFSET)
+        return energy == 0.0 or self.count * SMALL**2 < energy < LARGE**2, far
 
 
 def check_range(coef: Array, intercept: Any) -> None:
@@ -133,14 +131,12 @@ def check_range(coef: Array, intercept: Any) -> None:
 
 def is_extreme(problem: Problem) -> bool:
     """Whether a sample of the rows, or the target, is of extreme magnitude or far from zero."""
-    samples = [block.design.sample(SAMPLE) for block in problem.blocks]
-    with np.errstate(over="ignore", invalid="ignore"):
-        if problem.n_scores == 1 and _outside([block.y for block in problem.blocks]):
-            return True
-        if not problem.fit_intercept or not _dense(problem):
-            return _outside(samples)
-        moments = total(Moments.of(sample) for sample in samples)
-        return not moments.ordinary() or bool(moments.far().any())
+    if problem.n_scores == 1 and _outside([block.y for block in problem.blocks]):
+        return True
+    if not problem.fit_intercept or not _dense(problem):
+        return _outside([block.design.sample(SAMPLE) for block in problem.blocks])
+    ordinary, far = total(Moments.of(block.design.X, SAMPLE) for block in problem.blocks).judged()
+    return not ordinary or bool(far)
 
 
 def _dense(problem: Problem) -> bool:
@@ -148,17 +144,26 @@ def _dense(problem: Problem) -> bool:
 
 
 def _outside(parts: list[Array]) -> bool:
+    if all(_surely_inside(part) for part in parts):
+        return False
     largest = max(float(max(part.max(initial=0.0), -part.min(initial=0.0))) for part in parts)
     return not (largest == 0.0 or SMALL < largest < LARGE)
+
+
+def _surely_inside(part: Array) -> bool:
+    """Whether the sum of squares says so, in one pass."""
+    if part.dtype != np.float64 or not part.flags.c_contiguous:
+        return False
+    return part.size * SMALL**2 < float(_products.energy(part.ravel(), 1)) < LARGE**2
 
 
 def condition(problem: Problem) -> tuple[Problem, Units]:
     """The same problem in ordinary units."""
     d, center = problem.shape[1], np.zeros(problem.shape[1])
     if _dense(problem) and problem.fit_intercept:
-        with np.errstate(over="ignore", invalid="ignore"):
-            moments = total(Moments.of(block.design.X) for block in problem.blocks)
-            center = np.where(moments.far(), moments.mean, 0.0)
+        moments = total(Moments.of(block.design.X) for block in problem.blocks)
+        far = moments.judged()[1]
+        center[far] = moments.columns[0, far]
     largest = _largest(
         block.design.rescaled(center, np.ones(d)) if center.any() else block.design.X for block in problem.blocks
     )

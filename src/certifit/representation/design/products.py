@@ -17,6 +17,7 @@ __all__ = [
     "by_column",
     "columns",
     "expect_temporaries",
+    "few_rows",
     "in_one_piece",
     "matvec",
     "pullback",
@@ -32,6 +33,14 @@ NARROW = 192  # columns up to which our own Gram kernel, which weights the rows 
 def in_one_piece(X: Matrix) -> bool:
     """Whether the native passes over X can read it: dense, row after row or column after column."""
     return isinstance(X, np.ndarray) and (X.flags.c_contiguous or X.flags.f_contiguous)
+
+
+def few_rows(X: Array, entries: int) -> tuple[Array, int]:
+    """A dense matrix in one piece and a step from row to row, for native passes over rows that have about so many entries."""
+    step = max(1, X.size // entries)
+    if in_one_piece(X) and X.dtype in (np.float64, np.float32):
+        return X, step
+    return np.ascontiguousarray(X[::step], dtype=np.float64), 1
 
 
 def by_column(X: Array, threads: int = 1) -> Array:

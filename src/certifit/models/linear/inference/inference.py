@@ -15,7 +15,8 @@ A penalty biases the estimates by an amount that the data do not show, so penali
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import fields, replace
 from typing import Any, cast
 
 import numpy as np
@@ -26,7 +27,7 @@ from certifit.data.gate import check_choice, check_real
 from certifit.evaluation.losses.base import Loss
 from certifit.evaluation.losses.numbers.squared import Squared
 from certifit.models.linear.inference.hat import LinearInTarget
-from certifit.models.linear.inference.rules import Fit, covariance_rule, remark
+from certifit.models.linear.inference.rules import Fit, covariance_rule, is_proven, remark
 from certifit.names import record
 from certifit.optimization.closed_form.least_squares import ClosedForm
 from certifit.optimization.objective.dispatch import INFERENCE_LIMIT
@@ -89,6 +90,25 @@ class Inference:
     null_deviance: float
     log_likelihood: float
     note: str
+
+    @staticmethod
+    def later(make: Callable[[], Inference]) -> Inference:
+        """What `make` makes, when somebody asks: most fits are never asked."""
+        waiting = object.__new__(Inference)
+        vars(waiting)["_make"] = make
+        return waiting
+
+    def __getattr__(self, name: str) -> Any:
+        make = vars(self).get("_make")
+        if make is not None and not name.startswith("__"):
+            vars(self).update(vars(make()))
+            vars(self).pop("_make", None)
+        if name not in vars(self):  # another thread may have been first
+            raise AttributeError(f"{type(self).__name__} has no {name}.")
+        return vars(self)[name]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
 
     @property
     def std_error(self) -> Array:
@@ -287,23 +307,32 @@ def make_inference(
     check_choice("dispersion", dispersion, (None, "pearson"))
     coef = np.asarray(coef, dtype=np.float64)
     y, weight = np.asarray(y, dtype=np.float64), np.asarray(weight, dtype=np.float64)
-    estimate = np.append(intercept, coef) if fit_intercept else coef
-    fit = Fit(X, y, weight, loss, coef, intercept, fit_intercept, dispersion == "pearson", solution)
-    parts = covariance_rule(loss)(fit)
+    n, rows, pearson = float(weight.sum()), int(np.count_nonzero(weight)), dispersion == "pearson"
     if null_risk is None:
         squares = isinstance(loss, Squared) and not fit_intercept
         constant = 0.0 if squares else loss.optimal_constant(y, weight)
         with np.errstate(over="ignore", invalid="ignore"):
-            null_risk = loss.constant_risks(y, weight / fit.n, constant)[0]
-    return Inference(
-        loss=loss,
-        estimate=estimate,
-        fit_intercept=fit_intercept,
-        n=fit.n,
-        deviance=fit.deviance,
-        null_deviance=2.0 * fit.n * null_risk,
-        **vars(replace(parts, note=remark(fit, parts))),
-    )
+            null_risk = loss.constant_risks(y, weight / n, constant)[0]
+    if isinstance(loss, Squared) and solution is not None and solution.inverse is not None and is_proven(solution):
+        # Nothing that is to be computed asks for the data.
+        none = np.empty(0)
+        fit = Fit(None, none, none, n, rows, loss, coef, intercept, fit_intercept, pearson, solution)
+        return Inference.later(lambda: _inferred(fit, null_risk))
+    return _inferred(Fit(X, y, weight, n, rows, loss, coef, intercept, fit_intercept, pearson, solution), null_risk)
+
+
+def _inferred(fit: Fit, null_risk: float) -> Inference:
+    with np.errstate(all="ignore"):
+        parts = covariance_rule(fit.loss)(fit)
+        return Inference(
+            loss=fit.loss,
+            estimate=np.append(fit.intercept, fit.coef) if fit.fit_intercept else fit.coef,
+            fit_intercept=fit.fit_intercept,
+            n=fit.n,
+            deviance=fit.deviance,
+            null_deviance=2.0 * fit.n * null_risk,
+            **vars(replace(parts, note=remark(fit, parts))),
+        )
 
 
 def _p(value: float) -> str:
@@ -325,12 +354,13 @@ class InferenceMixin(LinearInTarget):
         several = solution.coef.ndim == 2
         if l2 is None or l2.any() or d > INFERENCE_LIMIT or several or not np.isfinite(solution.coef).all():
             return
-        with np.errstate(all="ignore"):
-            self._inference = make_inference(
-                problem.X, problem.y, weight, problem.loss, solution.coef, solution.intercept, problem.fit_intercept,
-                solution=solution.extra.get("closed_form"),
-                null_risk=problem.constant_risk if problem.fit_intercept else None,
-            )  # fmt: skip
+        # Without intercept the constant of the problem is zero, which is that of the squared loss alone.
+        known = problem.fit_intercept or isinstance(problem.loss, Squared)
+        self._inference = make_inference(
+            problem.X, problem.y, weight, problem.loss, solution.coef, solution.intercept, problem.fit_intercept,
+            solution=solution.extra.get("closed_form"),
+            null_risk=problem.constant_risk if known else None,
+        )  # fmt: skip
 
     def summary(self, level: float = 0.95) -> Summary:
         """Estimates with standard errors, tests and confidence intervals.

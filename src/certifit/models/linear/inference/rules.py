@@ -24,11 +24,15 @@ from certifit.representation.design.products import weighted_gram
 
 @dataclass(frozen=True)
 class Fit:
-    """The data and scores of a fit, and what was asked of its dispersion."""
+    """The data and scores of a fit, and what was asked of its dispersion; of a proven closed form the data may be absent."""
 
     X: Matrix
     y: Array
     weight: Array
+    n: float
+    """Sum of the weights."""
+    rows: int
+    """How many of them are not zero."""
     loss: Loss
     coef: Array
     intercept: float
@@ -36,10 +40,6 @@ class Fit:
     pearson: bool
     solution: ClosedForm | None
     scores: Array | None = None
-
-    @cached_property
-    def n(self) -> float:
-        return float(self.weight.sum())
 
     @cached_property
     def f(self) -> Array:
@@ -51,9 +51,14 @@ class Fit:
     @cached_property
     def deviance(self) -> float:
         """2 Σ weight·loss; a closed form knows it but for its gap."""
-        if self.solution is not None and self.solution.gap <= 1e-12 * self.solution.objective:
+        if self.solution is not None and is_proven(self.solution):
             return 2.0 * self.n * self.solution.objective
         return 2.0 * float(self.weight @ self.loss.value(self.y, self.f))
+
+
+def is_proven(solution: ClosedForm) -> bool:
+    """Whether the objective is the least one, as far as any digit of it tells."""
+    return solution.gap <= 1e-12 * solution.objective
 
 
 @dataclass(frozen=True)
@@ -246,7 +251,7 @@ def _repeated_quantile(values: Array, weight: Array, levels: Array) -> Array:
 
 def remark(fit: Fit, parts: Parts) -> str:
     """What a reader of the table should know: parameters that the data do not identify, weights that hardly count."""
-    notes, k = [parts.note] if parts.note else [], fit.X.shape[1] + fit.fit_intercept
+    notes, k = [parts.note] if parts.note else [], fit.coef.shape[0] + fit.fit_intercept
     if parts.rank < k:
         notes.append(
             f"Only {parts.rank} of {k} parameters are identified: estimates and errors belong to the "
@@ -254,10 +259,9 @@ def remark(fit: Fit, parts: Parts) -> str:
         )
     if not parts.dof > 0:
         notes.append("No residual degrees of freedom are left: errors cannot be estimated.")
-    rows = int(np.count_nonzero(fit.weight))
-    if fit.n < (1.0 - 1e-9) * rows:
+    if fit.n < (1.0 - 1e-9) * fit.rows:
         notes.append(
-            f"Weights count repetitions, and {rows} rows count as {fit.n:.6g}: multiply weights that only compare rows by "
-            f"{rows / fit.n:.6g}."
+            f"Weights count repetitions, and {fit.rows} rows count as {fit.n:.6g}: multiply weights that only compare rows by "
+            f"{fit.rows / fit.n:.6g}."
         )
     return " ".join(notes)

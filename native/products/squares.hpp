@@ -1,0 +1,146 @@
+// Least squares of few ordinary columns: one pass over X for all sums, one for the residual, Cholesky's factor between them.
+//
+//   minimize over w, b    Σ p_i ½(y_i − x_i·w − b)² + ½ Σ_j l2_j w_j²
+//
+// With m = Σ p_i x_i and H = Σ p_i (x_i − m)(x_i − m)' + diag(l2), units u_j = 1/√H_jj make the diagonal of H one. What comes back is the
+// solution after one step with the gradient of X itself, and the evidence by which the caller judges it.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+#include "coordinate/factor.hpp"
+#include "products/sums.hpp"
+
+namespace certifit::products {
+
+struct Squares {
+    std::vector<double> coef, mean, unit, factor;  // the factor L, row after row, with L L' = H in units
+    double intercept = 0, objective = 0, gap = 0;
+    double square = 0;    // estimated condition of H in units
+    double residual = 0;  // largest component of the normal equations, relative, before the step
+    double moved = 0;     // length of the step beside that of the coefficients
+    double lean = 0;      // norm of the residual beside the length of the coefficients
+    double offset = 0;    // largest mean of a column beside its deviation
+};
+
+namespace detail {
+
+// ‖H⁻¹‖₁ as Hager and Higham estimate it, with a few solves (Higham 2002, algorithm 15.4).
+inline double inverse_norm(const Factor& factor, Index d) {
+    const auto size = [](const std::vector<double>& x) {
+        return std::accumulate(x.begin(), x.end(), 0.0, [](double sum, double v) { return sum + std::abs(v); });
+    };
+    const auto farthest = [](const std::vector<double>& x) {
+        return std::max_element(x.begin(), x.end(), [](double a, double b) { return std::abs(a) < std::abs(b); }) - x.begin();
+    };
+    std::vector<double> x(d, 1.0 / static_cast<double>(d)), sign(d, 0.0);
+    factor.solve(x.data());
+    double found = size(x);
+    if (d == 1) return found;
+    for (int round = 0; round < 5; ++round) {
+        std::vector<double> next(d);
+        for (Index j = 0; j < d; ++j) next[j] = x[j] >= 0 ? 1.0 : -1.0;
+        if (next == sign) break;
+        sign = next;
+        factor.solve(next.data());
+        const Index j = farthest(next);
+        std::fill(x.begin(), x.end(), 0.0);
+        x[j] = 1.0;
+        factor.solve(x.data());
+        const double before = found;
+        found = std::max(found, size(x));
+        if (found <= before) break;
+    }
+    for (Index j = 0; j < d; ++j) x[j] = (j % 2 ? -1.0 : 1.0) * (1.0 + static_cast<double>(j) / static_cast<double>(d - 1));
+    factor.solve(x.data());
+    return std::max(found, 2.0 * size(x) / (3.0 * static_cast<double>(d)));
+}
+
+}  // namespace detail
+
+// False where the numbers are not ordinary: squares beyond `kLeast` and 1/kLeast, means far from zero beside deviations, columns that
+// depend on each other.
+inline bool solve_squares(const Table<double>& X, const double* y, const double* p, const double* l2, bool intercept, int threads,
+                          Squares& out) {
+    constexpr double kSame = 1e-6;  // second moment of a column beside the square of its mean: digits that its variance may lose
+    constexpr double kLeast = 1e-18;
+    constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
+    const auto ordinary = [](double square) { return square > kLeast && square < 1.0 / kLeast; };
+    const Index d = X.d, m = d + 2;
+    const std::vector<double> sums = Sums(X, y, p).run(threads);  // the lower triangle: ones, columns, y
+    const double* last = sums.data() + (m - 1) * m;
+    const double y_mean = intercept ? last[0] : 0.0, energy = last[m - 1] - y_mean * y_mean;
+    // Written so that what is not a number fails too. A mean of y beyond its deviation would cost digits of the moments.
+    if (!(ordinary(energy) && y_mean * y_mean <= energy)) return false;
+    out.mean.assign(d, 0.0), out.unit.resize(d), out.coef.resize(d);
+    std::vector<double> H(d * d), none(d, 0.0), g(d), step(d);
+    for (Index j = 0; j < d; ++j) {
+        const double* row = sums.data() + (j + 1) * m;
+        if (intercept) out.mean[j] = row[0];
+        const double square = row[j + 1], second = square - out.mean[j] * out.mean[j];
+        if (!(ordinary(second) && second > kSame * square && l2[j] < 1.0 / kLeast)) return false;
+        out.offset = std::max(out.offset, std::abs(out.mean[j]) / std::sqrt(second));
+        out.unit[j] = 1.0 / std::sqrt(second + l2[j]);
+    }
+    double norm = 0;
+    for (Index j = 0; j < d; ++j) {
+        const double* row = sums.data() + (j + 1) * m + 1;
+        for (Index k = 0; k < j; ++k) H[j * d + k] = H[k * d + j] = (row[k] - out.mean[j] * out.mean[k]) * (out.unit[j] * out.unit[k]);
+        H[j * d + j] = 1.0;
+    }
+    for (Index j = 0; j < d; ++j) {
+        double sum = 0;
+        for (Index k = 0; k < d; ++k) sum += std::abs(H[j * d + k]);
+        norm = std::max(norm, sum);
+    }
+    Factor factor;
+    std::vector<Index> all(d);
+    std::iota(all.begin(), all.end(), Index{0});
+    factor.update(H.data(), d, none.data(), all, d);
+    if (!factor.regular()) return false;
+    out.square = norm * detail::inverse_norm(factor, d);
+    const auto solve = [&](const double* right, double* to) {
+        for (Index j = 0; j < d; ++j) to[j] = out.unit[j] * right[j];
+        factor.solve(to);
+        for (Index j = 0; j < d; ++j) to[j] *= out.unit[j];
+    };
+    for (Index j = 0; j < d; ++j) g[j] = last[j + 1] - y_mean * out.mean[j];
+    std::vector<double>& w = out.coef;
+    solve(g.data(), w.data());
+    out.intercept = intercept ? y_mean - vec::dot(out.mean.data(), w.data(), d) : 0.0;
+    std::vector<double> found(d + 2);
+    residual(X, y, p, w.data(), out.intercept, found.data(), threads);
+    const double level = intercept ? found[d] : 0.0, left = found[d + 1];
+    double largest = std::abs(level), length = 0, change = 0;
+    for (Index j = 0; j < d; ++j) {
+        g[j] = found[j] - level * out.mean[j] - l2[j] * w[j];
+        largest = std::max(largest, std::abs(out.unit[j] * g[j]));
+    }
+    solve(g.data(), step.data());
+    for (Index j = 0; j < d; ++j) {
+        length += w[j] / out.unit[j] * (w[j] / out.unit[j]);
+        change += step[j] / out.unit[j] * (step[j] / out.unit[j]);
+    }
+    if (!(length > 0)) return false;
+    out.residual = largest / std::sqrt(energy);
+    out.moved = std::sqrt(change / length);
+    out.lean = std::sqrt(left / length);
+    out.gap = std::max(0.0, 0.5 * vec::dot(g.data(), step.data(), d));
+    if (out.moved > 4.0 * kEpsilon && out.residual > 0) {
+        for (Index j = 0; j < d; ++j) w[j] += step[j];
+        if (intercept) out.intercept += level - vec::dot(out.mean.data(), step.data(), d);
+    }
+    double penalty = 0;
+    for (Index j = 0; j < d; ++j) w[j] += 0.0, penalty += l2[j] * w[j] * w[j];  // no negative zeros
+    out.objective = 0.5 * (left + penalty);
+    out.factor.assign(d * d, 0.0);
+    const Factor& done = factor;
+    for (Index j = 0; j < d; ++j) std::copy_n(done.row(j), j + 1, out.factor.begin() + j * d);
+    return std::isfinite(out.square);
+}
+
+}  // namespace certifit::products
