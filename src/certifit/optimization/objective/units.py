@@ -91,7 +91,7 @@ class Units:
 
 
 @dataclass(frozen=True)
-class Moments:
+class ColumnMoments:
     """Count, mean and sum of squared deviations of each column: a sum over rows (Chan, Golub and LeVeque 1983)."""
 
     count: int
@@ -99,17 +99,17 @@ class Moments:
     squares: Array
 
     @staticmethod
-    def of(rows: Array) -> Moments:
+    def of(rows: Array) -> ColumnMoments:
         """Of the rows of one block."""
         n = rows.shape[0]
         mean = np.full(n, 1.0 / n) @ rows  # a product: sums along short rows are slow
         apart = rows - mean
-        return Moments(n, mean, np.einsum("ij,ij->j", apart, apart))
+        return ColumnMoments(n, mean, np.einsum("ij,ij->j", apart, apart))
 
-    def __add__(self, other: Moments) -> Moments:
+    def __add__(self, other: ColumnMoments) -> ColumnMoments:
         n, apart = self.count + other.count, other.mean - self.mean
         mean = self.mean + apart * (other.count / n)
-        return Moments(n, mean, self.squares + other.squares + apart * apart * (self.count * other.count / n))
+        return ColumnMoments(n, mean, self.squares + other.squares + apart * apart * (self.count * other.count / n))
 
     def ordinary(self) -> bool:
         """Whether the largest magnitude is surely of a size whose fourth power is a number, as zero is."""
@@ -139,7 +139,7 @@ def is_extreme(problem: Problem) -> bool:
             return True
         if not problem.fit_intercept or not _dense(problem):
             return _outside(samples)
-        moments = total(Moments.of(sample) for sample in samples)
+        moments = total(ColumnMoments.of(sample) for sample in samples)
         return not moments.ordinary() or bool(moments.far().any())
 
 
@@ -157,7 +157,7 @@ def condition(problem: Problem) -> tuple[Problem, Units]:
     d, center = problem.shape[1], np.zeros(problem.shape[1])
     if _dense(problem) and problem.fit_intercept:
         with np.errstate(over="ignore", invalid="ignore"):
-            moments = total(Moments.of(block.design.X) for block in problem.blocks)
+            moments = total(ColumnMoments.of(block.design.X) for block in problem.blocks)
             center = np.where(moments.far(), moments.mean, 0.0)
     largest = _largest(
         block.design.rescaled(center, np.ones(d)) if center.any() else block.design.X for block in problem.blocks
