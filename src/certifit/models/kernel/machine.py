@@ -52,7 +52,7 @@ from certifit.representation.kernels.basic import scaled_gamma
 from certifit.representation.kernels.mercer import by_construction
 from certifit.threads import n_threads
 
-__all__ = ["Machine", "Sample", "Solved", "classes_of_kkt"]
+__all__ = ["DistinctRows", "Machine", "Solved", "classes_of_kkt"]
 
 SCORES = 1 << 22  # kernel values held at a time by predictions
 PROVEN = 5000  # rows up to which a matrix or a function of the user's is tested for being a kernel
@@ -60,7 +60,7 @@ RELATIVE = 1e-10  # negative eigenvalues up to this share of the trace count as 
 
 
 @dataclass(frozen=True)
-class Sample:
+class DistinctRows:
     """The rows of a fit: equal ones are one row with the sum of their weights, so that a weight of 2 is the row given twice."""
 
     rows: Any
@@ -198,7 +198,7 @@ class Machine(OnKernel):
         self._claim = f"the best for {int(inside.sum()):,} of {n:,} rows"
         return csr[inside], target[inside], weight[inside], kept
 
-    def _sample(self, X: Any, gated: Matrix, target: Array, weight: Array, kept: Array) -> Sample:
+    def _sample(self, X: Any, gated: Matrix, target: Array, weight: Array, kept: Array) -> DistinctRows:
         """The rows of positive weight, and the kernel on the distinct ones."""
         gated, target, weight, kept = self._drawn(gated, target, weight, kept)
         kernel, n = self._resolved(), gated.shape[0]
@@ -222,7 +222,9 @@ class Machine(OnKernel):
         if self.gamma == "scale" and self.kernel in ("poly", "rbf", "laplacian", "sigmoid"):
             kernel.set_params(gamma=scaled_gamma(rows, weight))  # weights count repetitions here too
         self.kernel_ = kernel.bound(distinct)  # a kernel object sees each row once, so that they do here too
-        return Sample(rows, kept, Gram(self.kernel_, distinct), target[first], total, which, weight / total[which])
+        return DistinctRows(
+            rows, kept, Gram(self.kernel_, distinct), target[first], total, which, weight / total[which]
+        )
 
     def _solved(self, gram: Gram, duals: Sequence[Dual], scales: Array, clock: Progress) -> list[Solved]:
         """Each dual until its gap is at most `tol` times its scale."""
@@ -289,7 +291,7 @@ class Machine(OnKernel):
             claim=self._claim,
         )
 
-    def _keep_support(self, sample: Sample, support: Array) -> None:
+    def _keep_support(self, sample: DistinctRows, support: Array) -> None:
         """The supporting rows, numbered as the user numbers them."""
         self.support_ = np.flatnonzero(sample.kept)[support].astype(np.int32)
         if isinstance(self.kernel_, Precomputed):
@@ -301,7 +303,7 @@ class Machine(OnKernel):
         columns = () if self._on_objects else (int(self.n_features_in_),)
         self.shape_fit_ = (int(sample.kept.shape[0]), *columns)
 
-    def _keep_one(self, sample: Sample, solved: Solved, certificate: Certificate) -> None:
+    def _keep_one(self, sample: DistinctRows, solved: Solved, certificate: Certificate) -> None:
         """What a machine with one function leaves behind; the intercept is its own."""
         beta = sample.spread(solved.beta.sum(axis=0))
         support = np.flatnonzero(beta)

@@ -25,7 +25,7 @@ from certifit._types import Array
 from certifit.certificate import Certificate
 from certifit.data.gate import kept_rows, like_input
 from certifit.data.targets import check_labels
-from certifit.models.kernel.machine import Machine, Sample, Solved, classes_of_kkt
+from certifit.models.kernel.machine import DistinctRows, Machine, Solved, classes_of_kkt
 from certifit.models.reductions.calibrated import CalibratedClassifier
 from certifit.optimization.dual.smo import Dual, Gram
 from certifit.parameters import CLASS_WEIGHT, CV, Fitted, Flag, OneOf, Parameter, Real, check_parameters
@@ -138,7 +138,9 @@ class PairMachine(ClassifierMixin, Machine):
         """The objective of the best constant, for each pair."""
         raise TypeError(f"{type(self).__name__} must say what its gap is measured by.")
 
-    def _keep(self, sample: Sample, found: list[Solved], read: list[tuple[Array, float]], members: list[Array]) -> None:
+    def _keep(
+        self, sample: DistinctRows, found: list[Solved], read: list[tuple[Array, float]], members: list[Array]
+    ) -> None:
         """Coefficients as scikit-learn lays them out: rows sorted by class, one line for each other class."""
         K, n = len(members), sample.target.shape[0]
         lines, kkt = np.zeros((K - 1, n)), np.zeros((len(found), n), dtype=np.int8)
@@ -263,7 +265,9 @@ class SVC(PairMachine):
             return duals
         return [_scaled_into(dual, beta, best) for dual, (beta, best) in zip(duals, last, strict=True)]
 
-    def _keep(self, sample: Sample, found: list[Solved], read: list[tuple[Array, float]], members: list[Array]) -> None:
+    def _keep(
+        self, sample: DistinctRows, found: list[Solved], read: list[tuple[Array, float]], members: list[Array]
+    ) -> None:
         super()._keep(sample, found, read, members)
         self._last = [(one.beta[0], _best_scale(one)) for one in found] if self.warm_start else None
 

@@ -23,7 +23,7 @@ from certifit.models.linear.parameters import Grid
 from certifit.models.linear.path.lasso_cv import RATIOS, ChosenOnPath, SeveralRatios
 from certifit.models.linear.path.path import RegularizationPath, alpha_grid, elastic_path, ridge_alphas
 from certifit.optimization.closed_form.spectrum import in_units
-from certifit.optimization.coordinate.rows import Standing, least_squares_rows
+from certifit.optimization.coordinate.rows import CenteredRows, least_squares_rows
 from certifit.optimization.objective.forms.rows import LARGEST, scale_of
 from certifit.parameters import (
     ALPHA,
@@ -98,7 +98,7 @@ def shared_alphas(
 
     def largest() -> float:
         (scaled, unit), (targets, factor) = in_units(X), in_units(Y)
-        data = Standing.of(scaled, targets.astype(np.float64, copy=False), p, fit_intercept)
+        data = CenteredRows.of(scaled, targets.astype(np.float64, copy=False), p, fit_intercept)
         return float(np.linalg.norm(data.slopes(data.Y), axis=1).max(initial=0.0)) * unit * factor / l1_ratio
 
     grid = alpha_grid(largest, n_alphas, eps, alphas)
@@ -112,7 +112,7 @@ def solve_rows(
 ) -> RegularizationPath:
     """The path of validated data."""
     (scaled, unit), (targets, factor) = in_units(X), in_units(Y.astype(np.float64, copy=False))
-    data, scale = Standing.of(scaled, targets, p, fit_intercept), scale_of(targets, p, fit_intercept)
+    data, scale = CenteredRows.of(scaled, targets, p, fit_intercept), scale_of(targets, p, fit_intercept)
     d, W = X.shape[1], None
     coefs, gaps = np.empty((alphas.shape[0], Y.shape[1], d)), np.empty(alphas.shape[0])
     for i, alpha in enumerate(alphas):

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from certifit._types import Array, Matrix, is_sparse
 from certifit.base import CertifiedEstimator
 from certifit.data.gate import check_choice, check_numbers, check_real, check_x, like_input
-from certifit.models.neighbors.distance import Search, Tree, build_tree, wants_tree
+from certifit.models.neighbors.distance import NearestSearch, Tree, build_tree, wants_tree
 from certifit.models.neighbors.metric import DENSE, Metric
 from certifit.parameters import Declared, Fitted
 from certifit.representation.kernels.base import Kernel
@@ -87,8 +87,8 @@ class BaseNeighbors(CertifiedEstimator):
     def _distance(self) -> Metric:
         return Metric.of(self.metric, self.p, self.metric_params)
 
-    def _search(self) -> Search:
-        return Search(self._distance(), self._fit_X, self._tree, n_threads(self.n_jobs))
+    def _search(self) -> NearestSearch:
+        return NearestSearch(self._distance(), self._fit_X, self._tree, n_threads(self.n_jobs))
 
     def _queries(self, X: Any) -> Matrix:
         check_is_fitted(self, "n_samples_fit_")

@@ -19,7 +19,7 @@ from certifit._types import Array, Matrix, is_sparse
 from certifit.models.neighbors.metric import COUNTED, TRUTHS, Metric
 from certifit.representation.kernels.base import Kernel
 
-__all__ = ["Search", "Tree", "build_tree", "wants_tree"]
+__all__ = ["NearestSearch", "Tree", "build_tree", "wants_tree"]
 
 SAFE = 1e30  # magnitudes within 1/SAFE … SAFE are compared as they are
 BLOCK = 1 << 22  # distances held at a time where blocks of them are made in Python
@@ -48,7 +48,7 @@ def build_tree(X: Array, threads: int) -> Tree:
     return tuple(_native.build(np.ascontiguousarray(X, dtype=np.float64), threads))
 
 
-class Search:
+class NearestSearch:
     """The nearest of some rows.
 
     Parameters

@@ -15,7 +15,7 @@ import numpy as np
 
 from certifit._types import Array, Matrix
 from certifit.certificate import Certificate
-from certifit.models.neighbors.distance import Search
+from certifit.models.neighbors.distance import NearestSearch
 from certifit.models.neighbors.votes import influence, neighborhood
 
 __all__ = ["Choice", "choose"]
@@ -47,7 +47,7 @@ class Choice:
 
 
 def choose(
-    search: Search,
+    search: NearestSearch,
     X: Matrix,
     weight: Array | None,
     weights: Any,

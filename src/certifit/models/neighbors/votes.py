@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from certifit._types import Array, Matrix
-from certifit.models.neighbors.distance import Search
+from certifit.models.neighbors.distance import NearestSearch
 
 __all__ = ["Neighborhood", "influence", "neighborhood"]
 
@@ -32,7 +32,9 @@ class Neighborhood:
         return np.clip(k - self.before, 0.0, self.copies)
 
 
-def neighborhood(search: Search, Q: Matrix, k: int, weight: Array | None, skip: Array | None = None) -> Neighborhood:
+def neighborhood(
+    search: NearestSearch, Q: Matrix, k: int, weight: Array | None, skip: Array | None = None
+) -> Neighborhood:
     """The k nearest copies of each query. Where query i is row skip[i] itself, one copy of that row is left out."""
     if weight is None:
         return Neighborhood(*search.nearest(Q, k, skip), None)

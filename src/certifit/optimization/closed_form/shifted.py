@@ -16,13 +16,13 @@ from scipy.linalg import lapack
 
 from certifit._types import Array
 
-__all__ = ["MOST_STEPS", "SINGLE_FROM", "Factor", "solve_shifted"]
+__all__ = ["MOST_STEPS", "SINGLE_FROM", "ShiftedFactor", "solve_shifted"]
 
 SINGLE_FROM = 1000  # rows from which half the time of a factorization is felt
 MOST_STEPS = 60  # of conjugate gradients; a useful factor needs a dozen
 
 
-class Factor:
+class ShiftedFactor:
     """Cholesky's factor of c I + S K S as a preconditioner, in single precision where that can hold it."""
 
     def __init__(self, K: Array, s: Array, c: float, *, double: bool = False) -> None:
@@ -66,7 +66,7 @@ def solve_shifted(
     s: Array,
     c: float,
     r: Array,
-    factor: Factor,
+    factor: ShiftedFactor,
     *,
     total: float | None,
     wanted: float,

@@ -22,7 +22,7 @@ import numpy as np
 import certifit._native.coordinate as _native
 from certifit._types import Array, Matrix, is_sparse
 
-__all__ = ["RowsResult", "Standing", "least_squares_rows"]
+__all__ = ["CenteredRows", "RowsResult", "least_squares_rows"]
 
 FEW = 200  # columns up to which all are one working set
 FIRST = 20  # columns of the first working set of more
@@ -32,7 +32,7 @@ ROUNDS = 50  # sweeps and Newton steps in one working set
 
 
 @dataclass(frozen=True)
-class Standing:
+class CenteredRows:
     """X and Y about their weighted means, the root of the weights multiplied in; a sparse X stays sparse."""
 
     X: Matrix
@@ -42,16 +42,16 @@ class Standing:
     level: Array
 
     @staticmethod
-    def of(X: Matrix, Y: Array, p: Array, fit_intercept: bool) -> Standing:
+    def of(X: Matrix, Y: Array, p: Array, fit_intercept: bool) -> CenteredRows:
         """Of checked arrays; Y has shape (n, K)."""
         level = p @ Y if fit_intercept else np.zeros(Y.shape[1])
         root = np.sqrt(p)[:, None]
         if is_sparse(X):
             rows = X.astype(np.float64).tocsc()
             mean = np.asarray(rows.T @ p) if fit_intercept else np.zeros(X.shape[1])
-            return Standing(rows.multiply(root).tocsc(), root * (Y - level), np.sqrt(p), mean, level)
+            return CenteredRows(rows.multiply(root).tocsc(), root * (Y - level), np.sqrt(p), mean, level)
         mean = p @ X.astype(np.float64, copy=False) if fit_intercept else np.zeros(X.shape[1])
-        return Standing(np.asfortranarray(root * (X - mean)), root * (Y - level), np.sqrt(p), mean, level)
+        return CenteredRows(np.asfortranarray(root * (X - mean)), root * (Y - level), np.sqrt(p), mean, level)
 
     def slopes(self, R: Array) -> Array:
         """X'R, shape (d, K)."""
@@ -97,7 +97,7 @@ class RowsResult:
 
 
 def least_squares_rows(
-    data: Standing,
+    data: CenteredRows,
     l1: Array,
     l2: Array,
     *,
@@ -199,7 +199,7 @@ def _solved(G: Array, C: Array, W: Array, l1: Array, l2: Array, energy: float, t
     return W
 
 
-def _polished(data: Standing, W: Array, l1: Array, l2: Array) -> Array:
+def _polished(data: CenteredRows, W: Array, l1: Array, l2: Array) -> Array:
     """Newton steps on the columns in use from slopes of all rows, as long as the slopes become less: coefficients to rounding."""
     used = np.flatnonzero(W.any(axis=1))
     if not used.size or used.size * W.shape[1] > LARGEST:

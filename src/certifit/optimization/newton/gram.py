@@ -16,7 +16,7 @@ import numpy as np
 
 from certifit._types import Array
 from certifit.evaluation.losses import Squared
-from certifit.optimization.closed_form.shifted import MOST_STEPS, SINGLE_FROM, Factor, solve_shifted
+from certifit.optimization.closed_form.shifted import MOST_STEPS, SINGLE_FROM, ShiftedFactor, solve_shifted
 from certifit.optimization.newton.smooth import Damping
 from certifit.optimization.objective.fold import State
 from certifit.optimization.objective.forms.gram import GramProblem, GramSolution
@@ -32,7 +32,7 @@ Point = tuple[Array, Array, float]
 
 
 def newton_on_gram(
-    problem: GramProblem, tol: float, max_iter: int, clock: Progress, factor: Factor | None = None
+    problem: GramProblem, tol: float, max_iter: int, clock: Progress, factor: ShiftedFactor | None = None
 ) -> GramSolution:
     """Newton to the absolute gap `tol`; the factor may come from another target with the squared loss."""
     given, (problem, kernel, target, unit) = problem, problem.in_units()
@@ -77,7 +77,7 @@ def newton_on_gram(
 class _Steps:
     """Newton's equations, with a factor that is kept while it serves."""
 
-    def __init__(self, problem: GramProblem, factor: Factor | None) -> None:
+    def __init__(self, problem: GramProblem, factor: ShiftedFactor | None) -> None:
         self.problem, self.factor = problem, factor
         self.largest = float(np.diagonal(problem.K).max(initial=0.0)) * problem.p.shape[0]
 
@@ -100,7 +100,7 @@ class _Steps:
         kept, double = self.factor, False
         while True:
             most = MOST_STEPS if kept is None or constant else PATIENCE
-            self.factor = Factor(problem.K, s, alpha, double=double) if kept is None else kept
+            self.factor = ShiftedFactor(problem.K, s, alpha, double=double) if kept is None else kept
             gamma, db = solve_shifted(
                 problem.K, s, alpha, right, self.factor, total=total, wanted=0.02 * tol, share=share, most=most
             )

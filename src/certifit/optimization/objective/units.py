@@ -93,7 +93,7 @@ class Units:
 
 
 @dataclass(frozen=True)
-class Moments:
+class ColumnMoments:
     """Count, mean and sum of squared deviations of each column: a sum over rows (Chan, Golub and LeVeque 1983)."""
 
     count: int
@@ -101,16 +101,16 @@ class Moments:
     """Means, and below them the sums, of shape (2, d)."""
 
     @staticmethod
-    def of(X: Array, entries: int | None = None) -> Moments:
+    def of(X: Array, entries: int | None = None) -> ColumnMoments:
         """Of the rows of one block, or of as many of them as have about so many entries."""
         X, step = few_rows(X, entries or X.size)
-        return Moments(-(-X.shape[0] // step), _products.moments(X, step))
+        return ColumnMoments(-(-X.shape[0] // step), _products.moments(X, step))
 
-    def __add__(self, other: Moments) -> Moments:
+    def __add__(self, other: ColumnMoments) -> ColumnMoments:
         n, apart = self.count + other.count, other.columns[0] - self.columns[0]
         mean = self.columns[0] + apart * (other.count / n)
         squares = self.columns[1] + other.columns[1] + apart * apart * (self.count * other.count / n)
-        return Moments(n, np.stack([mean, squares]))
+        return ColumnMoments(n, np.stack([mean, squares]))
 
     def judged(self) -> tuple[bool, list[int]]:
         """Whether the largest magnitude is surely of a size whose fourth power is a number, as zero is, and the columns whose
@@ -135,7 +135,7 @@ def is_extreme(problem: Problem) -> bool:
         return True
     if not problem.fit_intercept or not _dense(problem):
         return _outside([block.design.sample(SAMPLE) for block in problem.blocks])
-    ordinary, far = total(Moments.of(block.design.X, SAMPLE) for block in problem.blocks).judged()
+    ordinary, far = total(ColumnMoments.of(block.design.X, SAMPLE) for block in problem.blocks).judged()
     return not ordinary or bool(far)
 
 
@@ -161,7 +161,7 @@ def condition(problem: Problem) -> tuple[Problem, Units]:
     """The same problem in ordinary units."""
     d, center = problem.shape[1], np.zeros(problem.shape[1])
     if _dense(problem) and problem.fit_intercept:
-        moments = total(Moments.of(block.design.X) for block in problem.blocks)
+        moments = total(ColumnMoments.of(block.design.X) for block in problem.blocks)
         far = moments.judged()[1]
         center[far] = moments.columns[0, far]
     largest = _largest(

@@ -292,6 +292,8 @@ def test_partial_fit_refuses_what_it_was_not_told() -> None:
     model = GaussianNB().partial_fit(NUMBERS, Y, classes=[0, 1, 2])
     with pytest.raises(ValueError, match="not in classes"):
         model.partial_fit(NUMBERS, Y + 1)
+    with pytest.raises(ValueError, match="not the same as on last call"):
+        model.partial_fit(NUMBERS, Y, classes=[0, 1, 2, 3])
     with pytest.raises(ValueError, match="expecting 4 features"):
         model.partial_fit(NUMBERS[:, :2], Y)
 

@@ -13,7 +13,7 @@ from certifit.base import CertifiedEstimator
 from certifit.certificate import Certificate
 from certifit.evaluation.losses import Loss
 from certifit.models.selection.selector import SelectorOfSizes
-from certifit.models.selection.subset.branching import Limits, Search
+from certifit.models.selection.subset.branching import Limits, SubsetSearch
 from certifit.models.selection.subset.minorant import Likelihood
 from certifit.names import stored
 from certifit.parameters import TOL, VERBOSE, Choice, Either, Fitted, Integer, Nothing, Parameter, Real
@@ -99,14 +99,14 @@ class BaseSubset(SelectorOfSizes, CertifiedEstimator):
     def _seconds(self) -> float:
         return math.inf if self.time_limit is None else float(self.time_limit)
 
-    def _search(self, data: LikelihoodInUnits, clock: Progress) -> tuple[Search, SubsetPath]:
+    def _search(self, data: LikelihoodInUnits, clock: Progress) -> tuple[SubsetSearch, SubsetPath]:
         """The best subsets for a likelihood of the columns that are not constant."""
         d = data.useful.shape[0]
         most = d if self.max_size is None else min(int(self.max_size), d)
         kept = min(most, int(data.useful.sum()))
         # Half of the tolerance is for what is left aside, half for rounding.
         slack = min(0.5 * self.tol, 1e30) * data.likelihood.scale
-        found = Search(data.likelihood, Limits(kept, int(self.max_nodes), self._seconds, slack), clock)
+        found = SubsetSearch(data.likelihood, Limits(kept, int(self.max_nodes), self._seconds, slack), clock)
         found.run()
         supports = np.zeros((most + 1, d), dtype=bool)
         sizes = np.minimum(np.arange(most + 1), kept)  # a constant column adds nothing

@@ -22,7 +22,7 @@ from certifit._types import Array
 from certifit.models.selection.subset.minorant import EXACT, STEPS, Likelihood, Minorant
 from certifit.progress import Progress
 
-__all__ = ["Limits", "Search"]
+__all__ = ["Limits", "SubsetSearch"]
 
 ROUNDING = 1e-12  # of the objective of the best constant
 NEXT_TO_NOTHING = 1e-3  # of the objective
@@ -52,7 +52,7 @@ class _Node:
     dearest: int = field(compare=False)
 
 
-class Search:
+class SubsetSearch:
     """What is known of each size: the best subset so far, its value, and a bound of what was left aside."""
 
     def __init__(self, likelihood: Likelihood, limits: Limits, clock: Progress) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from certifit._types import Array, Matrix
 from certifit.certificate import Certificate
 from certifit.optimization.closed_form.spectrum import in_units
-from certifit.optimization.coordinate.rows import Standing, least_squares_rows
+from certifit.optimization.coordinate.rows import CenteredRows, least_squares_rows
 from certifit.optimization.objective.problem import Problem, Solution
 from certifit.progress import Progress
 
@@ -48,7 +48,7 @@ def minimize_rows(
     def told(iteration: int, gap: float) -> None:
         clock.update(iteration, max_iter, gap / scale if scale > 0 else gap)
 
-    data = Standing.of(X, Y, problem.p, problem.fit_intercept)
+    data = CenteredRows.of(X, Y, problem.p, problem.fit_intercept)
     found = least_squares_rows(data, l1, l2, tol=tol * scale, max_iter=max_iter, told=told)
     objective, bound = found.objective, found.objective - found.gap
     with np.errstate(over="ignore", under="ignore"):
