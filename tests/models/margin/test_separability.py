@@ -106,6 +106,27 @@ def test_scale_and_sparse(scale: float) -> None:
             assert found.check()
 
 
+@pytest.mark.parametrize("seed", [8, 22, 30])
+def test_one_row_far_off(seed: int) -> None:
+    """The linear program gave up on columns measured by their largest entry."""
+    X, y = np.random.default_rng(seed).normal(size=(20, 2)), np.arange(20) % 3
+    X[0] *= 1e9
+    found = is_separable(X, y)
+    assert found.check()
+    assert found.kind == "no"
+
+
+@pytest.mark.parametrize("seed", [2, 4, 9])
+def test_a_column_far_from_zero(seed: int) -> None:
+    """Likewise; and planes may be anywhere, so that the answer is that of the column without its level."""
+    X, y = np.random.default_rng(seed).normal(size=(20, 4)), np.arange(20) % 4
+    far = X.copy()
+    far[:, 0] += 1e9
+    found = is_separable(far, y)
+    assert found.check()
+    assert found.kind == is_separable(X, y).kind
+
+
 def test_a_false_witness_is_refused() -> None:
     import dataclasses
 

@@ -14,6 +14,7 @@ a_(i,k) = (e_{y_i} − e_k) ⊗ x̃_i for k ≠ y_i.     Albert & Anderson, Biom
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -154,31 +155,20 @@ def separability(X: Matrix, codes: Array, n_classes: int, fit_intercept: bool) -
     Its value is the number of rows that some v puts strictly on their side while no row is on the wrong one; its
     multipliers are the weights λ.
     """
-    largest = abs(X).max(axis=0)
-    unit = np.asarray(largest.toarray() if is_sparse(X) else largest, dtype=np.float64).ravel()
-    unit = np.exp2(np.floor(np.log2(np.where(unit > 0, unit, 1.0))))
-    scaled = X.astype(np.float64)
-    scaled = sp.csr_array(scaled @ sp.diags(1.0 / unit)) if is_sparse(X) else scaled / unit
-    rows = _constraint_rows(scaled, codes, n_classes, fit_intercept)
+    rows, found, center, unit, row_unit = _program(X, codes, n_classes, fit_intercept)
     m, D = rows.shape
-    result = scipy.optimize.linprog(
-        np.concatenate([np.zeros(D), -np.ones(m)]),
-        A_ub=sp.hstack([-rows, sp.eye_array(m)], format="csc"),
-        b_ub=np.zeros(m),
-        bounds=[(None, None)] * D + [(0.0, 1.0)] * m,
-        method="highs",
-    )
-    if result.status != 0 or result.x is None:
-        raise RuntimeError(f"The linear program of the separability test failed: {result.message}")
-    v = result.x[:D]
+    v = found.x[:D]
     margins = np.asarray(rows @ v)
     ahead = margins > 0.5
     weights = None
     if not ahead.all():  # the multipliers of the rows that no v puts ahead are at least one, those of the others zero
         on = np.flatnonzero(~ahead)
-        found = np.maximum(-result.ineqlin.marginals[on], 0.0)
+        prices = np.maximum(-found.ineqlin.marginals[on], 0.0)
         weights = np.zeros(m)
-        weights[on] = _polished_weights(rows[on], found / found.sum())
+        weights[on] = _polished_weights(rows[on], prices / (prices.sum() or 1.0))
+        # The multipliers are of rows that may have had units of their own.
+        weights /= row_unit
+        weights /= weights.sum() or 1.0
         weights = weights if n_classes == 2 else _spread(weights, codes, n_classes)
         if not ahead.any():
             return Separability(False, "no", None, None, float("nan"), weights, fit_intercept, (X, codes))
@@ -188,12 +178,78 @@ def separability(X: Matrix, codes: Array, n_classes: int, fit_intercept: bool) -
     W = W[:, 1:] if fit_intercept else W
     with np.errstate(over="ignore", under="ignore"):
         W = W / unit
+    b = b - W @ center if center.any() else b
     kind = "strict" if ahead.all() else "quasi"
     margin = 0.0
     if kind == "strict":
         distances, _ = _margins(X, codes, W, b)
         margin = float(distances.min()) / (float(np.linalg.norm(W)) / (1.0 if n_classes == 2 else np.sqrt(2.0)) or 1.0)
     return Separability(True, kind, W, b, margin, weights, fit_intercept, (X, codes))
+
+
+def _program(
+    X: Matrix, codes: Array, n_classes: int, fit_intercept: bool
+) -> tuple[sp.csr_array, Any, Array, Array, Array]:
+    """The rows a_i as the linear program takes them, its solution; center and unit of each column, and the units of the rows.
+
+    None of them changes the answer. Columns are measured by their largest entry; where that leaves the program to rounding
+    (one row a million times the others, columns far from zero), from their median by the median distance from it, and each
+    row by its largest entry.
+    """
+    ways: tuple[Callable[..., tuple[Matrix, Array, Array]], ...] = (_by_largest, _by_median)
+    for way in ways:
+        scaled, center, unit = way(X, fit_intercept)
+        rows = _constraint_rows(scaled, codes, n_classes, fit_intercept)
+        m, D = rows.shape
+        row_unit = np.ones(m) if way is _by_largest else _power(_largest(abs(rows).T))
+        rows = rows if way is _by_largest else sp.csr_array(sp.diags(1.0 / row_unit) @ rows)
+        found = scipy.optimize.linprog(
+            np.concatenate([np.zeros(D), -np.ones(m)]),
+            A_ub=sp.hstack([-rows, sp.eye_array(m)], format="csc"),
+            b_ub=np.zeros(m),
+            bounds=[(None, None)] * D + [(0.0, 1.0)] * m,
+            method="highs",
+        )
+        if found.status == 0 and found.x is not None:
+            return rows, found, center, unit, row_unit
+    raise RuntimeError(f"The linear program of the separability test failed: {found.message}")
+
+
+def _by_largest(X: Matrix, fit_intercept: bool) -> tuple[Matrix, Array, Array]:
+    """The columns in units of their largest entries; the center zero, and the units."""
+    unit, scaled = _power(_largest(abs(X))), X.astype(np.float64)
+    scaled = sp.csr_array(scaled @ sp.diags(1.0 / unit)) if is_sparse(X) else scaled / unit
+    return scaled, np.zeros(X.shape[1]), unit
+
+
+def _by_median(X: Matrix, fit_intercept: bool) -> tuple[Matrix, Array, Array]:
+    """The columns, unless sparse from their medians where there is an intercept, in units of the median that is left."""
+    if is_sparse(X):
+        columns = sp.csc_array(X, dtype=np.float64)
+        parts = np.split(columns.data, columns.indptr[1:-1])
+        unit = _power(np.array([_median_size(part) for part in parts]))
+        return sp.csr_array(columns @ sp.diags(1.0 / unit)), np.zeros(X.shape[1]), unit
+    moved = X.astype(np.float64)
+    center = np.median(moved, axis=0) if fit_intercept else np.zeros(X.shape[1])
+    moved = moved - center
+    unit = _power(np.array([_median_size(column) for column in moved.T]))
+    return moved / unit, center, unit
+
+
+def _median_size(values: Array) -> float:
+    """Of those that are not zero."""
+    sizes = np.abs(values[values != 0.0])
+    return float(np.median(sizes)) if sizes.size else 0.0
+
+
+def _power(size: Array) -> Array:
+    """The power of two below each size; 1 for what has none."""
+    return np.asarray(np.exp2(np.floor(np.log2(np.where(size > 0, size, 1.0)))))
+
+
+def _largest(size: Matrix) -> Array:
+    found: Any = size.max(axis=0)
+    return np.asarray(found.toarray() if is_sparse(size) else found, dtype=np.float64).ravel()
 
 
 def strictly_separable(X: Matrix, codes: Array, fit_intercept: bool) -> bool | None:

@@ -75,6 +75,16 @@ def test_complement_against_its_formula() -> None:
         np.testing.assert_allclose(model.feature_log_prob_[k], -np.log(other / other.sum()))
 
 
+def test_counts_without_smoothing() -> None:
+    """Where nothing counts all columns are alike; weights that are divided by their sum go to their limit as alpha vanishes."""
+    nothing = np.zeros((2, 3))
+    for model in (MultinomialNB(alpha=0.0), ComplementNB(alpha=0.0), ComplementNB(alpha=0.0, norm=True)):
+        np.testing.assert_allclose(model.fit(nothing, [0, 1]).predict_proba(nothing), 0.5)
+    X = np.eye(3)
+    found = ComplementNB(alpha=0.0, norm=True).fit(X, [0, 1, 2])
+    np.testing.assert_allclose(found.feature_log_prob_, X, atol=1e-12)
+
+
 @pytest.mark.parametrize("ratio", [1e-4, 1e-9])
 def test_narrow_classes_far_apart_keep_their_digits(ratio: float) -> None:
     X = np.array([[0.0], [ratio], [2 * ratio], [1.0], [1.0 + ratio], [1.0 + 2 * ratio]])

@@ -238,11 +238,13 @@ class Multinomial(_Counted):
         self.log_share = self._shares(self.sums + smoothing)
 
     def _shares(self, counts: Array) -> Array:
-        """Logarithms of the shares of each column in all columns of which any value is known."""
+        """Logarithms of the shares of each column in all columns of which any value is known; equal ones where nothing counts."""
         seen = self.held.sum(axis=0) > 0
         known = counts if seen.all() else counts[:, seen]
+        total = known.sum(axis=1, keepdims=True)
+        counts, total = np.where(total > 0, counts, 1.0), np.where(total > 0, total, float(known.shape[1] or 1))
         with np.errstate(divide="ignore"):
-            return np.asarray(np.log(counts) - np.log(known.sum(axis=1, keepdims=True)))
+            return np.asarray(np.log(counts) - np.log(total))
 
     def scores(self, X: Matrix) -> Array:
         """x·ln p; a missing count adds nothing."""

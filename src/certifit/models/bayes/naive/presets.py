@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from certifit._types import Array, Matrix, is_sparse
-from certifit.models.bayes.naive.factors import FACTORS, Categorical, Factor
+from certifit.models.bayes.naive.factors import FACTORS, LOWEST, Categorical, Factor
 from certifit.models.bayes.naive.model import FIT_PRIOR, SMOOTHINGS, VAR_SMOOTHING, BaseNaive
 from certifit.models.bayes.shares import PRIORS
 from certifit.parameters import Any_, Either, Fitted, Flag, Nothing, Parameter, Real
@@ -120,8 +120,10 @@ class ComplementNB(MultinomialNB):
         super()._settle(started)
         if self.norm:
             factor: Any = self._factors[0]
-            total = factor.log_share.sum(axis=1, keepdims=True)
-            factor.log_share = self.feature_log_prob_ = factor.log_share / np.where(total > 0, total, 1.0)
+            # The logarithm of a share of zero is beside the others what it is in sums: so large that they do not count.
+            share = np.minimum(factor.log_share, -LOWEST)
+            total = share.sum(axis=1, keepdims=True)
+            factor.log_share = self.feature_log_prob_ = share / np.where(total > 0, total, 1.0)
 
     def _prior_term(self) -> Array:
         # Scores against all other classes hold the shares already, as Rennie et al. have it.

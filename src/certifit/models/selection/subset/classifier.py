@@ -85,8 +85,7 @@ class BestSubsetClassifier(BaseSubset, LogisticScores, LinearClassifier):
                 coef, intercept = np.vstack([np.zeros((1, X.shape[1])), coef]), np.r_[0.0, intercept]
                 coef, intercept = coef - coef.mean(axis=0), intercept - intercept.mean()
             self.coef_, self.intercept_ = coef.astype(X.dtype), intercept
-            rows = data.likelihood.Z[:, 1:][:, self.support_[data.useful]]
-            note = self._separated(rows, codes, float(np.abs(w[1:]).max(initial=0.0)))
+            note = self._separated(X[:, self.support_], codes, float(np.abs(w[1:]).max(initial=0.0)))
             self._certify(self._proof(path, size, objective, data.likelihood.scale, price, clock, note))
         return self
 
