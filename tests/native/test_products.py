@@ -153,7 +153,7 @@ def test_columns_far_from_zero_are_told_from_constant_ones() -> None:
     energy, far = products.judged(np.stack([mean, squares]), 10, 1e4)
     assert far == [1]
     assert energy == pytest.approx(1e16 + 1e13)
-    assert np.isnan(products.judged(np.array([[1.0], [np.nan]]), 10, 1e4)[0])
+    assert np.isnan(products.judged(np.array([[1.0, 2.0], [np.nan, 3.0]]), 10, 1e4)[0])
 
 
 def test_what_is_not_a_number_reaches_nowhere() -> None:

@@ -13,14 +13,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.linalg import lapack
 
 import certifit._native.products as _products
 from certifit._types import Array, Matrix, is_sparse
 from certifit.optimization.objective.fold import total
 from certifit.representation.design.design import Partitioned, as_design
-from certifit.representation.design.products import NARROW, entry_columns, in_one_piece, same_places
+from certifit.representation.design.products import NARROW, at_entries, entry_columns, in_one_piece, same_places
 from certifit.representation.design.rows import TINY, over_rows
 from certifit.threads import n_threads, one_blas_thread
 
@@ -355,9 +354,9 @@ class NormalEquations:
         return product
 
     def _sparse_gram(self, part: Rows, dtype: type, shift: Array | None) -> tuple[Array, Array]:
-        weighted = sp.diags_array(part.p) @ part.X
-        product = np.asarray((part.X.T @ weighted).toarray(), dtype=np.float64)
-        return product, np.asarray(part.X.T @ part.sums.T).T
+        weighted = same_places(part.X, part.X.data * at_entries(part.X, part.p))
+        product = np.asarray((part.T @ weighted).toarray(), dtype=np.float64)
+        return product, np.stack([part.T @ row for row in part.sums])
 
     def _dense_gram(self, part: Rows, dtype: type, shift: Array | None) -> tuple[Array, Array]:
         """Σ p (x − c)(x − c)ᵀ, and the sums of x by p and by the weighted targets."""

@@ -13,6 +13,7 @@ from certifit._types import Array, Matrix, is_sparse
 __all__ = [
     "DenseColumns",
     "SparseColumns",
+    "at_entries",
     "by_column",
     "columns",
     "entry_columns",
@@ -57,6 +58,11 @@ def by_column(X: Array, threads: int = 1) -> Array:
 def entry_columns(X: Matrix) -> Array:
     """The column of each stored number of a CSR or CSC matrix."""
     return np.asarray(X.indices if X.format == "csr" else np.repeat(np.arange(X.shape[1]), np.diff(X.indptr)))
+
+
+def at_entries(X: Matrix, p: Array) -> Array:
+    """What belongs to the rows, for each stored number of a CSR or CSC matrix."""
+    return np.repeat(p, np.diff(X.indptr)) if X.format == "csr" else p[X.indices]
 
 
 def same_places(X: Matrix, data: Array) -> Any:
