@@ -83,7 +83,7 @@ inline Judged judged(const double* mean, const double* squares, Index d, double 
     Judged out;
     for (Index j = 0; j < d; ++j) {
         const double energy = squares[j] + count * mean[j] * mean[j];
-        if (!(energy <= out.energy)) out.energy = energy;  // what is not a number stays
+        if (energy > out.energy || energy != energy) out.energy = energy;  // what is not a number stays
         const double spread = std::sqrt(squares[j] / count);
         if (std::abs(mean[j]) > offset * spread && spread > 0) out.far.push_back(j);
     }
@@ -107,8 +107,7 @@ Reach reach(const Table<T>& X, Index step, const double* W, const double* b, Ind
                 const double term = static_cast<double>(x[j * along]) * W[k * X.d + j];
                 f += term, size += std::abs(term);
             }
-            // Written so that what is not a number stays.
-            if (!(size <= out.far)) out.far = size;
+            if (size > out.far || size != size) out.far = size;  // what is not a number stays
             out.high = std::max(out.high, f), out.low = std::min(out.low, f);
         }
     return out;

@@ -130,3 +130,32 @@ def test_the_boundary_is_strict() -> None:
         products.scores(X[::2, ::-1], w, 0.0, 1)
     with pytest.raises(TypeError):
         products.scores(X.astype(int), w, 0.0, 1)
+
+
+@pytest.mark.parametrize("step", [1, 3])
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(("n", "d"), [(1, 1), (7, 2), (500, 5), (400, 90)])
+def test_moments_and_reach_of_some_rows(n: int, d: int, layout: str, step: int) -> None:
+    (X, same), rng = table(n, d, layout), np.random.default_rng(1)
+    rows = same[::step]
+    found = products.moments(X, step)
+    np.testing.assert_allclose(found[0], rows.mean(axis=0), rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(found[1], ((rows - rows.mean(axis=0)) ** 2).sum(axis=0), rtol=1e-11, atol=1e-15)
+    W, b = rng.normal(size=(3, d)), rng.normal(size=3)
+    far, width = products.reach(X, step, W, b)
+    assert far == pytest.approx(float((np.abs(rows) @ np.abs(W).T + np.abs(b)).max()), rel=1e-12)
+    f = rows @ W.T
+    assert width == pytest.approx(float(f.max() - f.min()), rel=1e-10)
+
+
+def test_columns_far_from_zero_are_told_from_constant_ones() -> None:
+    mean, squares = np.array([0.0, 1e6, 1e6, -1e6]), np.array([10.0, 10.0, 0.0, 1e16])
+    energy, far = products.judged(np.stack([mean, squares]), 10, 1e4)
+    assert far == [1]
+    assert energy == pytest.approx(1e16 + 1e13)
+    assert np.isnan(products.judged(np.array([[1.0, 2.0], [np.nan, 3.0]]), 10, 1e4)[0])
+
+
+def test_what_is_not_a_number_reaches_nowhere() -> None:
+    far, width = products.reach(np.array([[1.0], [np.nan], [2.0]]), 1, np.ones((1, 1)), np.zeros(1))
+    assert not far <= 1e3 * width

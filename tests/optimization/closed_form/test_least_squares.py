@@ -201,6 +201,25 @@ def test_exact_refinement_beats_double_precision():
     assert fit.digits > 13
 
 
+@pytest.mark.parametrize("kind", [sp.csr_array, sp.csc_array])
+def test_moments_of_sparse_columns(kind):
+    """Also where zeros are stored, and columns are empty."""
+    X = sp.random(40, 9, density=0.3, random_state=3, format="csr")
+    X.data[::4] = 0.0
+    X.data[1::4] += 5.0
+    X = kind(X)
+    rng = np.random.default_rng(0)
+    y, p = rng.normal(size=40), rng.random(40)
+    p /= p.sum()
+    for fit_intercept in (True, False):
+        problem = NormalEquations(X, y, p, np.ones(9), fit_intercept)
+        problem.measure()
+        apart = X.toarray() - (p @ X.toarray() if fit_intercept else 0.0)
+        np.testing.assert_allclose(problem.spread, np.sqrt(p @ apart**2), rtol=1e-12)
+        level = p @ y if fit_intercept else 0.0
+        np.testing.assert_allclose(problem.moments[0], (p * (y - level)) @ X.toarray(), rtol=1e-11, atol=1e-15)
+
+
 def test_sparse_iterative_form(monkeypatch):
     monkeypatch.setattr(factorizations, "LARGEST_DENSE", 10)
     X = sp.random(300, 60, density=0.2, random_state=0, format="csr")

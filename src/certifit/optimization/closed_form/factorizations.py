@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.linalg import cho_solve, lapack, qr, solve_triangular, svd
 from scipy.sparse.linalg import LinearOperator, lsmr
 
@@ -24,6 +23,7 @@ from certifit.optimization.closed_form.normal_equations import (
     cholesky_condition,
 )
 from certifit.optimization.objective.costs import iterating_pays
+from certifit.representation.design.products import entry_columns, same_places
 
 LEAST_NORM_LIMIT = 1e8  # condition of the products of rows up to which they are surely independent
 HOPEFUL = 0.25  # a share of the penalty in the curvature of the columns that is strong
@@ -155,7 +155,8 @@ class DualCholesky:
         problem, X, inverse = self.problem, self.problem.X, self.inverse
         even = bool((inverse == inverse[0]).all())
         if problem.sparse:
-            K = np.asarray((X @ sp.diags_array(inverse) @ X.T).toarray(), dtype=np.float64)
+            scaled = same_places(X, X.data * np.sqrt(inverse)[entry_columns(X)])
+            K = np.asarray((scaled @ scaled.T).toarray(), dtype=np.float64)
         elif even and X.dtype == np.float64 and problem.offset() <= OFFSET:
             K = X @ X.T
             K *= inverse[0]
@@ -181,7 +182,7 @@ class DualCholesky:
 
     def _adjoint(self, a: Array) -> Array:
         q = self.root * a
-        return np.asarray(self.problem.X.T @ q - self.problem.mean * q.sum(), dtype=np.float64)
+        return np.asarray(self.problem.parts[0].T @ q - self.problem.mean * q.sum(), dtype=np.float64)
 
     def start(self) -> Array:
         b = self.root * (self.problem.y - self.problem.y_mean)
@@ -283,7 +284,7 @@ class IterativeLSMR:
             self.D = np.full(problem.d, D.max(initial=0.0) or 1.0)
 
     def _least(self, target: Array, extra: Array, tol: float) -> Array:
-        problem, X = self.problem, self.problem.X
+        problem, X, transposed = self.problem, self.problem.X, self.problem.parts[0].T
 
         def forward(z: Array) -> Array:
             w = np.ravel(z) / self.D
@@ -292,7 +293,7 @@ class IterativeLSMR:
         def adjoint(v: Array) -> Array:
             v = np.ravel(v)
             q = self.root * v[: problem.n]
-            total = X.T @ q - problem.mean * q.sum() + self.penalty * v[problem.n :]
+            total = transposed @ q - problem.mean * q.sum() + self.penalty * v[problem.n :]
             return np.asarray(total / self.D, dtype=np.float64)
 
         shape = problem.n + problem.d, problem.d

@@ -13,14 +13,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.linalg import lapack
 
 import certifit._native.products as _products
 from certifit._types import Array, Matrix, is_sparse
 from certifit.optimization.objective.fold import total
 from certifit.representation.design.design import Partitioned, as_design
-from certifit.representation.design.products import NARROW, in_one_piece
+from certifit.representation.design.products import NARROW, at_entries, entry_columns, in_one_piece, same_places
 from certifit.representation.design.rows import TINY, over_rows
 from certifit.threads import n_threads, one_blas_thread
 
@@ -77,6 +76,11 @@ class HeldRows:
             r *= r
             squares += float(self.p[i : i + FEW_ROWS] @ r)
         return squares
+
+    @cached_property
+    def T(self) -> Matrix:  # noqa: N802 - as NumPy calls it
+        """Xᵀ; of a sparse X the arrays are the same, and to put them together takes as long as a short product."""
+        return self.X.T
 
     @property
     def n(self) -> int:
@@ -246,12 +250,9 @@ class NormalEquations:
     def measure(self) -> None:
         """Means, spreads and moments in two passes, without a Gram matrix."""
         if self.sparse:
-            mass = total(part.X.T @ part.p for part in self.parts)
-            second = total(part.X.multiply(part.X).T @ part.p for part in self.parts)
-            self.mean = mass if self.fit_intercept else np.zeros(self.d)
-            self.moments = np.stack([total(part.X.T @ row for part, row in rows) for rows in self._rows_of_targets()])
-            if self.fit_intercept:
-                second = total(self._sparse_second(part) for part in self.parts)
+            self.mean = total(part.T @ part.p for part in self.parts) if self.fit_intercept else np.zeros(self.d)
+            self.moments = np.stack([total(part.T @ row for part, row in rows) for rows in self._rows_of_targets()])
+            second = total(self._sparse_second(part) for part in self.parts)
         else:
             self.mean = np.zeros(self.d)
             if self.fit_intercept:
@@ -272,14 +273,14 @@ class NormalEquations:
 
     def _sparse_second(self, part: HeldRows) -> Array:
         """Σ p (x − m)², without making zeros of X anything else."""
-        stored = (part.X != 0).astype(np.float64).T @ part.p
-        shifted = part.X.copy().astype(np.float64)
-        columns = shifted.tocoo().coords[1] if shifted.format == "csr" else None
-        if columns is None:
-            columns = np.repeat(np.arange(self.d), np.diff(shifted.indptr))
-        shifted.data -= self.mean[columns]
-        absent = np.maximum(float(part.p.sum()) - stored, 0.0)
-        return np.asarray(shifted.multiply(shifted).T @ part.p + absent * self.mean**2)
+        apart = self.mean[entry_columns(part.X)]
+        np.subtract(part.X.data, apart, out=apart)
+        apart *= apart
+        places = same_places(part.X, apart).T
+        second = places @ part.p
+        apart.fill(1.0)
+        absent = np.maximum(float(part.p.sum()) - places @ part.p, 0.0)
+        return np.asarray(second + absent * self.mean**2)
 
     def _checked_second(self, second: Array, dtype: type) -> Array:
         """Second moments around the mean; those that the correction by the mean spoiled are computed anew."""
@@ -353,9 +354,9 @@ class NormalEquations:
         return product
 
     def _sparse_gram(self, part: HeldRows, dtype: type, shift: Array | None) -> tuple[Array, Array]:
-        weighted = sp.diags_array(part.p) @ part.X
-        product = np.asarray((part.X.T @ weighted).toarray(), dtype=np.float64)
-        return product, np.asarray(part.X.T @ part.sums.T).T
+        weighted = same_places(part.X, part.X.data * at_entries(part.X, part.p))
+        product = np.asarray((part.T @ weighted).toarray(), dtype=np.float64)
+        return product, np.stack([part.T @ row for row in part.sums])
 
     def _dense_gram(self, part: HeldRows, dtype: type, shift: Array | None) -> tuple[Array, Array]:
         """Σ p (x − c)(x − c)ᵀ, and the sums of x by p and by the weighted targets."""
@@ -423,7 +424,7 @@ class NormalEquations:
         if self.sparse:
             r = y - b - part.X @ w
             q = part.p * r
-            return np.concatenate([part.X.T @ q, [q.sum(), q @ r]])
+            return np.concatenate([part.T @ q, [q.sum(), q @ r]])
         found = np.zeros(self.d + 2)
         for rows in [slice(0, part.n)] if in_one_piece(part.X) else self.steps(PASS_BYTES, 0, part.n):
             block = part.X[rows] if in_one_piece(part.X[rows]) else np.ascontiguousarray(part.X[rows])

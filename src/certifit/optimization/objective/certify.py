@@ -10,11 +10,12 @@ import numpy as np
 import certifit._native.products as _products
 from certifit._types import Array
 from certifit.certificate import Certificate
+from certifit.evaluation.losses.convexity import is_own
 from certifit.optimization.objective.bounds import dual_bound
 from certifit.optimization.objective.fold import State
 from certifit.optimization.objective.problem import Problem, Solution
 from certifit.progress import Progress
-from certifit.representation.design.design import Dense, Design
+from certifit.representation.design.design import Dense, Design, Sparse
 from certifit.representation.design.products import few_rows
 
 __all__ = ["certify"]
@@ -43,7 +44,7 @@ def certify(problem: Problem, solution: Solution, tol: float, clock: Progress) -
         state = problem.at(coef, solution.intercept, exact=True) if state is None else state
         bound = max(bound, dual_bound(state, exact=True))
     if bound > 0.0:  # zero is a bound whatever rounding does
-        doubt = _doubt(problem, coef, solution.intercept, state)
+        doubt = _doubt(problem, coef, solution.intercept, objective, state)
         if doubt > UNSEEN * max(problem.scale, objective):
             bound = max(bound - doubt, 0.0)
     # A gap that the objective itself cannot be told to, in double precision, is none; where the best constant is perfect, or
@@ -63,7 +64,7 @@ def certify(problem: Problem, solution: Solution, tol: float, clock: Progress) -
     return solution if coef is solution.coef else replace(solution, coef=coef), certificate
 
 
-def _doubt(problem: Problem, coef: Array, intercept: Any, state: State | None) -> float:
+def _doubt(problem: Problem, coef: Array, intercept: Any, objective: float, state: State | None) -> float:
     """What rounding of the scores, relative to |x|·|w| + |b|, may do to the value and to the bound; zero where it does not show.
 
     Each score may be off by a few units in the last place of its largest term, the loss by as much times its slope, and the
@@ -74,10 +75,29 @@ def _doubt(problem: Problem, coef: Array, intercept: Any, state: State | None) -
     if state is None:
         if all(_ordinary(block.design, coef, intercept) for block in problem.blocks):
             return 0.0
+        if _harmless(problem, coef, intercept, objective):
+            return 0.0
         state = problem.at(coef, intercept, exact=True)
     with np.errstate(all="ignore"):
         parts = [(part, part.block.design.reach(state.w, state.b)) for part in state.parts]
         return EPS * float(sum((part.block.p @ (np.abs(part.theta) * reach)).sum() for part, reach in parts))
+
+
+def _harmless(problem: Problem, coef: Array, intercept: Any, objective: float) -> bool:
+    """Whether the doubt cannot be seen whatever the rows are, for a sparse X and one score.
+
+    No row reaches further than the largest entry times ‖w‖₁, and Σ p |ℓ'| ≤ √(2Lρ) for the risk ρ where slopes have the Lipschitz
+    constant L: a loss that is never negative falls by ℓ'²/2L at least.
+    """
+    if problem.n_scores > 1 or not problem.loss.convex or is_own(problem.loss):
+        return False
+    designs = [block.design for block in problem.blocks]
+    if not all(isinstance(design, Sparse) for design in designs):
+        return False
+    largest = max(float(max(d.X.data.max(initial=0.0), -d.X.data.min(initial=0.0))) for d in designs)
+    reach = largest * float(np.abs(coef).sum()) + abs(float(intercept))
+    slopes = float(np.sqrt(2.0 * problem.loss.smoothness * objective))
+    return EPS * slopes * reach <= UNSEEN * max(problem.scale, objective)
 
 
 def _ordinary(design: Design, coef: Array, intercept: Any) -> bool:

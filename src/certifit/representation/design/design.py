@@ -25,6 +25,7 @@ from certifit.representation.design.products import (
     pullback,
     rmatvec,
     row_scores,
+    same_places,
     weighted_gram,
 )
 from certifit.representation.design.rows import over_rows
@@ -270,17 +271,13 @@ class Sparse(Design):
         return np.asarray(f if w.ndim == 1 else np.asfortranarray(f)) + b
 
     def reach(self, w: Array, b: Any) -> Array:
-        return np.asarray(self._same_places(np.abs(self.X.data)) @ np.abs(w).T) + np.abs(b)
+        return np.asarray(same_places(self.X, np.abs(self.X.data)) @ np.abs(w).T) + np.abs(b)
 
     def pull(self, u: Array, *, exact: bool = False) -> Array:
         return np.asarray((self.X.T @ u).T)
 
     def squares(self, u: Array) -> Array:
-        return np.asarray((self._same_places(np.square(self.X.data, dtype=np.float64)).T @ u).T)
-
-    def _same_places(self, data: Array) -> Any:
-        """Other numbers in the same places, which SciPy would copy, or look for again in a product of two matrices."""
-        return type(self.X)((data, self.X.indices, self.X.indptr), shape=self.X.shape)
+        return np.asarray((same_places(self.X, np.square(self.X.data, dtype=np.float64)).T @ u).T)
 
     def largest(self) -> Array:
         return np.asarray(abs(self.X).max(axis=0).toarray(), dtype=np.float64).ravel()

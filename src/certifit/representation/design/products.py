@@ -14,8 +14,10 @@ from certifit.representation.design.blocks import BLOCK, row_blocks
 __all__ = [
     "DenseColumns",
     "SparseColumns",
+    "at_entries",
     "by_column",
     "columns",
+    "entry_columns",
     "expect_temporaries",
     "few_rows",
     "in_one_piece",
@@ -23,6 +25,7 @@ __all__ = [
     "pullback",
     "rmatvec",
     "row_scores",
+    "same_places",
     "weighted_gram",
 ]
 
@@ -50,6 +53,21 @@ def by_column(X: Array, threads: int = 1) -> Array:
     turned = np.empty(X.shape, dtype=X.dtype, order="F")
     _products.by_column(X, turned, threads)
     return turned
+
+
+def entry_columns(X: Matrix) -> Array:
+    """The column of each stored number of a CSR or CSC matrix."""
+    return np.asarray(X.indices if X.format == "csr" else np.repeat(np.arange(X.shape[1]), np.diff(X.indptr)))
+
+
+def at_entries(X: Matrix, p: Array) -> Array:
+    """What belongs to the rows, for each stored number of a CSR or CSC matrix."""
+    return np.repeat(p, np.diff(X.indptr)) if X.format == "csr" else p[X.indices]
+
+
+def same_places(X: Matrix, data: Array) -> Any:
+    """Other numbers in the places of a sparse X, which SciPy would copy, or look for again in a product of two matrices."""
+    return type(X)((data, X.indices, X.indptr), shape=X.shape)
 
 
 def matvec(X: Matrix, w: Array, *, exact: bool = False) -> Array:

@@ -6,7 +6,11 @@ with rows repeated by their weights: statsmodels is not needed to run the tests.
 
 from __future__ import annotations
 
+import copy
+import gc
 import json
+import pickle
+import weakref
 from typing import Any
 
 import numpy as np
@@ -70,6 +74,23 @@ class Linear(InferenceMixin, BaseEstimator):
 
     def _quadratic_penalty(self, d):
         return np.full(d, self._l2)
+
+
+def test_nothing_is_computed_before_it_is_asked_for_and_no_data_is_kept() -> None:
+    rows, target = X.copy(), Y.copy()
+    held = weakref.ref(rows), weakref.ref(target)
+    model = LinearRegression().fit(rows, target)
+    del rows, target
+    gc.collect()
+    assert [one() for one in held] == [None, None]
+    assert "covariance" not in vars(model._inference)
+    copies = pickle.loads(pickle.dumps(model)), copy.deepcopy(model)
+    direct = make_inference(X, Y, np.ones(10), resolve_loss("squared"), model.coef_, model.intercept_, True)
+    for one in (model, *copies):
+        assert_allclose(one.summary().std_error, direct.std_error, rtol=1e-12)
+        assert sorted(vars(one._inference)) == sorted(vars(direct))
+    with pytest.raises(AttributeError, match="nonsense"):
+        getattr(LinearRegression().fit(X, Y)._inference, "nonsense")  # noqa: B009 - mypy knows that it is none
 
 
 def test_ordinary_least_squares():
