@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from certifit import is_separable
-from certifit.models.margin.separability import overlap_weights, strictly_separable
+from certifit.models.margin.separability import is_balanced, overlap_weights, strictly_separable
 
 
 def lattice(seed: int, k: int = 2) -> tuple[np.ndarray, np.ndarray]:
@@ -125,6 +125,21 @@ def test_a_column_far_from_zero(seed: int) -> None:
     found = is_separable(far, y)
     assert found.check()
     assert found.kind == is_separable(X, y).kind
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("level", [1e6, 1e9])
+def test_classes_apart_are_apart_wherever_zero_is(level: float, seed: int) -> None:
+    """Nothing balances them, also where all rows look alike beside their distance from zero."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(20, 2))
+    y = (X @ rng.normal(size=2) > 0).astype(int)
+    far = X + level
+    found = is_separable(far, y)
+    assert found.kind == "strict"
+    assert found.check()
+    alike = np.where(y == 1, 0.5 / y.sum(), 0.5 / (20 - y.sum()))
+    assert not is_balanced(far, y, alike, True)
 
 
 def test_a_false_witness_is_refused() -> None:

@@ -192,11 +192,11 @@ def _program(
 ) -> tuple[sp.csr_array, Any, Array, Array, Array]:
     """The rows a_i as the linear program takes them, its solution; center and unit of each column, and the units of the rows.
 
-    None of them changes the answer. Columns are measured by their largest entry; where that leaves the program to rounding
-    (one row a million times the others, columns far from zero), from their median by the median distance from it, and each
-    row by its largest entry.
+    None of them changes the answer, but the program decides up to 1e-7 of its entries, and must not find all rows in one place:
+    columns are measured from their median by the median distance from it, and each row by its largest entry. Where the
+    program gives up on that, columns are measured by their largest entry.
     """
-    ways: tuple[Callable[..., tuple[Matrix, Array, Array]], ...] = (_by_largest, _by_median)
+    ways: tuple[Callable[..., tuple[Matrix, Array, Array]], ...] = (_by_median, _by_largest)
     for way in ways:
         scaled, center, unit = way(X, fit_intercept)
         rows = _constraint_rows(scaled, codes, n_classes, fit_intercept)
@@ -368,6 +368,9 @@ def is_balanced(X: Matrix, codes: Array, weights: Array, fit_intercept: bool, *,
         signed = np.where(own, weights.sum(axis=1, keepdims=True), -weights)
     if not ((positive > 0.0).all() if strictly else (positive >= 0.0).all() and (positive > 0.0).any()):
         return False
+    if fit_intercept and not is_sparse(X):  # the sum is the same from any origin: far from it, all would be rounding
+        with np.errstate(over="ignore", invalid="ignore"):
+            X = X - X.mean(axis=0, dtype=np.float64)
     total = np.asarray(X.T @ signed)
     size = np.asarray(abs(X).T @ np.abs(signed))
     if fit_intercept:

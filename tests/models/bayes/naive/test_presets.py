@@ -85,6 +85,14 @@ def test_counts_without_smoothing() -> None:
     np.testing.assert_allclose(found.feature_log_prob_, X, atol=1e-12)
 
 
+@pytest.mark.parametrize("kind", [MultinomialNB, ComplementNB])
+def test_counts_whose_sums_are_no_numbers_are_refused(kind: Any) -> None:
+    with pytest.raises(ValueError, match="beyond double precision"):
+        kind().fit(np.full((3, 4), 1e308), [0, 1, 1])
+    with pytest.raises(ValueError, match="beyond double precision"):
+        kind(alpha=1e308).fit(np.eye(3, 4), [0, 1, 1])
+
+
 @pytest.mark.parametrize("ratio", [1e-4, 1e-9])
 def test_narrow_classes_far_apart_keep_their_digits(ratio: float) -> None:
     X = np.array([[0.0], [ratio], [2 * ratio], [1.0], [1.0 + ratio], [1.0 + 2 * ratio]])

@@ -241,7 +241,12 @@ class Multinomial(_Counted):
         """Logarithms of the shares of each column in all columns of which any value is known; equal ones where nothing counts."""
         seen = self.held.sum(axis=0) > 0
         known = counts if seen.all() else counts[:, seen]
-        total = known.sum(axis=1, keepdims=True)
+        with np.errstate(over="ignore"):
+            total = known.sum(axis=1, keepdims=True)
+        if not np.isfinite(total).all():
+            raise ValueError(
+                "X holds counts whose sums, once smoothed, are beyond double precision: give smaller ones."
+            )
         counts, total = np.where(total > 0, counts, 1.0), np.where(total > 0, total, float(known.shape[1] or 1))
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(counts) - np.log(total))
@@ -261,7 +266,9 @@ class Complement(Multinomial):
 
     def settle(self, smoothing: Any) -> None:
         """−ln of the shares outside each class."""
-        self.log_share = -self._shares(self.sums.sum(axis=0) - self.sums + smoothing)
+        with np.errstate(over="ignore", invalid="ignore"):  # sums that are no numbers are refused with the shares
+            outside = self.sums.sum(axis=0) - self.sums + smoothing
+        self.log_share = -self._shares(outside)
 
 
 @stored("PoissonFactor")
