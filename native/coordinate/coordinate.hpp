@@ -244,6 +244,7 @@ class LeastSquares {
         const Index few = static_cast<Index>(8.0 * std::sqrt(static_cast<double>(d)));
         Index room = std::max<Index>(support, first ? std::clamp<Index>(std::min<Index>(n / 2, few), 64, 1024) : 64);
         if (previous_l1) room = first ? 0 : 64;
+        if (descent_.crowded) room = std::max(room, 2 * support);
         if (d <= 256 || support + room >= d) room = d;
         room = std::min(room, static_cast<Index>(candidates_.size()));
         const auto better = [&](Index a, Index b) {

@@ -1,4 +1,4 @@
-// Coordinate descent on a set of columns, ended by Newton steps on the Gram matrix of the support:
+// Coordinate descent on a set of columns, ended by Newton steps on the Gram matrix of the support, or by proximal points where neither gets far:
 //
 //   min over w_W of   ½ Σ_i p_i z_i² − Σ_i u_i z_i + Σ_{j∈W} h_j(w_j),   z = X̃ (w − w₀)
 //
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "coordinate/gram.hpp"
+#include "coordinate/proximal_point.hpp"
 
 namespace certifit {
 
@@ -24,6 +25,7 @@ class Descent {
     double shift = 0;  // u_true = u + shift · p, see Columns
     Gram gram;
     Factor factor;
+    bool crowded = false;  // whether sweeps and Newton steps were seen to take longer than proximal points: too many columns for the rows
     bool slow = false;  // whether sweeps were seen to take longer than the Gram matrix: columns know too much of each other
 
     // Sweeps over W until the target is reached; returns the number of sweeps. `c` holds, when given, X̃'u for W. A trusted
@@ -35,6 +37,12 @@ class Descent {
         const bool tall = !M::sparse && static_cast<Index>(W.size()) <= columns_.X.n / 8;
         bool all = true, newton_failed = penalty.power(), stepped = false;
         double before = kInfinity;  // the estimate of the sweep before, where that was one of the support too
+        bool alone = penalty.power();  // whether proximal points are out of the question
+        spent_on_all_ = 0;
+        if (crowded && !alone) {
+            if (closer(W, penalty, target)) return 1;
+            alone = true;
+        }
         if (c && prefers_gram(W, target.trusted) && !penalty.power()) {
             stepped = newton(W, penalty, target, c);
             if (stepped && target.trusted) return 0;
@@ -59,6 +67,7 @@ class Descent {
             signals_.poll();
             if (all && !moved) return sweep + 1;
             spent_ += static_cast<double>(list.size()) * cost;
+            spent_on_all_ += 2 * static_cast<double>(list.size()) * cost;
             const double value = progress.value(), sweeps = all ? 0.0 : sweeps_left(before, value, wanted);
             const double visits = static_cast<double>(list.size()) * cost;
             before = all ? kInfinity : value;
@@ -71,6 +80,11 @@ class Descent {
                 if (all) return sweep + 1;
                 all = true;  // the support is solved: look at the others
                 continue;
+            }
+            if (!alone && worth_points(W, cost)) {
+                crowded = closer(W, penalty, target);
+                if (crowded) return sweep + 1;
+                alone = true;
             }
             all = sweep % 6 == 5;
             if (tall && possible && sweeps * visits > newton_cost(cost)) slow = due = true;
@@ -110,7 +124,7 @@ class Descent {
 
   private:
     static Index gram_limit(const M& X) {
-        return static_cast<Index>(std::clamp(std::sqrt(2 * X.size()), 512.0, 4096.0));
+        return static_cast<Index>(std::clamp(std::sqrt(2 * X.size()), 1024.0, 4096.0));
     }
 
     // Sweeps from an estimate of the gap to the wanted one, at the rate of the last sweep.
@@ -144,6 +158,18 @@ class Descent {
         return fresh * (gram.size() + 0.5 * fresh) * cost / (M::sparse ? 1 : 8) + m * m * m / 24 + 2 * m * cost;
     }
 
+    // Whether this set has cost as much as proximal points would: a dozen Newton steps and more, each with a pass over W and three over the
+    // support, the Gram matrix and a few factors.
+    bool worth_points(std::span<const Index> W, double cost) const {
+        const double m = static_cast<double>(support_.size()), k = static_cast<double>(W.size());
+        if (m < 8 || m > static_cast<double>(gram.limit())) return false;
+        return spent_on_all_ >= 12 * (k + 3 * m) * cost + newton_cost(cost) + m * m * m / (M::sparse ? 24 : 8);
+    }
+
+    bool closer(std::span<const Index> W, const Penalty& penalty, const Target& target) {
+        return ProximalPoint<M>(columns_, gram, factor, signals_).solve(W, penalty, target, w_, u_, shift);
+    }
+
     // Solves on the Gram matrix of `list` and carries the change over to u.
     bool newton(std::span<const Index> given, const Penalty& penalty, const Target& target, const double* c) {
         list_.clear();
@@ -171,7 +197,8 @@ class Descent {
         const Penalty small{l1_.data(), l2_.data(), lower_.data(), upper_.data(), penalty.q};
         GramSolver solver(gram.data(), gram.stride(), k, small, factor);
         const Target inner{0.1 * target.tolerance, target.energy, target.rounding, target.trusted};
-        solver.solve(slots_, local_.data(), gradient_.data(), inner, 200, signals_);
+        const Index sweeps = solver.solve(slots_, local_.data(), gradient_.data(), inner, 200, signals_);
+        spent_on_all_ += static_cast<double>(sweeps * static_cast<Index>(slots_.size()) * k) / (M::sparse ? 8 : 1);
         moved_.clear(), change_.clear();
         for (Index j : list) {
             const Index s = gram.slot(j);
@@ -187,6 +214,7 @@ class Descent {
     SignalPoll& signals_;
     double *w_, *u_;
     double spent_ = 0;  // multiplications in sweeps since the last Newton step
+    double spent_on_all_ = 0;  // and in all that was done for this set
     std::vector<Index> support_, list_, slots_, moved_;
     std::vector<double> l1_, l2_, lower_, upper_, w0_, local_, gradient_, change_;
 };

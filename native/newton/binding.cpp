@@ -68,13 +68,24 @@ nb::tuple minimize_columns(const std::string& loss, const Matrix& X, const Vecto
                 Found found;
                 if constexpr (View::sparse)
                     found = without_gil([&] {
-                        return ColumnNewton<decltype(kind), View>(view, y.data(), p.data(), penalty, options).solve(coef.data(), intercept);
+                        return ColumnNewton<decltype(kind), Compressed<View>>(view, y.data(), p.data(), penalty, options).solve(coef.data(), intercept);
                     });
                 else
                     refuse("X must be compressed");
                 return found;
             },
             X.view);
+    });
+}
+
+// The same for many columns that are dense.
+template <class Array>
+nb::tuple minimize_packed(const std::string& loss, const Array& X, const Vector<double>& y, const Vector<double>& p, const Vector<double>& l1,
+                          const Vector<double>& l2, const Vector<double>& coef, double intercept, const Options& options) {
+    const Penalty penalty = checked(X.shape(0), X.shape(1), y, p, l1, l2, coef);
+    const products::Table<double> table{X.data(), static_cast<Index>(X.shape(0)), static_cast<Index>(X.shape(1)), X.stride(1) == 1 && X.shape(1) > 1};
+    return by_loss(loss, [&](auto kind) {
+        return without_gil([&] { return ColumnNewton<decltype(kind), Packed>(table, y.data(), p.data(), penalty, options).solve(coef.data(), intercept); });
     });
 }
 
@@ -99,6 +110,12 @@ nb::tuple slopes_of(const Vector<double>& y, const Vector<double>& f) {
 }
 
 template <class Array>
+void define_packed(nb::module_& m) {
+    m.def("minimize_packed", &minimize_packed<Array>, "loss"_a, "X"_a.noconvert(), "y"_a.noconvert(), "p"_a.noconvert(), "l1"_a.noconvert(),
+          "l2"_a.noconvert(), "coef"_a.noconvert(), "intercept"_a, "options"_a);
+}
+
+template <class Array>
 void define(nb::module_& m) {
     m.def("minimize", &minimize<Array>, "loss"_a, "X"_a.noconvert(), "y"_a.noconvert(), "p"_a.noconvert(), "l1"_a.noconvert(), "l2"_a.noconvert(),
           "coef"_a.noconvert(), "intercept"_a, "options"_a);
@@ -114,6 +131,8 @@ NB_MODULE(newton, m) {
     m.def("logistic_risk", &risk_of, "y"_a.noconvert(), "p"_a.noconvert(), "f"_a.noconvert());
     m.def("logistic_conjugate", &conjugate_of, "y"_a.noconvert(), "p"_a.noconvert(), "theta"_a.noconvert());
     m.def("logistic_slopes", &slopes_of, "y"_a.noconvert(), "f"_a.noconvert());
+    define_packed<RowMajor<double>>(m);
+    define_packed<ColumnMajor<double>>(m);
     define<RowMajor<double>>(m);
     define<ColumnMajor<double>>(m);
     define<RowMajor<float>>(m);

@@ -110,6 +110,60 @@ def test_reaches_the_optimum_and_proves_it(name, storage, intercept):
         assert not fit.coef.any()
 
 
+CROWDED = {
+    "lasso": {"l1": 1e-4, "l2": 0.0},
+    "elastic net": {"l1": 1e-4, "l2": 1e-5},
+    "own l1": {"l1": np.linspace(1e-5, 1e-3, 90), "l2": 0.0},
+    "box": {"l1": 1e-4, "l2": 0.0, "lower": -0.5, "upper": 1.0},
+}
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("storage", ["dense", "csc"])
+@pytest.mark.parametrize("name", CROWDED)
+def test_more_columns_are_free_than_rows(name, storage, intercept):
+    """Where the penalty is weak and rows are few, proximal points take over from sweeps: the same optimum, and a proof of it."""
+    X, y, p, _ = problem(3, d=90, density=1.0 if storage == "dense" else 0.4)
+    penalty = full(CROWDED[name], 90)
+    stored = np.asfortranarray(X) if storage == "dense" else sparse.csc_matrix(X)
+    best = oracle(X, y, p, **penalty, intercept=intercept)
+    fit = least_squares(stored, y, p, Separable(**penalty), Options(1e-8, fit_intercept=intercept))
+    value = objective(X, y, p, fit.coef, fit.intercept, penalty["l1"], penalty["l2"])
+    assert fit.objective == pytest.approx(value, rel=1e-12)
+    assert fit.gap <= 1e-8
+    assert -2e-9 <= fit.objective - best <= 1e-8 + 2e-9
+    proof = dual_value(X, y, p, fit.theta, **penalty)
+    assert fit.objective - proof == pytest.approx(fit.gap, abs=1e-9)
+    assert np.all((fit.coef >= penalty["lower"]) & (fit.coef <= penalty["upper"]))
+    if intercept:
+        assert abs(p @ fit.theta) < 1e-12
+
+
+@pytest.mark.parametrize(("n", "d"), [(60, 60), (60, 300), (150, 170)])
+def test_nearly_equal_columns_in_few_rows(n, d):
+    """Columns that share a factor, a penalty that is nearly none: sweeps took hundreds of working sets, or did not end."""
+    rng = np.random.default_rng(n + d)
+    X = np.asfortranarray(0.1 * rng.standard_normal((n, d)) + rng.standard_normal((n, 1)))
+    y, p = X[:, :20] @ rng.standard_normal(20) + rng.standard_normal(n), np.full(n, 1 / n)
+    l1 = 1e-4 * float(np.abs(X.T @ (y - y.mean())).max()) / n
+    tol = 1e-6 * 0.5 * float(np.var(y))
+    fit = least_squares(X, y, p, Separable(l1, 0.0), Options(tol))
+    exact = least_squares(X, y, p, Separable(l1, 0.0), Options(1e-5 * tol))
+    assert fit.gap <= tol
+    assert exact.gap <= 1e-3 * tol
+    assert -1e-12 <= fit.objective - exact.objective <= fit.gap + 1e-12
+    assert fit.objective - fit.gap <= exact.objective
+    assert fit.iterations <= 20
+    copies = least_squares(
+        np.asfortranarray(np.repeat(X, 2, axis=0)),
+        np.repeat(y, 2),
+        np.repeat(p / 2, 2),
+        Separable(l1, 0.0),
+        Options(tol),
+    )
+    assert abs(copies.objective - fit.objective) <= tol
+
+
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("name", CASES)

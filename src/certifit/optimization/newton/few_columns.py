@@ -1,13 +1,15 @@
-"""Newton's method on few columns, or on sparse ones, the whole of it in one native call.
+"""Newton's method on few columns, or on many in turn, the whole of it in one native call.
 
     minimize over w, b    Σ p_i ℓ(y_i, x_i·w + b) + Σ_j [l1_j |w_j| + ½ l2_j w_j²]
 
 On small data the calls between the steps take longer than the steps. The losses that native code knows are in `KERNELS`; what it
 does not end with the gap that is wanted (a Hessian that is nearly singular, slopes on the edge of the domain) is left to
-smooth.py and proximal.py. The mathematics is in native/newton/newton.hpp, and for sparse columns in native/newton/columns.hpp.
+smooth.py and proximal.py. The mathematics is in native/newton/newton.hpp, and for many columns in native/newton/columns.hpp.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
@@ -19,10 +21,12 @@ from certifit.evaluation.losses.labels.margin import HardLogistic
 from certifit.optimization.objective.problem import Point, Problem, Solution
 from certifit.representation.design.products import NARROW, in_one_piece
 
-__all__ = ["KERNELS", "in_one_call", "on_sparse_columns"]
+__all__ = ["KERNELS", "in_one_call", "on_dense_columns", "on_sparse_columns"]
 
 KERNELS: dict[type[Loss], str] = {HardLogistic: "logistic", Poisson: "poisson"}
 MOST_ENTRIES = 1 << 18  # of X: beyond, the calls between the steps are not what takes the time
+CROWDED = 8  # rows for each column from which a Hessian of the columns that are used is the better way to a step
+MOST_HELD = 1 << 23  # entries of a dense X with many columns: beyond, a start on part of its rows is tried first
 
 
 def in_one_call(problem: Problem, start: Point, tol: float, max_iter: int, name: str) -> Solution | None:
@@ -57,10 +61,32 @@ def on_sparse_columns(problem: Problem, start: Point, tol: float, max_iter: int,
     index = np.result_type(columns.indices, columns.indptr)
     indices, pointers = (part.astype(index, copy=False) for part in (columns.indices, columns.indptr))
     X = native.csc(columns.data, indices, pointers, columns.shape[0])
+    return _solved(native.minimize_columns, kernel, X, problem, start, tol, max_iter, name)
+
+
+def on_dense_columns(problem: Problem, start: Point, tol: float, max_iter: int, name: str) -> Solution | None:
+    """The same for a dense X of many columns: the steps hold a copy of those that are used or pulled."""
+    kernel, (n, d), strengths = KERNELS.get(type(problem.loss)), problem.shape, problem.regularizer.elastic()
+    if kernel is None or not problem.in_memory or is_sparse(problem.X) or d <= NARROW:
+        return None
+    if n >= CROWDED * d or n * d > MOST_HELD:
+        return None
+    if strengths is None or problem.regularizer.constraint is not None or not (strengths[0] > 0.0).all():
+        return None
+    X = problem.X
+    if X.dtype != np.float64 or not in_one_piece(X):
+        return None
+    return _solved(native.minimize_packed, kernel, X, problem, start, tol, max_iter, name)
+
+
+def _solved(
+    run: Any, kernel: str, X: Any, problem: Problem, start: Point, tol: float, max_iter: int, name: str
+) -> Solution | None:
+    strengths = problem.regularizer.elastic()
+    assert strengths is not None
     options = native.Options(problem.fit_intercept, tol, problem.scale, max_iter, problem.threads)
     w, b = np.ascontiguousarray(start[0], dtype=np.float64), float(start[1])
-    found = native.minimize_columns(kernel, X, problem.y, problem.p, *strengths, w, b, options)
-    coef, intercept, objective, bound, iterations = found
+    coef, intercept, objective, bound, iterations = run(kernel, X, problem.y, problem.p, *strengths, w, b, options)
     if not abs(objective - bound) <= tol:
         return None
     return Solution(coef, intercept, iterations, name, min(bound, objective), objective)

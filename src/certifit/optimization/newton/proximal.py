@@ -20,7 +20,7 @@ import numpy as np
 from certifit._types import Array
 from certifit.optimization.coordinate import descent as coordinate
 from certifit.optimization.newton.by_score import one_round
-from certifit.optimization.newton.few_columns import in_one_call, on_sparse_columns
+from certifit.optimization.newton.few_columns import in_one_call, on_dense_columns, on_sparse_columns
 from certifit.optimization.newton.smooth import NO_GAIN, Damping, eased, part_of_the_rows, threading
 from certifit.optimization.newton.systems import solve_semidefinite
 from certifit.optimization.objective.bounds import any_score, dual_bound
@@ -52,6 +52,7 @@ LAST = 1e-4  # promise, as a share of the scale, after which the next step is li
 def prox_newton(problem: Problem, start: Point, tol: float, max_iter: int, clock: Progress) -> Solution:
     """Minimize P to the absolute gap `tol`."""
     found = in_one_call(problem, start, tol, max_iter, "prox_newton")
+    found = on_dense_columns(problem, start, tol, max_iter, "prox_newton") if found is None else found
     if found is not None:
         return found
     if not problem.dense:  # working sets are columns: convert once, not at every step
