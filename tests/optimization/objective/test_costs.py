@@ -93,7 +93,7 @@ def test_sparse_ridge_is_solved_by_products_up_to_tol() -> None:
 def test_passes_grow_with_what_is_solved() -> None:
     assert newton_passes(10**6, 20, 3) == pytest.approx(8 + 63 / 4, rel=1e-3)
     assert newton_passes(100, 200, 10) > newton_passes(10_000, 200, 10) > 500
-    assert shared_passes(1000, 400, 5) < newton_passes(1000, 400, 5)
+    assert shared_passes(1000, 400, 5, 1) < shared_passes(1000, 400, 5, 5) < newton_passes(1000, 400, 5)
 
 
 def test_gradients_take_the_place_of_most_hessians(monkeypatch: pytest.MonkeyPatch) -> None:

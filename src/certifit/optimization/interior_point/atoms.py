@@ -189,6 +189,8 @@ class NormalMatrix:
             diagonal += np.bincount(atoms.extra_column, D[atoms.n2 :], atoms.size)
         weight = atoms.row_weight(D)
         self.rank_one = None
+        self.matrix: Any = None  # the last ones make room
+        self.cholesky: Array | None = None
         if self.small:
             if not self._factor_small(weight, diagonal):
                 return False
@@ -315,13 +317,13 @@ def _jacobi_cholesky(matrix: Array) -> tuple[Array, Array | None]:
     """Cholesky factor of the matrix scaled to unit diagonal, with the least regularization that works."""
     diagonal = np.diag(matrix)
     scale = 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
-    scaled = matrix * scale
-    scaled *= scale[:, None]
-    if not np.isfinite(scaled).all():
-        return scale, None
     for shift in (1e-14, 1e-12, 1e-10, 1e-8, 1e-6):
+        scaled = np.multiply(matrix, scale, order="F")  # as LAPACK wants it, which leaves the factor in its place
+        scaled *= scale[:, None]
+        if not np.isfinite(scaled).all():
+            return scale, None
         np.einsum("ii->i", scaled)[:] = np.where(diagonal > 0, 1.0 + shift * max(1.0, 0.1 * scale.size), 1.0)
-        factor, info = dpotrf(scaled, lower=1, overwrite_a=0, clean=0)
+        factor, info = dpotrf(scaled, lower=1, overwrite_a=1, clean=0)
         if info == 0:
             return scale, factor
     return scale, None

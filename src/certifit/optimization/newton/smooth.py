@@ -33,6 +33,7 @@ from certifit.optimization.newton.systems import (
     conjugate_gradients,
     diagonal,
     kronecker,
+    levels,
     preconditioner,
     provable,
     small_hessian,
@@ -66,7 +67,8 @@ FAR = 10.0  # times √(tol·scale): the gap after a step is about the square of
 NEAR = 0.1  # times √(tol·scale): what a Newton step may promise that is to be the last
 PROVING = 4  # passes around a Newton step: its scores, its dual point, the gradient at its end
 QUASI = 4  # Newton steps that are still ahead where gradients are slow: so much may be spent on gradients instead
-SHARED = 20  # passes that the Hessian of constant scores may cost before its diagonal is tried
+SHARED = 20  # passes that the Hessian of constant scores may cost before its diagonal is tried, and from which a rate is read
+TRIES = 3  # of gradients to prove a gap
 NO_GAIN = "The last steps gained no more than rounding, which limits the fit."
 ROUNDING = 1e-15  # of the scale: a gap of less is zero in double precision
 MOST_PAIRS = 20  # products of the first step that gradients build upon
@@ -203,17 +205,43 @@ def _near(problem: Problem, start: Point, tol: float, max_iter: int) -> tuple[St
     if not (problem.loss.convex and 0 < width <= BLOCK_LIMIT):
         return problem.at(*start), 0
     size, state, used = (*problem.shape, problem.n_scores), problem.at(*start), 0
-    shared = int(shared_passes(*size))
-    if shared > SHARED:  # strong penalties need less, and that shows before as much is spent
-        by_column = diagonal(state, state.h)
-        state, used = descend(
-            problem, start, lambda g: problem.centered(by_column(g)), tol, min(shared, max_iter // 4), shared
+    first = problem.start()
+    known = levels(state if not state.w.any() and np.array_equal(state.b, first[1]) else problem.at(*first))
+    shared, step = shared_passes(*size, len(known.groups)), newton_passes(*size)
+    patience, penalized = int(QUASI * step), bool((strengths(problem) > 0.0).all())
+    # Where few rows or a strong penalty decide, the diagonal is enough, and that shows before as much is spent.
+    if shared > SHARED or (penalized and problem.shape[0] <= width):
+        by_column, most = diagonal(state, state.h), patience if penalized else int(shared)
+        ends = _Proof(problem, tol, shared + SHARED, int(max(shared, SHARED))) if penalized else None
+        state, used = _descended(
+            state, lambda g: problem.centered(by_column(g)), tol, min(max_iter // 4, most), most, ends
         )
         if provable(gradient(state), problem) <= tol:
             return state, used
-    patience = int(QUASI * newton_passes(*size))
-    state, more = descend(problem, (state.w, state.b), kronecker(problem), tol, max_iter // 2, patience)
+    ends = _Proof(problem, tol, step, SHARED) if penalized else None
+    state, more = _descended(state, kronecker(problem, known), tol, max_iter // 2, patience, ends)
     return state, used + more
+
+
+def _descended(
+    state: State, inverse: Inverse, tol: float, max_iter: int, patience: int, ends: _Proof | None
+) -> tuple[State, int]:
+    """Gradients of K scores. What they prove is proven after a step of the intercept, which the coefficients feel: where that
+    leaves too much, they go on to a smaller gap.
+    """
+    problem, used, wanted = state.problem, 0, tol
+    for _ in range(TRIES):
+        state, more = descend(
+            problem, (state.w, state.b), inverse, wanted, max_iter - used, patience, ends and ends.of(wanted)
+        )
+        used += more
+        if used >= max_iter or more == 0 or not provable(gradient(state), problem) <= wanted:
+            break
+        gap = state.objective - dual_bound(state)
+        if not gap > tol:
+            break
+        wanted = max(0.1, 0.3 * tol / gap) * wanted
+    return state, used
 
 
 def is_ordinary(problem: Problem) -> bool:
@@ -262,20 +290,32 @@ def _by_pairs(state: State, tol: float, max_iter: int) -> tuple[State, int]:
 
 
 class _Proof:
-    """Whether gradients prove the gap, or a Newton step now does so in fewer passes than they would still take."""
+    """Whether gradients prove the gap, or a Newton step now does so in fewer passes than they would still take.
 
-    def __init__(self, problem: Problem, tol: float, step: float) -> None:
-        self.problem, self.tol, self.step, self.before = problem, tol, step, np.inf
+    Of many gradients, which are not equally good, the rate is that since `least` of them.
+    """
+
+    def __init__(self, problem: Problem, tol: float, step: float, least: int = 1) -> None:
+        self.problem, self.tol, self.step, self.least = problem, tol, step, least
+        self.seen: list[float] = []
+
+    def of(self, tol: float) -> _Proof:
+        """The same for another gap."""
+        return _Proof(self.problem, tol, self.step, self.least)
 
     def __call__(self, g: Array, size: float) -> bool:
-        proven, before = provable(g, self.problem), self.before
-        self.before = proven
+        proven = provable(g, self.problem)
+        self.seen.append(proven)
         if not proven > 0.3 * self.tol:
             return True
-        if size > NEAR * float(np.sqrt(self.tol * self.problem.scale)):
+        if size > NEAR * float(np.sqrt(self.tol * self.problem.scale)) and self.least == 1:
+            return False
+        before = self.seen[-1 - self.least] if len(self.seen) > self.least else np.nan
+        if self.least > 1 and not 0.0 < before < np.inf:
             return False
         rate = min(max(proven / before, 1e-3), 0.99) if 0.0 < before < np.inf else 0.5
-        return bool(np.log(proven / (0.3 * max(self.tol, 1e-300))) > -np.log(rate) * (self.step + PROVING))
+        left = float(np.log(proven / (0.3 * max(self.tol, 1e-300))))
+        return bool(left > -np.log(rate) / self.least * (self.step + PROVING))
 
 
 def _sketch(problem: Problem, start: Point, tol: float, max_iter: int) -> tuple[Point, Inverse | None]:

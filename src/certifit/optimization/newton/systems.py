@@ -7,6 +7,7 @@ its size allows: whole, one block for each score, or its diagonal.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,14 +19,15 @@ from certifit.optimization.objective.curvature import REGULAR, factored, orthogo
 from certifit.optimization.objective.fold import State, Step, total
 from certifit.optimization.objective.problem import Problem
 
-__all__ = ["Direction", "Inverse", "cholesky", "conjugate_gradients", "diagonal", "kronecker", "preconditioner", "provable",
-           "small_hessian", "solve_semidefinite"]  # fmt: skip
+__all__ = ["Direction", "Inverse", "cholesky", "conjugate_gradients", "diagonal", "kronecker", "levels", "preconditioner",
+           "provable", "small_hessian", "solve_semidefinite"]  # fmt: skip
 
 Inverse = Callable[[Array], Array]
 """An approximate inverse of H + L, on arrays of the shape of `Problem.join`."""
 
 EXACT_LIMIT = 2500  # K·(d + 1) up to which the whole Hessian of K scores is factored
 APART = 1e-3  # least pivot from which a step proves by itself what it leaves of the equations: nothing
+ALIKE = 1.5  # curvatures of scores that differ by less have one inverse: as a preconditioner it is as good
 INVERTED = 100  # columns up to which an inverse costs no more than the calls of a factor
 BLOCK_LIMIT = 1500  # columns up to which the Hessian of each score is factored
 
@@ -179,27 +181,59 @@ def small_hessian(state: State) -> Inverse | None:
     return factored(with_penalty(hessian, problem), K, problem.loss.shift_invariant)
 
 
-def kronecker(problem: Problem) -> Inverse:
-    """The Hessian of constant scores, bend ⊗ X̃ᵀ(p X̃): one inverse for each eigenvalue of the first."""
-    K = problem.n_scores
-    constant = problem.at(np.zeros((K, problem.shape[1])), problem.constant)
+class Levels(NamedTuple):
+    """Curvatures of K constant scores along orthonormal directions, those that are nearly equal taken for one."""
+
+    vectors: Array
+    values: Array
+    groups: list[slice]
+    """Directions of one value."""
+
+
+def levels(constant: State) -> Levels:
+    """Of a state with constant scores. The direction that all scores share may have any: nothing is asked along it."""
+    K = constant.problem.n_scores
     values, vectors = np.linalg.eigh(constant.bend())
+    values = np.maximum(values, 1e-3 / K)
+    if constant.problem.loss.shift_invariant and K > 1:
+        values[0] = values[1]
+    first = [0]
+    for k in range(1, K):
+        if values[k] > ALIKE * values[first[-1]]:
+            first.append(k)
+    groups = [slice(k, end) for k, end in zip(first, [*first[1:], K], strict=True)]
+    return Levels(vectors, np.array([np.sqrt(values[g.start] * values[g.stop - 1]) for g in groups]), groups)
+
+
+def kronecker(problem: Problem, known: Levels | None = None) -> Inverse:
+    """The Hessian of constant scores, bend ⊗ X̃ᵀ(p X̃): one inverse for each of the different eigenvalues of the first."""
+    vectors, values, groups = known or levels(
+        problem.at(np.zeros((problem.n_scores, problem.shape[1])), problem.constant)
+    )
     gram = total(
         block.design.hessian(block.p, np.ones(block.p.shape), ones=problem.fit_intercept) for block in problem.blocks
     )
     strength = problem.join(strengths(problem), 0.0)
     ridge = 1e-10 * np.diag(gram).max(initial=0.0) + 1e-300
-    levels = np.maximum(values, 1e-3 / K)
     if not strengths(problem).all() and (curved := _curved_part(gram)) is not None:
-        return lambda right: problem.centered(vectors @ ((vectors.T @ right) / levels[:, None] @ curved))
-    blocks = levels[:, None, None] * gram + np.diag(strength + ridge)
-    if blocks.shape[1] <= INVERTED:
-        inverse = np.linalg.inv(blocks)  # applied dozens of times to one vector each: cheaper than as many solves
-        return lambda right: problem.centered(vectors @ (inverse @ (vectors.T @ right)[:, :, None])[:, :, 0])
-    factors = [lapack.dpotrf(block)[0] for block in blocks]
-    return lambda right: problem.centered(
-        vectors @ np.stack([lapack.dpotrs(f, r)[0] for f, r in zip(factors, vectors.T @ right, strict=True)])
-    )
+        solves: list[Inverse] = [partial(np.matmul, curved / value) for value in values]
+    else:
+        solves = [_positive(value * gram + np.diag(strength + ridge)) for value in values]
+
+    def solve(right: Array) -> Array:
+        turned = vectors.T @ right
+        parts = [one(turned[group].T).T for one, group in zip(solves, groups, strict=True)]
+        return problem.centered(vectors @ np.concatenate(parts))
+
+    return solve
+
+
+def _positive(block: Array) -> Inverse:
+    """The inverse of a positive definite matrix, for some right hand sides at a time."""
+    if block.shape[0] <= INVERTED:
+        return partial(np.matmul, np.linalg.inv(block))  # applied dozens of times: cheaper than as many solves
+    factor = lapack.dpotrf(block, overwrite_a=1)[0]
+    return lambda right: lapack.dpotrs(factor, right)[0]
 
 
 def _curved_part(gram: Array) -> Array | None:

@@ -122,6 +122,6 @@ def newton_passes(n: int, d: int, K: int) -> float:
     return 8.0 + size / 4.0 + size**2 / (12.0 * n)
 
 
-def shared_passes(n: int, d: int, K: int) -> float:
-    """What the Hessian that K constant scores share costs, in the same passes: one Gram matrix and K factors."""
-    return d / (4.0 * K) + d**2 / (12.0 * n)
+def shared_passes(n: int, d: int, K: int, factors: int) -> float:
+    """What the Hessian that K constant scores share costs, in the same passes: one Gram matrix and some factors."""
+    return d / (4.0 * K) + factors * d**2 / (12.0 * n * K)
