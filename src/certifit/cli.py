@@ -282,13 +282,17 @@ def patch(
 ) -> None:
     """Run a script with Certifit's estimators in the place of scikit-learn's, and say which were used."""
     try:
-        from certifit.sklearn.patching.command import run_patched, used
+        from certifit.sklearn.patching.command import run_patched, traceback_of, used
     except ImportError as error:  # scikit-learn is older than the drop-ins
         fail(str(error))
     if not script.is_file():
         fail(f"{script} is no file: give the script to run.")
     try:
         run_patched(script, arguments or [])
+    except (Exception, KeyboardInterrupt) as error:  # as Python would: the script's own lines, and its exit code
+        own = error.with_traceback(traceback_of(error))
+        sys.excepthook(type(own), own, own.__traceback__)
+        raise typer.Exit(INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1) from None
     finally:
         if not quiet:
             say(

@@ -10,6 +10,7 @@ import sklearn.discriminant_analysis
 import sklearn.naive_bayes
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.covariance import ShrunkCovariance
+from sklearn.datasets import load_iris
 
 from certifit.sklearn import discriminant_analysis, naive_bayes
 
@@ -150,3 +151,11 @@ def test_other_errors_in_scikit_learns_words() -> None:
         discriminant_analysis.LinearDiscriminantAnalysis(n_components=3).fit(X, y)
     with pytest.raises(ValueError, match="priors must be non-negative"):
         discriminant_analysis.LinearDiscriminantAnalysis(priors=np.array([-0.5, 0.5, 1.0])).fit(X, y)
+
+
+def test_directions_may_be_columns_of_a_frame() -> None:
+    pandas = pytest.importorskip("pandas")
+    rows, labels = load_iris(return_X_y=True, as_frame=True)
+    found = discriminant_analysis.LinearDiscriminantAnalysis().set_output(transform="pandas").fit(rows, labels)
+    assert isinstance(found.transform(rows), pandas.DataFrame)
+    assert list(found.transform(rows).columns) == ["lineardiscriminantanalysis0", "lineardiscriminantanalysis1"]

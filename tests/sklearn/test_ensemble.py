@@ -54,6 +54,8 @@ def test_bags_of_numbers_with_weights_and_more_of_them() -> None:
         models[1].fit(rows, target, sample_weight=weight)
     with pytest.raises(ValueError, match="must be larger or equal"):
         models[1].set_params(n_estimators=2).fit(rows, target)
+    with pytest.raises(ValueError, match="at least one weight that is not zero"):
+        ensemble.BaggingRegressor().fit(rows, target, sample_weight=np.zeros(len(target)))
     with pytest.raises(ValueError, match="bootstrap=True"):
         ensemble.BaggingRegressor(bootstrap=False, oob_score=True).fit(rows, target)
 

@@ -15,7 +15,24 @@ from sklearn.exceptions import ConvergenceWarning
 
 import certifit
 from certifit.sklearn import replacements
-from certifit.sklearn.linear_model import Lasso, LogisticRegression, Ridge
+from certifit.sklearn.cluster import SpectralClustering
+from certifit.sklearn.linear_model import (
+    ElasticNet,
+    GammaRegressor,
+    Lasso,
+    LassoCV,
+    LinearRegression,
+    LogisticRegression,
+    LogisticRegressionCV,
+    Perceptron,
+    PoissonRegressor,
+    Ridge,
+    SGDClassifier,
+    SGDRegressor,
+)
+from certifit.sklearn.manifold import MDS
+from certifit.sklearn.mixture import GaussianMixture
+from certifit.sklearn.preprocessing import KBinsDiscretizer
 from certifit.sklearn.translation import Data, DropIn, Free, Instead, Only, fitted
 
 CLASSES = {name: pair for name, pair in replacements().items() if inspect.isclass(pair[1])}
@@ -108,6 +125,35 @@ def test_feature_names_come_and_go() -> None:
     assert not hasattr(model.fit(X, y), "feature_names_in_")
 
 
+def test_columns_are_known_by_name_to_all() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(np.abs(X[:40]), columns=list("abcd"))
+    for cls in (KBinsDiscretizer, GaussianMixture, LogisticRegressionCV, SpectralClustering, MDS):
+        model = cls().fit(frame, y[:40] > 0)
+        assert list(model.feature_names_in_) == list("abcd"), cls
+        assert model.n_features_in_ == 4, cls
+        for method in ("predict", "transform"):
+            if hasattr(model, method):
+                with pytest.raises(ValueError, match="feature names should match"):
+                    getattr(model, method)(frame[list("dcba")])
+        assert not hasattr(model.fit(frame.to_numpy(), y[:40] > 0), "feature_names_in_"), cls
+    names = KBinsDiscretizer(2, encode="ordinal").fit(frame).get_feature_names_out()
+    assert list(names) == list("abcd")
+
+
+def test_messages_call_a_model_by_its_name() -> None:
+    for cls in (Perceptron, SGDClassifier):
+        with pytest.raises(ValueError, match=f"^{cls.__name__} needs at least 2 classes"):
+            cls().fit(X, np.ones(len(X)))
+    with pytest.raises(ValueError, match="required by SGDRegressor"):
+        SGDRegressor().fit(X[:0], y[:0])
+    with pytest.raises(ValueError, match="LassoCV requires y to be passed"):
+        LassoCV().fit(X, None)
+    for cls in (Perceptron, SGDClassifier):
+        fit = cls().fit(X, y > 0)
+        np.testing.assert_array_equal(pickle.loads(pickle.dumps(fit)).predict(X), fit.predict(X))
+
+
 def test_fits_are_counted() -> None:
     fitted.clear()
     Ridge().fit(X, y)
@@ -115,9 +161,13 @@ def test_fits_are_counted() -> None:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("cls", [Ridge, Lasso, LogisticRegression])
+@pytest.mark.parametrize(
+    "cls",
+    [Ridge, Lasso, ElasticNet, LinearRegression, LogisticRegression, PoissonRegressor, GammaRegressor],
+    ids=lambda cls: cls.__name__,
+)
 def test_the_translation_costs_little(cls: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows, target, own = X[:20], y[:20] > 0 if is_classifier(cls()) else y[:20], cls._ours.fit
+    rows, target, own = X[:20], y[:20] > 0 if is_classifier(cls()) else np.abs(y[:20]), cls._ours.fit
     within = 0.0
 
     def timed(*arguments: Any) -> Any:

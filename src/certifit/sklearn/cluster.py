@@ -292,6 +292,7 @@ class SpectralClustering(Alone, theirs.SpectralClustering):
     """Clusters of a graph by the eigenvectors of its Laplacian; the certificate bounds the cut of every clustering of it."""
 
     _ours = spectral.SpectralClustering
+    _reads_columns = True
     _always: ClassVar[Mapping[str, Any]] = {"affinity": "precomputed"}
     _table: ClassVar[Table] = {
         "n_clusters": Same(),
@@ -354,8 +355,7 @@ class SpectralClustering(Alone, theirs.SpectralClustering):
         return pairwise_kernels(X, metric=self.affinity, filter_params=True, **params)
 
     def _fitted(self, model: Any, data: Data) -> Mapping[str, Any]:
-        # What is known of the columns is that of the rows given, not of the graph.
-        return {"labels_": model.labels_, "n_features_in_": np.shape(data.X)[1]}
+        return {"labels_": model.labels_}
 
     def _judge(self, certificate: Certificate | None) -> None:
         """No tolerance is asked for."""

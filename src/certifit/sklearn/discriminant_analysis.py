@@ -188,7 +188,7 @@ class LinearDiscriminantAnalysis(_Discriminant, theirs.LinearDiscriminantAnalysi
         """
         check_is_fitted(self)
         prefix = type(self).__name__.lower()
-        return np.array([f"{prefix}{k}" for k in range(self.transform(self.means_).shape[1])], dtype=object)
+        return np.array([f"{prefix}{k}" for k in range(self.model_._n_features_out)], dtype=object)
 
     def transform(self, X: Any) -> Array:
         """Rows in the directions that tell classes apart, shape (n_samples, n_components)."""

@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 import sklearn.manifold as theirs
 from sklearn.metrics import pairwise_distances
-from sklearn.utils import check_array, check_symmetric
+from sklearn.utils import check_symmetric
+from sklearn.utils.validation import validate_data
 
 from certifit._types import Array
 from certifit.certificate import Certificate
@@ -23,9 +24,11 @@ __all__ = ["MDS", *(["ClassicalMDS"] if hasattr(theirs, "ClassicalMDS") else [])
 class _OfDistances(Alone):
     """Distances by scikit-learn's names, points by ours."""
 
+    _reads_columns = True
+
     def _distances(self, X: Any, metric: Any) -> Array:
         """The matrix of distances; one that is given is checked in scikit-learn's words."""
-        checked = check_array(X, dtype=[np.float64, np.float32])
+        checked = validate_data(self, X, dtype=[np.float64, np.float32])
         if metric == "precomputed":
             return np.asarray(check_symmetric(checked, raise_exception=True))
         found = np.asarray(pairwise_distances(checked, metric=metric, **(self.metric_params or {})), dtype=np.float64)
@@ -33,13 +36,6 @@ class _OfDistances(Alone):
         return 0.5 * (found + found.T)
 
     metric_params: dict[str, Any] | None
-
-    def _keep(self, model: Any, data: Data) -> None:
-        super()._keep(model, data)
-        validated = check_array(data.X, dtype=None)
-        self.n_features_in_ = int(validated.shape[1])
-        if not hasattr(data.X, "columns") and "feature_names_in_" in vars(self):
-            delattr(self, "feature_names_in_")
 
     def _judge(self, certificate: Certificate | None) -> None:
         """Scikit-learn's tolerance is of the last step, and promises nothing."""

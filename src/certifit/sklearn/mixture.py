@@ -122,6 +122,7 @@ class GaussianMixture(Alone, theirs.GaussianMixture):
     """A mixture of Gaussians. Likelihoods, criteria and draws are scikit-learn's methods on what ours has learned."""
 
     _ours = _InUnitsOfX
+    _reads_columns = True
     _table: ClassVar[Table] = {
         **same("n_components", "covariance_type", "tol", "reg_covar"),
         "max_iter": By(lambda value, data: max(value, 1), "the same; zero steps leave the start as it is"),

@@ -75,6 +75,8 @@ class _Bagging(DropIn):
         )
         if sample_weight is not None:
             sample_weight = np.broadcast_to(np.asarray(sample_weight, dtype=np.float64), X.shape[:1])
+            if not sample_weight.any():
+                raise ValueError("Sample weights must contain at least one weight that is not zero.")
             if not self.bootstrap:
                 _say(
                     f"When fitting {type(self).__name__} with sample_weight it is recommended to use bootstrap=True, got False."

@@ -87,7 +87,8 @@ class PathCV(DropIn):
                     "Automatic alpha grid generation is not supported for l1_ratio=0. Please supply a grid by providing your "
                     "estimator with the appropriate `alphas=` argument."
                 )
-            if np.size(y) and np.all((values := np.asarray(y)) == values[0]):  # no alpha is too large for constants
+            values = np.atleast_1d(y)
+            if values.size and np.all(values == values[0]):  # no alpha is too large for constants
                 settings["alphas"] = np.full(settings.pop("n_alphas", DEFAULT_ALPHAS), np.finfo(np.float64).resolution)
         path = fresh(self._ours, **settings, cv=splits).fit(X, y, sample_weight)
         # Scikit-learn takes the plain mean over the folds, ours that over the rows left out.

@@ -48,6 +48,7 @@ class LogisticRegressionCV(DropIn, theirs.LogisticRegressionCV):
     """`LogisticRegression` with the C and l1_ratio of the best score on rows left out."""
 
     _ours = OurLogisticCV
+    _reads_columns = True
     _table: ClassVar[Table] = {
         "Cs": Here("each is a fit of LogisticRegression"),
         "l1_ratios": Here("each is a fit of LogisticRegression"),

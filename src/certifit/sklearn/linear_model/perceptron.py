@@ -30,6 +30,9 @@ class _OfUnitOffset(OurPerceptron):
         return replace(rows, offset=1.0 if self.fit_intercept else 0.0), codes
 
 
+_OfUnitOffset.__name__ = "Perceptron"  # as messages call it
+
+
 class Perceptron(DropIn, theirs.Perceptron):
     """Rosenblatt's perceptron; more than two classes each against the rest.
 

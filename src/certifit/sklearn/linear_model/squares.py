@@ -31,7 +31,7 @@ from certifit.sklearn.linear_model.rows import (
     narrow,
     one_row,
 )
-from certifit.sklearn.translation import By, Data, DropIn, Free, Here, Same, Several, Table, fitted, same
+from certifit.sklearn.translation import By, Data, DropIn, Free, Here, Same, Several, Table, learns, same
 
 __all__ = ["ElasticNet", "Lasso", "LinearRegression", "Ridge", "enet_path", "lasso_path"]
 
@@ -232,7 +232,7 @@ def enet_path(
     array([[0.89, 0.98],
            [0.  , 0.  ]])
     """
-    fitted[enet_path] += 1
+    learns(enet_path)
     unknown = sorted(set(free) - FREE)
     if unknown:
         raise ValueError(f"Unexpected parameters in params: {unknown}")
@@ -270,5 +270,5 @@ def enet_path(
 
 def lasso_path(X: Any, y: Any, **options: Any) -> Any:
     """``sklearn.linear_model.lasso_path``: `enet_path` with the absolute value alone."""
-    fitted[lasso_path] += 1
+    learns(lasso_path)
     return enet_path(X, y, l1_ratio=1.0, **options)

@@ -74,6 +74,9 @@ class _ByRSquared(ours.SGDRegressor):
         return lambda w, b: 2.0 * missed(w, b) / variance if variance > 0.0 else missed(w, b)
 
 
+_ByAccuracy.__name__, _ByRSquared.__name__ = "SGDClassifier", "SGDRegressor"  # as messages call them
+
+
 ROWS: dict[str, Row] = {
     "loss": By(_loss, "the same"),
     "penalty": By(lambda value, data: "none" if value is None else value, "the same"),

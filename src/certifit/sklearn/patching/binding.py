@@ -11,6 +11,7 @@ import importlib
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
@@ -18,8 +19,24 @@ from certifit.sklearn.patching.modules import MODULES
 
 __all__ = ["patch", "patched", "replacements", "unpatch"]
 
-_bound: list[tuple[ModuleType, str, Any]] = []
-"""Module, name and what it held before: how to undo what was done."""
+
+@dataclass(frozen=True, eq=False)
+class _Binding:
+    """A name of a module that holds a drop-in, and what it held before."""
+
+    module: ModuleType
+    name: str
+    theirs: Any
+    ours: Any
+
+    def undo(self) -> None:
+        """Scikit-learn's again, unless somebody has bound the name to something else since."""
+        if vars(self.module).get(self.name) is self.ours:
+            setattr(self.module, self.name, self.theirs)
+
+
+_bound: list[_Binding] = []
+"""What is in place: how to undo what was done."""
 
 
 def replacements() -> dict[str, tuple[Any, Any]]:
@@ -44,7 +61,7 @@ def replacements() -> dict[str, tuple[Any, Any]]:
 
 def _original(module: ModuleType, name: str) -> Any:
     """What a module of scikit-learn held before any patch."""
-    before = [value for where, bound, value in _bound if where is module and bound == name]
+    before = [one.theirs for one in _bound if one.module is module and one.name == name]
     return before[0] if before else getattr(module, name)
 
 
@@ -71,21 +88,53 @@ def patch(*names: str) -> list[str]:
     True
     >>> certifit.sklearn.unpatch()
     """
+    return _bind(names)[0]
+
+
+def _bind(names: tuple[str, ...]) -> tuple[list[str], list[_Binding]]:
+    """The full names that are replaced, and what was not in place before."""
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f'Names to replace are strings such as "linear_model.Ridge"; got {name!r}.')
     everything = replacements()
     wanted = [full for full in everything if not names or any(_covers(name, full) for name in names)]
     unknown = [name for name in names if not any(_covers(name, full) for full in everything)]
     if unknown:
         raise ValueError(f"certifit.sklearn replaces nothing called {unknown[0]!r}; replacements() lists the names.")
     by_identity = {id(everything[full][0]): everything[full] for full in wanted}
+    made = []
+    for module, name, value in _held(""):
+        pair = by_identity.get(id(value))
+        if pair is not None and pair[0] is value and not _defines(module, value):
+            made.append(_Binding(module, name, *pair))
+            setattr(module, name, pair[1])
+    _bound.extend(made)
+    return wanted, made
+
+
+def _held(package: str) -> Iterator[tuple[ModuleType, str, Any]]:
+    """What the loaded modules hold, of one package or of all but ours."""
     for module in list(sys.modules.values()):
-        if not isinstance(module, ModuleType) or module.__name__.partition(".")[0] == "certifit":
+        if not isinstance(module, ModuleType):
             continue
-        for name, value in list(vars(module).items()):
-            pair = by_identity.get(id(value))
-            if pair is not None and pair[0] is value and not _defines(module, value):
-                _bound.append((module, name, value))
-                setattr(module, name, pair[1])
-    return wanted
+        top = module.__name__.partition(".")[0]
+        if top == package or (not package and top != "certifit"):
+            for name, value in list(vars(module).items()):
+                yield module, name, value
+
+
+def _release(bindings: list[_Binding]) -> None:
+    """Undo what is still in place of these, last first, and what modules of scikit-learn have imported meanwhile."""
+    mine = {id(one) for one in bindings}
+    released = [one for one in _bound if id(one) in mine]
+    _bound[:] = [one for one in _bound if id(one) not in mine]
+    for one in reversed(released):
+        one.undo()
+    in_place = {id(one.ours) for one in _bound}
+    gone = {id(one.ours): one for one in released if id(one.ours) not in in_place}
+    for module, name, value in _held("sklearn"):
+        if (last := gone.get(id(value))) is not None:
+            setattr(module, name, last.theirs)
 
 
 def _defines(module: ModuleType, value: Any) -> bool:
@@ -99,10 +148,11 @@ def _covers(name: str, full: str) -> bool:
 
 
 def unpatch() -> None:
-    """Take the drop-ins out again, wherever `patch` has put them."""
-    while _bound:
-        module, name, value = _bound.pop()
-        setattr(module, name, value)
+    """Take the drop-ins out again, wherever `patch` has put them.
+
+    What a module outside scikit-learn has imported since then stays as it was imported.
+    """
+    _release(_bound)
 
 
 @contextmanager
@@ -123,10 +173,8 @@ def patched(*names: str) -> Iterator[list[str]]:
     >>> model.certificate_.certified, hasattr(sklearn.linear_model.Lasso(), "_table")
     (True, False)
     """
-    start = len(_bound)
+    replaced, made = _bind(names)
     try:
-        yield patch(*names)
+        yield replaced
     finally:
-        while len(_bound) > start:
-            module, name, value = _bound.pop()
-            setattr(module, name, value)
+        _release(made)

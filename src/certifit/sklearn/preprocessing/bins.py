@@ -33,6 +33,7 @@ class KBinsDiscretizer(DropIn, theirs.KBinsDiscretizer):
     """Columns cut into bins of equal width, of equal weight, or around the centers of k-means."""
 
     _ours = pieces.Discretizer
+    _reads_columns = True
     _table: ClassVar[Table] = {
         "n_bins": EDGES,
         "encode": Here("the matrix that `transform` gives is of this kind"),

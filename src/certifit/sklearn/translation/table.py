@@ -19,7 +19,6 @@ A row of the table is one of
 from __future__ import annotations
 
 import warnings
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -31,6 +30,7 @@ from sklearn.exceptions import ConvergenceWarning
 from certifit._types import Array
 from certifit.certificate import Certificate
 from certifit.parameters.methods import RETURNS, complete_methods
+from certifit.sklearn.translation.counting import fitted, known_as, learns
 
 __all__ = [
     "COPY_X",
@@ -48,6 +48,7 @@ __all__ = [
     "fitted",
     "fresh",
     "known_as",
+    "learns",
     "same",
 ]
 
@@ -192,15 +193,6 @@ def _listed(values: tuple[Any, ...]) -> str:
 
 Table = Mapping[str, Row]
 
-fitted: Counter[Any] = Counter()
-"""How often each drop-in, class or function, was asked to learn: what a patched script has used."""
-
-
-def known_as(one: Any) -> str:
-    """The drop-in that a function or a class is, or that a class inherits from, by module and name."""
-    home = next(base for base in getattr(one, "__mro__", (one,)) if base.__module__.startswith("certifit.sklearn."))
-    return f"{home.__module__.split('.')[2]}.{home.__name__}"
-
 
 @dataclass
 class _Checked:
@@ -210,7 +202,7 @@ class _Checked:
 
     def __call__(self, estimator: Any) -> None:
         """Let scikit-learn judge the parameters, unless it has judged the same ones before; count the fit."""
-        fitted[type(estimator)] += 1
+        learns(type(estimator))
         values = tuple(map(vars(estimator).get, estimator._table))
         key: Any = (values, tuple(map(type, values)))
         try:
@@ -247,6 +239,8 @@ class DropIn:
     _table: ClassVar[Table]
     _always: ClassVar[Mapping[str, Any]] = {}
     """Parameters of ours that theirs do not speak of."""
+    _reads_columns: ClassVar[bool] = False
+    """Whether the drop-in itself notes the number and the names of the columns, since its model sees something else."""
     certificate_: Certificate
     model_: Any
 
@@ -291,7 +285,7 @@ class DropIn:
         """Fitted attributes under scikit-learn's names."""
         self.model_ = model
         known, here = vars(model), vars(self)  # to ask a model for what it lacks takes long beside a small fit
-        for name in COLUMNS:
+        for name in () if self._reads_columns else COLUMNS:
             if name in known:
                 here[name] = known[name]
             else:
