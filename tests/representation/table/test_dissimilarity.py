@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -13,6 +14,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 
 from certifit import ClassicalMDS, Dissimilarity, KMedoids
+from certifit.representation.design.blocks import row_blocks
 
 RNG = np.random.default_rng(3)
 TEXTS = ["the cat sat on a mat", "a dog sat on the mat", "birds fly over the quiet sea", "", None]
@@ -152,7 +154,8 @@ def test_blocks_are_the_rows_of_the_matrix(missing: str, monkeypatch: pytest.Mon
     whole = model.transform(frame)
     alone = np.vstack([model.transform(frame[i : i + 1]) for i in range(frame.height)])
     np.testing.assert_allclose(whole, alone, rtol=1e-13, atol=1e-13)
-    monkeypatch.setattr("certifit.representation.design.rows.BLOCK", 1)  # the least block: 64 rows
+    least = partial(row_blocks, entries=1)  # 64 rows
+    monkeypatch.setattr("certifit.representation.table.dissimilarity.row_blocks", least)
     found = np.full_like(whole, np.nan)
     seen = []
 

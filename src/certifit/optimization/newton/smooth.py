@@ -40,7 +40,7 @@ from certifit.optimization.newton.systems import (
     strengths,
 )
 from certifit.optimization.objective.bounds import dual_bound, dual_value
-from certifit.optimization.objective.costs import direct_products, newton_passes, shared_passes
+from certifit.optimization.objective.costs import AROUND, direct_products, newton_passes, newton_seconds, shared_passes
 from certifit.optimization.objective.fold import State
 from certifit.optimization.objective.problem import Point, Problem, Solution
 from certifit.progress import Progress
@@ -68,6 +68,7 @@ NEAR = 0.1  # times √(tol·scale): what a Newton step may promise that is to b
 PROVING = 4  # passes around a Newton step: its scores, its dual point, the gradient at its end
 QUASI = 4  # Newton steps that are still ahead where gradients are slow: so much may be spent on gradients instead
 SHARED = 20  # passes that the Hessian of constant scores may cost before its diagonal is tried, and from which a rate is read
+NOTICED = 10  # calls of Python that a Newton step must be worth: below that nothing is to be gained by going around it
 TRIES = 3  # of gradients to prove a gap
 NO_GAIN = "The last steps gained no more than rounding, which limits the fit."
 ROUNDING = 1e-15  # of the scale: a gap of less is zero in double precision
@@ -208,17 +209,18 @@ def _near(problem: Problem, start: Point, tol: float, max_iter: int) -> tuple[St
     first = problem.start()
     known = levels(state if not state.w.any() and np.array_equal(state.b, first[1]) else problem.at(*first))
     shared, step = shared_passes(*size, len(known.groups)), newton_passes(*size)
-    patience, penalized = int(QUASI * step), bool((strengths(problem) > 0.0).all())
+    patience = int(QUASI * step)
+    proving = bool((strengths(problem) > 0.0).all()) and newton_seconds(*size) > NOTICED * AROUND
     # Where few rows or a strong penalty decide, the diagonal is enough, and that shows before as much is spent.
-    if shared > SHARED or (penalized and problem.shape[0] <= width):
-        by_column, most = diagonal(state, state.h), patience if penalized else int(shared)
-        ends = _Proof(problem, tol, shared + SHARED, int(max(shared, SHARED))) if penalized else None
+    if shared > SHARED or (proving and problem.shape[0] <= width):
+        by_column, most = diagonal(state, state.h), patience if proving else int(shared)
+        ends = _Proof(problem, tol, shared + SHARED, int(max(shared, SHARED))) if proving else None
         state, used = _descended(
             state, lambda g: problem.centered(by_column(g)), tol, min(max_iter // 4, most), most, ends
         )
         if provable(gradient(state), problem) <= tol:
             return state, used
-    ends = _Proof(problem, tol, step, SHARED) if penalized else None
+    ends = _Proof(problem, tol, step, SHARED) if proving else None
     state, more = _descended(state, kronecker(problem, known), tol, max_iter // 2, patience, ends)
     return state, used + more
 

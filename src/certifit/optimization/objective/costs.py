@@ -15,11 +15,13 @@ if TYPE_CHECKING:
     from certifit.optimization.objective.problem import Problem
 
 __all__ = [
+    "AROUND",
     "conjugate_pays",
     "direct_products",
     "epochs_before_interior",
     "iterating_pays",
     "newton_passes",
+    "newton_seconds",
     "ridge_by_products",
     "rows_pay",
     "shared_passes",
@@ -120,6 +122,11 @@ def newton_passes(n: int, d: int, K: int) -> float:
     """
     size = K * (d + 1)
     return 8.0 + size / 4.0 + size**2 / (12.0 * n)
+
+
+def newton_seconds(n: int, d: int, K: int) -> float:
+    """The same in seconds."""
+    return newton_passes(n, d, K) * 4.0 * n * (d + 1) * K / MULTIPLYING
 
 
 def shared_passes(n: int, d: int, K: int, factors: int) -> float:
