@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import clone
 
 from certifit import MulticlassPerceptron, Perceptron, PocketPerceptron
 from certifit.models.margin.separability import strictly_separable
@@ -210,3 +213,19 @@ def test_labels_threads_precision_and_refusals(cls):
         cls(max_iter=0).fit(X, y)
     rare = np.where(np.arange(90) == 0, "rare", "usual")
     assert cls(random_state=0, max_iter=20).fit(X, rare).score(X, rare) > 0.9
+
+
+@pytest.mark.parametrize("model", [Perceptron(averaged=True), Perceptron(), PocketPerceptron()], ids=repr)
+@pytest.mark.parametrize(
+    ("dtype", "size"),
+    [(np.float64, 1e-300), (np.float64, 1.0), (np.float64, 1e150), (np.float32, 1e-30), (np.float32, 1e30)],
+)
+@pytest.mark.parametrize("step", [1e-300, 1e150, 1e300])
+def test_a_step_only_scales_whatever_its_size(model: Any, dtype: Any, size: float, step: float) -> None:
+    """Coefficients and scores that would be beyond the range, or vanish, are kept in another unit."""
+    rng = np.random.default_rng(0)
+    X, y = (size * rng.normal(size=(60, 2))).astype(dtype), rng.integers(3, size=60)
+    plain = clone(model).set_params(max_iter=20, random_state=0).fit(X, y)
+    scaled = clone(model).set_params(max_iter=20, random_state=0, step=step).fit(X, y)
+    assert np.isfinite(scaled.decision_function(X)).all()
+    np.testing.assert_array_equal(scaled.predict(X), plain.predict(X))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from certifit import GradientDescent, LADRegressor, Lasso, LinearModel, LogisticRegression, SubgradientDescent
+from certifit import GLM, GradientDescent, LADRegressor, Lasso, LinearModel, LogisticRegression, SubgradientDescent
 from certifit.losses import Quantile
 from certifit.penalties import L2Ball
 
@@ -121,3 +121,14 @@ def test_refusals() -> None:
         SubgradientDescent("fixed")
     with pytest.raises(ValueError, match="size"):
         SubgradientDescent(size=-1.0)
+
+
+def test_a_plain_far_away_is_no_better_than_where_it_began() -> None:
+    """Equal rows begin at their optimum but for rounding; of the slope of rounding the first step is enormous."""
+    X = np.random.default_rng(2072760609).normal(size=(12, 3))[np.zeros(12, dtype=int)]
+    y = np.exp(np.random.default_rng(0).normal(size=12))
+    for scale in (1.0, 0.7, 1.3, 2.1):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = GLM(family="inverse_gaussian", alpha=0.0, solver="subgradient").fit(X, scale * y)
+        np.testing.assert_allclose(model.predict(X), scale * y.mean(), rtol=1e-6)

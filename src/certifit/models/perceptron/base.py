@@ -11,6 +11,7 @@ next to the largest ‖x_i‖, so that the offset moves as fast as the rest and 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,6 +54,7 @@ STEP = Parameter(
     "Size of a step, η in w ← w + η·s·x. Only its ratio to the start matters; from zero it just scales w. "
     "(Beyond magnitudes of 1e±10, x is in the unit of the largest entry of X.)",
 )
+SPARE = 34  # powers of two from the ends of the range at which coefficients are kept that were beyond it: scores are sums of them
 PROOF_LIMIT = 200_000  # entries of X up to which the linear program of the proof is cheap
 
 
@@ -171,15 +173,20 @@ class BasePerceptron(LinearClassifier):
 
     def _keep_separators(self, rows: ScaledRows, parts: list[Separator], step: float = 1.0) -> None:
         """Coefficients in the user's units and precision."""
-        with np.errstate(over="ignore", under="ignore"):
-            coef = np.vstack([part.w for part in parts]) * step * rows.unit
-            intercept = np.array([part.b for part in parts]) * step
-        single = self._dtype == np.float32
-        limit = np.finfo(np.float32).max if single else np.inf
-        if single and (np.abs(coef) >= limit).any():
-            # A positive factor changes no decision.
-            factor = 1e-10 * limit / np.abs(coef).max()
-            coef, intercept = coef * factor, intercept * factor
+        coef, intercept = np.vstack([part.w for part in parts]), np.array([part.b for part in parts])
+        (step, of_step), (unit, of_unit) = math.frexp(step), math.frexp(rows.unit)
+        coef, intercept = coef * step * unit, intercept * step
+        # A positive factor changes no decision: coefficients and scores beyond the range are measured in another unit.
+        size, late = (math.frexp(float(np.abs(part).max(initial=0.0)))[1] + of_step for part in (coef, intercept))
+        high, low = max(size, size + of_unit, late), min(size, size + of_unit)
+        limits, beyond = np.finfo(self._dtype), 0
+        if high >= limits.maxexp:
+            beyond = high - limits.maxexp + SPARE
+        elif low < limits.minexp and coef.any():
+            beyond = max(low - limits.minexp, high - limits.maxexp) - SPARE
+        with np.errstate(under="ignore"):
+            coef = np.ldexp(coef, of_step + of_unit - beyond)
+            intercept = np.ldexp(intercept, of_step - beyond)
         self.coef_ = coef.astype(self._dtype)
         self.intercept_ = intercept
         self.n_iter_ = max(part.epochs for part in parts)

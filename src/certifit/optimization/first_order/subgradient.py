@@ -69,8 +69,11 @@ class SubgradientDescent:
         for iteration in range(1, max_iter + 1):
             g = GradientDescent.gradient(state)
             norm = float(np.linalg.norm(g))
-            if norm == 0.0:  # zero is a subgradient: the point is optimal
-                best, bound = state, max(bound, dual_bound(state))
+            if (
+                norm == 0.0
+            ):  # zero is a subgradient: of a convex objective an optimum, of another perhaps a plain far away
+                best = state if state.objective <= best.objective else best
+                bound = max(bound, dual_bound(best))
                 break
             steepest = max(steepest, norm)
             size = 0.5 * state.objective / norm**2 if size is None else size
