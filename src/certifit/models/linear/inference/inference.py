@@ -27,7 +27,7 @@ from certifit.data.gate import check_choice, check_real
 from certifit.evaluation.losses.base import Loss
 from certifit.evaluation.losses.numbers.squared import Squared
 from certifit.models.linear.inference.hat import LinearInTarget
-from certifit.models.linear.inference.rules import Fit, covariance_rule, is_proven, remark
+from certifit.models.linear.inference.rules import Fit, covariance_rule, remark
 from certifit.names import record
 from certifit.optimization.closed_form.least_squares import ClosedForm
 from certifit.optimization.objective.dispatch import INFERENCE_LIMIT
@@ -313,12 +313,14 @@ def make_inference(
         constant = 0.0 if squares else loss.optimal_constant(y, weight)
         with np.errstate(over="ignore", invalid="ignore"):
             null_risk = loss.constant_risks(y, weight / n, constant)[0]
-    if isinstance(loss, Squared) and solution is not None and solution.inverse is not None and is_proven(solution):
-        # Nothing that is to be computed asks for the data.
+    fit = Fit(X, y, weight, n, rows, loss, coef, intercept, fit_intercept, pearson, solution)
+    if isinstance(loss, Squared) and solution is not None and solution.inverse is not None:
+        # What is to be computed asks of the data for the deviance alone.
         none = np.empty(0)
-        fit = Fit(None, none, none, n, rows, loss, coef, intercept, fit_intercept, pearson, solution)
-        return Inference.later(lambda: _inferred(fit, null_risk))
-    return _inferred(Fit(X, y, weight, n, rows, loss, coef, intercept, fit_intercept, pearson, solution), null_risk)
+        known = replace(fit, X=none, y=none, weight=none)
+        vars(known)["deviance"] = fit.deviance
+        return Inference.later(lambda: _inferred(known, null_risk))
+    return _inferred(fit, null_risk)
 
 
 def _inferred(fit: Fit, null_risk: float) -> Inference:

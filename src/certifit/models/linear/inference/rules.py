@@ -24,7 +24,9 @@ from certifit.representation.design.products import weighted_gram
 
 @dataclass(frozen=True)
 class Fit:
-    """The data and scores of a fit, and what was asked of its dispersion; of a proven closed form the data may be absent."""
+    """The data and scores of a fit, and what was asked of its dispersion; where a closed form and its deviance are known, the
+    data may be absent.
+    """
 
     X: Matrix
     y: Array
@@ -51,14 +53,9 @@ class Fit:
     @cached_property
     def deviance(self) -> float:
         """2 Σ weight·loss; a closed form knows it but for its gap."""
-        if self.solution is not None and is_proven(self.solution):
+        if self.solution is not None and self.solution.gap <= 1e-12 * self.solution.objective:
             return 2.0 * self.n * self.solution.objective
         return 2.0 * float(self.weight @ self.loss.value(self.y, self.f))
-
-
-def is_proven(solution: ClosedForm) -> bool:
-    """Whether the objective is the least one, as far as any digit of it tells."""
-    return solution.gap <= 1e-12 * solution.objective
 
 
 @dataclass(frozen=True)
