@@ -123,6 +123,8 @@ class Descent {
     }
 
   private:
+    static constexpr double kFew = 8;  // columns
+
     static Index gram_limit(const M& X) {
         return static_cast<Index>(std::clamp(std::sqrt(2 * X.size()), 1024.0, 4096.0));
     }
@@ -159,10 +161,11 @@ class Descent {
     }
 
     // Whether this set has cost as much as proximal points would: a dozen Newton steps and more, each with a pass over W and three over the
-    // support, the Gram matrix and a few factors.
+    // support, the Gram matrix and a few factors. Sweeps over a few columns are so cheap that a hundred may go by before.
     bool worth_points(std::span<const Index> W, double cost) const {
         const double m = static_cast<double>(support_.size()), k = static_cast<double>(W.size());
-        if (m < 8 || m > static_cast<double>(gram.limit())) return false;
+        if (m < 1 || m > static_cast<double>(gram.limit())) return false;
+        if (m < kFew && spent_on_all_ < 200 * k * cost) return false;
         return spent_on_all_ >= 12 * (k + 3 * m) * cost + newton_cost(cost) + m * m * m / (M::sparse ? 24 : 8);
     }
 

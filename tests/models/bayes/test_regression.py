@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -198,3 +200,41 @@ def test_a_covariance_of_the_prior_is_the_inverse_of_its_precision() -> None:
         BayesianLinearRegression(prior_cov=1.0, prior_precision=1.0).fit(X, y)
     with pytest.raises(ValueError, match="prior_cov must be > 0"):
         BayesianLinearRegression(prior_cov=[[1.0, 2.0], [2.0, 1.0]]).fit(X, y)
+
+
+@pytest.mark.parametrize("unit", [1.0, 10.0, 1e3])
+def test_the_evidence_is_at_a_maximum_about_a_prior_mean_in_any_units(unit: float) -> None:
+    mean = np.array([2.0, 0.1, -3.0, 1.0])
+    model = BayesianLinearRegression(prior_mean=mean, tol=1e-10).fit(X, Y)
+    given: dict[str, Any] = {"prior_mean": mean, "prior_precision": float(model.alpha_), "noise": model.noise_}
+    same = BayesianLinearRegression(**given).fit(X, Y)
+    np.testing.assert_allclose(same.coef_, model.coef_, rtol=1e-8)
+    assert same.log_evidence_ == pytest.approx(model.log_evidence_)
+    scaled = BayesianLinearRegression(prior_mean=mean / unit, tol=1e-10).fit(X * unit, Y)
+    np.testing.assert_allclose(scaled.coef_ * unit, model.coef_, rtol=1e-8)
+
+
+@pytest.mark.parametrize("options", [{}, {"relevance": True}, {"noise": 1e-3}])
+@pytest.mark.parametrize("value", [3.1, 1e9 / 7])
+def test_a_constant_column_says_nothing(value: float, options: dict[str, Any]) -> None:
+    """Its mean is off by rounding, and so was its scatter, which became a unit."""
+    rows = np.column_stack([np.full(12, value), X[:12]])
+    for weight in (None, np.arange(1.0, 13.0)):
+        model = BayesianLinearRegression(**options).fit(rows, Y[:12], weight)
+        assert model.coef_[0] == 0.0
+        without = BayesianLinearRegression(**options).fit(X[:12], Y[:12], weight)
+        np.testing.assert_allclose(model.predict(rows), without.predict(X[:12]), rtol=0.05 if not options else 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("of_x", "of_y", "options"),
+    [
+        (1e100, 1e-150, {"prior_precision": 1e-6}),
+        (1e-150, 1e100, {"prior_precision": np.eye(4) + 0.5}),
+        (1.0, 1e-150, {"prior_mean": 1.0, "relevance": True}),
+        (1.0, 1e150, {"noise": 1e-12}),
+    ],
+)
+def test_what_is_beyond_double_precision_is_refused(of_x: float, of_y: float, options: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="beyond double precision"):
+        BayesianLinearRegression(**options).fit(of_x * X, of_y * Y)

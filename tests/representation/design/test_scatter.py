@@ -72,3 +72,19 @@ def test_first_rows_that_are_not_like_the_others_and_columns_of_one_value(weight
     np.testing.assert_allclose(found.mean[0], mean.astype(np.float64), rtol=1e-13, atol=1e-15)
     size = np.sqrt(np.maximum(np.diagonal(scatter), 1e-15 * total * mean.astype(np.float64) ** 2))
     assert (np.abs(found.scatter[0] - scatter) / np.outer(size, size)).max() < 2e-13
+
+
+@pytest.mark.parametrize("value", [3.1, 1e9 / 7, -0.1])
+@pytest.mark.parametrize("weight", [np.ones(300), np.random.default_rng(1).uniform(0.1, 2.0, size=300)])
+def test_equal_numbers_have_no_scatter(value: float, weight: Array) -> None:
+    """Neither what rounding leaves of it, which may be below zero, nor products with other columns."""
+    X = np.random.default_rng(0).normal(size=(300, 3))
+    X[:, 0] = value
+    whole = Moments.of(X, weight)
+    grouped = Moments.of(X, weight, np.zeros(300, dtype=int))
+    parts = Moments.of(X[:7], weight[:7]) + Moments.of(X[7:], weight[7:])
+    for found in (whole, grouped, parts):
+        assert not found.scatter[0][0].any()
+        assert not found.scatter[0][:, 0].any()
+        np.testing.assert_allclose(found.scatter[0][1:, 1:], whole.scatter[0][1:, 1:], rtol=1e-12)
+    assert Moments.of(X, weight, np.zeros(300, dtype=int), full=False).scatter[0][0] == 0.0

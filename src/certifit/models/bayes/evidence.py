@@ -19,6 +19,7 @@ __all__ = ["Data", "Posterior", "Prior"]
 QUIET = 1e-12  # least variance of the noise beside that of y: an exact fit leaves none, and precisions without end
 COARSE = 1e-2  # relative change of the precisions at which columns that are off are asked again
 TOGETHER = 20  # times that all of them may come back at once
+WITHIN = (1e-280, 1e280)  # what a prior may be in units of the columns and of y
 LARGEST = 1e12  # precision beside the data's own from which a column counts as switched off
 
 
@@ -56,13 +57,17 @@ class Prior:
         d = data.cross.shape[0]
         factor = data.target / data.unit  # coefficient in the user's units = scaled one · factor
         noise = self.noise if self.noise is not None else max(data.energy / data.freedom, QUIET)
+        _check_within("noise", np.array([noise]))
+        _check_within("prior_mean", self.mean[self.mean != 0] ** 2)
         if self.precision is not None:
             matrix = self.precision if self.precision.ndim == 2 else np.diag(np.broadcast_to(self.precision, (d,)))
-            fixed = matrix * np.outer(factor, factor)
+            with np.errstate(over="ignore"):
+                fixed = matrix * factor * factor[:, None]
+            _check_within("prior_precision", np.diag(fixed))
             return self._fixed(data, fixed, noise, tol, max_iter)
         if self.relevance:
             return self._relevance(data, noise, factor, tol, max_iter)
-        return self._shared(data, noise, factor, tol, max_iter)
+        return self._shared(data, noise, tol, max_iter)
 
     def _fixed(self, data: Data, prior: Array, noise: float, tol: float, max_iter: int) -> Posterior:
         change, iteration = 0.0, 0
@@ -86,14 +91,16 @@ class Prior:
             noise=noise, effective=effective, log_evidence=evidence, residual=residual, iterations=iteration, change=change,
         )  # fmt: skip
 
-    def _shared(self, data: Data, noise: float, factor: Array, tol: float, max_iter: int) -> Posterior:
-        """One alpha in the user's units: with C = diag(factor) the problem in u = w/factor has the prior α·I."""
-        gram, cross = data.gram * np.outer(1 / factor, 1 / factor), data.cross / factor
-        unit = float(np.trace(gram)) / max(gram.shape[0], 1) or 1.0
-        gram, cross = gram / unit, cross / np.sqrt(unit)
+    def _shared(self, data: Data, noise: float, tol: float, max_iter: int) -> Posterior:
+        """One alpha in the user's units: in u = w/back, each column in the unit of the largest, the prior is α·I."""
+        largest = float(data.unit.max(initial=0.0)) or 1.0
+        back = data.unit / largest
+        unit = float(np.diag(data.gram) @ back**2) / max(back.shape[0], 1) or 1.0
+        back = back / np.sqrt(unit)
+        gram, cross = data.gram * back * back[:, None], data.cross * back
         values, vectors = np.linalg.eigh(gram)
         values, seen = _above_rounding(values)
-        start = self.mean / factor * np.sqrt(unit)
+        start = self.mean / back
         b, m0 = np.where(seen, vectors.T @ cross, 0.0), vectors.T @ start
         alpha, change, iteration = 1.0, np.inf, 0
         for _ in range(max_iter):
@@ -110,13 +117,12 @@ class Prior:
             change = max(abs(np.log(new_alpha / alpha)), abs(np.log(new_noise / noise)))
             alpha, noise = new_alpha, new_noise
         covariance = (vectors / precision) @ vectors.T
-        back = 1.0 / (factor * np.sqrt(unit))
         off = float((m - m0) @ (m - m0))
         log_det = float(np.log(precision).sum())
         evidence = _evidence(data, m.shape[0] * float(np.log(alpha)), noise, residual, alpha * off, log_det)
-        # u = back-scaled: w(scaled) = u / (factor·√unit)
         return Posterior(
-            mean=(vectors @ m) * back, covariance=covariance * np.outer(back, back), alpha=alpha * unit, noise=noise,
+            mean=(vectors @ m) * back, covariance=covariance * back * back[:, None],
+            alpha=alpha * unit * (largest / data.target) * (largest / data.target), noise=noise,
             effective=effective, log_evidence=evidence, residual=residual, iterations=iteration, change=change,
         )  # fmt: skip
 
@@ -163,6 +169,7 @@ class Prior:
             kept = (excess > 0.0) & (size**2 < LARGEST * excess)
             new = alpha[on].copy()
             new[kept] *= (np.maximum(size[kept] ** 2, 1e-300) / excess[kept] / alpha[on][kept]) ** rate
+            new[kept] = np.maximum(new[kept], WITHIN[0])
             new_noise = noise if self.noise is not None else max(residual / max(data.freedom - effective, 1e-9), QUIET)
             moved = np.abs(np.log(new[kept] / alpha[on][kept])) * (1.0 - alpha[on] * spread)[kept]
             change = max(float(moved.max(initial=0.0)), abs(float(np.log(new_noise / noise))))
@@ -179,7 +186,7 @@ class Prior:
             )
         covariance, shown = np.zeros((d, d)), np.full(d, np.inf)
         covariance[np.ix_(on, on)] = S
-        shown[on] = alpha[on] / factor[on] ** 2
+        shown[on] = alpha[on] / factor[on] / factor[on]
         return Posterior(
             mean=full, covariance=covariance, alpha=shown, noise=noise, effective=effective, log_evidence=evidence,
             residual=residual, iterations=iteration, change=change,
@@ -195,7 +202,15 @@ class Prior:
         able = (size > 1e-12 * own) & (excess > 1e-6 * size) & (size**2 < LARGEST * excess)
         off, size, excess = off[able], size[able], excess[able]
         first = np.argsort(-(excess / size), kind="stable")  # the gain ½[e/s − ln(1 + e/s)] grows with it
-        return off[first], (size**2 / excess)[first]
+        return off[first], np.maximum(size**2 / excess, WITHIN[0])[first]
+
+
+def _check_within(name: str, values: Array) -> None:
+    """Refuse a prior that leaves the numbers where it is measured in the units of the columns and of y."""
+    if not ((values >= WITHIN[0]) & (values <= WITHIN[1])).all():
+        raise ValueError(
+            f"{name} is beyond double precision in the units of X and y: scale X or y, or give another one."
+        )
 
 
 def _normal(prior: Array, gram: Array, cross: Array, start: Array | None = None) -> tuple[Array, Array, float]:

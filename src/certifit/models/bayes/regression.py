@@ -27,6 +27,7 @@ from certifit.base import CertifiedEstimator
 from certifit.certificate import Certificate
 from certifit.data.gate import check_numbers, check_real, check_x, check_xy, like_input
 from certifit.models.bayes.evidence import Data, Prior
+from certifit.optimization.objective.units import check_range
 from certifit.parameters import FIT_INTERCEPT, Any_, Declared, Flag, Integer, Parameter, Real
 from certifit.parameters.methods import DENSE
 from certifit.representation.design.moments import Moments
@@ -130,9 +131,11 @@ class BayesianLinearRegression(Declared, RegressorMixin, CertifiedEstimator, tak
             scatter = scatter + total * np.outer(mean, mean)
         d = mean.shape[0] - 1
         center = mean if self.fit_intercept else np.zeros(d + 1)
-        # Columns in units of their own: the precision of the prior of a column of size u is α u².
-        unit = np.sqrt(np.where(np.diag(scatter) > 0, np.diag(scatter) / total, 1.0))
-        scaled = scatter / np.outer(unit, unit)
+        # Columns in units of their own: the precision of the prior of a column of size u is α u². One whose squares are below
+        # the numbers of full precision is as good as constant.
+        own = np.diag(scatter)
+        unit = np.where(own >= np.finfo(np.float64).tiny, np.sqrt(own) / np.sqrt(total), 1.0)
+        scaled = scatter / unit / unit[:, None]
         data = Data(
             scaled[:d, :d],
             scaled[:d, d],
@@ -146,8 +149,11 @@ class BayesianLinearRegression(Declared, RegressorMixin, CertifiedEstimator, tak
         self.n_iter_ = solution.iterations
         self.coef_ = (solution.mean / unit[:d] * unit[d]).astype(dtype)
         self.intercept_ = float(center[d] - center[:d] @ self.coef_.astype(np.float64))
+        check_range(self.coef_, self.intercept_)
         self._spread = solution.covariance  # of the coefficients in units of the columns, noise included
-        self.covariance_ = solution.covariance / np.outer(unit[:d], unit[:d]) * unit[d] ** 2
+        factor = unit[d] / unit[:d]
+        with np.errstate(over="ignore"):  # coefficients are numbers, their squares need not be
+            self.covariance_ = solution.covariance * factor * factor[:, None]
         self.alpha_ = solution.alpha
         self.noise_ = solution.noise * unit[d] ** 2
         self._center, self._total = center[:d], total

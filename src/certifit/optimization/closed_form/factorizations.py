@@ -85,6 +85,7 @@ class SingularValues:
         # Of single precision, directions count as rounding that double precision still sees: a proof has to know of them.
         seen = slice(self.rank, int((least * S[:1] < S).sum()) if self.rank else 0)
         self.rest = S[seen], Vt[seen]
+        self.unseen = Vt[seen.stop :] / D  # what double precision does not tell from zero
         self.first = (U[:, : self.rank].T @ z) / self.S[:, None]
         self.minimum: tuple[Array, Array] | None = None
         if 0 < self.rank < D.shape[0]:

@@ -448,6 +448,8 @@ def _evidence(
         gap = 0.5 * energy  # no objective is below zero
     else:
         gap = factor.gap(w, b) if isinstance(factor, DualCholesky) else _gap(problem, factor, g)
+    if isinstance(factor, SingularValues):
+        gap += 0.5 * _unseen(problem, factor, w, b, g, energy)
     y2 = problem.y_unit * problem.y_unit
     penalty = float(problem.l2 @ (w * w))
     coef = w * problem.y_unit if problem.units is None else w / problem.units * problem.y_unit
@@ -474,3 +476,24 @@ def _gap(problem: NormalEquations, factor: Factor, g: Array) -> float:
         return 0.5 * float(scaled @ scaled) / curvature
     left = factor.left(g) if isinstance(factor, SingularValues) else 0.0
     return max(0.0, 0.5 * (float(g @ factor.solve(g)) + left))
+
+
+def _unseen(problem: NormalEquations, factor: SingularValues, w: Array, b: float, g: Array, energy: float) -> float:
+    """Twice what the directions that were cut off might gain, where the slope along them is more than rounding of X explains.
+
+    Of equal or dependent columns as they were stored, nothing. But a row far larger than the others makes a direction small that
+    the others know well.
+    """
+    V = factor.unseen
+    if not V.shape[0] or problem.sparse or problem.single or problem.n * problem.d > LARGEST_EXACT:
+        return 0.0
+    if problem.explained(V @ g, V, w, b).all():
+        return 0.0
+    slope = V @ problem.gradient(w, b, exact=True)[0]
+    left = ~problem.explained(slope, V, w, b)
+    V, slope = V[left], slope[left]
+    most = energy + float(problem.l2 @ (w * w))
+    if not (problem.l2 > 0).all():
+        return most if slope.size else 0.0
+    along = (slope @ (V * factor.D)) * factor.D / np.sqrt(problem.l2)  # the curvature is at least that of the penalty
+    return min(most, float(along @ along))

@@ -35,6 +35,7 @@ LARGEST_DENSE = 3000  # a sparse X with at most this many columns (or rows) has 
 LARGEST_EXACT = 20_000_000  # entries of X up to which a hard problem gets exact sums
 MIXED = 200_000_000  # operations of a Gram matrix from which single precision may be worth its test
 MOST_STEPS = 8
+ROUNDED = 4.0  # by how many units in the last place the entries of X may be off: they were computed, too
 FEW_ROWS = 1 << 14  # of vectors whose sum is all that counts
 ORDINARY = 1e9  # magnitudes of y, and their inverses, that need no unit of their own
 SAMPLE = 1 << 14  # entries of a larger X that are
@@ -430,6 +431,17 @@ class NormalEquations:
             block = part.X[rows] if in_one_piece(part.X[rows]) else np.ascontiguousarray(part.X[rows])
             found += _products.residual(block, y[rows], part.p[rows], w, b, self.threads)
         return found
+
+    def explained(self, slope: Array, V: Array, w: Array, b: float) -> Array:
+        """Which of the slopes along the rows of V rounding of the entries of X may have made: up to Σ p |r x| of its units."""
+        found = np.zeros(self.d)
+        for part, rows in self.blocks(TWICE_BYTES):
+            block = part.block(rows)
+            found += np.abs(part.p[rows] * (part.Y[self.k, rows] - b - block @ w)) @ np.abs(block)
+            small = np.abs(slope) <= ROUNDED * EPS * (np.abs(V) @ found)
+            if small.all():  # as the first rows say already
+                break
+        return small
 
     def _exact_gradient(self, w: Array, b: float) -> tuple[Array, float, float]:
         """The same with residuals, products and sums in twice the working precision."""

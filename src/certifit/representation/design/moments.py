@@ -7,6 +7,7 @@
     S = S_a + S_b + (W_a W_b / W)·δδᵀ,     δ = m_b − m_a          Chan, Golub and LeVeque (1983)
 
 so a fit on blocks, a `partial_fit` and a fit of all rows at once agree to rounding, and columns far from zero lose no digits.
+Equal numbers have no scatter at all: what rounding left of it would be a unit of the column, or a variance below zero.
 """
 
 from __future__ import annotations
@@ -83,6 +84,7 @@ class Moments:
         total = self.weight + other.weight
         share = np.divide(other.weight, total, out=np.zeros_like(total), where=total > 0)
         shift = other.mean - self.mean
+        shift[np.abs(shift) <= EPSILON * np.abs(self.mean)] = 0.0
         spread = shift[:, :, None] * shift[:, None, :] if self.full else shift * shift
         factor = (self.weight * share).reshape(-1, *[1] * (self.scatter.ndim - 1))
         return Moments(total, self.mean + shift * share[:, None], self.scatter + other.scatter + factor * spread)
@@ -142,7 +144,19 @@ def _of_block(X: Array, weight: Array, group: Array | None, n_groups: int, full:
             scatter[g] = weight[0] * (part.T @ part)
         else:
             scatter[g] = (part.T * s) @ part
+        scatter[g] = _without_rounding(scatter[g], total[g] * (part.shape[0] * EPSILON * rest) ** 2)
     return Moments(total, mean, scatter)
+
+
+def _without_rounding(scatter: Array, rounding: Array) -> Array:
+    """The scatter, or its diagonal, without columns of which there is no more than rounding left: they are constant."""
+    own = np.diagonal(scatter) if scatter.ndim == 2 else scatter
+    constant = (own <= rounding) & (rounding < np.inf)
+    if constant.any():
+        scatter[constant] = 0.0
+        if scatter.ndim == 2:
+            scatter[:, constant] = 0.0
+    return scatter
 
 
 def _of_all(X: Array, weight: Array) -> Moments:
@@ -164,7 +178,9 @@ def _of_all(X: Array, weight: Array) -> Moments:
     if equal:
         rest, scatter = weight[0] * rest, weight[0] * scatter
     rest /= total
-    return Moments(np.array([total]), (point + rest)[None], (scatter - total * np.outer(rest, rest))[None])
+    lost = total * np.outer(rest, rest)
+    scatter = _without_rounding(scatter - lost, X.shape[0] * EPSILON * np.diagonal(lost))
+    return Moments(np.array([total]), (point + rest)[None], scatter[None])
 
 
 def _about(X: Array, point: Array, root: Array | None) -> tuple[Array, Array]:
