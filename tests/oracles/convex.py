@@ -84,6 +84,11 @@ def parameters(part: Any, defaults: dict[str, Any]) -> tuple[str, dict[str, Any]
 DEFAULTS = {"delta": 1.0, "curvature": 1.0, "quantile": 0.5, "epsilon": 0.1, "l1_ratio": 0.5, "q": 1.5}
 
 
+def shares(n: int, weight: Array | None) -> Array:
+    """Weights that sum to one."""
+    return np.full(n, 1 / n) if weight is None else np.asarray(weight, dtype=float) / np.sum(weight)
+
+
 def loss_terms(loss: Any, y: Array, f: Any) -> Any:
     """The loss of each row as a cvxpy expression of the scores f."""
     name, p = parameters(loss, DEFAULTS)
@@ -144,7 +149,7 @@ def optimum(
 ) -> tuple[float, Array, float]:
     """Optimal value, coefficients and intercept; `maximum`: of the largest loss, not of the mean."""
     n, d = X.shape
-    share = np.full(n, 1 / n) if weight is None else np.asarray(weight, dtype=float) / np.sum(weight)
+    share = shares(n, weight)
     w, b = cp.Variable(d), cp.Variable()
     terms = loss_terms(loss, np.asarray(y, dtype=float), X @ w + b)
     objective = cp.max(terms[np.flatnonzero(share)]) if maximum else share @ terms
@@ -167,10 +172,19 @@ def objective(
     maximum: bool = False,
 ) -> float:
     """The objective at given coefficients, from the same formulas as `optimum`."""
-    share = np.full(len(y), 1 / len(y)) if weight is None else np.asarray(weight, dtype=float) / np.sum(weight)
+    share = shares(len(y), weight)
     scores = cp.Constant(np.asarray(X, dtype=float) @ coef + intercept)
     each = loss_terms(loss, np.asarray(y, dtype=float), scores).value
     total = float(each[share > 0].max() if maximum else share @ each)
     if alpha > 0:
         total += alpha * float(np.sum(penalty_terms(penalty, cp.Constant(np.asarray(coef, dtype=float))).value))
     return total
+
+
+def of_constants(constants: Array, y: Array, weight: Array | None, loss: Any, maximum: bool = False) -> Array:
+    """The loss of each of many constant models, all by one expression: cvxpy takes as long for one number as for thousands."""
+    n, m = len(y), len(constants)
+    share = shares(n, weight)
+    scores = cp.Constant(np.repeat(np.asarray(constants, dtype=float), n))
+    each = loss_terms(loss, np.tile(np.asarray(y, dtype=float), m), scores).value.reshape(m, n)
+    return each[:, share > 0].max(axis=1) if maximum else each @ share
