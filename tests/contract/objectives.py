@@ -10,18 +10,13 @@ from typing import Any, Protocol
 import cvxpy as cp
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
 from tests.oracles import convex
+from tests.oracles.convex import shares
 
 from certifit.losses import Absolute, Gamma, Huber, Poisson, Quantile, Squared
 from certifit.penalties import L1, L2, ElasticNet, NonNegative
 
 Array = NDArray[Any]
-
-
-def shares(n: int, weight: Array | None) -> Array:
-    """Weights that sum to one."""
-    return np.full(n, 1 / n) if weight is None else np.asarray(weight, dtype=float) / np.sum(weight)
 
 
 class Claim(Protocol):
@@ -61,17 +56,18 @@ class Objective:
         weight = np.ones(len(y)) if weight is None else weight
         y, weight = y[weight > 0], weight[weight > 0]
 
-        def value(constant: float) -> float:
-            empty = np.zeros((len(y), 1))
-            return convex.objective(empty, y, weight, self.loss, None, 0.0, np.zeros(1), constant, self.maximum)
+        def values(constants: Array) -> Array:
+            return convex.of_constants(constants, y, weight, self.loss, self.maximum)
 
         if not fit_intercept:
-            return value(0.0)
+            return float(values(np.zeros(1))[0])
         grid = np.concatenate([np.linspace(-5, 5, 101), y, [0.5 * (y.min() + y.max())]])
-        values = [value(c) for c in grid]
-        best = grid[int(np.argmin(values))]
-        found = minimize_scalar(value, bounds=(best - 0.2, best + 0.2), method="bounded", options={"xatol": 1e-12})
-        return float(min(found.fun, *values))
+        lowest = np.inf
+        for radius in 0.2 / 20.0 ** np.arange(10):  # convex: ever finer around the best so far
+            found = values(grid)
+            lowest, best = min(lowest, float(found.min())), grid[int(np.argmin(found))]
+            grid = best + np.linspace(-radius, radius, 41)
+        return lowest
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from sklearn.base import is_classifier, is_regressor
 from sklearn.utils import get_tags
-from tests.contract.data import D, N, features, fit, make, output, reference, targets, unbothered
+from tests.contract.data import FEW, D, N, features, fit, make, output, reference, targets, unbothered
 from tests.contract.discovery import ONE_EACH, Case, parametrize
 from tests.contract.nonsense import attempts, is_told
 
@@ -72,7 +72,7 @@ def refusal(case: Case, name: str, value: str) -> str:
     X, y = make(case)
     try:
         with unbothered():
-            fit(case.build(**{"random_state": 0, "max_epochs": 3, "n_estimators": 3, name: value}), X, y)
+            fit(case.build(**{"random_state": 0, **FEW, name: value}), X, y)
     except REFUSED as error:
         return str(error)
     return ""
@@ -232,7 +232,7 @@ def test_degenerate_features(case: Case, kind: str) -> None:
         assert model is not None, "such data are ordinary"
 
 
-@parametrize(shape=[(12, 40), (40, 41), (3, 100)])
+@parametrize(shape=[(12, 20), (16, 17), (3, 50)])
 def test_more_columns_than_rows(case: Case, shape: tuple[int, int]) -> None:
     """Such data are ordinary: no refusal, and a finite answer."""
     X = features(case, *shape)

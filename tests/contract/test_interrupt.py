@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 GROUP = 40  # estimators at most that share a process, whose start costs as much as a dozen of them
 PATIENCE = 400  # seconds for a process on a busy machine
 # Rows, columns, and the time after which the alarm rings: between tall and wide, and tall.
-SHAPES = {"2000 x 400": (2000, 400, 0.25), "200000 x 8": (200_000, 8, 0.2)}
+SHAPES = {"2000 x 400": (2000, 400, 0.12), "200000 x 8": (200_000, 8, 0.1)}
 # Every fit is repeated until its alarm rings, so that the alarm finds it in some phase of its work.
 SCRIPT = """
 import json, signal, sys, time, warnings

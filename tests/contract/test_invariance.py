@@ -80,7 +80,7 @@ def test_n_jobs_does_not_change_the_result_where_threads_share_the_rows(case: Ca
     # What compares all pairs of rows has a limit, and is tried on few; two rows of a Gram matrix are shared from 10,000 on.
     # The threads of perceptrons share the classes, and whether many rows can be separated takes a large linear program.
     few = hasattr(case.cls, "most_rows") or issubclass(case.cls, BasePerceptron)
-    n = 1000 if few else 11_000 if on_kernel(case.cls) else 20_000
+    n = 600 if few else 10_200 if on_kernel(case.cls) else 20_000
     wide = issubclass(case.cls, AgglomerativeClustering)  # shares the columns of a distance
     n, d = (4_000, 60) if wide else (n, 10)
     assert_threads_agree(case, n, d, n_estimators=3, max_epochs=3, max_iter=20, n_alphas=2, cv=2)
@@ -100,7 +100,8 @@ def test_a_progress_bar_changes_nothing(case: Case, capsys: pytest.CaptureFixtur
 
 @EVERY
 def test_threads_of_libraries_change_rounding_only(case: Case) -> None:
-    X, y = make(case, n=200, d=20)
+    # What compares pairs of rows has products of this size from half as many on.
+    X, y = make(case, n=100 if on_kernel(case.cls) or hasattr(case.cls, "most_rows") else 200, d=20)
     results = []
     for limit in (1, 2):
         with threadpool_limits(limit), unbothered():

@@ -21,10 +21,13 @@ import numpy as np
 import pytest
 from joblib import Parallel, delayed
 from tests.contract.beside import BESIDE
-from tests.contract.data import asked, fit, make, output, unbothered
+from tests.contract.data import asked, fit, make, on_kernel, output, unbothered
 from tests.contract.discovery import ONE_EACH
 from tests.grids import each
 from threadpoolctl import threadpool_limits
+
+from certifit import KMedoids
+from certifit.models.perceptron.base import BasePerceptron
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 200  # seconds: what all the fits of a child may take on a busy machine
@@ -36,8 +39,9 @@ def fitted(number: int | str) -> Any:
     if isinstance(number, str):
         return BESIDE[number].said(BESIDE[number].small())
     case = ONE_EACH[number]
-    # What compares all pairs of rows has a limit of them, and is tried on few.
-    n, d = (300, 6) if case not in WITH_THREADS or hasattr(case.cls, "most_rows") else (5000, 12)
+    # What compares all pairs of rows has a limit of them, and is tried on few; where threads share pairs, or classes, fewer do.
+    fewer = on_kernel(case.cls) or issubclass(case.cls, (BasePerceptron, KMedoids))
+    n, d = (300, 6) if case not in WITH_THREADS or hasattr(case.cls, "most_rows") else (1500 if fewer else 5000, 12)
     X, y = make(case, n=n, d=d)
     small = case.build(random_state=0, n_jobs=2, n_estimators=2, max_epochs=2, max_iter=100)
     # joblib grants its workers fewer threads of BLAS than there are here, and the last digits of a product depend on them.

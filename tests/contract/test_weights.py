@@ -116,14 +116,17 @@ def test_a_weight_counts_repetitions_in_distribution(case: Case) -> None:
     repeated = np.repeat(np.arange(N), weight.astype(int))
     seeds = range(40)
 
+    def build(seed: int) -> Any:
+        return case.build(random_state=seed, max_epochs=100, n_estimators=4)
+
     def means(sample: tuple[Any, Any], given: Any) -> np.ndarray:
-        fits = (fit(case.build(random_state=seed), *sample, given) for seed in seeds)
+        fits = (fit(build(seed), *sample, given) for seed in seeds)
         return np.array([output(model, X).reshape(N, -1).mean(axis=1) for model in fits])
 
     with unbothered():
-        first, second = (output(fit(case.build(random_state=seed), X, y, weight), X) for seed in (0, 1))
+        first, second = (output(fit(build(seed), X, y, weight), X) for seed in (0, 1))
         if np.array_equal(first, second):  # with these settings nothing is drawn: the repetition must be exact
-            assert_same(output(fit(case.build(random_state=0), *rows_of(X, y, repeated), None), X), first)
+            assert_same(output(fit(build(0), *rows_of(X, y, repeated), None), X), first)
             return
         a, b = means((X, y), weight), means(rows_of(X, y, repeated), None)
     error = np.sqrt((a.var(axis=0, ddof=1) + b.var(axis=0, ddof=1)) / len(seeds))

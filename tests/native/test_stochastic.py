@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from certifit import losses
 from certifit._native import stochastic as native
 from certifit.evaluation.losses import BINARY, REGRESSION
-from certifit.optimization.stochastic.engines import kernel_form
+from certifit.evaluation.losses.base import kernel_form
 
 EMPTY = np.zeros(0)
 GIVEN = {losses.Huber: (0.7, 1.5), losses.Quantile: (0.3,), losses.EpsilonInsensitive: (0.2,)}

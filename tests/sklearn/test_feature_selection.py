@@ -11,7 +11,9 @@ import pytest
 import sklearn.feature_selection as theirs
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
+from sklearn.base import is_classifier
 from sklearn.linear_model import LogisticRegression, Ridge
+from tests.grids import grid
 
 from certifit.sklearn.feature_selection import RFE, SelectKBest, SequentialFeatureSelector
 
@@ -43,16 +45,19 @@ def test_random_settings_select_the_same_columns(cls: type, form: Any) -> None:
                 assert_allclose(getattr(ours, name), getattr(expected, name), rtol=1e-8, err_msg=str(settings))
 
 
-@pytest.mark.parametrize("direction", ["forward", "backward"])
-@pytest.mark.parametrize("settings", [{}, {"n_features_to_select": 2}, {"tol": 0.01}, {"n_features_to_select": 0.5}])
-def test_steps_are_theirs(direction: str, settings: dict[str, Any]) -> None:
-    for estimator, target in ((Ridge(), y), (LogisticRegression(), y > 0)):
-        ours, expected = (
-            cls(estimator, direction=direction, cv=3, **settings).fit(X, target)
-            for cls in (SequentialFeatureSelector, theirs.SequentialFeatureSelector)
-        )
-        assert_array_equal(ours.support_, expected.support_)
-        assert ours.n_features_to_select_ == expected.n_features_to_select_
+@grid(
+    direction=["forward", "backward"],
+    settings=[{}, {"n_features_to_select": 2}, {"tol": 0.01}, {"n_features_to_select": 0.5}],
+    estimator=[Ridge(), LogisticRegression()],
+)
+def test_steps_are_theirs(direction: str, settings: dict[str, Any], estimator: Any) -> None:
+    target = y > 0 if is_classifier(estimator) else y
+    ours, expected = (
+        cls(estimator, direction=direction, cv=3, **settings).fit(X, target)
+        for cls in (SequentialFeatureSelector, theirs.SequentialFeatureSelector)
+    )
+    assert_array_equal(ours.support_, expected.support_)
+    assert ours.n_features_to_select_ == expected.n_features_to_select_
 
 
 def test_functions_of_ones_own_score() -> None:

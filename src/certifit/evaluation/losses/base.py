@@ -16,7 +16,7 @@ from certifit._types import Array, Matrix
 from certifit.by_value import ByValue
 from certifit.evaluation.losses.terms import TwoSidedHinge
 
-__all__ = ["Fused", "FusedDual", "Loss", "constant_by_slopes"]
+__all__ = ["Fused", "FusedDual", "Loss", "constant_by_slopes", "kernel_form"]
 
 FAR = 1e200  # a score far beyond all data; slopes are read off there
 
@@ -65,7 +65,7 @@ class Loss(ByValue, ABC):
     """``"regression"``; ``"binary"`` when y is 0 or 1 (the positive class); ``"multiclass"`` when it is a class number."""
 
     kernel: ClassVar[tuple[str, ...]] = ()
-    """Its name in the native kernel that visits row after row, and the attributes that are its parameters there; empty: NumPy."""
+    """Its name in native kernels (row by row, networks, trees) and the attributes that are its parameters there; empty: NumPy."""
 
     convex: bool = False
     """Whether the loss is convex in f, for every target: the ground that certificates stand on. A class says it by itself; one
@@ -345,3 +345,12 @@ def _order(x: float) -> int:
 def _number(order: int) -> float:
     size = float(np.int64(abs(order)).view(np.float64))
     return size if order >= 0 else -size
+
+
+def kernel_form(loss: Loss) -> tuple[Any, ...]:
+    """The name of a loss in the native kernels and its parameters there; empty where it has none.
+
+    The class itself must say so: a subclass may change the formula, and then runs in NumPy.
+    """
+    name, *parameters = vars(type(loss)).get("kernel") or ("",)
+    return (name, *(float(getattr(loss, parameter)) for parameter in parameters)) if name else ()

@@ -16,7 +16,8 @@ import numpy as np
 import certifit._native.boosting as native
 from certifit._types import Array, Matrix
 from certifit.data.equal_rows import row_codes
-from certifit.evaluation.losses import Logistic, Loss, MulticlassHinge, Softmax, Squared
+from certifit.evaluation.losses import Loss, MulticlassHinge
+from certifit.evaluation.losses.base import kernel_form
 from certifit.evaluation.losses.terms import TwoSidedHinge
 from certifit.evaluation.splits.folds import content_folds
 from certifit.models.boosting.leaves import LeafRows, hinge_search, keep_order, overshoots, smooth_search
@@ -24,7 +25,7 @@ from certifit.models.boosting.trees import Tree, TreeSum
 from certifit.progress import Progress
 from certifit.representation.table.binning import Binner
 
-__all__ = ["Boosted", "Booster", "Plan", "Watch", "validation_rows"]
+__all__ = ["OF_CLASSES", "Boosted", "Booster", "Plan", "Watch", "formula", "validation_rows"]
 
 PIECE = 1 << 14
 """Rows whose loss is computed at once."""
@@ -34,6 +35,15 @@ GROUP = 8
 
 MANY_ROWS = 1 << 16
 """From here on memory counts: bounded scores are kept in single precision, and rows are set aside by their code alone."""
+
+OF_CLASSES = ("logistic", "softmax")
+"""Formulas of the grower that read class numbers, in whatever type; scores far out change nothing."""
+
+
+def formula(loss: Loss) -> str:
+    """The formula of the grower that a loss names; any other loss hands it gradients."""
+    name, *_ = kernel_form(loss) or ("",)
+    return name if name in (*OF_CLASSES, "squared") else ""
 
 
 @dataclass(frozen=True)
@@ -160,7 +170,8 @@ class Booster:
             self.binner = previous.binner
         self.rules = self.binner.tables()
         self.active = np.ones(self.d, dtype=np.uint8)
-        self.bounded = type(loss) in (Softmax, Logistic)
+        self.form = formula(loss)
+        self.bounded = self.form in OF_CLASSES
         equal = weight.strides == (0,)
         self.grower = native.Grower(
             self._table(X), weight[:1].copy() if equal else np.ascontiguousarray(weight), plan.n_threads
@@ -300,7 +311,7 @@ class Booster:
             rng = np.random.default_rng([*self.seed.tolist(), stage])
             rows, others = self._draw_rows(rng)
             active = self._draw_features(rng)
-        total = self._log_sum_exp() if type(self.loss) is Softmax else None
+        total = self._log_sum_exp() if self.form == "softmax" else None
         divided = False
         for k in range(self.n_outputs):
             f = self.scores[:, k]
@@ -366,10 +377,10 @@ class Booster:
         if total is not None:
             self.grower.set_softmax(f, self.y, total, k)
             return "native"
-        if type(self.loss) is Logistic:
+        if self.form == "logistic":
             self.grower.set_logistic(f, self.y)
             return "native"
-        if type(self.loss) is Squared:
+        if self.form == "squared":
             self.grower.set_squared(f, self.y)
             return "native"
         if self.loss.coupled:

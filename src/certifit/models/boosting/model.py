@@ -33,11 +33,14 @@ from certifit.evaluation.losses import (
     resolve_loss,
 )
 from certifit.models.boosting.base import L2, BaseBoosting
-from certifit.models.boosting.fit import PIECE
+from certifit.models.boosting.fit import OF_CLASSES, PIECE, formula
 from certifit.models.linear.parameters import LOSS
 from certifit.parameters import CLASS_WEIGHT, N_JOBS, RANDOM_STATE, VERBOSE, Any_, Fitted, Parameter
 
 __all__ = ["BoostedTrees", "GradientBoostingClassifier", "GradientBoostingRegressor"]
+
+# Two classes need one score, the difference of the two that these losses speak of.
+ONE_SCORE: dict[type[Loss], type[Loss]] = {Softmax: Logistic, MulticlassHinge: Hinge}
 
 
 class BoostedTrees(RegressorMixin, BaseBoosting):
@@ -188,15 +191,13 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
     def _binary_loss(self) -> Loss:
         if isinstance(self.loss, Loss) and self.loss.task == "binary":
             return self.loss
-        # Two classes need one score, the difference of the two that these losses speak of.
-        if type(self.loss) is Softmax or self.loss == Softmax.name:
-            return Logistic()
-        if type(self.loss) is MulticlassHinge or self.loss == MulticlassHinge.name:
-            return Hinge()
+        for several, single in ONE_SCORE.items():
+            if self.loss == several.name or type(self.loss) is several:
+                return single()
         binary = {name: cls for name, cls in LOSSES.items() if cls.task == "binary"}
         if isinstance(self.loss, str) and ALIASES.get(self.loss, self.loss) in binary:
             return binary[ALIASES.get(self.loss, self.loss)]()
-        names = ", ".join(map(repr, [*binary, Softmax.name, MulticlassHinge.name]))
+        names = ", ".join(map(repr, [*binary, *(several.name for several in ONE_SCORE)]))
         raise ValueError(f"loss must be one of {names}, or such a loss object of certifit.losses; got {self.loss!r}.")
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
@@ -222,7 +223,7 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
                 f"monotone_constraints has no meaning for {K} classes: use it with two, or with a regressor."
             )
         target = np.ones_like(labels) if K == 1 else labels
-        if type(loss) not in (Logistic, Softmax):
+        if formula(loss) not in OF_CLASSES:
             target = target.astype(np.float64)  # other losses see the whole vector at once
         del labels, y
         self._keep(self._boost(X, target, weight, loss, n_outputs, plan), loss, n_outputs)

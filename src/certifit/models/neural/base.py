@@ -279,7 +279,7 @@ class BaseNetwork(TakesSparse, Diagnostics, NetworkParameters):
         return State.start(weights)
 
     def _recipe(self, target: Target, rng: np.random.Generator) -> Recipe:
-        if self.adversarial_eps > 0 and not target.built_in:
+        if self.adversarial_eps > 0 and not target.form:
             raise ValueError(f"adversarial_eps needs a loss with a native kernel; {target.loss!r} has none.")
         scale = target.scale if self.scoring == "loss" or not self.early_stopping else 1.0
         return Recipe(

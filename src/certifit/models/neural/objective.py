@@ -14,9 +14,9 @@ import numpy as np
 
 import certifit._native.network as native
 from certifit._types import Array
-from certifit.evaluation.losses import Loss, Softmax
+from certifit.evaluation.losses import Loss
+from certifit.evaluation.losses.base import kernel_form
 from certifit.models.neural.layers import rounded
-from certifit.optimization.stochastic.engines import kernel_form
 
 __all__ = ["Target"]
 
@@ -94,18 +94,17 @@ class Target:
 
     def native(self) -> Any:
         """The loss as the native trainer takes it: a formula it knows, or a function of the scores of a batch."""
-        if type(self.inner) is Softmax and self.y.ndim == 1:
-            return native.loss("softmax", 0.0, 0.0, self.offset)
-        form = kernel_form(self.inner)
-        if form:
-            name, a, c, *_ = (*form, 0.0, 0.0)
+        if self.form:
+            name, a, c, *_ = (*self.form, 0.0, 0.0)
             return native.loss(name, a, c, self.offset)
         return native.loss(self.function(), self.offset)
 
     @property
-    def built_in(self) -> bool:
-        """Whether the native trainer knows the loss."""
-        return bool(kernel_form(self.inner)) or (type(self.inner) is Softmax and self.y.ndim == 1)
+    def form(self) -> tuple[Any, ...]:
+        """The formula by which trainers know the loss, and its parameters; empty: they ask a function. K scores that meet go with
+        the number of a class, not with probabilities.
+        """
+        return () if self.inner.coupled and self.y.ndim == 2 else kernel_form(self.inner)
 
     def function(self) -> Callable[[Array, Array, Array], float]:
         """The summed loss of rows at scores in units, whose slopes it writes."""

@@ -15,6 +15,7 @@ import certifit._native.stochastic as native
 from certifit._types import Array, Matrix, is_sparse
 from certifit.data.equal_rows import CONTENT_LIMIT
 from certifit.evaluation.losses import Loss
+from certifit.evaluation.losses.base import kernel_form
 from certifit.optimization.objective.bounds import dual_bound, largest_scale
 from certifit.optimization.objective.problem import Problem
 from certifit.optimization.stochastic.bounds import averaged_bound, newton_bound
@@ -28,7 +29,6 @@ __all__ = [
     "Stream",
     "engine_for",
     "held_out_loss",
-    "kernel_form",
     "native_rows",
     "typical_curvature",
 ]
@@ -36,15 +36,6 @@ __all__ = [
 SAMPLE = 1000  # rows that the default step size looks at
 NEWTON_LIMIT = 500  # columns up to which a bound is worth a Newton system
 LARGE = 2_000_000  # entries of X from which a better bound waits for the fourth epoch: it costs as much as an epoch
-
-
-def kernel_form(loss: Loss) -> tuple[Any, ...]:
-    """The name of a loss in `native/stochastic/loss.hpp` and its parameters there; empty where it has none.
-
-    The class itself must say so: a subclass may change the formula, and then runs in NumPy.
-    """
-    name, *parameters = vars(type(loss)).get("kernel") or ("",)
-    return (name, *(float(getattr(loss, parameter)) for parameter in parameters)) if name else ()
 
 
 class Stream(Problem):

@@ -43,6 +43,7 @@ class Softmax(Loss):
     task = "multiclass"
     metric = "log_loss"
     coupled = True
+    kernel = ("softmax",)
     shift_invariant = True
     smoothness = 0.5
     """Largest eigenvalue of diag(π) − ππᵀ over all probabilities π (Böhning 1992)."""

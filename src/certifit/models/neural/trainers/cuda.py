@@ -15,11 +15,9 @@ from typing import Any
 import numpy as np
 
 from certifit._types import Array, Matrix
-from certifit.evaluation.losses import Softmax
 from certifit.models.neural.layers import Columns
 from certifit.models.neural.objective import Target
 from certifit.models.neural.training import Recipe, State, adaptive
-from certifit.optimization.stochastic.engines import kernel_form
 
 __all__ = ["CudaTrainer", "import_torch"]
 
@@ -82,9 +80,8 @@ class CudaTrainer:
     ) -> None:
         self.torch, self.device, self.sizes = torch, torch.device(device), list(sizes)
         self.activation, self.leak, self.columns, self.offset = activation, leak, columns, target.offset
-        self.softmax = type(target.inner) is Softmax and target.y.ndim == 1
-        form: tuple[Any, ...] = ("softmax",) if self.softmax else kernel_form(target.inner) or ("",)
-        self.name, self.a, self.c, *_ = (*form, 0.0, 0.0)
+        self.name, self.a, self.c, *_ = (*(target.form or ("",)), 0.0, 0.0)
+        self.softmax = self.name == "softmax"
         # A loss without a formula here is asked on the processor, batch by batch.
         self.elsewhere = None if self.name in NAMES else target.function()
         self.X = torch.from_numpy(columns.scaled(X)).to(self.device)
