@@ -1,37 +1,37 @@
-// certifit._native.softmax: one pass of softmax regression over a dense matrix.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
+// certifit._native.softmax: one pass of softmax regression over a dense matrix, and as many as a descent takes.
+#include "core/bound_options.hpp"
+#include "softmax/descent.hpp"
 
-#include "softmax/softmax.hpp"
-
-namespace nb = nanobind;
+using namespace certifit::boundary;
+using certifit::Options;
 using namespace nb::literals;
 using namespace certifit::softmax;
 
 namespace {
 
 template <class T>
-using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <class T>
-using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using Output = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-
-[[noreturn]] void refuse(const char* message) { throw nb::value_error(message); }
+using Matrix = RowMajor<T>;
+using Output = OutputRows<double>;
 
 void expect(const Output& out, Index rows, Index columns) {
     if (static_cast<Index>(out.shape(0)) != rows || static_cast<Index>(out.shape(1)) != columns) refuse("an output has the wrong shape");
 }
 
 template <class T>
-Rows checked(const Matrix<T>& X, const Vector<std::int64_t>& y, const Vector<double>& p, Index K, const Output& sums, int threads) {
-    const Index n = static_cast<Index>(X.shape(0)), d = static_cast<Index>(X.shape(1));
+Rows checked(const Matrix<T>& X, const Vector<std::int64_t>& y, const Vector<double>& p, Index K) {
+    const Index n = static_cast<Index>(X.shape(0));
     if (static_cast<Index>(y.size()) != n || static_cast<Index>(p.size()) != n) refuse("y and p must have one entry for each row of X");
     if (K < 1) refuse("there must be a class");
-    if (threads < 1) refuse("threads must be at least 1");
-    expect(sums, K, d + 1);
     for (Index i = 0; i < n; ++i)
         if (y.data()[i] < 0 || y.data()[i] >= K) refuse("y must hold classes from 0");
     return {y.data(), p.data(), n, K};
+}
+
+template <class T>
+Rows checked(const Matrix<T>& X, const Vector<std::int64_t>& y, const Vector<double>& p, Index K, const Output& sums, int threads) {
+    expect_threads(threads);
+    expect(sums, K, static_cast<Index>(X.shape(1)) + 1);
+    return checked(X, y, p, K);
 }
 
 template <class T>
@@ -59,8 +59,52 @@ nb::tuple run_dual(Matrix<T> X, Vector<std::int64_t> y, Vector<double> p, Matrix
     return nb::make_tuple(extra[0], extra[1] == 0.0);
 }
 
+using Cube = nb::ndarray<const double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+
+// An inverse as it is held here: its arrays live as long as it does.
+struct HeldInverse {
+    Matrix<double> vectors;
+    Vector<std::int64_t> which;
+    Cube matrices;
+    Matrix<double> diagonal;
+
+    Inverse view(Index K, Index D) const {
+        if (diagonal.is_valid()) {
+            if (static_cast<Index>(diagonal.shape(0)) != K || static_cast<Index>(diagonal.shape(1)) != D) refuse("the diagonal must be classes × columns");
+            return {.diagonal = diagonal.data()};
+        }
+        if (static_cast<Index>(vectors.shape(0)) != K || static_cast<Index>(vectors.shape(1)) != K) refuse("vectors must be classes × classes");
+        expect_length(which, static_cast<std::size_t>(K), "which");
+        if (static_cast<Index>(matrices.shape(1)) != D || static_cast<Index>(matrices.shape(2)) != D) refuse("matrices must be columns × columns");
+        for (Index k = 0; k < K; ++k)
+            if (which.data()[k] < 0 || which.data()[k] >= static_cast<std::int64_t>(matrices.shape(0))) refuse("which must number the matrices");
+        return {vectors.data(), which.data(), matrices.data(), nullptr};
+    }
+};
+
+// (x, objective, bound, iterations)
+template <class T>
+nb::tuple run_descent(Matrix<T> X, Vector<std::int64_t> y, Vector<double> p, Vector<double> l2, Matrix<double> start, const HeldInverse& held,
+                      const Options& options, Index patience, double step, Index least) {
+    const Index d = static_cast<Index>(X.shape(1)), K = static_cast<Index>(start.shape(0)), D = d + options.intercept;
+    const Rows rows = checked(X, y, p, K);
+    if (static_cast<Index>(start.shape(1)) != D) refuse("start must be classes × columns");
+    expect_length(l2, static_cast<std::size_t>(d), "l2");
+    for (Index j = 0; j < d; ++j)
+        if (!(l2.data()[j] > 0)) refuse("every column needs a penalty");
+    if (least < 1) refuse("least must be at least 1");
+    const Inverse inverse = held.view(K, D);
+    Found found = without_gil([&] {
+        return Descent<T>(X.data(), d, rows, l2.data(), inverse, options, Course{patience, step, least}).solve(start.data());
+    });
+    return nb::make_tuple(array(std::move(found.x), {static_cast<std::size_t>(K), static_cast<std::size_t>(D)}), found.objective, found.bound,
+                          found.iterations);
+}
+
 template <class T>
 void define(nb::module_& m) {
+    m.def("descend", &run_descent<T>, "X"_a.noconvert(), "y"_a.noconvert(), "p"_a.noconvert(), "l2"_a.noconvert(), "start"_a.noconvert(), "inverse"_a,
+          "options"_a, "patience"_a, "step"_a, "least"_a);
     m.def("evaluate", &run_evaluate<T>, "X"_a.noconvert(), "y"_a.noconvert(), "p"_a.noconvert(), "W"_a.noconvert(), "b"_a.noconvert(),
           "f"_a.noconvert(), "pi"_a.noconvert(), "sums"_a.noconvert(), "threads"_a);
     m.def("dual", &run_dual<T>, "X"_a.noconvert(), "y"_a.noconvert(), "p"_a.noconvert(), "pi"_a.noconvert(), "shift"_a.noconvert(),
@@ -70,6 +114,15 @@ void define(nb::module_& m) {
 }  // namespace
 
 NB_MODULE(softmax, m) {
+    define_options(m);
+    nb::class_<HeldInverse>(m, "Inverse")
+        .def("__init__", [](HeldInverse* self, Matrix<double> diagonal) { new (self) HeldInverse{{}, {}, {}, std::move(diagonal)}; },
+             "diagonal"_a.noconvert())
+        .def("__init__",
+             [](HeldInverse* self, Matrix<double> vectors, Vector<std::int64_t> which, Cube matrices) {
+                 new (self) HeldInverse{std::move(vectors), std::move(which), std::move(matrices), {}};
+             },
+             "vectors"_a.noconvert(), "which"_a.noconvert(), "matrices"_a.noconvert());
     define<double>(m);
     define<float>(m);
 }

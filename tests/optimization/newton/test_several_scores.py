@@ -240,7 +240,7 @@ def test_scores_of_like_curvature_share_an_inverse(rare: bool, d: int) -> None:
     y = np.arange(400) % 4 if not rare else (np.arange(400) % 40 < 4) * (1 + np.arange(400) % 3)
     fit = problem(X, y, p, L2(), alpha=0.1)
     state = fit.at(*fit.start())
-    known = systems.levels(state)
+    known = systems.levels(fit)
     assert len(known.groups) == (1 if not rare else 2)
     whole = systems.with_penalty(state.hessian(), fit)
     inverse = systems.kronecker(fit, known)

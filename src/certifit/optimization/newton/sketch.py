@@ -16,7 +16,10 @@ from certifit.optimization.newton.systems import Inverse, provable, strengths
 from certifit.optimization.objective.fold import State
 from certifit.optimization.objective.problem import Point, Problem
 
-__all__ = ["descend", "gradient", "quasi_newton", "two_loop"]
+__all__ = ["PROVING", "Proof", "descend", "gradient", "quasi_newton", "two_loop"]
+
+NEAR = 0.1  # times √(tol·scale): what a Newton step may promise that is to be the last
+PROVING = 4  # passes around a Newton step: its scores, its dual point, the gradient at its end
 
 
 def gradient(state: State) -> Array:
@@ -131,3 +134,32 @@ def two_loop(
     for (s, y, curvature), a in zip(pairs, reversed(used), strict=True):
         r = r + (a - float(y @ r) / curvature) * s
     return r
+
+
+class Proof:
+    """Whether gradients prove the gap, or a Newton step now does so in fewer passes than they would still take.
+
+    Of many gradients, which are not equally good, the rate is that since `least` of them.
+    """
+
+    def __init__(self, problem: Problem, tol: float, step: float, least: int = 1) -> None:
+        self.problem, self.tol, self.step, self.least = problem, tol, step, least
+        self.seen: list[float] = []
+
+    def of(self, tol: float) -> Proof:
+        """The same for another gap."""
+        return Proof(self.problem, tol, self.step, self.least)
+
+    def __call__(self, g: Array, size: float) -> bool:
+        proven = provable(g, self.problem)
+        self.seen.append(proven)
+        if not proven > 0.3 * self.tol:
+            return True
+        if size > NEAR * float(np.sqrt(self.tol * self.problem.scale)) and self.least == 1:
+            return False
+        before = self.seen[-1 - self.least] if len(self.seen) > self.least else np.nan
+        if self.least > 1 and not 0.0 < before < np.inf:
+            return False
+        rate = min(max(proven / before, 1e-3), 0.99) if 0.0 < before < np.inf else 0.5
+        left = float(np.log(proven / (0.3 * max(self.tol, 1e-300))))
+        return bool(left > -np.log(rate) / self.least * (self.step + PROVING))

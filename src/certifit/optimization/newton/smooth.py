@@ -23,9 +23,9 @@ import numpy as np
 from certifit._types import Array
 from certifit.evaluation.losses import Loss, Squared
 from certifit.optimization.newton.few_columns import in_one_call
-from certifit.optimization.newton.sketch import descend, gradient, two_loop
+from certifit.optimization.newton.several_scores import QUASI, near_several
+from certifit.optimization.newton.sketch import Proof, descend, gradient, two_loop
 from certifit.optimization.newton.systems import (
-    BLOCK_LIMIT,
     EXACT_LIMIT,
     Direction,
     Inverse,
@@ -33,14 +33,13 @@ from certifit.optimization.newton.systems import (
     conjugate_gradients,
     diagonal,
     kronecker,
-    levels,
     preconditioner,
     provable,
     small_hessian,
     strengths,
 )
 from certifit.optimization.objective.bounds import dual_bound, dual_value
-from certifit.optimization.objective.costs import AROUND, direct_products, newton_passes, newton_seconds, shared_passes
+from certifit.optimization.objective.costs import direct_products
 from certifit.optimization.objective.fold import State
 from certifit.optimization.objective.problem import Point, Problem, Solution
 from certifit.progress import Progress
@@ -64,12 +63,6 @@ MET = 1e-9  # of the squares of a constant: what is left of them where rows are 
 EASE = 1e-3  # relative gap at which the minimum of an easier loss is a start
 DENSE_LIMIT = 5000  # columns up to which a d × d matrix may be formed where only products were wanted
 FAR = 10.0  # times √(tol·scale): the gap after a step is about the square of what it promises, so that more proves nothing yet
-NEAR = 0.1  # times √(tol·scale): what a Newton step may promise that is to be the last
-PROVING = 4  # passes around a Newton step: its scores, its dual point, the gradient at its end
-QUASI = 4  # Newton steps that are still ahead where gradients are slow: so much may be spent on gradients instead
-SHARED = 20  # passes that the Hessian of constant scores may cost before its diagonal is tried, and from which a rate is read
-NOTICED = 10  # calls of Python that a Newton step must be worth: below that nothing is to be gained by going around it
-TRIES = 3  # of gradients to prove a gap
 NO_GAIN = "The last steps gained no more than rounding, which limits the fit."
 ROUNDING = 1e-15  # of the scale: a gap of less is zero in double precision
 MOST_PAIRS = 20  # products of the first step that gradients build upon
@@ -91,7 +84,10 @@ def newton(problem: Problem, start: Point, tol: float, max_iter: int, clock: Pro
         start = eased(problem, _met(problem, start), partial(_minimum, max_iter=max_iter, clock=clock))
         point, inverse = _sketch(problem, start, tol, max_iter)
         if inverse is None:
-            state, used = _near(problem, start, tol, max_iter)
+            near = _near(problem, start, tol, max_iter)
+            if isinstance(near, Solution):
+                return near
+            state, used = near
             found = _newton(state, tol, max_iter, clock, _direction(problem, None), used)
             return _polished(found, tol).solution("newton", tol)
         state, used = descend(problem, point, inverse, tol, max_iter)
@@ -196,54 +192,13 @@ def _minimum(problem: Problem, start: Point, tol: float, *, max_iter: int, clock
     return state.w, state.b
 
 
-def _near(problem: Problem, start: Point, tol: float, max_iter: int) -> tuple[State, int]:
+def _near(problem: Problem, start: Point, tol: float, max_iter: int) -> Solution | tuple[State, int]:
     """A point near the optimum, by gradients: the Hessian at the start (of K scores, the one that they share) is a good
-    preconditioner, and a pass for the whole Hessian costs as much as many for a gradient.
+    preconditioner, and a pass for the whole Hessian costs as much as many for a gradient. Or the optimum itself.
     """
-    width, one = problem.shape[1] + problem.fit_intercept, problem.n_scores == 1
-    if one:
-        return _near_one(problem, start, tol, max_iter) if _by_gradients(problem) else (problem.at(*start), 0)
-    if not (problem.loss.convex and 0 < width <= BLOCK_LIMIT):
-        return problem.at(*start), 0
-    size, state, used = (*problem.shape, problem.n_scores), problem.at(*start), 0
-    first = problem.start()
-    known = levels(state if not state.w.any() and np.array_equal(state.b, first[1]) else problem.at(*first))
-    shared, step = shared_passes(*size, len(known.groups)), newton_passes(*size)
-    patience = int(QUASI * step)
-    proving = bool((strengths(problem) > 0.0).all()) and newton_seconds(*size) > NOTICED * AROUND
-    # Where few rows or a strong penalty decide, the diagonal is enough, and that shows before as much is spent.
-    if shared > SHARED or (proving and problem.shape[0] <= width):
-        by_column, most = diagonal(state, state.h), patience if proving else int(shared)
-        ends = _Proof(problem, tol, shared + SHARED, int(max(shared, SHARED))) if proving else None
-        state, used = _descended(
-            state, lambda g: problem.centered(by_column(g)), tol, min(max_iter // 4, most), most, ends
-        )
-        if provable(gradient(state), problem) <= tol:
-            return state, used
-    ends = _Proof(problem, tol, step, SHARED) if proving else None
-    state, more = _descended(state, kronecker(problem, known), tol, max_iter // 2, patience, ends)
-    return state, used + more
-
-
-def _descended(
-    state: State, inverse: Inverse, tol: float, max_iter: int, patience: int, ends: _Proof | None
-) -> tuple[State, int]:
-    """Gradients of K scores. What they prove is proven after a step of the intercept, which the coefficients feel: where that
-    leaves too much, they go on to a smaller gap.
-    """
-    problem, used, wanted = state.problem, 0, tol
-    for _ in range(TRIES):
-        state, more = descend(
-            problem, (state.w, state.b), inverse, wanted, max_iter - used, patience, ends and ends.of(wanted)
-        )
-        used += more
-        if used >= max_iter or more == 0 or not provable(gradient(state), problem) <= wanted:
-            break
-        gap = state.objective - dual_bound(state)
-        if not gap > tol:
-            break
-        wanted = max(0.1, 0.3 * tol / gap) * wanted
-    return state, used
+    if problem.n_scores > 1:
+        return near_several(problem, start, tol, max_iter)
+    return _near_one(problem, start, tol, max_iter) if _by_gradients(problem) else (problem.at(*start), 0)
 
 
 def is_ordinary(problem: Problem) -> bool:
@@ -269,7 +224,7 @@ def _near_one(problem: Problem, start: Point, tol: float, max_iter: int) -> tupl
     inverse = small_hessian(few.at(*point))
     if inverse is None:
         return state, 0
-    ends = _Proof(problem, tol, step)
+    ends = Proof(problem, tol, step)
     return descend(problem, start, inverse, tol, max_iter // 4, int(QUASI * step), ends)
 
 
@@ -285,39 +240,10 @@ def _by_pairs(state: State, tol: float, max_iter: int) -> tuple[State, int]:
     length, _ = found.step.search(promised)
     if length < 1.0:
         return state, 0
-    end, enough = found.step.reach(1.0), _Proof(problem, tol, found.products)
+    end, enough = found.step.reach(1.0), Proof(problem, tol, found.products)
     return descend(
         problem, (end.w, end.b), lambda r: two_loop(pairs, r, by_column, 1.0), tol, max_iter // 4, PATIENCE, enough
     )
-
-
-class _Proof:
-    """Whether gradients prove the gap, or a Newton step now does so in fewer passes than they would still take.
-
-    Of many gradients, which are not equally good, the rate is that since `least` of them.
-    """
-
-    def __init__(self, problem: Problem, tol: float, step: float, least: int = 1) -> None:
-        self.problem, self.tol, self.step, self.least = problem, tol, step, least
-        self.seen: list[float] = []
-
-    def of(self, tol: float) -> _Proof:
-        """The same for another gap."""
-        return _Proof(self.problem, tol, self.step, self.least)
-
-    def __call__(self, g: Array, size: float) -> bool:
-        proven = provable(g, self.problem)
-        self.seen.append(proven)
-        if not proven > 0.3 * self.tol:
-            return True
-        if size > NEAR * float(np.sqrt(self.tol * self.problem.scale)) and self.least == 1:
-            return False
-        before = self.seen[-1 - self.least] if len(self.seen) > self.least else np.nan
-        if self.least > 1 and not 0.0 < before < np.inf:
-            return False
-        rate = min(max(proven / before, 1e-3), 0.99) if 0.0 < before < np.inf else 0.5
-        left = float(np.log(proven / (0.3 * max(self.tol, 1e-300))))
-        return bool(left > -np.log(rate) / self.least * (self.step + PROVING))
 
 
 def _sketch(problem: Problem, start: Point, tol: float, max_iter: int) -> tuple[Point, Inverse | None]:

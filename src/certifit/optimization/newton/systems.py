@@ -15,12 +15,14 @@ import scipy.linalg
 from scipy.linalg import lapack
 
 from certifit._types import Array
+from certifit.evaluation.losses import Softmax
+from certifit.evaluation.losses.labels.softmax import Simplex
 from certifit.optimization.objective.curvature import REGULAR, factored, orthogonal
 from certifit.optimization.objective.fold import State, Step, total
 from certifit.optimization.objective.problem import Problem
 
-__all__ = ["Direction", "Inverse", "cholesky", "conjugate_gradients", "diagonal", "kronecker", "levels", "preconditioner",
-           "provable", "small_hessian", "solve_semidefinite"]  # fmt: skip
+__all__ = ["Diagonal", "Direction", "Inverse", "Kronecker", "cholesky", "conjugate_gradients", "diagonal", "kronecker", "levels",
+           "preconditioner", "provable", "small_hessian", "solve_semidefinite"]  # fmt: skip
 
 Inverse = Callable[[Array], Array]
 """An approximate inverse of H + L, on arrays of the shape of `Problem.join`."""
@@ -28,7 +30,7 @@ Inverse = Callable[[Array], Array]
 EXACT_LIMIT = 2500  # K·(d + 1) up to which the whole Hessian of K scores is factored
 APART = 1e-3  # least pivot from which a step proves by itself what it leaves of the equations: nothing
 ALIKE = 1.5  # curvatures of scores that differ by less have one inverse: as a preconditioner it is as good
-INVERTED = 100  # columns up to which an inverse costs no more than the calls of a factor
+INVERTED = 256  # columns up to which an inverse costs no more than the calls of a factor
 BLOCK_LIMIT = 1500  # columns up to which the Hessian of each score is factored
 
 
@@ -190,12 +192,16 @@ class Levels(NamedTuple):
     """Directions of one value."""
 
 
-def levels(constant: State) -> Levels:
-    """Of a state with constant scores. The direction that all scores share may have any: nothing is asked along it."""
-    K = constant.problem.n_scores
-    values, vectors = np.linalg.eigh(constant.bend())
+def levels(problem: Problem) -> Levels:
+    """At the constants. The direction that all scores share may have any curvature: nothing is asked along it."""
+    K = problem.n_scores
+    if type(problem.loss) is Softmax:  # of which the curvature knows nothing of y
+        bend = Simplex(problem.loss.predict(np.reshape(problem.constant, (1, K)))).mean(np.ones(1))
+    else:
+        bend = problem.at(*problem.start()).bend()
+    values, vectors = np.linalg.eigh(bend)
     values = np.maximum(values, 1e-3 / K)
-    if constant.problem.loss.shift_invariant and K > 1:
+    if problem.loss.shift_invariant and K > 1:
         values[0] = values[1]
     first = [0]
     for k in range(1, K):
@@ -205,35 +211,54 @@ def levels(constant: State) -> Levels:
     return Levels(vectors, np.array([np.sqrt(values[g.start] * values[g.stop - 1]) for g in groups]), groups)
 
 
-def kronecker(problem: Problem, known: Levels | None = None) -> Inverse:
+class Kronecker(NamedTuple):
+    """One inverse for each of the different curvatures of the scores, along `vectors`."""
+
+    problem: Problem
+    vectors: Array
+    groups: list[slice]
+    inverses: list[Array | Inverse]
+
+    def __call__(self, right: Array) -> Array:
+        turned = self.vectors.T @ right
+        parts = [
+            turned[group] @ one if isinstance(one, np.ndarray) else one(turned[group].T).T
+            for one, group in zip(self.inverses, self.groups, strict=True)
+        ]
+        return np.asarray(self.problem.centered(self.vectors @ np.concatenate(parts)))
+
+    def arrays(self) -> tuple[Array, Array, Array] | None:
+        """Vectors, the number of the matrix of each, and the matrices, where they were formed."""
+        if not all(isinstance(one, np.ndarray) for one in self.inverses):
+            return None
+        which = np.repeat(np.arange(len(self.groups)), [group.stop - group.start for group in self.groups])
+        return np.ascontiguousarray(self.vectors), which, np.stack(self.inverses)  # type: ignore[arg-type]
+
+
+def kronecker(problem: Problem, known: Levels | None = None) -> Kronecker:
     """The Hessian of constant scores, bend ⊗ X̃ᵀ(p X̃): one inverse for each of the different eigenvalues of the first."""
-    vectors, values, groups = known or levels(
-        problem.at(np.zeros((problem.n_scores, problem.shape[1])), problem.constant)
-    )
+    vectors, values, groups = known or levels(problem)
     gram = total(
         block.design.hessian(block.p, np.ones(block.p.shape), ones=problem.fit_intercept) for block in problem.blocks
     )
     strength = problem.join(strengths(problem), 0.0)
     ridge = 1e-10 * np.diag(gram).max(initial=0.0) + 1e-300
     if not strengths(problem).all() and (curved := _curved_part(gram)) is not None:
-        solves: list[Inverse] = [partial(np.matmul, curved / value) for value in values]
+        inverses: list[Array | Inverse] = [curved / value for value in values]
     else:
-        solves = [_positive(value * gram + np.diag(strength + ridge)) for value in values]
-
-    def solve(right: Array) -> Array:
-        turned = vectors.T @ right
-        parts = [one(turned[group].T).T for one, group in zip(solves, groups, strict=True)]
-        return problem.centered(vectors @ np.concatenate(parts))
-
-    return solve
+        inverses = [_positive(value * gram + np.diag(strength + ridge)) for value in values]
+    return Kronecker(problem, vectors, groups, inverses)
 
 
-def _positive(block: Array) -> Inverse:
+def _positive(block: Array) -> Array | Inverse:
     """The inverse of a positive definite matrix, for some right hand sides at a time."""
-    if block.shape[0] <= INVERTED:
-        return partial(np.matmul, np.linalg.inv(block))  # applied dozens of times: cheaper than as many solves
     factor = lapack.dpotrf(block, overwrite_a=1)[0]
-    return lambda right: lapack.dpotrs(factor, right)[0]
+    if block.shape[0] > INVERTED:
+        return lambda right: lapack.dpotrs(factor, right)[0]
+    upper = lapack.dpotri(factor)[0]  # with zeros below; applied dozens of times: cheaper than as many solves
+    whole = upper + upper.T
+    np.einsum("ii->i", whole)[:] *= 0.5
+    return np.asarray(whole)
 
 
 def _curved_part(gram: Array) -> Array | None:
@@ -265,7 +290,16 @@ def _by_score(state: State, h: list[Any]) -> Inverse:
     )
 
 
-def diagonal(state: State, h: list[Any]) -> Inverse:
+class Diagonal(NamedTuple):
+    """A number for each coefficient."""
+
+    numbers: Array
+
+    def __call__(self, right: Array) -> Array:
+        return np.asarray(self.numbers * right)
+
+
+def diagonal(state: State, h: list[Any]) -> Diagonal:
     """The diagonal of H + L."""
     problem = state.problem
     rows = [
@@ -273,5 +307,4 @@ def diagonal(state: State, h: list[Any]) -> Inverse:
     ]
     columns = total(block.design.squares((block.p * c.T).T) for block, c in rows) + strengths(problem)
     whole = problem.join(columns, total(block.p @ c for block, c in rows))
-    inverse = 1.0 / np.where(whole > 0.0, whole, 1.0)
-    return lambda right: np.asarray(inverse * right)
+    return Diagonal(1.0 / np.where(whole > 0.0, whole, 1.0))

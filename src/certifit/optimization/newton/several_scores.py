@@ -1,0 +1,135 @@
+"""Near the optimum of a loss of K scores by gradients, on top of the Hessian that constant scores share.
+
+A pass for the gradient has 4·n·D·K operations, the whole Hessian KD/4 times as many. Softmax regression on a dense X with a penalty
+on every column is one native call (native/softmax/descent.hpp), proof and all; what it does not end is left to Newton's method.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import certifit._native.softmax as native
+from certifit._types import Array
+from certifit.evaluation.losses import Softmax
+from certifit.optimization.newton.sketch import Proof, descend, gradient
+from certifit.optimization.newton.systems import (
+    BLOCK_LIMIT,
+    INVERTED,
+    Diagonal,
+    Inverse,
+    Kronecker,
+    diagonal,
+    kronecker,
+    levels,
+    provable,
+    strengths,
+)
+from certifit.optimization.objective.bounds import dual_bound
+from certifit.optimization.objective.costs import AROUND, newton_passes, newton_seconds, shared_passes
+from certifit.optimization.objective.fold import State
+from certifit.optimization.objective.problem import Point, Problem, Solution
+from certifit.representation.design.products import in_one_piece
+
+__all__ = ["QUASI", "near_several"]
+
+QUASI = 4  # Newton steps that are still ahead where gradients are slow: so much may be spent on gradients instead
+SHARED = 20  # passes that the Hessian of constant scores may cost before its diagonal is tried, and from which a rate is read
+NOTICED = 10  # calls of Python that a Newton step must be worth: below that nothing is to be gained by going around it
+TRIES = 3  # of gradients to prove a gap
+
+
+def near_several(problem: Problem, start: Point, tol: float, max_iter: int) -> Solution | tuple[State, int]:
+    """The solution where gradients prove the gap `tol`, or a point near it and the iterations used."""
+    width = problem.shape[1] + problem.fit_intercept
+    if not (problem.loss.convex and 0 < width <= BLOCK_LIMIT):
+        return problem.at(*start), 0
+    size = (*problem.shape, problem.n_scores)
+    known, step = levels(problem), newton_passes(*size)
+    shared = shared_passes(*size, len(known.groups))
+    # Where few rows or a strong penalty decide, the diagonal is enough, and that shows before as much is spent.
+    first = shared > SHARED
+    if native_pass(problem):
+        step += NOTICED * AROUND / (newton_seconds(*size) / step)
+        way = _Native(problem, tol, step, *start)
+        if first:
+            constant = problem.at(*problem.start())
+            way.descend(diagonal(constant, constant.h), max_iter // 4, shared, int(max(shared, SHARED)))
+        if not way.proven:
+            way.descend(kronecker(problem, known), max_iter // 2, QUASI * step, SHARED)
+        return way.found()
+    state, used = problem.at(*start), 0
+    patience = int(QUASI * step)
+    proving = bool((strengths(problem) > 0.0).all()) and newton_seconds(*size) > NOTICED * AROUND
+    if first or (proving and problem.shape[0] <= width):
+        by_column, most = diagonal(state, state.h), patience if proving else int(shared)
+        ends = Proof(problem, tol, shared + SHARED, int(max(shared, SHARED))) if proving else None
+        state, used = _descended(
+            state, lambda g: problem.centered(by_column(g)), tol, min(max_iter // 4, most), most, ends
+        )
+        if provable(gradient(state), problem) <= tol:
+            return state, used
+    ends = Proof(problem, tol, step, SHARED) if proving else None
+    state, more = _descended(state, kronecker(problem, known), tol, max_iter // 2, patience, ends)
+    return state, used + more
+
+
+def _descended(
+    state: State, inverse: Inverse, tol: float, max_iter: int, patience: int, ends: Proof | None
+) -> tuple[State, int]:
+    """Gradients of K scores. What they prove is proven after a step of the intercept, which the coefficients feel: where that
+    leaves too much, they go on to a smaller gap.
+    """
+    problem, used, wanted = state.problem, 0, tol
+    for _ in range(TRIES):
+        state, more = descend(
+            problem, (state.w, state.b), inverse, wanted, max_iter - used, patience, ends and ends.of(wanted)
+        )
+        used += more
+        if used >= max_iter or more == 0 or not provable(gradient(state), problem) <= wanted:
+            break
+        gap = state.objective - dual_bound(state)
+        if not gap > tol:
+            break
+        wanted = max(0.1, 0.3 * tol / gap) * wanted
+    return state, used
+
+
+def native_pass(problem: Problem) -> bool:
+    """Whether native code descends by itself."""
+    if type(problem.loss) is not Softmax or not problem.dense or not problem.regularizer.strictly_convex:
+        return False
+    width = problem.shape[1] + problem.fit_intercept
+    return problem.y.ndim == 1 and in_one_piece(problem.X) and problem.X.flags.c_contiguous and width <= INVERTED
+
+
+class _Native:
+    """A point on its way, in native calls."""
+
+    def __init__(self, problem: Problem, tol: float, step: float, w: Array, b: Any) -> None:
+        self.problem, self.tol, self.step = problem, tol, step
+        self.x, self.used = np.ascontiguousarray(problem.join(w, b), dtype=np.float64), 0
+        self.objective, self.bound = np.inf, -np.inf
+
+    @property
+    def proven(self) -> bool:
+        """Whether the gap is closed."""
+        return bool(abs(self.objective - self.bound) <= self.tol)
+
+    def descend(self, inverse: Diagonal | Kronecker, most: int, patience: float, least: int) -> None:
+        """On from here."""
+        fit = self.problem
+        held = native.Inverse(inverse.numbers) if isinstance(inverse, Diagonal) else native.Inverse(*inverse.arrays())
+        options = native.Options(fit.fit_intercept, self.tol, fit.scale, most, fit.threads)
+        self.x, self.objective, self.bound, more = native.descend(
+            fit.X, fit.y, fit.p, strengths(fit), self.x, held, options, int(patience), self.step, least
+        )
+        self.used += more
+
+    def found(self) -> Solution | tuple[State, int]:
+        """The solution, or where Newton's method begins."""
+        w, b = self.problem.split(self.x)
+        if not self.proven:
+            return self.problem.at(w, b), self.used
+        return Solution(w, b, self.used, "newton", min(self.bound, self.objective), self.objective)
