@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "coordinate/factor.hpp"
+#include "products/sparse.hpp"
 #include "products/sums.hpp"
 
 namespace certifit::products {
@@ -64,14 +65,14 @@ inline double inverse_norm(const Factor& factor, Index d) {
 
 // False where the numbers are not ordinary: squares beyond `kLeast` and 1/kLeast, means far from zero beside deviations, columns that
 // depend on each other.
-inline bool solve_squares(const Table<double>& X, const double* y, const double* p, const double* l2, bool intercept, int threads,
-                          Squares& out) {
+template <class Rows>
+bool solve_squares(const Rows& X, const double* y, const double* p, const double* l2, bool intercept, int threads, Squares& out) {
     constexpr double kSame = 1e-6;  // second moment of a column beside the square of its mean: digits that its variance may lose
     constexpr double kLeast = 1e-18;
     constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
     const auto ordinary = [](double square) { return square > kLeast && square < 1.0 / kLeast; };
     const Index d = X.d, m = d + 2;
-    const std::vector<double> sums = Sums(X, y, p).run(threads);  // the lower triangle: ones, columns, y
+    const std::vector<double> sums = sums_of(X, y, p, threads);  // the lower triangle: ones, columns, y
     const double* last = sums.data() + (m - 1) * m;
     const double y_mean = intercept ? last[0] : 0.0, energy = last[m - 1] - y_mean * y_mean;
     // Written so that what is not a number fails too. A mean of y beyond its deviation would cost digits of the moments.

@@ -75,4 +75,8 @@ class Sums {
     bool even_;
 };
 
+inline std::vector<double> sums_of(const Table<double>& X, const double* y, const double* p, int threads) {
+    return Sums(X, y, p).run(threads);
+}
+
 }  // namespace certifit::products
