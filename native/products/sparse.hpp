@@ -84,7 +84,8 @@ void pullback(const CsrRows<T, I>& X, const double* Q, Index k, double* out, int
 
 // out = (g, Σ p r, Σ p r²), d + 2 numbers
 template <class T, class I>
-void residual(const CsrRows<T, I>& X, const double* y, const double* p, const double* w, double b, double* out, int threads) {
+void residual(const CsrRows<T, I>& X, const double* y, const double* p, const double* w, double b, double* out, int threads,
+              bool = false) {
     const Index width = X.d + 2, count = sparse_chunks(X.n, stored(X), width);
     std::vector<double> parts(count * width, 0.0);
     over_chunks(X.n, count, 2 * stored(X), threads, [&](Index c, Index from, Index to) {

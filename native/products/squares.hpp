@@ -114,7 +114,7 @@ bool solve_squares(const Rows& X, const double* y, const double* p, const double
     solve(g.data(), w.data());
     out.intercept = intercept ? y_mean - vec::dot(out.mean.data(), w.data(), d) : 0.0;
     std::vector<double> found(d + 2);
-    residual(X, y, p, w.data(), out.intercept, found.data(), threads);
+    residual(X, y, p, w.data(), out.intercept, found.data(), threads, equal(p, X.n));
     const double level = intercept ? found[d] : 0.0, left = found[d + 1];
     double largest = std::abs(level), length = 0, change = 0;
     for (Index j = 0; j < d; ++j) {

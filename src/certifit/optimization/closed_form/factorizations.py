@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from copy import copy
+from typing import Protocol, Self
 
 import numpy as np
 from scipy.linalg import blas, cho_solve, lapack, qr, solve_triangular, svd
@@ -49,8 +50,22 @@ class Factor(Protocol):
         """F with FᵀF = BᵀH⁻¹B"""
 
 
-class CholeskyFactor:
+class Kept:
+    """A factor that can be kept when the data are gone."""
+
+    problem: NormalEquations | None
+
+    def without_data(self: Self) -> Self:
+        """The same factor; what begins with a target is no longer to be asked of it."""
+        kept = copy(self)
+        kept.problem = None
+        return kept
+
+
+class CholeskyFactor(Kept):
     """RᵀR = H with unit diagonal; columns that do not matter have coefficient zero."""
+
+    problem: NormalEquations
 
     def __init__(self, problem: NormalEquations, R: Array, unit: Array, condition: float, method: str) -> None:
         self.R, self.unit, self.condition, self.method = R, unit, condition, method
@@ -71,9 +86,10 @@ class CholeskyFactor:
         return out
 
 
-class SingularValues:
+class SingularValues(Kept):
     """V S² Vᵀ = H in the coordinates of the equilibrated columns, D w; truncated at the numerical rank."""
 
+    problem: NormalEquations
     method = "svd"
     contraction = 1.0
 
