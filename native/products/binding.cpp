@@ -3,7 +3,7 @@
 #include "products/lanczos.hpp"
 #include "products/order.hpp"
 #include "products/products.hpp"
-#include "products/squares.hpp"
+#include "products/told.hpp"
 #include "products/sums.hpp"
 #include "products/survey.hpp"
 
@@ -143,11 +143,7 @@ nb::object run_squares(const Array& X, const Vector<double>& y, const Vector<dou
         nb::gil_scoped_release release;
         solved = solve_squares(view, y.data(), p.data(), l2.data(), intercept, threads, found);
     }
-    if (!solved) return nb::none();
-    const auto d = static_cast<std::size_t>(view.d);
-    return nb::make_tuple(certifit::boundary::array(std::move(found.coef)), found.intercept, found.objective, found.gap, found.square,
-                          found.residual, found.moved, found.lean, found.offset, certifit::boundary::array(std::move(found.mean)),
-                          certifit::boundary::array(std::move(found.unit)), certifit::boundary::array(std::move(found.factor), {d, d}));
+    return solved ? told(std::move(found), view.d) : nb::none();
 }
 
 // Means and Σ (x − mean)² of the columns over every `step`-th row, as two rows.

@@ -19,6 +19,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "core/aligned.hpp"
 #include "core/exponential.hpp"
 #include "core/team.hpp"
 #include "core/vector.hpp"
@@ -135,6 +136,41 @@ CERTIFIT_PRODUCTS(double)
 CERTIFIT_PRODUCTS(float)
 #undef CERTIFIT_PRODUCTS
 
+namespace detail {
+
+template <int Wide, class T>
+[[gnu::always_inline]] inline void turn(const T* x, Index rows, Index d, double* to, Index stride) {
+    for (Index t = 0; t < rows; ++t)
+        for (int s = 0; s < Wide; ++s) to[s * stride + t] = static_cast<double>(x[t * d + s]);
+}
+
+}  // namespace detail
+
+// Some rows, stored one after the other, as columns that are `stride` apart; eight columns at a time, so that few lines are open.
+template <class T>
+void turn(const T* x, Index rows, Index d, double* to, Index stride) {
+    Index j = 0;
+    for (; j + 8 <= d; j += 8) detail::turn<8>(x + j, rows, d, to + j * stride, stride);
+    x += j, to += j * stride;
+    switch (d - j) {
+        case 1: return detail::turn<1>(x, rows, d, to, stride);
+        case 2: return detail::turn<2>(x, rows, d, to, stride);
+        case 3: return detail::turn<3>(x, rows, d, to, stride);
+        case 4: return detail::turn<4>(x, rows, d, to, stride);
+        case 5: return detail::turn<5>(x, rows, d, to, stride);
+        case 6: return detail::turn<6>(x, rows, d, to, stride);
+        case 7: return detail::turn<7>(x, rows, d, to, stride);
+        default: return;
+    }
+}
+
+// Whether all numbers are the same: no early end, so that the comparisons are of whole vectors.
+CERTIFIT_CLONES [[maybe_unused]] static bool equal(const double* x, Index n) {
+    Index other = 0;
+    for (Index i = 0; i < n; ++i) other += x[i] != x[0];
+    return other == 0;
+}
+
 // A dense matrix, one row or one column after the other.
 template <class T>
 struct Table {
@@ -159,6 +195,8 @@ struct Table {
 constexpr Index kBlock = 1 << 15;   // entries of X that stay in a core's cache between two uses
 constexpr Index kChunk = 1 << 17;   // entries of X worth a thread's while
 constexpr Index kChunks = 32;
+constexpr Index kNarrow = 12;  // columns up to which rows are turned into columns before they are multiplied
+constexpr Index kNarrowRows = 504;
 // Multiplications below which one thread does all: on a busy machine, a thread that waits for its turn costs milliseconds.
 constexpr Index kAlone = Index(1) << 21;
 
@@ -208,27 +246,43 @@ void pullback(const Table<T>& X, const double* Q, Index k, double* out, int thre
     add_up(parts, count, width, out);
 }
 
-// out = (g, Σ p r, Σ p r²), d + 2 numbers, with r = y − X w − b and g = Xᵀ(p r)
+// out = (g, Σ p r, Σ p r²), d + 2 numbers, with r = y − X w − b and g = Xᵀ(p r); only the first p is read where all are `even`.
 template <class T>
 void residual(const Table<T>& X, const double* y, const double* p, const double* w, double b, double* out,
-              int threads) {
+              int threads, bool even = false) {
     const Index count = chunk_count(X.n, X.d, 1), width = X.d + 2;
+    const bool narrow = X.by_row && X.d <= kNarrow;
     std::vector<double> parts(count * width, 0.0);
     over_chunks(X.n, count, X.n * X.d, threads, [&](Index c, Index from, Index to) {
         double* part = parts.data() + c * width;
-        std::vector<double> q(std::max<Index>(64, kBlock / std::max<Index>(X.d, 1) / 8 * 8));
-        over_blocks(from, to, X.d, [&](Index i, Index rows) {
-            X.scores(i, rows, w, b, q.data());
+        std::vector<double> q(narrow ? kNarrowRows : std::max<Index>(64, kBlock / std::max<Index>(X.d, 1) / 8 * 8));
+        AlignedVector<double> turned(narrow ? X.d * kNarrowRows : 0);
+        const auto visit = [&](Index i, Index rows) {
+            // Vectors run along the rows where a row is shorter than they are.
+            const Table<double> block{turned.data(), kNarrowRows, X.d, false};
+            if (narrow) {
+                turn(X.data + i * X.d, rows, X.d, turned.data(), kNarrowRows);
+                block.scores(0, rows, w, b, q.data());
+            } else {
+                X.scores(i, rows, w, b, q.data());
+            }
             double level = 0.0, energy = 0.0;
             for (Index t = 0; t < rows; ++t) {
                 const double r = y[i + t] - q[t];
-                q[t] = p[i + t] * r;
+                q[t] = (even ? p[0] : p[i + t]) * r;
                 level += q[t];
                 energy += q[t] * r;
             }
             part[X.d] += level, part[X.d + 1] += energy;
-            X.pull(i, rows, q.data(), part);
-        });
+            if (narrow)
+                block.pull(0, rows, q.data(), part);
+            else
+                X.pull(i, rows, q.data(), part);
+        };
+        if (narrow)
+            for (Index i = from; i < to; i += kNarrowRows) visit(i, std::min(kNarrowRows, to - i));
+        else
+            over_blocks(from, to, X.d, visit);
     });
     add_up(parts, count, width, out);
 }

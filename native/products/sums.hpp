@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/aligned.hpp"
 #include "products/products.hpp"
 
 namespace certifit::products {
@@ -15,8 +16,9 @@ namespace certifit::products {
 class Sums {
   public:
     Sums(const Table<double>& X, const double* y, const double* p) : X_(X), y_(y), p_(p), m_(X.d + 2) {
-        even_ = std::all_of(p, p + X.n, [first = p[0]](double v) { return v == first; });
-        rows_ = std::clamp<Index>((1 << 15) / m_ / 8 * 8, 64, 512);
+        even_ = equal(p, X.n);
+        // Not 512: columns 4096 bytes apart would share the same few places of the nearest cache.
+        rows_ = std::clamp<Index>((1 << 16) / m_ / 8 * 8, 64, 504);
     }
 
     // m × m numbers, m = d + 2, the lower triangle.
@@ -25,7 +27,7 @@ class Sums {
         const Index count = std::max<Index>(1, std::min({Index(16), n / (8 * rows_), n / (8 * m_)}));
         std::vector<double> parts(count * width, 0.0), out(width);
         over_chunks(n, count, n * width / 32, threads, [&](Index c, Index from, Index to) {
-            std::vector<double> block(m_ * rows_), packed(even_ ? 0 : 4 * rows_);
+            AlignedVector<double> block(m_ * rows_), packed(even_ ? 0 : 4 * rows_);
             for (Index i = from; i < to; i += rows_)
                 add(i, std::min(rows_, to - i), block.data(), packed.data(), parts.data() + c * width);
         });
@@ -41,13 +43,7 @@ class Sums {
         std::fill_n(block, rows, 1.0);
         std::copy_n(y_ + i, rows, block + (d + 1) * rows_);
         if (X_.by_row) {
-            const double* x = X_.data + i * d;
-            for (Index j = 0; j < d; j += 8) {
-                const Index wide = std::min<Index>(8, d - j);
-                double* to = block + (j + 1) * rows_;
-                for (Index t = 0; t < rows; ++t)
-                    for (Index s = 0; s < wide; ++s) to[s * rows_ + t] = x[t * d + j + s];
-            }
+            turn(X_.data + i * d, rows, d, block + rows_, rows_);
         } else {
             for (Index j = 0; j < d; ++j) std::copy_n(X_.data + j * X_.n + i, rows, block + (j + 1) * rows_);
         }
@@ -74,5 +70,9 @@ class Sums {
     Index m_, rows_;
     bool even_;
 };
+
+inline std::vector<double> sums_of(const Table<double>& X, const double* y, const double* p, int threads) {
+    return Sums(X, y, p).run(threads);
+}
 
 }  // namespace certifit::products

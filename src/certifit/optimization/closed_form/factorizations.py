@@ -5,13 +5,15 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from copy import copy
+from typing import Protocol, Self
 
 import numpy as np
-from scipy.linalg import cho_solve, lapack, qr, solve_triangular, svd
+from scipy.linalg import blas, cho_solve, lapack, qr, solve_triangular, svd
 from scipy.sparse.linalg import LinearOperator, lsmr
 
 from certifit._types import Array
+from certifit.optimization.closed_form import sparse_rows
 from certifit.optimization.closed_form.normal_equations import (
     CHOLESKY_LIMIT,
     EPS,
@@ -48,8 +50,22 @@ class Factor(Protocol):
         """F with FᵀF = BᵀH⁻¹B"""
 
 
-class CholeskyFactor:
+class Kept:
+    """A factor that can be kept when the data are gone."""
+
+    problem: NormalEquations | None
+
+    def without_data(self: Self) -> Self:
+        """The same factor; what begins with a target is no longer to be asked of it."""
+        kept = copy(self)
+        kept.problem = None
+        return kept
+
+
+class CholeskyFactor(Kept):
     """RᵀR = H with unit diagonal; columns that do not matter have coefficient zero."""
+
+    problem: NormalEquations
 
     def __init__(self, problem: NormalEquations, R: Array, unit: Array, condition: float, method: str) -> None:
         self.R, self.unit, self.condition, self.method = R, unit, condition, method
@@ -70,9 +86,10 @@ class CholeskyFactor:
         return out
 
 
-class SingularValues:
+class SingularValues(Kept):
     """V S² Vᵀ = H in the coordinates of the equilibrated columns, D w; truncated at the numerical rank."""
 
+    problem: NormalEquations
     method = "svd"
     contraction = 1.0
 
@@ -130,11 +147,18 @@ class DualCholesky:
         self.root = np.sqrt(problem.p)
         self.inverse = self._unit()
         K, lost = self._products()
-        K *= self.root * self.root[:, None]
-        if problem.fit_intercept:  # A has no part along √p; what rounding of the means left there goes
+        if (self.root == self.root[0]).all():
+            K *= self.root[0] ** 2
+        else:
+            K *= self.root
+            K *= self.root[:, None]
+        if problem.fit_intercept:  # A has no part along √p: what is there are the means, or what rounding left of them
             u = self.root / np.linalg.norm(self.root)
             Ku = K @ u
-            K -= np.outer(u, Ku) + np.outer(Ku - float(u @ Ku) * u, u)
+            v = Ku - 0.5 * float(u @ Ku) * u
+            # (I − uuᵀ)K(I − uuᵀ) without another matrix of the size of K, in two triangles: K is symmetric.
+            blas.dger(-1.0, u, v, a=K.T, overwrite_a=1)
+            blas.dger(-1.0, v, u, a=K.T, overwrite_a=1)
         self._complete(K)
         self.R, condition = cholesky_condition(K)
         self.condition = float(np.sqrt(condition))
@@ -149,25 +173,30 @@ class DualCholesky:
         np.einsum("ii->i", K)[:] += 1.0
 
     def _products(self) -> tuple[Array, float]:
-        """(X − 1mᵀ)Λ(X − 1mᵀ)ᵀ with Λ = diag(1/l2), and what its rounding is multiplied by.
+        """XΛXᵀ or (X − 1mᵀ)Λ(X − 1mᵀ)ᵀ with Λ = diag(1/l2), and what its rounding is multiplied by.
 
-        Means that are not far from zero are taken off the product of X itself: that makes no copy of X, and loses few digits.
+        Means that are not far from zero stay: what they add has √p as its direction, and goes with it. That makes no copy of X,
+        and loses few digits.
         """
         problem, X, inverse = self.problem, self.problem.X, self.inverse
         even = bool((inverse == inverse[0]).all())
         if problem.sparse:
-            scaled = same_places(X, X.data * np.sqrt(inverse)[entry_columns(X)])
-            K = np.asarray((scaled @ scaled.T).toarray(), dtype=np.float64)
+            K = self._sparse_products()
         elif even and X.dtype == np.float64 and problem.offset() <= OFFSET:
             K = X @ X.T
             K *= inverse[0]
         else:
             return self._centered_products(even), 1.0
-        if not problem.fit_intercept:
-            return K, 1.0
-        cross = np.asarray(X @ (inverse * problem.mean), dtype=np.float64)
-        K += float(problem.mean @ (inverse * problem.mean)) - cross - cross[:, None]
-        return K, 1.0 + problem.offset() ** 2
+        return K, 1.0 + problem.offset() ** 2 if problem.fit_intercept else 1.0
+
+    def _sparse_products(self) -> Array:
+        """XΛXᵀ: the columns of X are the rows of Xᵀ."""
+        X, inverse = self.problem.X, self.inverse
+        K = sparse_rows.gram(X.tocsc().T, inverse, self.problem.threads)
+        if K is None:
+            scaled = same_places(X, X.data * np.sqrt(inverse)[entry_columns(X)])
+            K = np.asarray((scaled @ scaled.T).toarray(), dtype=np.float64)
+        return K
 
     def _centered_products(self, even: bool) -> Array:
         """The same from blocks of centered columns."""

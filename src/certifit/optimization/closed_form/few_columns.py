@@ -4,7 +4,7 @@
 
 The same Cholesky factor, step and evidence as `least_squares`, in one native call (native/products/squares.hpp), without what a
 fit of ordinary numbers does not need: units of their own, shifts, single precision, exact sums, several targets or parts.
-Whatever is not ordinary is left to the general way.
+Whatever is not ordinary is left to the general way. The rows may be sparse.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ import numpy as np
 from scipy.linalg import lapack
 
 import certifit._native.products as _products
-from certifit._types import Array
+import certifit._native.ridge as _ridge
+from certifit._types import Array, is_sparse
 from certifit.optimization.closed_form.factorizations import sure_contraction
 from certifit.optimization.closed_form.normal_equations import EPS, MIXED, TRUSTED, most_lost
+from certifit.optimization.closed_form.sparse_rows import arrays_of
 from certifit.representation.design.products import NARROW, in_one_piece
 
 __all__ = ["FewColumns", "solve_few"]
@@ -54,12 +56,16 @@ def solve_few(X: Any, y: Any, p: Any, *, l2: Array, fit_intercept: bool, threads
     >>> found.coef, found.intercept
     (array([2.]), -3.0)
     """
-    if not (_plain(X, 2) and _plain(y, 1) and _plain(p, 1) and in_one_piece(X)):
+    if not (_plain(y, 1) and _plain(p, 1) and 0 < X.shape[1] <= NARROW and X.shape[1] < X.shape[0]):
         return None
     n, d = X.shape
-    if not (0 < d <= NARROW and d < n and n * d * d < MIXED):
+    if is_sparse(X):
+        arrays = arrays_of(X) if X.dtype == np.float64 and X.has_canonical_format else None
+        found = None if arrays is None else _ridge.squares(*arrays, y, p, l2, fit_intercept, threads)
+    elif _plain(X, 2) and in_one_piece(X) and n * d * d < MIXED:
+        found = _products.squares(X, y, p, l2, fit_intercept, threads)
+    else:
         return None
-    found = _products.squares(X, y, p, l2, fit_intercept, threads)
     if found is None:
         return None
     coef, intercept, objective, gap, square, residual, moved, lean, offset, mean, unit, factor = found

@@ -29,6 +29,7 @@ import numpy as np
 
 from certifit._types import Array, Matrix
 from certifit.optimization.closed_form.factorizations import (
+    CholeskyFactor,
     DualCholesky,
     Factor,
     IterativeLSMR,
@@ -270,10 +271,14 @@ def _of_few(found: FewColumns, keep_inverse: bool) -> ClosedForm:
 
 def _inverse(problem: NormalEquations, factor: Factor) -> NormalInverse:
     unit = np.ones(problem.d) if problem.units is None else problem.units
-    half = factor.whole_half() if isinstance(factor, LeastNorm) else factor.half(np.eye(problem.d))
-    half = half / unit
     live = int((problem.spread > 0).sum())
-    return NormalInverse(lambda: half, problem.mean * unit, min(factor.rank, live))
+    mean, rank, d = problem.mean * unit, min(factor.rank, live), problem.d
+    if isinstance(factor, (CholeskyFactor, SingularValues)):
+        # The factor is as large as what it makes, which takes as long as the factor did and may never be asked for.
+        factor = factor.without_data()
+        return NormalInverse(lambda: np.asarray(factor.half(np.eye(d)) / unit), mean, rank)
+    half = (factor.whole_half() if isinstance(factor, LeastNorm) else factor.half(np.eye(d))) / unit
+    return NormalInverse(lambda: half, mean, rank)
 
 
 def leverage(X: Matrix, p: Array, l2: Array, fit_intercept: bool) -> Array:

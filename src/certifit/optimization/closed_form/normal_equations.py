@@ -13,10 +13,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.linalg import lapack
+from scipy.linalg import blas, lapack
 
 import certifit._native.products as _products
 from certifit._types import Array, Matrix, is_sparse
+from certifit.optimization.closed_form import sparse_rows
 from certifit.optimization.objective.fold import total
 from certifit.representation.design.design import Partitioned, as_design
 from certifit.representation.design.products import NARROW, at_entries, entry_columns, in_one_piece, same_places
@@ -255,6 +256,8 @@ class NormalEquations:
             self.moments = np.stack([total(part.T @ row for part, row in rows) for rows in self._rows_of_targets()])
             second = total(self._sparse_second(part) for part in self.parts)
         else:
+            if self.whole and self.plain_rows():
+                return self._measure_in_passes()
             self.mean = np.zeros(self.d)
             if self.fit_intercept:
                 for part, rows in self.blocks(PASS_BYTES):
@@ -265,6 +268,22 @@ class NormalEquations:
                 self.moments += part.centered[:, rows] @ A
                 A *= A
                 second += part.p[rows] @ A
+        self._set_spread(second)
+
+    def plain_rows(self) -> bool:
+        """Whether native passes can read X, and all rows weigh the same."""
+        return not self.sparse and in_one_piece(self.X) and bool((self.p == self.p[0]).all())
+
+    def _measure_in_passes(self) -> None:
+        part = self.parts[0]
+        mean, squares = _products.moments(part.X, 1)
+        second = squares / part.n
+        if self.fit_intercept:
+            self.mean = mean
+        else:
+            self.mean, second = np.zeros(self.d), second + mean * mean
+        moments = _products.pullback(part.X, np.ascontiguousarray(part.centered), self.threads)
+        self.moments = moments - np.outer(part.centered.sum(axis=1), self.mean)
         self._set_spread(second)
 
     def _rows_of_targets(self) -> Iterator[list[tuple[HeldRows, Array]]]:
@@ -344,7 +363,7 @@ class NormalEquations:
         around = np.zeros(self.d) if shift is None else shift
         if self.fit_intercept:
             self.mean, rest = sums[0], sums[0] - around
-            product -= np.outer(rest, rest)  # AᵀA = Σ p (x−c)(x−c)ᵀ − (m−c)(m−c)ᵀ
+            blas.dger(-1.0, rest, rest, a=product.T, overwrite_a=1)  # AᵀA = Σ p (x−c)(x−c)ᵀ − (m−c)(m−c)ᵀ
         else:
             self.mean = np.zeros(self.d)
         self.moments = sums[1:]
@@ -355,9 +374,11 @@ class NormalEquations:
         return product
 
     def _sparse_gram(self, part: HeldRows, dtype: type, shift: Array | None) -> tuple[Array, Array]:
-        weighted = same_places(part.X, part.X.data * at_entries(part.X, part.p))
-        product = np.asarray((part.T @ weighted).toarray(), dtype=np.float64)
-        return product, np.stack([part.T @ row for row in part.sums])
+        product = sparse_rows.gram(part.X, part.p, self.threads)
+        if product is None:
+            weighted = same_places(part.X, part.X.data * at_entries(part.X, part.p))
+            product = np.asarray((part.T @ weighted).toarray(), dtype=np.float64)
+        return product, sparse_rows.pullback(part.X, part.sums, self.threads)
 
     def _dense_gram(self, part: HeldRows, dtype: type, shift: Array | None) -> tuple[Array, Array]:
         """Σ p (x − c)(x − c)ᵀ, and the sums of x by p and by the weighted targets."""
@@ -374,13 +395,13 @@ class NormalEquations:
         root = np.sqrt(p)
 
         def part_of(chunk: slice, size: int) -> tuple[Array, Array]:
-            product, both = np.zeros((self.d, self.d)), np.zeros((target.shape[0], self.d))
+            product, both = np.empty((0, 0)), np.zeros((target.shape[0], self.d))
             buffer: Array = np.empty((0, self.d), dtype=dtype)
             for rows in self.steps(size, chunk.start, chunk.stop):
                 block = X[rows]
                 both += target[:, rows] @ (block.astype(np.float64) if self.single else block)
                 if plain:
-                    product += block.T @ block
+                    product = added(product, block)
                     continue
                 if buffer.shape[0] == 0:
                     along = X.strides[0] <= X.strides[1]  # the buffer has the order of X
@@ -392,8 +413,15 @@ class NormalEquations:
                     np.copyto(work, block, casting="same_kind")
                 if not level:
                     np.multiply(block if shift is None else work, root[rows, None], out=work, casting="same_kind")
-                product += work.T @ work
-            return product, both
+                product = added(product, work)
+            return np.asarray(product, dtype=np.float64), both
+
+        def added(product: Array, block: Array) -> Array:
+            if not product.size:
+                return np.asarray(block.T @ block)
+            product = product.astype(np.float64, copy=False)  # sums of blocks in single precision are not
+            product += block.T @ block
+            return product
 
         if self.tall:
             # Threads that each take whole blocks through copy and product wait for each other once, not at every block.
@@ -404,7 +432,9 @@ class NormalEquations:
                 both += more[1]
         else:
             product, both = part_of(slice(0, part.n), GRAM_BYTES)
-        return product * (p[0] if level else 1.0), both
+        if level:
+            product *= p[0]
+        return product, both
 
     # -- gradient ----------------------------------------------------------------------------------------
 
@@ -423,9 +453,7 @@ class NormalEquations:
         """Σ p r x, Σ p r and Σ p r² of the residuals r of one part."""
         y = part.Y[self.k]
         if self.sparse:
-            r = y - b - part.X @ w
-            q = part.p * r
-            return np.concatenate([part.T @ q, [q.sum(), q @ r]])
+            return sparse_rows.residual(part.X, y, part.p, w, b, self.threads)
         found = np.zeros(self.d + 2)
         for rows in [slice(0, part.n)] if in_one_piece(part.X) else self.steps(PASS_BYTES, 0, part.n):
             block = part.X[rows] if in_one_piece(part.X[rows]) else np.ascontiguousarray(part.X[rows])
@@ -534,7 +562,7 @@ def sum_twice(terms: Array, carry: Array) -> tuple[Array, Array]:
 
 def cholesky_condition(H: Array) -> tuple[Array, float]:
     """Upper Cholesky factor and estimated condition of a symmetric matrix; infinite if not definite."""
-    norm = float(np.abs(H).sum(axis=0).max(initial=0.0))
+    norm = float(lapack.dlange("1", H.T if H.flags.c_contiguous else H)) if H.size else 0.0
     try:
         # NumPy's LAPACK on purpose: SciPy brings a second BLAS, whose idle threads slow the next product.
         R = np.asarray(np.linalg.cholesky(H).T)

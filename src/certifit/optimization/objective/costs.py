@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from certifit._types import is_sparse
+from certifit.representation.design.products import NARROW
 
 if TYPE_CHECKING:
     from certifit.optimization.objective.problem import Problem
@@ -23,6 +24,7 @@ __all__ = [
     "newton_passes",
     "newton_seconds",
     "ridge_by_products",
+    "ridge_products",
     "rows_pay",
     "shared_passes",
     "small_enough",
@@ -33,12 +35,17 @@ FACTORING = 1e10  # operations a second in Cholesky's factorization, d³/3
 READING = 2e10  # bytes a second in passes over a dense X
 SCATTERING = 5e-9  # seconds for an entry that sparse products touch, and for each of a pair of them in a Gram matrix
 AROUND = 5e-5  # seconds of Python around a product with the Hessian
+TOUCHING = 2e-9  # seconds for an entry in our own passes over sparse rows, and for each of a pair of them in a Gram matrix
+CALL = 5e-6  # seconds around a product in a loop of native code
 COPIES = (
     20  # touches of each stored entry, beside its pairs, in a sparse Gram matrix: weights, transposes, the dense result
 )
+PASSES = 10  # touches of each stored entry, beside its pairs, in a closed form: sums, residuals, another order of the entries
+AROUND_SQUARES = 6.0  # passes over a dense X in a closed form, beside its products
+HOPEFUL_PRODUCTS = 12.0  # that a factorization must be worth before conjugate gradients have a try
+LARGEST_FACTOR = 3000  # rows or columns of a sparse X, whichever are fewer, up to which a closed form has a factor
 SMALL = 1 << 17  # entries of X, zeros counted, up to which a dense copy costs less than the calls of a sparse one
 DIGITS = 10  # iterations of LSMR to full precision, for a condition of one
-TALL = 4  # rows for each column from which columns that are drawn at random have a condition below ten
 INTERIOR = 15  # iterations of the interior point
 VISITING = 2e-8  # seconds of an epoch of dual descent for each row, beside the two times that it reads it
 HOPEFUL = 0.5  # of what the interior point costs: so much may be spent on dual descent before
@@ -74,22 +81,34 @@ def iterating_pays(n: int, d: int, stored: int, weakest: float) -> bool:
 
 
 def ridge_by_products(problem: Problem, targets: int = 1) -> bool:
-    """Whether conjugate gradients, which stop at `tol`, are likely to be cheaper than a factorization of sparse ridge regression.
+    """Whether ridge regression is likely to be cheaper by conjugate gradients, which stop at `tol`, than by a factorization.
 
-    The factorization serves all targets, and small matrices are made dense. Of columns that are not far fewer than the rows, a
-    weak penalty leaves the directions nearly flat, and the products many.
+    The factorization serves all targets. Few columns have all digits in two passes, and small sparse matrices are made dense.
     """
     n, d = problem.shape
-    if not is_sparse(problem.X) or n < TALL * d or small_enough(problem) or not problem.regularizer.strictly_convex:
+    if targets > 1 or not (problem.in_memory and problem.regularizer.strictly_convex) or small_enough(problem):
         return False
+    return (d > NARROW or n <= d) and ridge_products(problem) > HOPEFUL_PRODUCTS
+
+
+def ridge_products(problem: Problem) -> float:
+    """How many products with the Hessian of squares a factorization of ridge regression is worth."""
+    n, d = problem.shape
+    if not is_sparse(problem.X):
+        least = float(min(n, d))
+        passes = AROUND_SQUARES * n * d * 8.0 / READING
+        factorization = n * d * least / MULTIPLYING + least**3 / (3.0 * FACTORING) + passes
+        return factorization / (n * d * 8.0 / READING + CALL)
     stored = int(problem.X.nnz)
-    products = targets * CONJUGATE * (2.0 * SCATTERING * stored + AROUND)
-    return products < _sparse_factorization(n, d, stored)
+    factorization = _sparse_factorization(n, d, stored) if min(n, d) <= LARGEST_FACTOR else np.inf
+    return factorization / (2.0 * TOUCHING * (stored + n) + CALL)
 
 
 def _sparse_factorization(n: int, d: int, stored: int) -> float:
     """Seconds for the Gram matrix of the rows or of the columns, whichever are fewer, and its factor."""
-    return SCATTERING * (stored * stored / max(n, d) + COPIES * stored) + min(n, d) ** 3 / (3.0 * FACTORING)
+    least = float(min(n, d))
+    pairs = 0.5 * stored * (stored / max(n, d) + 1.0)
+    return TOUCHING * (pairs + PASSES * stored) + least * least * 8.0 / READING + least**3 / (3.0 * FACTORING)
 
 
 def rows_pay(n: int, d: int, l2: float, curvature: float) -> bool:

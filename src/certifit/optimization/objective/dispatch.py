@@ -29,6 +29,7 @@ from certifit.certificate import Certificate
 from certifit.evaluation.constraints.convex import Ball
 from certifit.evaluation.losses import Absolute, Hinge, Loss, Quantile, Squared
 from certifit.evaluation.penalties import Constraint, NoPenalty, Penalty
+from certifit.optimization.closed_form.conjugate import conjugate_ridge
 from certifit.optimization.closed_form.least_squares import solve_targets
 from certifit.optimization.closed_form.normal_equations import LARGEST_DENSE
 from certifit.optimization.coordinate import descent as coordinate
@@ -40,7 +41,7 @@ from certifit.optimization.newton.proximal import prox_newton
 from certifit.optimization.newton.smooth import has_part, is_ordinary, newton, newton_cg
 from certifit.optimization.newton.smoothing import solve_smoothed
 from certifit.optimization.objective.certify import certify
-from certifit.optimization.objective.costs import conjugate_pays, ridge_by_products, small_enough
+from certifit.optimization.objective.costs import conjugate_pays, ridge_by_products, ridge_products, small_enough
 from certifit.optimization.objective.forms.halves import halves, in_halves, whole
 from certifit.optimization.objective.forms.ivanov import solve_on_ball
 from certifit.optimization.objective.forms.row_space import row_space
@@ -65,6 +66,7 @@ Run = Callable[[Problem, Point, float, int, Progress], Solution]
 INFERENCE_LIMIT = 2000  # columns up to which a fit keeps the covariance of its estimates
 NEWTON_LIMIT = 5000  # columns; beyond, nobody is asked to hold a d × d Hessian
 BY_MATRICES = ("closed_form", "newton", "newton_cg", "prox_newton")  # solvers of many small products
+FEW = 64  # rows that mostly tell whether a target varies
 SPARSE_LIMIT = 500  # columns of a sparse X beyond which its Hessian, which is dense, is not formed
 
 
@@ -397,6 +399,9 @@ def _solved(
         run = replace(run, thrifty=True)
     if free and solver in BY_MATRICES and small_enough(problem):
         problem = replace(problem, X=problem.X.toarray())
+    if free and solver == "newton_cg" and isinstance(problem.loss, Squared):
+        found = conjugate_ridge(problem, gap, max_iter, ridge_products(problem))
+        return _closed_form(problem, start, gap, max_iter, clock) if found is None else found
     rows = row_space(problem) if free and solver in ("newton", "newton_cg") else None
     if rows is None:
         return run(problem, start, gap, max_iter, clock)
@@ -409,6 +414,6 @@ def _constant_is_perfect(problem: Problem) -> bool:
     exact = problem.scale == 0.0
     if problem.fit_intercept:
         # A sum of squares may also be too small to be told from zero; a piecewise linear loss is zero only where it is.
-        equal = all(bool((block.y == first).all()) for block in problem.blocks)
+        equal = all(bool((part == first).all()) for block in problem.blocks for part in (block.y[:FEW], block.y))
         exact = equal or (exact and _kinked(problem.loss))
     return exact and not problem.start()[0].any() and (is_trusted(problem) or problem.scale == 0.0)

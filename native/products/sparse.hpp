@@ -1,0 +1,128 @@
+// Sums over the rows of a sparse X, each stored number read once: what `products.hpp` and `sums.hpp` have for a dense one.
+//
+//   gram       Xᵀ diag(p) X, dense; and sums of x by rows of Q
+//   residual   r = y − X w − b,  g = Xᵀ(p r),  Σ p r,  Σ p r²
+//   sums_of    [1 X y]ᵀ diag(p) [1 X y]
+//
+// A pair of numbers of one row is one multiplication into its place: a product of two sparse matrices looks for the places first. Indices of a row
+// need not be sorted, nor be different.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "core/rows.hpp"
+#include "products/products.hpp"
+
+namespace certifit::products {
+
+template <class T, class I>
+Index stored(const CsrRows<T, I>& X) {
+    return static_cast<Index>(X.start[X.n]);
+}
+
+// Chunks of rows; partial sums of `width` numbers a chunk stay small beside `work` multiplications.
+inline Index sparse_chunks(Index n, Index work, Index width) {
+    return std::max<Index>(1, std::min({kChunks, n, work / kChunk, work / (16 * std::max<Index>(width, 1))}));
+}
+
+namespace detail {
+
+// G += p Σ over the rows from `from` to `to` of x x', a pair of different columns in one of its two places.
+template <class T, class I>
+void add_pairs(const CsrRows<T, I>& X, const double* p, Index from, Index to, Index width, double* G) {
+    for (Index i = from; i < to; ++i) {
+        const Index end = static_cast<Index>(X.start[i + 1]);
+        for (Index a = static_cast<Index>(X.start[i]); a < end; ++a) {
+            const double x = p[i] * static_cast<double>(X.data[a]);
+            double* row = G + static_cast<Index>(X.indices[a]) * width;
+            for (Index b = a; b < end; ++b) row[X.indices[b]] += x * static_cast<double>(X.data[b]);
+        }
+    }
+}
+
+// Both places of each pair get the sum of the two; squares of pairs in one place (a column that a row has twice) count twice.
+inline void mirror(double* G, Index d, Index width) {
+    constexpr Index kTile = 32;  // rows and columns of which both places stay in the cache
+    for (Index J = 0; J < d; J += kTile)
+        for (Index K = 0; K <= J; K += kTile)
+            for (Index j = J; j < std::min(J + kTile, d); ++j)
+                for (Index k = K; k < std::min(K + kTile, j); ++k) {
+                    const double sum = G[j * width + k] + G[k * width + j];
+                    G[j * width + k] = G[k * width + j] = sum;
+                }
+}
+
+}  // namespace detail
+
+// out (d × d) = Xᵀ diag(p) X; no row has a column twice.
+template <class T, class I>
+void gram(const CsrRows<T, I>& X, const double* p, double* out, int threads) {
+    const Index d = X.d, size = d * d, pairs = stored(X) * (stored(X) / std::max<Index>(X.n, 1) + 1);
+    const Index count = sparse_chunks(X.n, pairs, size);
+    std::fill_n(out, size, 0.0);
+    std::vector<double> parts((count - 1) * size, 0.0);
+    over_chunks(X.n, count, pairs, threads, [&](Index c, Index from, Index to) {
+        detail::add_pairs(X, p, from, to, d, c ? parts.data() + (c - 1) * size : out);
+    });
+    for (Index c = 1; c < count; ++c)
+        for (Index j = 0; j < size; ++j) out[j] += parts[(c - 1) * size + j];
+    detail::mirror(out, d, d);
+}
+
+// out (k × d) = Q (k × n) X
+template <class T, class I>
+void pullback(const CsrRows<T, I>& X, const double* Q, Index k, double* out, int threads) {
+    const Index width = k * X.d, count = sparse_chunks(X.n, k * stored(X), width);
+    std::vector<double> parts(count * width, 0.0);
+    over_chunks(X.n, count, k * stored(X), threads, [&](Index c, Index from, Index to) {
+        for (Index i = from; i < to; ++i)
+            for (Index r = 0; r < k; ++r) X.add(i, Q[r * X.n + i], parts.data() + c * width + r * X.d);
+    });
+    add_up(parts, count, width, out);
+}
+
+// out = (g, Σ p r, Σ p r²), d + 2 numbers
+template <class T, class I>
+void residual(const CsrRows<T, I>& X, const double* y, const double* p, const double* w, double b, double* out, int threads,
+              bool = false) {
+    const Index width = X.d + 2, count = sparse_chunks(X.n, stored(X), width);
+    std::vector<double> parts(count * width, 0.0);
+    over_chunks(X.n, count, 2 * stored(X), threads, [&](Index c, Index from, Index to) {
+        double *part = parts.data() + c * width, level = 0, energy = 0;
+        for (Index i = from; i < to; ++i) {
+            const double r = y[i] - b - X.dot(i, w), q = p[i] * r;
+            level += q, energy += q * r;
+            X.add(i, q, part);
+        }
+        part[X.d] += level, part[X.d + 1] += energy;
+    });
+    add_up(parts, count, width, out);
+}
+
+// m × m numbers, m = d + 2, the lower triangle; no row has a column twice.
+template <class T, class I>
+std::vector<double> sums_of(const CsrRows<T, I>& X, const double* y, const double* p, int threads) {
+    const Index d = X.d, m = d + 2, size = m * m, pairs = stored(X) * (stored(X) / std::max<Index>(X.n, 1) + 3);
+    const Index count = sparse_chunks(X.n, pairs, size);
+    std::vector<double> parts(count * size, 0.0), out(size);
+    over_chunks(X.n, count, pairs, threads, [&](Index c, Index from, Index to) {
+        double *part = parts.data() + c * size, *last = part + (d + 1) * m;
+        std::vector<double> along(d, 0.0), against(d, 0.0);
+        double ones = 0, level = 0, energy = 0;
+        for (Index i = from; i < to; ++i) {
+            const double q = p[i] * y[i];
+            ones += p[i], level += q, energy += q * y[i];
+            X.add(i, p[i], along.data());
+            X.add(i, q, against.data());
+        }
+        detail::add_pairs(X, p, from, to, m, part + m + 1);
+        for (Index j = 0; j < d; ++j) part[(j + 1) * m] += along[j], last[j + 1] += against[j];
+        part[0] += ones, last[0] += level, last[m - 1] += energy;
+    });
+    add_up(parts, count, size, out.data());
+    detail::mirror(out.data() + m + 1, d, m);
+    return out;
+}
+
+}  // namespace certifit::products

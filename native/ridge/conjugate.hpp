@@ -1,0 +1,267 @@
+// Ridge regression by conjugate gradients, to a gap that the gradient proves.
+//
+//   P(w, b) = Σ p_i ½(y_i − x_i·w − b)² + ½ Σ_j l2_j w_j²,   Σ p = 1, l2 > 0
+//
+// b is the best for w, so that H w = Σ p (y − ȳ)(x − m) with H = Σ p (x − m)(x − m)' + diag(l2), m = Σ p x. A product with H reads X
+// once: a block of rows is pulled back while it is in the cache. The residuals r of any w are a dual point,
+//
+//   P(w, b) − D(p r) = ½ Σ_j g_j²/l2_j,   g = Σ p r (x − m) − l2 w,
+//
+// and g is what conjugate gradients know anyhow. Directions are scaled by the diagonal of H (Hestenes & Stiefel 1952). They are given up where
+// their rate says that `most` products are not enough.
+#pragma once
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "core/interrupt.hpp"
+#include "core/team.hpp"
+#include "products/products.hpp"
+#include "products/sparse.hpp"
+
+namespace certifit::ridge {
+
+using products::Index;
+using products::Table;
+
+struct Asked {
+    bool intercept;
+    double tol;       // the gap that is wanted
+    double most;      // products with H that are worth it
+    Index max_iter;   // that there may be in any case
+};
+
+struct Found {
+    std::vector<double> coef;
+    double intercept = 0, objective = 0, gap = 0;
+    Index products = 0;
+    bool given_up = false;
+};
+
+namespace detail {
+
+constexpr Index kRows = 1 << 13;  // entries of a block of rows that is read twice, from the nearest cache the second time
+
+template <class T>
+[[gnu::always_inline]] inline void add_squares(const T* x, Index rows, Index d, const double* p, double* sum) {
+    for (Index i = 0; i < rows; ++i, x += d)
+        for (Index j = 0; j < d; ++j) sum[j] += p[i] * (static_cast<double>(x[j]) * static_cast<double>(x[j]));
+}
+CERTIFIT_CLONES [[maybe_unused]] static void squares_by_row(const double* x, Index rows, Index d, const double* p, double* sum) {
+    add_squares(x, rows, d, p, sum);
+}
+CERTIFIT_CLONES [[maybe_unused]] static void squares_by_row(const float* x, Index rows, Index d, const double* p, double* sum) {
+    add_squares(x, rows, d, p, sum);
+}
+
+// Rows that are visited together.
+template <class T>
+Index together(const Table<T>& X) {
+    return X.by_row ? std::max<Index>(4, kRows / std::max<Index>(X.d, 1) / 4 * 4) : std::max<Index>(64, products::kBlock / X.d / 8 * 8);
+}
+template <class T, class I>
+Index together(const CsrRows<T, I>&) {
+    return 64;
+}
+
+template <class T>
+Index chunks(const Table<T>& X) {
+    return products::chunk_count(X.n, X.d, 1);
+}
+template <class T, class I>
+Index chunks(const CsrRows<T, I>& X) {
+    return products::sparse_chunks(X.n, products::stored(X), X.d);
+}
+
+template <class T>
+Index entries(const Table<T>& X) {
+    return X.n * X.d;
+}
+template <class T, class I>
+Index entries(const CsrRows<T, I>& X) {
+    return products::stored(X);
+}
+
+template <class T>
+void scores(const Table<T>& X, Index i, Index rows, const double* w, double b, double* f) {
+    X.scores(i, rows, w, b, f);
+}
+template <class T, class I>
+void scores(const CsrRows<T, I>& X, Index i, Index rows, const double* w, double b, double* f) {
+    for (Index t = 0; t < rows; ++t) f[t] = X.dot(i + t, w) + b;
+}
+
+template <class T>
+void pull(const Table<T>& X, Index i, Index rows, const double* q, double* g) {
+    X.pull(i, rows, q, g);
+}
+template <class T, class I>
+void pull(const CsrRows<T, I>& X, Index i, Index rows, const double* q, double* g) {
+    for (Index t = 0; t < rows; ++t) X.add(i + t, q[t], g);
+}
+
+template <class T>
+void squares(const Table<T>& X, Index i, Index rows, const double* p, double* sum) {
+    if (X.by_row) return squares_by_row(X.data + i * X.d, rows, X.d, p, sum);
+    for (Index j = 0; j < X.d; ++j) sum[j] += vec::spread(X.data + j * X.n + i, 0.0, p, rows);
+}
+template <class T, class I>
+void squares(const CsrRows<T, I>& X, Index i, Index rows, const double* p, double* sum) {
+    for (Index t = 0; t < rows; ++t)
+        for (Index k = static_cast<Index>(X.start[i + t]); k < static_cast<Index>(X.start[i + t + 1]); ++k)
+            sum[X.indices[k]] += p[t] * (static_cast<double>(X.data[k]) * static_cast<double>(X.data[k]));
+}
+
+}  // namespace detail
+
+template <class Rows>
+class Conjugate {
+  public:
+    Conjugate(const Rows& X, const double* y, const double* p, const double* l2, const Asked& asked, Team& team)
+        : X_(X), y_(y), p_(p), l2_(l2), asked_(asked), team_(team), d_(X.d), count_(detail::chunks(X)), together_(detail::together(X)) {}
+
+    Found run() {
+        measure();
+        std::vector<double> g = moment_, z(d_), direction(d_), image(d_);
+        found_.coef.assign(d_, 0.0);
+        std::vector<double> proven{proof(g)};  // after so many products
+        while (true) {
+            double before = 0;
+            bool fresh = true;
+            while (proven.back() > asked_.tol) {
+                if (found_.products >= asked_.max_iter || hopeless(proven)) return given_up();
+                double rho = 0;
+                for (Index j = 0; j < d_; ++j) z[j] = g[j] * inverse_[j], rho += z[j] * g[j];
+                const double share = fresh ? 0.0 : rho / before;
+                for (Index j = 0; j < d_; ++j) direction[j] = z[j] + share * direction[j];
+                product(direction.data(), image.data());
+                const double bend = vec::dot(direction.data(), image.data(), d_), step = rho / bend;
+                if (!(bend > 0.0 && std::isfinite(step))) return given_up();
+                for (Index j = 0; j < d_; ++j) found_.coef[j] += step * direction[j], g[j] -= step * image[j];
+                before = rho, fresh = false;
+                proven.push_back(proof(g));
+            }
+            finish(g);
+            // Rounding leaves more in the gradient than its recurrence says: on from there, as long as that helps.
+            if (found_.gap <= asked_.tol || !(found_.gap < 0.5 * first_after_) || !std::isfinite(found_.gap)) break;
+            first_after_ = found_.gap;
+            proven.assign(1, found_.gap);
+        }
+        found_.given_up = !(found_.gap <= asked_.tol);
+        return std::move(found_);
+    }
+
+  private:
+    Found given_up() {
+        found_.given_up = true;
+        return std::move(found_);
+    }
+
+    double proof(const std::vector<double>& g) const {
+        double sum = 0;
+        for (Index j = 0; j < d_; ++j) sum += g[j] * g[j] / l2_[j];
+        return 0.5 * sum;
+    }
+
+    // The rate of the later half of the products so far, which is better than that of all: few directions stand out, and go first.
+    bool hopeless(const std::vector<double>& proven) const {
+        constexpr Index kLook = 6;
+        const Index k = static_cast<Index>(proven.size()) - 1;
+        if (!std::isfinite(asked_.most) || k < kLook) return false;
+        if (static_cast<double>(k) > asked_.most) return true;
+        const double rate = std::log(proven[k / 2] / proven[k]) / static_cast<double>(k - k / 2);
+        const double left = std::log(proven[k] / asked_.tol);
+        return !(rate * (kSlack * asked_.most - static_cast<double>(k)) >= left);
+    }
+
+    // work(from, to, part) for the chunks of rows, and the sum of the parts, of `width` numbers each.
+    template <class F>
+    void fold(Index width, double* out, F&& work) {
+        parts_.assign(count_ * width, 0.0);
+        team_.run(count_, detail::entries(X_) >= products::kAlone, [&](Index c, int) {
+            std::vector<double> q(2 * together_);
+            const Index end = X_.n * (c + 1) / count_;
+            for (Index i = X_.n * c / count_; i < end; i += together_)
+                work(i, std::min(together_, end - i), q.data(), parts_.data() + c * width);
+        });
+        products::add_up(parts_, count_, width, out);
+    }
+
+    void measure() {
+        const Index n = X_.n;
+        double y_mean = 0;
+        if (asked_.intercept)
+            for (Index i = 0; i < n; ++i) y_mean += p_[i] * y_[i];
+        y_mean_ = y_mean;
+        std::vector<double> sums(3 * d_ + 1);
+        fold(3 * d_ + 1, sums.data(), [&](Index i, Index rows, double* q, double* part) {
+            for (Index t = 0; t < rows; ++t) q[t] = p_[i + t] * (y_[i + t] - y_mean), part[3 * d_] += q[t];
+            detail::pull(X_, i, rows, q, part);
+            detail::squares(X_, i, rows, p_ + i, part + d_);
+            if (asked_.intercept) detail::pull(X_, i, rows, p_ + i, part + 2 * d_);
+        });
+        ++found_.products;
+        mean_.assign(sums.begin() + 2 * d_, sums.begin() + 3 * d_);
+        moment_.resize(d_), inverse_.resize(d_);
+        for (Index j = 0; j < d_; ++j) {
+            moment_[j] = sums[j] - mean_[j] * sums[3 * d_];
+            inverse_[j] = 1.0 / (std::max(sums[d_ + j] - mean_[j] * mean_[j], 0.0) + l2_[j]);
+        }
+    }
+
+    void product(const double* v, double* out) {
+        const double shift = vec::dot(mean_.data(), v, d_);
+        sums_.resize(d_ + 1);
+        fold(d_ + 1, sums_.data(), [&](Index i, Index rows, double* q, double* part) {
+            detail::scores(X_, i, rows, v, -shift, q);
+            double level = 0;
+            for (Index t = 0; t < rows; ++t) q[t] *= p_[i + t], level += q[t];
+            part[d_] += level;
+            detail::pull(X_, i, rows, q, part);
+        });
+        ++found_.products;
+        for (Index j = 0; j < d_; ++j) out[j] = sums_[j] - mean_[j] * sums_[d_] + l2_[j] * v[j];
+    }
+
+    // The gradient, objective and gap of the coefficients as they are.
+    void finish(std::vector<double>& g) {
+        std::vector<double>& w = found_.coef;
+        const double b = asked_.intercept ? y_mean_ - vec::dot(mean_.data(), w.data(), d_) : 0.0;
+        std::vector<double> sums(d_ + 2);
+        fold(d_ + 2, sums.data(), [&](Index i, Index rows, double* q, double* part) {
+            detail::scores(X_, i, rows, w.data(), b, q);
+            double level = 0, energy = 0;
+            for (Index t = 0; t < rows; ++t) {
+                const double r = y_[i + t] - q[t];
+                q[t] = p_[i + t] * r;
+                level += q[t], energy += q[t] * r;
+            }
+            part[d_] += level, part[d_ + 1] += energy;
+            detail::pull(X_, i, rows, q, part);
+        });
+        ++found_.products;
+        const double level = asked_.intercept ? sums[d_] : 0.0;
+        double penalty = 0;
+        for (Index j = 0; j < d_; ++j) {
+            g[j] = sums[j] - mean_[j] * level - l2_[j] * w[j];
+            penalty += l2_[j] * w[j] * w[j];
+        }
+        found_.intercept = b + level;
+        found_.objective = 0.5 * (std::max(sums[d_ + 1] - level * level, 0.0) + penalty);
+        found_.gap = proof(g);
+    }
+
+    static constexpr double kSlack = 1.3;  // conjugate gradients become faster on their way
+
+    const Rows X_;
+    const double *y_, *p_, *l2_;
+    const Asked asked_;
+    Team& team_;
+    Index d_, count_, together_;
+    double y_mean_ = 0, first_after_ = std::numeric_limits<double>::infinity();
+    std::vector<double> mean_, moment_, inverse_, parts_, sums_;
+    Found found_;
+};
+
+}  // namespace certifit::ridge
