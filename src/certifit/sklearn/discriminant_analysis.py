@@ -15,7 +15,7 @@ from certifit.models.bayes.discriminant.lda import LDA
 from certifit.models.bayes.discriminant.qda import QDA
 from certifit.models.bayes.gaussian import ledoit_wolf, shrunk
 from certifit.representation.design.moments import Moments
-from certifit.sklearn.translation import By, Data, Free, Here, Row, Same, Table, fresh
+from certifit.sklearn.translation import By, Data, Free, Here, Of, Row, Same, Table, fresh
 from certifit.sklearn.translation.asking import AsksForClasses
 
 __all__ = ["LinearDiscriminantAnalysis", "QuadraticDiscriminantAnalysis"]
@@ -66,7 +66,7 @@ def _normalized(value: Any, data: Data) -> Any:
 
 
 ROWS: dict[str, Row] = {
-    "shrinkage": By(
+    "shrinkage": Of(
         lambda value, data: None if isinstance(value, str) else value,
         'the same; "auto" is Ledoit and Wolf\'s, by class',
     ),

@@ -33,7 +33,7 @@ from certifit.sklearn.linear_model.rows import (
     one_row,
 )
 from certifit.sklearn.linear_model.squares import Ridge, enet_path, lasso_path
-from certifit.sklearn.translation import By, Data, DropIn, Here, Same, Table, fresh, same
+from certifit.sklearn.translation import By, Data, DropIn, Here, Of, Same, Table, fresh, same
 from certifit.sklearn.translation.routing import routed
 
 __all__ = ["ElasticNetCV", "LassoCV", "PathCV", "RidgeCV"]
@@ -167,7 +167,7 @@ class RidgeCV(DropIn, theirs.RidgeCV):
 
     _ours = OurRidge
     _table: ClassVar[Table] = {
-        "alphas": By(lambda alphas, data: {}, "each divided by the sum of the weights", None),
+        "alphas": Of(lambda alphas, data: {}, "each divided by the sum of the weights", None),
         "fit_intercept": Same(),
         "scoring": Here("scikit-learn's scorers judge the predictions of rows left out"),
         "cv": Here("the folds are scikit-learn's own"),

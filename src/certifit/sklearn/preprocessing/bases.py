@@ -19,7 +19,7 @@ from certifit.representation.basis import pieces
 from certifit.representation.basis.blocks import positive_rows
 from certifit.representation.basis.columns import interpolated_quantiles, lower_quantiles
 from certifit.representation.basis.summaries import present_values
-from certifit.sklearn.translation import By, Data, DropIn, Here, Same, Table, fresh, same
+from certifit.sklearn.translation import By, Data, DropIn, Here, Of, Same, Table, fresh, same
 from certifit.sklearn.translation.asking import Alone
 
 __all__ = ["PolynomialFeatures", "SplineTransformer"]
@@ -108,14 +108,14 @@ class SplineTransformer(DropIn, theirs.SplineTransformer):
         "n_knots": Here("as many knots are placed, where they are not given"),
         "degree": Same(),
         "knots": Here("``knots``, one sequence for each column"),
-        "extrapolation": By(
+        "extrapolation": Of(
             lambda value, data: "periodic" if value == "periodic" else "extended",
             "``boundary``: periodic, or knots continued at the distance of the last two",
             "boundary",
         ),
         "include_bias": Same(),
         "order": Here("the matrix that `transform` gives is of this kind"),
-        "handle_missing": By(lambda value, data: "zeros" if value == "zeros" else "refuse", "``missing``", "missing"),
+        "handle_missing": Of(lambda value, data: "zeros" if value == "zeros" else "refuse", "``missing``", "missing"),
         "sparse_output": Here("the matrix that `transform` gives is of this kind"),
     }
 
