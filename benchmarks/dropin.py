@@ -43,6 +43,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "Nystroem": {"n_components": 5},
     "SelectKBest": {"k": 2},
     "SpectralClustering": {"n_clusters": 2},
+    "RidgeCV": {"cv": None},
     "LassoCV": {"alphas": 5},
     "ElasticNetCV": {"alphas": 5},
     "MultiTaskLassoCV": {"alphas": 5},
@@ -62,11 +63,15 @@ def base(name: str) -> Any:
 COUNTERPARTS: dict[str, Callable[[], Any]] = {
     "BaggingClassifier": lambda: cf.BaggingClassifier(base(""), n_estimators=1),
     "BaggingRegressor": lambda: cf.BaggingRegressor(base("Regressor"), n_estimators=1),
+    "KBinsDiscretizer": lambda: cf.Discretizer(),
+    "LogisticRegressionCV": lambda: cf.LogisticRegressionCV(alphas=[1e-4, 1.0], cv=2),
+    "RidgeCV": lambda: cf.RidgeCV(alphas=[0.1, 1.0, 10.0]),
+    "SplineTransformer": lambda: cf.SplineBasis(strategy="uniform"),
     "OneVsOneClassifier": lambda: cf.OneVsOne(base("")),
     "OneVsRestClassifier": lambda: cf.OneVsRest(base("")),
     "OutputCodeClassifier": lambda: cf.OutputCode(base("")),
 }
-"""Our classes beside drop-ins that do not ask them."""
+"""Our classes beside drop-ins that ask others, or ask them for a part of the work only."""
 
 
 def target(name: str, cls: Any) -> Any:
@@ -122,7 +127,7 @@ def recorded(cls: Any):
 def counterpart(name: str, cls: Any, fit: Fit) -> Fit | None:
     """The same work of our own class; None where there is none."""
     if name in COUNTERPARTS:
-        y = target(name, cls(base("")))
+        y = target(name, cls(base(""))) if name.startswith(("Bagging", "OneVs", "Output")) else target(name, cls())
         return lambda: COUNTERPARTS[name]().fit(X, y)
     with recorded(cls._ours) as calls:
         fit()

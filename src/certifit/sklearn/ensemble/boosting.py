@@ -201,6 +201,11 @@ class _Boosting(AsksForStages, DropIn):
 
     _aside: Array | None
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.sparse = True  # scikit-learn's refuses them
+        return tags
+
     def _asked(self, X: Any) -> Any:
         return _finite(self._with_missing(super()._asked(X)))
 

@@ -22,6 +22,13 @@ import numpy as np
 __all__ = ["COPY_X", "By", "Data", "Free", "Here", "Instead", "Of", "Only", "Row", "Same", "Table", "same"]
 
 
+def array(given: Any) -> Any:
+    """What can be made an array and has no shape of its own, as an array: NumPy's functions may not take it as it is."""
+    if type(given) is np.ndarray or given is None or not hasattr(given, "__array__") or hasattr(given, "shape"):
+        return given
+    return np.asarray(given)
+
+
 @dataclass  # not frozen: that takes three times as long to make, and a small fit is short
 class Data:
     """The data of one fit, for rules that depend on it, and the estimator that asks."""
@@ -30,6 +37,9 @@ class Data:
     X: Any
     y: Any = None
     sample_weight: Any = None
+
+    def __post_init__(self) -> None:
+        self.X, self.y, self.sample_weight = array(self.X), array(self.y), array(self.sample_weight)
 
     @property
     def rows(self) -> int:
