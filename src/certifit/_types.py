@@ -17,7 +17,7 @@ Matrix: TypeAlias = Any
 
 def is_sparse(X: Any) -> bool:
     """Whether X is a SciPy sparse matrix; unlike SciPy's own test it does not narrow the type to a bare base class."""
-    return bool(sp.issparse(X))
+    return type(X) is not np.ndarray and bool(sp.issparse(X))  # arrays are asked most often, and SciPy takes its time
 
 
 Float: TypeAlias = float | np.floating[Any]

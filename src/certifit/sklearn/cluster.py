@@ -19,7 +19,7 @@ from certifit.certificate import Certificate
 from certifit.models.cluster import kmeans, minibatch
 from certifit.models.hierarchy import agglomerative, linkage, spectral
 from certifit.models.neighbors.model import NearestNeighbors
-from certifit.sklearn.translation import COPY_X, By, Data, DropIn, Free, Here, Row, Same, Table, fresh, same
+from certifit.sklearn.translation import COPY_X, By, Data, DropIn, Free, Here, Of, Row, Same, Table, fresh, same
 from certifit.sklearn.translation.asking import Alone
 
 __all__ = ["AgglomerativeClustering", "KMeans", "MiniBatchKMeans", "SpectralClustering"]
@@ -69,7 +69,7 @@ ROWS: dict[str, Row] = {
     "n_clusters": Same(),
     "init": By(_start, "the same"),
     "max_iter": Same(),
-    "verbose": By(lambda value, data: int(bool(value)), "a progress bar"),
+    "verbose": Of(lambda value, data: int(bool(value)), "a progress bar"),
     "random_state": Same(),
 }
 
@@ -151,7 +151,7 @@ class MiniBatchKMeans(_Means, theirs.MiniBatchKMeans):
         "batch_size": Same(),
         "compute_labels": Free("labels are always computed"),
         "tol": Free("passes end when the cost of the batches stays where it is"),
-        "max_no_improvement": By(
+        "max_no_improvement": Of(
             lambda value, data: NEVER if value is None else int(value),
             "the same; None is a million batches",
             "patience",
@@ -305,7 +305,7 @@ class SpectralClustering(Alone, theirs.SpectralClustering):
         "eigen_tol": Free("eigenvectors are exact, or as near as the certificate says"),
         "assign_labels": Free("connected components where they are as many, or else k-means"),
         "n_jobs": Same(),
-        "verbose": By(lambda value, data: int(bool(value)), "a progress bar"),
+        "verbose": Of(lambda value, data: int(bool(value)), "a progress bar"),
     }
 
     def _learn(self, data: Data) -> Any:

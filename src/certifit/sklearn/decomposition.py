@@ -11,7 +11,7 @@ import sklearn.decomposition as theirs
 from certifit._types import Array, is_sparse
 from certifit.certificate import Certificate
 from certifit.models.embedding import pca, svd
-from certifit.sklearn.translation import COPY_X, By, Data, Free, Here, Same, Table, fresh
+from certifit.sklearn.translation import COPY_X, By, Data, Free, Here, Of, Same, Table, fresh
 from certifit.sklearn.translation.asking import Alone
 
 __all__ = ["PCA", "IncrementalPCA", "TruncatedSVD"]
@@ -81,7 +81,7 @@ class PCA(_Linear, theirs.PCA):
     _table: ClassVar[Table] = {
         "n_components": By(_directions, "the same, from 1 on"),
         "whiten": Same(),
-        "svd_solver": By(
+        "svd_solver": Of(
             lambda value, data: SOLVERS[value], "the solver that suits the shape, or the one named", "solver"
         ),
         "copy": COPY_X,

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import sklearn.discriminant_analysis as theirs
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array
@@ -15,7 +16,7 @@ from certifit.models.bayes.discriminant.lda import LDA
 from certifit.models.bayes.discriminant.qda import QDA
 from certifit.models.bayes.gaussian import ledoit_wolf, shrunk
 from certifit.representation.design.moments import Moments
-from certifit.sklearn.translation import By, Data, Free, Here, Row, Same, Table, fresh
+from certifit.sklearn.translation import By, Data, Free, Here, Of, Row, Same, Table, fresh
 from certifit.sklearn.translation.asking import AsksForClasses
 
 __all__ = ["LinearDiscriminantAnalysis", "QuadraticDiscriminantAnalysis"]
@@ -66,7 +67,7 @@ def _normalized(value: Any, data: Data) -> Any:
 
 
 ROWS: dict[str, Row] = {
-    "shrinkage": By(
+    "shrinkage": Of(
         lambda value, data: None if isinstance(value, str) else value,
         'the same; "auto" is Ledoit and Wolf\'s, by class',
     ),
@@ -155,6 +156,7 @@ class LinearDiscriminantAnalysis(_Discriminant, theirs.LinearDiscriminantAnalysi
     def _learn(self, data: Data) -> Any:
         rows = data.rows
         if rows and np.size(data.y) == rows and rows == _counts(data.y)[0].shape[0] > 1:
+            check_classification_targets(data.y)
             raise ValueError("The number of samples must be more than the number of classes.")
         if self.priors is not None and np.all(np.ravel(self.priors) >= 0) and abs(np.sum(self.priors) - 1.0) > 1e-5:
             warnings.warn("The priors do not sum to 1. Renormalizing", UserWarning, stacklevel=4)
@@ -221,6 +223,7 @@ class QuadraticDiscriminantAnalysis(_Discriminant, theirs.QuadraticDiscriminantA
         if np.size(data.y) == data.rows:
             classes, counts = _counts(data.y)
             if classes.shape[0] > 1 and counts.min() == 1:
+                check_classification_targets(data.y)
                 raise ValueError(f"y has only 1 sample in class {classes[counts.argmin()]}, covariance is ill defined.")
         model = super()._learn(data)
         lent = model.pooling_ > 0  # our model has lent them the covariance of all classes

@@ -15,7 +15,7 @@ from sklearn.utils.validation import validate_data
 from certifit._types import Array
 from certifit.certificate import Certificate
 from certifit.models.embedding import classical_mds, metric_mds, nonmetric_mds
-from certifit.sklearn.translation import By, Data, Free, Here, Same, Table, fresh, same
+from certifit.sklearn.translation import Data, Free, Here, Of, Same, Table, fresh, same
 from certifit.sklearn.translation.asking import Alone
 
 __all__ = ["MDS", *(["ClassicalMDS"] if hasattr(theirs, "ClassicalMDS") else [])]
@@ -75,7 +75,7 @@ class MDS(_OfDistances, theirs.MDS):
     _table: ClassVar[Table] = {
         "n_components": Same(),
         "metric_mds": Here("False takes the order of the distances alone, by NonmetricMDS"),
-        "n_init": By(lambda value, data: 4 if value == "warn" else int(value), "the same"),
+        "n_init": Of(lambda value, data: 4 if value == "warn" else int(value), "the same"),
         "init": Here("classical scaling, unless points are given or drawn"),
         "max_iter": Same(),
         "verbose": Free("no progress is shown"),

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_array, validate_data
 from certifit._types import Array
 from certifit.certificate import Certificate
 from certifit.models.cluster import mixture as ours
-from certifit.sklearn.translation import By, Data, Free, Here, Same, Table, fresh, same
+from certifit.sklearn.translation import By, Data, Free, Here, Of, Same, Table, fresh, same
 from certifit.sklearn.translation.asking import Alone
 
 __all__ = ["GaussianMixture"]
@@ -125,7 +125,7 @@ class GaussianMixture(Alone, theirs.GaussianMixture):
     _reads_columns = True
     _table: ClassVar[Table] = {
         **same("n_components", "covariance_type", "tol", "reg_covar"),
-        "max_iter": By(lambda value, data: max(value, 1), "the same; zero steps leave the start as it is"),
+        "max_iter": Of(lambda value, data: max(value, 1), "the same; zero steps leave the start as it is"),
         "n_init": By(lambda value, data: 1 if data.estimator._goes_on() else value, "the same"),
         "init_params": By(_start, 'the same; "random" deals rows to the nearest of some drawn ones'),
         "weights_init": Here("the start, where given"),
@@ -133,7 +133,7 @@ class GaussianMixture(Alone, theirs.GaussianMixture):
         "precisions_init": Here("the start, where given"),
         "random_state": Same(),
         "warm_start": Here("the last fit is the start"),
-        "verbose": By(lambda value, data: int(bool(value)), "a progress bar"),
+        "verbose": Of(lambda value, data: int(bool(value)), "a progress bar"),
         "verbose_interval": Free("a progress bar has no interval"),
     }
 

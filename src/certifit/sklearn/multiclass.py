@@ -122,6 +122,12 @@ def _go_on(part: Any, X: Any, target: Array, params: dict[str, Any]) -> Any:
     return part.partial_fit(X, target, classes=np.array([0, 1]), **params) if target.size else part
 
 
+def _check_labels(y: Array) -> None:
+    """Refuse targets that are no classes; to look at whole numbers and words for this takes longer than many a fit."""
+    if y.ndim != 1 or y.dtype.kind not in "biuSU":
+        check_classification_targets(y)
+
+
 def _learns_in_parts(self: Any) -> bool:
     """Raises what the estimator raises, if it has no `partial_fit`."""
     part = self.estimators_[0] if hasattr(self, "estimators_") else self.estimator
@@ -135,20 +141,35 @@ class OneVsRestClassifier(_Parts, theirs.OneVsRestClassifier):
     _table: ClassVar[Table] = {**ROWS, "verbose": Free("the parts have progress bars of their own")}
 
     def _fit(self, X: Any, y: Any, params: dict[str, Any]) -> None:
-        self.label_binarizer_ = LabelBinarizer(sparse_output=True)
-        targets = self.label_binarizer_.fit_transform(y).toarray()
-        self.classes_ = self.label_binarizer_.classes_
+        self.__dict__.pop("_binarizer", None)
+        labels = y if isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype.kind in "biuSU" else None
+        self.classes_ = np.empty(0) if labels is None else np.unique(labels)
+        if labels is not None and self.classes_.shape[0] > 2:
+            targets = (labels[:, None] == self.classes_).astype(np.int64)
+        else:
+            self._binarizer = LabelBinarizer(sparse_output=True)
+            targets = self._binarizer.fit_transform(y).toarray()
+            self.classes_ = self._binarizer.classes_
         self._solve([
             (self.estimator, X, target, params, (f"not {label}", label))
             for target, label in zip(targets.T, self.classes_[-targets.shape[1] :], strict=True)
         ])  # fmt: skip
+
+    @property
+    def label_binarizer_(self) -> Any:
+        """Labels as an indicator matrix; made of the classes when it is asked for, which takes longer than many a fit."""
+        if "_binarizer" not in vars(self):
+            if "classes_" not in vars(self):
+                raise AttributeError(f"{type(self).__name__} has no label_binarizer_ before it is fitted.")
+            self._binarizer = LabelBinarizer(sparse_output=True).fit(self.classes_)
+        return self._binarizer
 
     @available_if(_learns_in_parts)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, classes: Any = None, **partial_fit_params: Any) -> Any:
         """Let every part go on with these rows; `classes` are needed in the first call."""
         params = for_the_estimator(self, "partial_fit", partial_fit_params)
         if not self._goes_on(y, classes):
-            self.label_binarizer_ = LabelBinarizer(sparse_output=True).fit(self.classes_)
+            self.__dict__.pop("_binarizer", None)
             self.estimators_ = [clone(self.estimator) for _ in self.classes_]
         targets = self.label_binarizer_.transform(y).toarray()
         jobs = [(part, X, target, params) for part, target in zip(self.estimators_, targets.T, strict=False)]
@@ -167,7 +188,7 @@ class OneVsOneClassifier(_Parts, theirs.OneVsOneClassifier):
     def _rows(self, X: Any, y: Any, reset: bool) -> tuple[Any, Array]:
         labels = np.asarray(y)
         labels = labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
-        check_classification_targets(labels)
+        _check_labels(labels)
         rows = check_x(self, X, reset=reset, allow_nan=True, accept_sparse=("csr", "csc"))
         if rows.shape[0] != labels.shape[0]:
             raise ValueError(
@@ -233,7 +254,7 @@ class OutputCodeClassifier(_Parts, theirs.OutputCodeClassifier):
 
     def _fit(self, X: Any, y: Any, params: dict[str, Any]) -> None:
         labels = np.asarray(y)
-        check_classification_targets(labels)
+        _check_labels(labels)
         self.classes_, codes = np.unique(labels, return_inverse=True)
         size = (self.classes_.shape[0], int(self.classes_.shape[0] * self.code_size))
         bits = check_random_state(self.random_state).uniform(size=size) > 0.5

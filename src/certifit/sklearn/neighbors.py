@@ -20,7 +20,7 @@ from certifit.models.bayes.discriminant import centroid
 from certifit.models.neighbors import model as ours
 from certifit.models.neighbors.base import MODES
 from certifit.models.neighbors.metric import DENSE
-from certifit.sklearn.translation import By, Data, DropIn, Free, Here, Only, Row, Same, Table, fresh
+from certifit.sklearn.translation import By, Data, DropIn, Free, Here, Of, Only, Row, Same, Table, fresh
 from certifit.sklearn.translation.asking import Alone
 
 __all__ = ["KNeighborsClassifier", "KNeighborsRegressor", "KernelDensity", "NearestCentroid", "NearestNeighbors"]
@@ -120,7 +120,7 @@ ROWS: dict[str, Row] = {
         "the neighbors are the same, by a tree where it pays; what scikit-learn's trees refuse is refused",
     ),
     "leaf_size": Free("the neighbors do not depend on it"),
-    "p": By(
+    "p": Of(
         lambda value, data: 2.0 if value is None or data.estimator.metric == "p" else float(value),
         "the same; ``metric='p'`` has its own in `metric_params`",
     ),

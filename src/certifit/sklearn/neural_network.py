@@ -32,7 +32,7 @@ from certifit.models.neural.parameters import check_hidden
 from certifit.models.neural.training import Recipe, State
 from certifit.parameters import Fitted
 from certifit.progress import Progress
-from certifit.sklearn.translation import By, Data, DropIn, Here, Row, Same, Table, fresh, same
+from certifit.sklearn.translation import By, Data, DropIn, Here, Of, Row, Same, Table, fresh, same
 from certifit.sklearn.translation.asking import AsksForClasses, AsksForValues
 
 __all__ = ["MLPClassifier", "MLPRegressor"]
@@ -214,15 +214,15 @@ def _stops(value: Any, data: Data) -> bool:
 
 
 ROWS: dict[str, Row] = {
-    "hidden_layer_sizes": By(_hidden, "``hidden``", "hidden"),
-    "activation": By(lambda value, data: {"logistic": "sigmoid"}.get(value, value), '"logistic" is "sigmoid"'),
-    "solver": By(_optimizer, '``optimizer``; "sgd" with Nesterov\'s momentum is "nesterov"', "optimizer"),
+    "hidden_layer_sizes": Of(_hidden, "``hidden``", "hidden"),
+    "activation": Of(lambda value, data: {"logistic": "sigmoid"}.get(value, value), '"logistic" is "sigmoid"'),
+    "solver": Of(_optimizer, '``optimizer``; "sgd" with Nesterov\'s momentum is "nesterov"', "optimizer"),
     "alpha": By(
         _strength,
         'divided by the rows of a batch; for "lbfgs" by the sum of the weights. ``loss_curve_`` is without the penalty',
     ),
     "batch_size": By(_batch, '"auto" is 200; at most all rows'),
-    "learning_rate": By(
+    "learning_rate": Of(
         _schedule,
         '``schedule``, for "sgd" only; "adaptive" is "plateau", which ends at a step size of 1e-6',
         "schedule",
@@ -231,12 +231,12 @@ ROWS: dict[str, Row] = {
     **same("power_t", "max_iter", "shuffle"),
     "random_state": Here("what is drawn, is drawn from it as scikit-learn does"),
     "tol": Same(),
-    "verbose": By(lambda value, data: max(int(value), 0), "a line for each epoch", "verbose"),
+    "verbose": Of(lambda value, data: max(int(value), 0), "a line for each epoch", "verbose"),
     "warm_start": Same(),
-    "momentum": By(lambda value, data: {"momentum": value} if data.estimator.solver == "sgd" else {}, "the same", None),
+    "momentum": Of(lambda value, data: {"momentum": value} if data.estimator.solver == "sgd" else {}, "the same", None),
     "nesterovs_momentum": Here("a part of the optimizer"),
-    "early_stopping": By(_stops, "the same, by accuracy or R²"),
-    "validation_fraction": By(
+    "early_stopping": Of(_stops, "the same, by accuracy or R²"),
+    "validation_fraction": Of(
         lambda value, data: {"validation_fraction": value} if _stops(data.estimator.early_stopping, data) else {},
         "the same",
         None,
@@ -244,7 +244,7 @@ ROWS: dict[str, Row] = {
     "beta_1": Same("beta1"),
     "beta_2": Same("beta2"),
     "epsilon": Same(),
-    "n_iter_no_change": By(_patience, "one more: theirs stop when it is exceeded"),
+    "n_iter_no_change": Of(_patience, "one more: theirs stop when it is exceeded"),
     "max_fun": Here('most evaluations of "lbfgs"'),
 }
 SETTLED: dict[str, Any] = {"standardize": False, "standardize_target": False}
@@ -404,7 +404,7 @@ class MLPRegressor(_Perceptron, AsksForValues, theirs.MLPRegressor):
     _ours = _Numbers
     _always: ClassVar[Mapping[str, Any]] = {**SETTLED, "scoring": "r2"}
     _table: ClassVar[Table] = {
-        "loss": By(lambda value, data: {"squared_error": "squared"}.get(value, value), "the same"),
+        "loss": Of(lambda value, data: {"squared_error": "squared"}.get(value, value), "the same"),
         **ROWS,
     }
 

@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 import sklearn.ensemble as theirs
 from sklearn.base import BaseEstimator, clone
+from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import has_fit_parameter
 
-from certifit._types import Array
+from certifit._types import Array, is_sparse
 from certifit.models.boosting import adaboost as ours
 from certifit.models.boosting.adaboost_regressor import AdaBoostRegressor as OurRegressor
 from certifit.sklearn.translation import By, Data, DropIn, Table, fresh, same
@@ -53,6 +54,10 @@ class _AdaBoost(DropIn):
         weight = np.asarray(0.0 if data.sample_weight is None else data.sample_weight)
         if weight.shape in ((), (data.rows,)) and (weight < 0).any():
             raise ValueError("Negative values in data passed to `sample_weight`.")
+        # Our trees take missing values; the inherited `predict` refuses them.
+        assert_all_finite(
+            data.X if is_sparse(data.X) else np.asarray(data.X), estimator_name=type(self).__name__, input_name="X"
+        )
         shape: tuple[int, ...] = tuple(getattr(data.X, "shape", ()))[1:]
         if len(shape) < 2:
             return super()._learn(data)

@@ -25,7 +25,7 @@ from certifit._types import Array
 from certifit.certificate import Certificate
 from certifit.models.forest import bagging as ours
 from certifit.models.reductions.multiclass import side_by_side
-from certifit.sklearn.translation import By, Data, DropIn, Free, Here, Table, same
+from certifit.sklearn.translation import Data, DropIn, Free, Here, Of, Table, same
 from certifit.sklearn.translation.routing import for_the_estimator
 from certifit.sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -36,12 +36,12 @@ FEWEST_DRAWS = 10  # below this, and below the cube root of the rows, scikit-lea
 
 ROWS: Table = {
     **same("estimator", "n_estimators"),
-    "max_samples": By(
+    "max_samples": Of(
         lambda value, data: 1.0 if value is None else value, "the same; None is as many as there are rows"
     ),
     **same("max_features", "bootstrap"),
     "bootstrap_features": Here("columns are drawn by scikit-learn's rule"),
-    "oob_score": By(lambda value, data: bool(value), "the same; a function judges what the rows out of bag were told"),
+    "oob_score": Of(lambda value, data: bool(value), "the same; a function judges what the rows out of bag were told"),
     "warm_start": Here("copies that are there already are kept, as by scikit-learn"),
     **same("n_jobs", "random_state"),
     "verbose": Free("the copies have progress bars of their own"),

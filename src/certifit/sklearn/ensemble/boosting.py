@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Iterable, Iterator, Mapping
+from types import NoneType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +17,7 @@ from certifit._types import Array, is_sparse
 from certifit.evaluation.losses import Gamma, Poisson, Quantile
 from certifit.models.boosting import model as ours
 from certifit.sklearn.ensemble.stopping import Stopping, set_aside, wanted
-from certifit.sklearn.translation import By, Data, DropIn, Here, Row, Same, Table, fresh, same
+from certifit.sklearn.translation import By, Data, DropIn, Here, Of, Row, Same, Table, fresh, same
 from certifit.sklearn.translation.asking import AsksForClasses, AsksForStages, AsksForValues
 from certifit.sklearn.tree.model import class_weight
 
@@ -104,22 +105,22 @@ def _interactions(value: Any, data: Data) -> Any:
 
 
 ROWS: dict[str, Row] = {
-    "loss": By(_loss, "the same under our name"),
+    "loss": Of(_loss, "the same under our name"),
     "learning_rate": Same(),
     "max_iter": Same("n_estimators"),
     **same("max_leaf_nodes", "max_depth", "min_samples_leaf"),
     "l2_regularization": Same("l2"),
-    "max_features": By(lambda value, data: float(value), "drawn for each tree, not for each node", "colsample"),
+    "max_features": Of(lambda value, data: float(value), "drawn for each tree, not for each node", "colsample"),
     "max_bins": Same(),
-    "categorical_features": By(_categorical, "the same"),
-    "monotonic_cst": By(_monotone, "the same", "monotone_constraints"),
-    "interaction_cst": By(_interactions, "the same", "interactions"),
+    "categorical_features": By(_categorical, "the same", blind=(NoneType, str)),
+    "monotonic_cst": By(_monotone, "the same", "monotone_constraints", (NoneType,)),
+    "interaction_cst": By(_interactions, "the same", "interactions", (NoneType, str)),
     "warm_start": Same(),
-    "early_stopping": By(lambda value, data: False, "by scikit-learn's rule"),
+    "early_stopping": Of(lambda value, data: False, "by scikit-learn's rule"),
     "scoring": Here("scikit-learn's scorers watch the stages, where it stops early"),
     "validation_fraction": Here("the rows that scikit-learn would draw; None watches those of the fit"),
     **same("n_iter_no_change", "tol"),
-    "verbose": By(lambda value, data: int(bool(value)), "a progress bar"),
+    "verbose": Of(lambda value, data: int(bool(value)), "a progress bar"),
     "random_state": Same(),
 }
 
@@ -200,6 +201,11 @@ class _Boosting(AsksForStages, DropIn):
 
     _aside: Array | None
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.sparse = True  # scikit-learn's refuses them
+        return tags
+
     def _asked(self, X: Any) -> Any:
         return _finite(self._with_missing(super()._asked(X)))
 
@@ -214,13 +220,18 @@ class _Boosting(AsksForStages, DropIn):
 
     def _numbered_categories(self, X: Any) -> list[int]:
         """Columns that were named as categories, by number."""
-        found = _categorical(self.categorical_features, Data(self, X)) if np.ndim(X) == 2 else None
-        if not isinstance(found, list):
+        given = self.categorical_features
+        if given is None or isinstance(given, str) or np.ndim(X) != 2:
+            return []
+        found = _categorical(given, Data(self, X))
+        if found is None:
             return []
         return [list(X.columns).index(one) if isinstance(one, str) else int(one) for one in found]
 
     def _check_cardinality(self, X: Any) -> None:
         """As many bins as categories, in scikit-learn's words."""
+        if isinstance(X, np.ndarray) and isinstance(self.categorical_features, str | None):
+            return
         names = list(getattr(X, "columns", []))
         found = {j: names[j] if names else None for j in self._numbered_categories(X)}
         counts = {j: _distinct(X[name] if names else X[:, j]) for j, name in found.items() if not is_sparse(X)}
@@ -278,12 +289,14 @@ class _Boosting(AsksForStages, DropIn):
             "train_score_": np.empty(0),
             "is_categorical_": self._mask(model),
         }
-        return found | ({"classes_": model.classes_} if hasattr(model, "classes_") else {})
+        return found | ({"classes_": model.classes_} if "classes_" in vars(model) else {})
 
     def _mask(self, model: Any) -> Array | None:
         """Which columns are categories, where they were given; None where none is."""
-        given = np.asarray(self.categorical_features if self.categorical_features is not None else [])
-        if given.ndim == 0 or given.size == 0:
+        if self.categorical_features is None or isinstance(self.categorical_features, str):
+            return None
+        given = np.asarray(self.categorical_features)
+        if given.size == 0:
             return None
         if given.dtype.kind in "OU":
             mask = np.isin(model.feature_names_in_, given)
@@ -302,14 +315,14 @@ class HistGradientBoostingRegressor(_Boosting, AsksForValues, theirs.HistGradien
     """Boosted trees for numbers."""
 
     _ours = ours.GradientBoostingRegressor
-    _table: ClassVar[Table] = {**ROWS, "quantile": By(lambda value, data: {}, "of the quantile loss", None)}
+    _table: ClassVar[Table] = {**ROWS, "quantile": Of(lambda value, data: {}, "of the quantile loss", None)}
 
 
 class HistGradientBoostingClassifier(_Boosting, AsksForClasses, theirs.HistGradientBoostingClassifier):
     """Boosted trees for classes."""
 
     _ours = ours.GradientBoostingClassifier
-    _table: ClassVar[Table] = {**ROWS, "class_weight": By(class_weight, "the same")}
+    _table: ClassVar[Table] = {**ROWS, "class_weight": By(class_weight, "the same", blind=(NoneType, str))}
 
     def decision_function(self, X: Any) -> Array:
         """Raw scores before the link to probabilities."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from types import NoneType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from certifit._types import Array, is_sparse
 from certifit.models.forest import model as ours
 from certifit.models.tree.outputs import by_target, labels_of
-from certifit.sklearn.translation import By, Data, DropIn, Free, Only, Same, Table, fresh
+from certifit.sklearn.translation import By, Data, DropIn, Free, Of, Only, Same, Table, fresh
 from certifit.sklearn.translation.asking import AsksForClasses, AsksForValues
 from certifit.sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier, ExtraTreeRegressor
 from certifit.sklearn.tree.model import check_poisson, class_weight, classes_of, one_column, tree_rows
@@ -42,14 +43,17 @@ ROWS: Table = {
     "n_estimators": Same(),
     **tree_rows(classes=False, splitter=False),
     "bootstrap": Same(),
-    "oob_score": By(lambda value, data: bool(value), "the same; a function judges what the rows out of bag were told"),
+    "oob_score": Of(lambda value, data: bool(value), "the same; a function judges what the rows out of bag were told"),
     "n_jobs": Same(),
     "verbose": Free("a forest grows in one native call"),
     "warm_start": Same(),
     "ccp_alpha": Only((0.0,), "our forests are not pruned"),
     "max_samples": By(_draws, "the same"),
 }
-CLASSES: Table = {**ROWS, "class_weight": By(_class_weight, 'the same; "balanced_subsample" is "balanced"')}
+CLASSES: Table = {
+    **ROWS,
+    "class_weight": By(_class_weight, 'the same; "balanced_subsample" is "balanced"', blind=(NoneType, str)),
+}
 
 
 class _Forest(DropIn):

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from certifit._types import Array, Matrix, is_sparse
 from certifit.representation.text.bag import BagOfWords
 from certifit.representation.text.weighting import document_frequency, inverse_frequency, weighted_counts
-from certifit.sklearn.translation import By, Data, DropIn, Here, Same, Table, fresh, same
+from certifit.sklearn.translation import By, Data, DropIn, Here, Of, Same, Table, fresh, same
 
 __all__ = ["CountVectorizer", "HashingVectorizer", "TfidfTransformer", "TfidfVectorizer"]
 
@@ -90,13 +90,13 @@ READING: Table = {
     "token_pattern": WITH,
     "ngram_range": WITH,
     "analyzer": By(_reading, "the same; words are cut by native code, or by the function or pattern given", None),
-    "binary": By(lambda value, data: "binary" if value else "counts", '``values="binary"``', "values"),
+    "binary": Of(lambda value, data: "binary" if value else "counts", '``values="binary"``', "values"),
     "dtype": AFTER,
 }
 COUNTING: Table = {
     **READING,
     **same("max_df", "min_df"),
-    "max_features": By(lambda value, data: value, "the same; of equal sums the first by alphabet"),
+    "max_features": Of(lambda value, data: value, "the same; of equal sums the first by alphabet"),
     "vocabulary": By(_vocabulary, "the same, in the order of its columns"),
 }
 

@@ -16,14 +16,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from certifit.models.bayes.regression import BayesianLinearRegression
 from certifit.sklearn.linear_model.rows import COPY_X, linear
-from certifit.sklearn.translation import By, Data, DropIn, Free, Instead, Only, Row, Same, Table
+from certifit.sklearn.translation import Data, DropIn, Free, Instead, Of, Only, Row, Same, Table
 
 __all__ = ["ARDRegression", "BayesianRidge"]
 
 FLAT = Instead((1e-6, 0.0, 0), "the priors of the precisions are flat here")
 ROWS: dict[str, Row] = {
     "max_iter": Same(),
-    "tol": By(lambda tol, data: float(tol) ** 2, "its square, of the relative change of the precisions"),
+    "tol": Of(lambda tol, data: float(tol) ** 2, "its square, of the relative change of the precisions"),
     "alpha_1": FLAT,
     "alpha_2": FLAT,
     "lambda_1": FLAT,

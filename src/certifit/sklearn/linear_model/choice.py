@@ -33,7 +33,7 @@ from certifit.sklearn.linear_model.rows import (
     one_row,
 )
 from certifit.sklearn.linear_model.squares import Ridge, enet_path, lasso_path
-from certifit.sklearn.translation import By, Data, DropIn, Here, Same, Table, fresh, same
+from certifit.sklearn.translation import By, Data, DropIn, Here, Of, Same, Table, fresh, same
 from certifit.sklearn.translation.routing import routed
 
 __all__ = ["ElasticNetCV", "LassoCV", "PathCV", "RidgeCV"]
@@ -56,6 +56,21 @@ def check_alphas(alphas: Any, *, zero: bool = True) -> None:
         check_scalar(alpha, name, numbers.Real, min_val=0.0, include_boundaries="left" if zero else "neither")
 
 
+def _blocks(cv: Any, rows: int) -> list[tuple[Array, Array]]:
+    """The folds of so many parts, which are blocks of rows in their order: scikit-learn takes longer to say so than many a
+    fit. None are made of what is no number of folds for so many rows.
+    """
+    if type(cv) is not int or not 2 <= cv <= rows:
+        return []
+    numbers = np.arange(rows)
+    ends = np.cumsum([rows // cv + (k < rows % cv) for k in range(cv)]).tolist()
+    starts = [0, *ends[:-1]]
+    return [
+        (np.concatenate((numbers[:start], numbers[end:])), numbers[start:end])
+        for start, end in zip(starts, ends, strict=True)
+    ]
+
+
 def shared_out(estimator: Any, params: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """What is for the splitter and what for the scorer, if metadata routing is switched on."""
     found = routed(estimator, "fit", params)
@@ -75,11 +90,14 @@ class PathCV(DropIn):
         """As `DropIn.fit`; `params` go to the splitter, such as `groups`."""
         self._checked(self)
         routes = shared_out(self, params)
-        self._check_targets(y)
         data = Data(self, X, y, sample_weight)
+        X, y = data.X, data.y
+        self._check_targets(y)
         if np.ndim(self.alphas):
             check_alphas(self.alphas)
-        splits = list(check_cv(self.cv).split(X, y, **routes.get("splitter", {})))
+        splits = _blocks(5 if self.cv is None else self.cv, data.rows) or list(
+            check_cv(self.cv).split(X, y, **routes.get("splitter", {}))
+        )
         settings = self._settings(data)
         if not np.ndim(self.alphas):
             if 0 in np.atleast_1d(settings.get("l1_ratio", 1.0)):
@@ -167,7 +185,7 @@ class RidgeCV(DropIn, theirs.RidgeCV):
 
     _ours = OurRidge
     _table: ClassVar[Table] = {
-        "alphas": By(lambda alphas, data: {}, "each divided by the sum of the weights", None),
+        "alphas": Of(lambda alphas, data: {}, "each divided by the sum of the weights", None),
         "fit_intercept": Same(),
         "scoring": Here("scikit-learn's scorers judge the predictions of rows left out"),
         "cv": Here("the folds are scikit-learn's own"),

@@ -145,9 +145,10 @@ class HuberRegressor(DropIn, theirs.HuberRegressor):
     _always: ClassVar[Mapping[str, Any]] = {"scale": "joint"}
 
     def _fitted(self, model: Any, data: Data) -> Mapping[str, Any]:
-        outliers = np.zeros(data.rows, dtype=bool)
-        kept = np.ones(data.rows, dtype=bool) if data.sample_weight is None else np.asarray(data.sample_weight) > 0
-        outliers[kept] = model.outliers_
+        outliers = model.outliers_
+        if data.sample_weight is not None:  # our model leaves out rows of weight zero
+            outliers = np.zeros(data.rows, dtype=bool)
+            outliers[np.asarray(data.sample_weight) > 0] = model.outliers_
         return {
             **linear(model),
             "scale_": model.scale_,

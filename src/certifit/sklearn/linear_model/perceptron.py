@@ -17,7 +17,7 @@ from certifit.models.perceptron.base import ScaledRows
 from certifit.models.perceptron.model import Perceptron as OurPerceptron
 from certifit.models.perceptron.penalized import Mistakes, PenalizedPerceptron
 from certifit.sklearn.linear_model.rows import CLASS_WEIGHT, N_JOBS, VERBOSE, linear, weighted_by_class
-from certifit.sklearn.translation import By, Data, DropIn, Free, Here, Only, Same, Table, fresh, same
+from certifit.sklearn.translation import Data, DropIn, Free, Here, Of, Only, Same, Table, fresh, same
 
 __all__ = ["Perceptron"]
 
@@ -45,7 +45,7 @@ class Perceptron(DropIn, theirs.Perceptron):
         "alpha": Here("the strength of the penalty, where there is one"),
         "l1_ratio": Here('the share of the absolute values in the penalty "elasticnet"'),
         **same("fit_intercept", "max_iter"),
-        "tol": By(
+        "tol": Of(
             lambda value, data: 0.0,
             "passes go on while a row is on the wrong side, up to max_iter of them; with a penalty, while the mean loss falls by "
             "more than this",

@@ -10,7 +10,7 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from certifit._types import is_sparse
 from certifit.data.gate import check_x
-from certifit.sklearn.translation import COPY_X, By, Data, Free, Here, Same
+from certifit.sklearn.translation import COPY_X, Data, Free, Here, Of, Same
 
 __all__ = [
     "ANY_SOLVER",
@@ -40,8 +40,8 @@ def narrow(tol: Any, data: Data | None = None) -> float:
     return float(min(max(float(tol) ** 3, NARROWEST), WIDEST))
 
 
-TOL = By(narrow, "the relative duality gap wanted is its cube, between 1e-16 and 1e-9", "tol")
-MAX_ITER = By(
+TOL = Of(narrow, "the relative duality gap wanted is its cube, between 1e-16 and 1e-9", "tol")
+MAX_ITER = Of(
     lambda value, data: {} if value is None else {"max_iter": max(1, int(value))},
     "most iterations, which are ours",
     None,
@@ -52,7 +52,7 @@ ANY_SOLVER = Free("the optimum does not depend on the solver, and ours chooses i
 WARM_START = Free("the optimum does not depend on where the search starts")
 PRECOMPUTE = Free("what is worth computing beforehand is decided by the shape of X")
 SELECTION = Free("the optimum does not depend on the order of the coordinates")
-VERBOSE = By(lambda value, data: max(int(value), 0), "the same", "verbose")
+VERBOSE = Of(lambda value, data: max(int(value), 0), "the same", "verbose")
 N_JOBS = Same()
 
 
@@ -60,7 +60,8 @@ def linear(model: Any) -> dict[str, Any]:
     """Coefficients and intercept, both in the type of X."""
     coef, intercept = model.coef_, model.intercept_
     kind = coef.dtype.type
-    return {"coef_": coef, "intercept_": np.asarray(intercept, dtype=kind) if np.ndim(intercept) else kind(intercept)}
+    several = isinstance(intercept, np.ndarray) and intercept.ndim
+    return {"coef_": coef, "intercept_": np.asarray(intercept, dtype=kind) if several else kind(intercept)}
 
 
 def one_row(found: dict[str, Any]) -> dict[str, Any]:
@@ -85,10 +86,12 @@ def liblinear(estimator: Any, model: Any, data: Data, scaling: float | None) -> 
     more column of X, of that size, penalized like the others.
     """
     X = check_x(estimator, data.X, reset=True, dtype=np.float64)
-    column = np.full((X.shape[0], 0 if scaling is None else 1), scaling or 0.0)
-    wider = hstack([csr_array(X), csr_array(column)], format="csr") if is_sparse(X) else np.hstack([X, column])
-    model.fit(wider if scaling is not None else X, data.y, data.sample_weight)
-    if scaling is not None:
+    if scaling is None:
+        model.fit(X, data.y, data.sample_weight)
+    else:
+        column = np.full((X.shape[0], 1), scaling)
+        wider = hstack([X, csr_array(column)], format="csr") if is_sparse(X) else np.concatenate((X, column), axis=1)
+        model.fit(wider, data.y, data.sample_weight)
         model.intercept_ = model.coef_[..., -1] * scaling
         model.coef_ = np.ascontiguousarray(model.coef_[..., :-1])
     model.n_features_in_ = X.shape[1]

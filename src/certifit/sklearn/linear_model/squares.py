@@ -72,7 +72,10 @@ class Ridge(DropIn, theirs.Ridge):
 
     _ours = ours.Ridge
     _table: ClassVar[Table] = {
-        "alpha": By(lambda alpha, data: float(np.ravel(alpha)[0]) / data.total, "divided by the sum of the weights"),
+        "alpha": By(
+            lambda alpha, data: float(alpha if isinstance(alpha, float) else np.ravel(alpha)[0]) / data.total,
+            "divided by the sum of the weights",
+        ),
         "fit_intercept": Same(),
         "copy_X": COPY_X,
         "max_iter": MAX_ITER,
@@ -85,6 +88,8 @@ class Ridge(DropIn, theirs.Ridge):
     }
 
     def _learn(self, data: Data) -> Any:
+        if isinstance(self.alpha, float):
+            return super()._learn(data)
         alphas = np.ravel(self.alpha)
         if alphas.size == 1:
             return super()._learn(data)
@@ -137,7 +142,8 @@ class ElasticNet(DropIn, theirs.ElasticNet):
                 UserWarning,
                 stacklevel=5,
             )
-        if np.ndim(self.precompute) == 2 and not is_sparse(data.X) and data.sample_weight is None:
+        given = not isinstance(self.precompute, bool) and np.ndim(self.precompute) == 2
+        if given and not is_sparse(data.X) and data.sample_weight is None:
             _check_gram(np.asarray(self.precompute), data, bool(self.fit_intercept))
         return super()._learn(data)
 

@@ -20,7 +20,7 @@ from certifit.evaluation.losses import EpsilonInsensitive, Huber, Loss, Squared,
 from certifit.evaluation.losses.numbers.squared_epsilon import SquaredEpsilonInsensitive
 from certifit.models.sgd import model as ours
 from certifit.sklearn.linear_model.rows import CLASS_WEIGHT, N_JOBS, VERBOSE, WARM_START, linear, weighted_by_class
-from certifit.sklearn.translation import By, Data, DropIn, Free, Here, Row, Same, Table, fresh, same
+from certifit.sklearn.translation import By, Data, DropIn, Free, Here, Of, Row, Same, Table, fresh, same
 
 __all__ = ["SGDClassifier", "SGDRegressor"]
 
@@ -78,14 +78,14 @@ _ByAccuracy.__name__, _ByRSquared.__name__ = "SGDClassifier", "SGDRegressor"  # 
 
 
 ROWS: dict[str, Row] = {
-    "loss": By(_loss, "the same"),
-    "penalty": By(lambda value, data: "none" if value is None else value, "the same"),
+    "loss": Of(_loss, "the same"),
+    "penalty": Of(lambda value, data: "none" if value is None else value, "the same"),
     "alpha": By(
         _strength, "times rows over the sum of the weights; half of it for squared losses of margins and tubes"
     ),
-    "l1_ratio": By(lambda value, data: 0.0 if value is None else float(value), "the same"),
+    "l1_ratio": Of(lambda value, data: 0.0 if value is None else float(value), "the same"),
     **same("fit_intercept", "max_iter"),
-    "tol": By(
+    "tol": Of(
         _ends,
         "the same, and passes end earlier where the optimum is proven to be as near as that, relatively; None asks for 1e-6",
         None,

@@ -19,7 +19,7 @@ from certifit.representation.basis import pieces
 from certifit.representation.basis.blocks import positive_rows
 from certifit.representation.basis.columns import interpolated_quantiles, lower_quantiles
 from certifit.representation.basis.summaries import present_values
-from certifit.sklearn.translation import By, Data, DropIn, Here, Same, Table, fresh, same
+from certifit.sklearn.translation import By, Data, DropIn, Here, Of, Same, Table, fresh, same
 from certifit.sklearn.translation.asking import Alone
 
 __all__ = ["PolynomialFeatures", "SplineTransformer"]
@@ -108,14 +108,14 @@ class SplineTransformer(DropIn, theirs.SplineTransformer):
         "n_knots": Here("as many knots are placed, where they are not given"),
         "degree": Same(),
         "knots": Here("``knots``, one sequence for each column"),
-        "extrapolation": By(
+        "extrapolation": Of(
             lambda value, data: "periodic" if value == "periodic" else "extended",
             "``boundary``: periodic, or knots continued at the distance of the last two",
             "boundary",
         ),
         "include_bias": Same(),
         "order": Here("the matrix that `transform` gives is of this kind"),
-        "handle_missing": By(lambda value, data: "zeros" if value == "zeros" else "refuse", "``missing``", "missing"),
+        "handle_missing": Of(lambda value, data: "zeros" if value == "zeros" else "refuse", "``missing``", "missing"),
         "sparse_output": Here("the matrix that `transform` gives is of this kind"),
     }
 
@@ -169,12 +169,25 @@ class SplineTransformer(DropIn, theirs.SplineTransformer):
         return found
 
     def _fitted(self, model: Any, data: Data) -> Mapping[str, Any]:
-        periodic = self.extrapolation == "periodic"
-        size = model.knots_[0].size + (-1 if periodic else self.degree - 1)
-        coef = np.eye(size)
-        coef = np.concatenate([coef, coef[: self.degree]]) if periodic else coef
-        beyond = self.extrapolation in ("periodic", "continue")
-        splines = [
-            BSpline.construct_fast(vector, coef, self.degree, extrapolate=beyond) for vector in model.knot_vectors()
-        ]
-        return {"bsplines_": splines, "n_features_out_": len(splines) * (size - (not self.include_bias))}
+        self.__dict__.pop("_splines", None)
+        self._shape = self.extrapolation, self.degree
+        return {"n_features_out_": len(model.knots_) * (self._size() - (not self.include_bias))}
+
+    def _size(self) -> int:
+        """Splines of a column."""
+        extrapolation, degree = self._shape
+        return int(self.model_.knots_[0].size + (-1 if extrapolation == "periodic" else degree - 1))
+
+    @property
+    def bsplines_(self) -> list[BSpline]:
+        """The splines of each column, which the inherited `transform` asks for: made then, for a fit takes less."""
+        if "_shape" not in vars(self):
+            raise AttributeError(f"{type(self).__name__} has no bsplines_ before it is fitted.")
+        if "_splines" not in vars(self):
+            extrapolation, degree = self._shape
+            coef = np.eye(self._size())
+            coef = np.concatenate([coef, coef[:degree]]) if extrapolation == "periodic" else coef
+            beyond = extrapolation in ("periodic", "continue")
+            vectors = self.model_.knot_vectors()
+            self._splines = [BSpline.construct_fast(one, coef, degree, extrapolate=beyond) for one in vectors]
+        return self._splines

@@ -14,7 +14,7 @@ from sklearn.utils import resample
 from sklearn.utils.validation import check_array, validate_data
 
 from certifit._types import Array
-from certifit.data.gate import check_sample_weight
+from certifit.data.gate import check_sample_weight, check_x
 from certifit.models.cluster.kmeans import KMeans
 from certifit.representation.basis import pieces
 from certifit.representation.basis.columns import lower_quantiles, weighted_quantiles
@@ -49,7 +49,14 @@ class KBinsDiscretizer(DropIn, theirs.KBinsDiscretizer):
         return super().fit(X, None, sample_weight)
 
     def _learn(self, data: Data) -> Any:
-        X = validate_data(self, data.X, dtype="numeric")
+        plain = (
+            isinstance(data.X, np.ndarray) and data.X.dtype.kind == "f"
+        )  # to ask scikit-learn takes longer than the bins
+        X = (
+            check_x(self, data.X, reset=True, accept_sparse=False)
+            if plain
+            else validate_data(self, data.X, dtype="numeric")
+        )
         weight = None if data.sample_weight is None else check_sample_weight(data.sample_weight, X.shape[0])
         wanted = self._wanted(X.shape[1])
         if weight is not None and self.strategy == "quantile" and self.quantile_method not in WEIGHTED:
@@ -119,19 +126,22 @@ class KBinsDiscretizer(DropIn, theirs.KBinsDiscretizer):
         edges = np.zeros(len(self._edges), dtype=object)
         edges[:] = self._edges
         del self._edges
-        found: dict[str, Any] = {"bin_edges_": edges, "n_bins_": model.n_bins_}
-        if "onehot" in self.encode:  # numbers of bins as columns, which the inherited `transform` asks for
-            kind = getattr(data.X, "dtype", np.float64)
-            known = [np.arange(count) for count in model.n_bins_]
-            columns = theirs.OneHotEncoder(
-                categories=known,
-                sparse_output=self.encode == "onehot",
-                dtype=self.dtype if self.dtype is not None else kind,
-            )
-            found["_encoder"] = columns.fit(np.zeros((1, len(known))))
-        elif hasattr(self, "_encoder"):
-            del self._encoder
-        return found
+        self.__dict__.pop("_columns", None)
+        self._kind = self.dtype if self.dtype is not None else getattr(data.X, "dtype", np.float64)
+        return {"bin_edges_": edges, "n_bins_": model.n_bins_}
+
+    @property
+    def _encoder(self) -> Any:
+        """Numbers of bins as columns, which the inherited `transform` asks for; it takes longer to make than the bins."""
+        if "onehot" not in self.encode or "n_bins_" not in vars(self):
+            raise AttributeError(f"{type(self).__name__} has no columns of bins.")
+        if "_columns" not in vars(self):
+            known = [np.arange(count) for count in self.n_bins_]
+            columns = theirs.OneHotEncoder(categories=known, sparse_output=self.encode == "onehot", dtype=self._kind)
+            self._columns = columns.fit(np.zeros((1, len(known))))
+        return self._columns
+
+    n_bins_: Array
 
 
 def _between(column: Array, weight: Array | None, start: Array) -> Array:

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import certifit as ours
 from certifit._types import Array, is_sparse
-from certifit.sklearn.translation import By, Data, Free, Only, Row, Same, Table, fresh, same
+from certifit.sklearn.translation import By, Data, Free, Of, Only, Row, Same, Table, fresh, same
 from certifit.sklearn.translation.asking import AsksForValues
 
 __all__ = ["SVC", "SVR", "NuSVC", "NuSVR", "OneClassSVM"]
@@ -57,18 +57,18 @@ def _finite(C: Any, data: Data) -> float:
     return min(float(C), HARD)
 
 
-PRICE = By(_finite, "the same; infinity is 1e10")
+PRICE = Of(_finite, "the same; infinity is 1e10")
 KERNEL: dict[str, Row] = {
     "kernel": By(_kernel, "the same; a function may take rows of any kind"),
     "degree": Same(),
     "gamma": By(_gamma, 'the same; "scale" is by the variance of the rows as they are, without weights'),
     "coef0": Same(),
-    "tol": By(
+    "tol": Of(
         lambda tol, data: NARROWER * float(tol), "a hundredth of it, so that what is proven is what was asked for"
     ),
     "shrinking": Free("which rows are looked at does not change the optimum"),
-    "cache_size": By(lambda value, data: float(value), "the same"),
-    "verbose": By(lambda value, data: int(bool(value)), "a progress bar"),
+    "cache_size": Of(lambda value, data: float(value), "the same"),
+    "verbose": Of(lambda value, data: int(bool(value)), "a progress bar"),
     "max_iter": Same(),
 }
 CLASSES: dict[str, Row] = {

@@ -19,7 +19,7 @@ from certifit.models.margin.multiclass import MulticlassSVC
 from certifit.models.margin.svm import LinearSVC as OurSVC
 from certifit.models.margin.svm import LinearSVR as OurSVR
 from certifit.sklearn.linear_model.rows import MAX_ITER, TOL, VERBOSE, liblinear, linear, weighted_by_class
-from certifit.sklearn.translation import By, Data, DropIn, Free, Here, Same, Several, Table, fresh
+from certifit.sklearn.translation import By, Data, DropIn, Free, Here, Of, Same, Several, Table, fresh
 
 __all__ = ["LinearSVC", "LinearSVR"]
 
@@ -61,7 +61,7 @@ class LinearSVC(_Liblinear, theirs.LinearSVC):
         "tol": TOL,
         "C": C,
         "multi_class": Here('"crammer_singer" is `MulticlassSVC`, with 10,000 passes or more'),
-        "fit_intercept": By(lambda value, data: False, "the coefficient of one more column"),
+        "fit_intercept": Of(lambda value, data: False, "the coefficient of one more column"),
         "intercept_scaling": SCALING,
         "class_weight": Here(
             "multiplied into the weights of the rows; of more than two classes those of each against the rest, as by LIBLINEAR"
@@ -73,8 +73,8 @@ class LinearSVC(_Liblinear, theirs.LinearSVC):
 
     def _learn(self, data: Data) -> Any:
         self._check_set()
-        several = len(set(np.ravel(data.y).tolist())) > 2
-        if self.multi_class == "ovr" and (self.penalty == "l1" or (several and self.class_weight is not None)):
+        weighted = self.class_weight is not None
+        if self.multi_class == "ovr" and (self.penalty == "l1" or (weighted and np.unique(np.ravel(data.y)).size > 2)):
             return self._one_by_one(data)
         data = weighted_by_class(data, self.class_weight)
         settings = self._settings(data)
@@ -148,7 +148,7 @@ class LinearSVR(_Liblinear, theirs.LinearSVR):
         "tol": TOL,
         "C": C,
         "loss": Same(),
-        "fit_intercept": By(lambda value, data: False, "the coefficient of one more column"),
+        "fit_intercept": Of(lambda value, data: False, "the coefficient of one more column"),
         "intercept_scaling": SCALING,
         "dual": DUAL,
         "verbose": VERBOSE,

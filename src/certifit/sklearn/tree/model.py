@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import ceil
+from types import NoneType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, is_sparse
 from certifit.models.tree import model as ours
-from certifit.sklearn.translation import By, Data, DropIn, Row, Same, Table, fresh, same
+from certifit.sklearn.translation import By, Data, DropIn, Of, Row, Same, Table, fresh, same
 from certifit.sklearn.translation.asking import AsksForClasses, AsksForValues
 from certifit.sklearn.tree.view import TreeView
 
@@ -92,7 +93,7 @@ def one_column(y: Any) -> Any:
 def tree_rows(*, classes: bool, splitter: bool = True) -> dict[str, Row]:
     """The table of everything that grows trees, in scikit-learn's words."""
     rows: dict[str, Row] = {
-        "criterion": By(criterion, "the same impurity under our name; friedman_mse is squared_error"),
+        "criterion": Of(criterion, "the same impurity under our name; friedman_mse is squared_error"),
         "max_depth": Same(),
         "min_samples_split": By(_least(2), "the same; with sample_weight, rows are counted by weight"),
         "min_samples_leaf": By(_least(1), "the same; with sample_weight, rows are counted by weight"),
@@ -103,7 +104,7 @@ def tree_rows(*, classes: bool, splitter: bool = True) -> dict[str, Row]:
     if splitter:
         rows["splitter"] = Same("thresholds")
     if classes:
-        rows["class_weight"] = By(class_weight, "the same")
+        rows["class_weight"] = By(class_weight, "the same", blind=(NoneType, str))
     return rows
 
 
@@ -128,7 +129,7 @@ def features_tried(value: Any, columns: int) -> int:
 
 def classes_of(model: Any) -> dict[str, Any]:
     """`classes_` and `n_classes_` of a model of classes; of several targets, of each."""
-    if not hasattr(model, "classes_"):
+    if "classes_" not in vars(model):
         return {}
     counts = model._class_counts.astype(np.intp)
     return {"classes_": model.classes_, "n_classes_": counts if model.n_outputs_ > 1 else int(counts[0])}
