@@ -131,7 +131,7 @@ bool solve_squares(const Rows& X, const double* y, const double* p, const double
     out.moved = std::sqrt(change / length);
     out.lean = std::sqrt(left / length);
     out.gap = std::max(0.0, 0.5 * vec::dot(g.data(), step.data(), d));
-    if (out.moved > 4.0 * kEpsilon && out.residual > 0) {
+    if (out.moved > 0.5 * kEpsilon && out.residual > 0) {  // the last digits of an intercept far from the means hang on it
         for (Index j = 0; j < d; ++j) w[j] += step[j];
         if (intercept) out.intercept += level - vec::dot(out.mean.data(), step.data(), d);
     }

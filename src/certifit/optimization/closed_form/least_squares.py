@@ -357,8 +357,9 @@ def _refined(problem: NormalEquations, factor: Factor) -> ClosedForm:
             contraction = max(EPS, min(1.0, step_size / previous))
         elif known < 1e-3:
             contraction = known
-        # Steps at the level of rounding, or that no longer shrink, only exchange one error for another.
-        if step_size <= (EPS if exact else 4.0 * EPS) or not step_size < 0.5 * previous or size == 0.0:
+        # Steps at the level of rounding, or that no longer shrink, only exchange one error for another. Where the equations
+        # are well conditioned that level is lower, and an intercept far from the means wants the last digit.
+        if step_size <= (EPS if exact or known < 1e-3 else 4.0 * EPS) or not step_size < 0.5 * previous or size == 0.0:
             break
         previous = step_size
         w = w + step

@@ -120,7 +120,7 @@ class _Native:
     def descend(self, inverse: Diagonal | Kronecker, most: int, patience: float, least: int) -> None:
         """On from here."""
         fit = self.problem
-        held = native.Inverse(inverse.numbers) if isinstance(inverse, Diagonal) else native.Inverse(*inverse.arrays())
+        held = native.Inverse(*inverse.arrays())
         options = native.Options(fit.fit_intercept, self.tol, fit.scale, most, fit.threads)
         self.x, self.objective, self.bound, more = native.descend(
             fit.X, fit.y, fit.p, strengths(fit), self.x, held, options, int(patience), self.step, least

@@ -227,10 +227,8 @@ class Kronecker(NamedTuple):
         ]
         return np.asarray(self.problem.centered(self.vectors @ np.concatenate(parts)))
 
-    def arrays(self) -> tuple[Array, Array, Array] | None:
-        """Vectors, the number of the matrix of each, and the matrices, where they were formed."""
-        if not all(isinstance(one, np.ndarray) for one in self.inverses):
-            return None
+    def arrays(self) -> tuple[Array, ...]:
+        """Vectors, the number of the matrix of each, and the matrices, which are formed up to `INVERTED` columns."""
         which = np.repeat(np.arange(len(self.groups)), [group.stop - group.start for group in self.groups])
         return np.ascontiguousarray(self.vectors), which, np.stack(self.inverses)  # type: ignore[arg-type]
 
@@ -297,6 +295,10 @@ class Diagonal(NamedTuple):
 
     def __call__(self, right: Array) -> Array:
         return np.asarray(self.numbers * right)
+
+    def arrays(self) -> tuple[Array, ...]:
+        """The numbers, one class after the other."""
+        return (np.ascontiguousarray(self.numbers),)
 
 
 def diagonal(state: State, h: list[Any]) -> Diagonal:
