@@ -230,7 +230,7 @@ class HingeDual {
     };
 
     static constexpr Index kAhead = 6;       // visits by which a row is fetched before it is wanted
-    static constexpr Index kWindow = 4;      // epochs that show a rate
+    static constexpr Index kWindow = 8;      // epochs of the first look at the rate
     static constexpr double kUneven = 3.0;   // times the gap and what is wanted of it: the balance is what is slow
     static constexpr double kStiffer = 4.0;  // by which the intercept then grows as a feature
 
@@ -246,13 +246,14 @@ class HingeDual {
         }
     }
 
-    // The least estimates of the last epochs and of as many before them show a rate; at half of it the epochs that are left must do.
+    // Whenever their number has doubled, the least estimates of the last half of the epochs and of the half before show a rate; at twice
+    // that the epochs that are left must do.
     bool hopeless(Index epoch, double estimate, double wanted) {
         least_ = std::min(least_, estimate);
-        if (epoch % kWindow) return false;
+        if (epoch < kWindow || (epoch & (epoch - 1))) return false;
         const double before = std::exchange(former_, least_), now = std::exchange(least_, kInfinity);
         if (!(before < kInfinity)) return false;
-        const double rate = std::log(before / now) / kWindow;
+        const double rate = 2.0 * std::log(before / now) / static_cast<double>(epoch);
         return !(2.0 * rate * static_cast<double>(options_.max_iter - epoch) >= std::log(now / wanted));
     }
 
