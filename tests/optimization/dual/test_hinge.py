@@ -7,8 +7,8 @@ import pytest
 import scipy.sparse as sp
 from tests.oracles import convex
 
-from certifit.losses import EpsilonInsensitive, Hinge
 from certifit.evaluation.losses.terms import TwoSidedHinge
+from certifit.losses import EpsilonInsensitive, Hinge
 from certifit.optimization.dual.hinge import classes_of, hinge_dual, multiclass_dual
 from certifit.optimization.newton.kinked import Kinks, solve_newton
 from certifit.optimization.objective.problem import Problem
@@ -70,9 +70,7 @@ def test_a_second_side_that_is_never_reached_changes_nothing():
     """Losses of one side have a visit of their own; a kink far away takes the general one."""
     X, y, p = binary(d=4)
     one = Hinge().hinge_terms(y)
-    far = TwoSidedHinge(
-        np.where(y > 0.5, 1.0, -1e6), np.where(y > 0.5, 1e6, -1.0), np.ones_like(y), np.ones_like(y)
-    )
+    far = TwoSidedHinge(np.where(y > 0.5, 1.0, -1e6), np.where(y > 0.5, 1e6, -1.0), np.ones_like(y), np.ones_like(y))
     found, general = (hinge_dual(X, terms, p, alpha=0.01, tol=1e-9, max_iter=50_000) for terms in (one, far))
     assert found.objective == pytest.approx(general.objective, abs=2e-9)
     assert found.bound <= general.objective + 1e-12

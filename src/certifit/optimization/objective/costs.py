@@ -35,7 +35,9 @@ FACTORING = 1e10  # operations a second in Cholesky's factorization, d³/3
 READING = 2e10  # bytes a second in passes over a dense X
 SCATTERING = 5e-9  # seconds for an entry that sparse products touch, and for each of a pair of them in a Gram matrix
 AROUND = 5e-5  # seconds of Python around a product with the Hessian
-TOUCHING = 2e-9  # seconds for an entry in our own passes over sparse rows, and for each of a pair of them in a Gram matrix
+TOUCHING = (
+    2e-9  # seconds for an entry in our own passes over sparse rows, and for each of a pair of them in a Gram matrix
+)
 CALL = 5e-6  # seconds around a product in a loop of native code
 COPIES = (
     20  # touches of each stored entry, beside its pairs, in a sparse Gram matrix: weights, transposes, the dense result
@@ -49,7 +51,10 @@ DIGITS = 10  # iterations of LSMR to full precision, for a condition of one
 INTERIOR = 15  # iterations of the interior point
 VISITING = 2e-8  # seconds of an epoch of dual descent for each row, beside the two times that it reads it
 HOPEFUL = 0.7  # of what the other method costs: where dual descent is likely to cost no more, it has a try
-FEWEST_EPOCHS, CROWDED_EPOCHS = 5.0, 6.0  # of dual descent to a gap of 10⁻³ of the scale: so many, and so many times the crowding
+FEWEST_EPOCHS, CROWDED_EPOCHS = (
+    5.0,
+    6.0,
+)  # of dual descent to a gap of 10⁻³ of the scale: so many, and so many times the crowding
 FREE_EPOCHS = 300.0  # where each row has a direction of its own
 AT_WORK = 0.5  # of the rows, on the average of all epochs: others rest
 NOTHING = 1e-3  # seconds of the other method below which all its digits come for nothing
@@ -127,11 +132,11 @@ def rows_pay(n: int, d: int, l2: float, curvature: float) -> bool:
 
 
 def epochs_before(other: str, n: int, d: int, stored: int | None, crowding: float, tol: float) -> int:
-    """How many epochs of dual descent are worth a try before the other method for piecewise linear losses of n × d numbers; 0 for none.
+    """How many epochs of dual descent are worth a try before the other method for a piecewise linear loss; 0 for none.
 
-    Their number follows from how much rows have in common beside what the penalty allows, `crowding` = mean ‖x‖²/(alpha·n), and from
-    the gap `tol` beside the scale; no more rows than columns have a direction each, which bounds it. Where the other method costs next to nothing, its digits come for nothing. `stored` counts the
-    entries of a sparse X.
+    Their number follows from how much rows have in common beside what the penalty allows, `crowding` = mean ‖x‖²/(alpha·n), and
+    from the gap `tol` beside the scale; no more rows than columns have a direction each, which bounds it. Where the other method
+    costs next to nothing, its digits come for nothing. `stored` counts the entries of a sparse X.
     """
     seconds = _interior_seconds(n, d) if other == "interior_point" else _multipliers_seconds(n, d)
     reading = 8.0 * n * d / READING if stored is None else 2.0 * TOUCHING * stored
@@ -144,8 +149,8 @@ def epochs_before(other: str, n: int, d: int, stored: int | None, crowding: floa
 
 
 def _interior_seconds(n: int, d: int) -> float:
-    """The interior point: each iteration is a matrix of the rows or of the columns, whichever are fewer, its factor, and passes over
-    the rows; in Python where there are many columns.
+    """The interior point: each iteration is a matrix of the rows or of the columns, whichever are fewer, its factor, and passes
+    over the rows; in Python where there are many columns.
     """
     least = float(min(n, d))
     matrices = n * d * least / MULTIPLYING + least**3 / (3.0 * FACTORING)
