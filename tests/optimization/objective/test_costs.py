@@ -169,4 +169,5 @@ def test_more_epochs_are_likely_where_rows_crowd() -> None:
     assert epochs_before("interior_point", 1000, 400, None, 1e4, 1e-3) == 0
     assert epochs_before("interior_point", 1000, 400, None, 1e4, 1e-9) == 0
     assert epochs_before("interior_point", 400, 1000, 8000, 1e4, 1e-3) > 0  # each row has a direction of its own
+    assert epochs_before("interior_point", 660, 500, None, 1e4, 1e-3) > 0  # nearly so
     assert epochs_before("interior_point", 50, 5, None, 0.1, 1e-3) == 0

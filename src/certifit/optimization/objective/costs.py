@@ -55,7 +55,8 @@ FEWEST_EPOCHS, CROWDED_EPOCHS = (
     5.0,
     6.0,
 )  # of dual descent to a gap of 10⁻³ of the scale: so many, and so many times the crowding
-FREE_EPOCHS = 300.0  # where each row has a direction of its own
+FREE_EPOCHS = 300.0  # where nearly each row has a direction of its own
+FEW_ROWS = 2  # for each column: so few have
 AT_WORK = 0.5  # of the rows, on the average of all epochs: others rest
 NOTHING = 1e-3  # seconds of the other method below which all its digits come for nothing
 WEIGHING = 3e-8  # seconds of an iteration of the interior point for each row, beside its matrices
@@ -135,14 +136,14 @@ def epochs_before(other: str, n: int, d: int, stored: int | None, crowding: floa
     """How many epochs of dual descent are worth a try before the other method for a piecewise linear loss; 0 for none.
 
     Their number follows from how much rows have in common beside what the penalty allows, `crowding` = mean ‖x‖²/(alpha·n), and
-    from the gap `tol` beside the scale; no more rows than columns have a direction each, which bounds it. Where the other method
+    from the gap `tol` beside the scale; few rows beside the columns have a direction each, which bounds it. Where the other method
     costs next to nothing, its digits come for nothing. `stored` counts the entries of a sparse X.
     """
     seconds = _interior_seconds(n, d) if other == "interior_point" else _multipliers_seconds(n, d)
     reading = 8.0 * n * d / READING if stored is None else 2.0 * TOUCHING * stored
     affordable = seconds / (AT_WORK * (reading + VISITING * n))
     likely = FEWEST_EPOCHS + CROWDED_EPOCHS * crowding
-    if n <= d:
+    if n <= FEW_ROWS * d:
         likely = min(likely, FREE_EPOCHS)
     likely *= float(np.cbrt(1e-3 / max(tol, 1e-15)))
     return int(affordable) if seconds >= NOTHING and likely <= HOPEFUL * affordable else 0
