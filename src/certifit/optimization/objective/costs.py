@@ -136,8 +136,8 @@ def epochs_before(other: str, n: int, d: int, stored: int | None, crowding: floa
     """How many epochs of dual descent are worth a try before the other method for a piecewise linear loss; 0 for none.
 
     Their number follows from how much rows have in common beside what the penalty allows, `crowding` = mean ‖x‖²/(alpha·n), and
-    from the gap `tol` beside the scale; few rows beside the columns have a direction each, which bounds it. Where the other method
-    costs next to nothing, its digits come for nothing. `stored` counts the entries of a sparse X.
+    from the gap `tol` beside the scale; few rows beside the columns have a direction each, which bounds it. Where the other
+    method costs next to nothing, its digits come for nothing. `stored` counts the entries of a sparse X.
     """
     seconds = _interior_seconds(n, d) if other == "interior_point" else _multipliers_seconds(n, d)
     reading = 8.0 * n * d / READING if stored is None else 2.0 * TOUCHING * stored
