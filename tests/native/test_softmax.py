@@ -1,4 +1,4 @@
-"""One pass of softmax regression against NumPy, for every width and remainder; threads; bad input."""
+"""One pass of softmax regression against NumPy, and a descent against SciPy, for every width and remainder; threads; bad input."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import certifit._native.softmax as native
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
 
@@ -89,3 +90,86 @@ def test_bad_shapes_are_refused(change: str) -> None:
     }
     with pytest.raises(ValueError):
         native.evaluate(*bad[change])
+
+
+def descend(arguments: tuple[Any, ...], intercept: bool = True, inverse: Any = None, threads: int = 1, **changed: Any) -> Any:
+    """(x, objective, bound, iterations) from zero, by the diagonal that bounds the Hessian unless there is another inverse."""
+    X, y, p, W, _ = arguments
+    K, d = W.shape
+    width = d + intercept
+    most = np.concatenate([np.ones(width - d), p @ X.astype(np.float64) ** 2 + 0.1])
+    given = {
+        "X": X, "y": y, "p": p, "l2": np.full(d, 0.1), "start": np.zeros((K, width)),
+        "inverse": native.Inverse(np.ascontiguousarray(np.tile(1.0 / (0.5 * most), (K, 1)))) if inverse is None else inverse,
+        "options": native.Options(intercept=intercept, tolerance=1e-10, scale=1.0, max_iter=500, threads=threads), "patience": 500, "step": 1e9, "least": 20,
+    }  # fmt: skip
+    return native.descend(*{**given, **changed}.values())
+
+
+def penalized(x: Any, X: Any, y: Any, p: Any, K: int, intercept: bool) -> tuple[float, Any]:
+    """Value and gradient with a penalty of 0.1."""
+    x = x.reshape(K, -1)
+    w, X = x[:, intercept:], X.astype(np.float64)
+    f = X @ w.T + (x[:, 0] if intercept else 0.0)
+    slope = softmax(f, axis=1)
+    slope[np.arange(len(y)), y] -= 1.0
+    slope *= p[:, None]
+    g = slope.T @ X + 0.1 * w
+    value = -float(p @ log_softmax(f, axis=1)[np.arange(len(y)), y]) + 0.05 * float((w * w).sum())
+    return value, (np.column_stack([slope.sum(axis=0), g]) if intercept else g).ravel()
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("K", [2, 3, 8, 9])
+@pytest.mark.parametrize(("n", "d"), [(1, 1), (20, 1), (67, 5), (20, 40), (4000, 11)])
+def test_a_descent_proves_its_gap(n: int, d: int, K: int, dtype: Any, intercept: bool) -> None:
+    arguments = data(n, d, K, dtype)
+    x, objective, bound, iterations = descend(arguments, intercept)
+    X, y, p, *_ = arguments
+    value, _ = penalized(x.ravel(), X, y, p, K, intercept)
+    assert objective == pytest.approx(value, rel=1e-12, abs=1e-15)
+    assert 0 <= iterations <= 500
+    if not intercept or np.bincount(y, minlength=K).all():  # a class that is nowhere wants an intercept of −∞
+        best = minimize(penalized, x.ravel(), (X, y, p, K, intercept), "L-BFGS-B", jac=True, tol=1e-15)
+        assert objective - bound <= 1e-10
+        assert bound <= best.fun + 1e-15
+    else:
+        assert bound <= objective + 1e-15
+
+
+def test_an_inverse_for_each_of_the_vectors_of_the_classes() -> None:
+    X, y, p, W, b = arguments = data(500, 6, 3)
+    vectors = np.linalg.qr(np.column_stack([np.ones(3), np.random.default_rng(0).normal(size=(3, 2))]))[0]
+    ones = np.column_stack([np.ones(500), X])
+    H = (ones.T * p) @ ones / 3 + np.diag([0.0, *np.full(6, 0.1)])
+    inverse = native.Inverse(np.ascontiguousarray(vectors), np.zeros(3, dtype=np.int64), np.linalg.inv(H)[None])
+    found, wanted = descend(arguments, inverse=inverse), descend(arguments)
+    assert found[1] == pytest.approx(wanted[1], abs=2e-10)
+    assert found[1] - found[2] <= 1e-10
+    assert found[3] < wanted[3]
+
+
+BAD = {
+    "y": {"y": np.zeros(3, dtype=np.int64)},
+    "class": {"y": np.full(10, 4)},
+    "p": {"p": np.ones(3)},
+    "l2": {"l2": np.ones(2)},
+    "no penalty": {"l2": np.zeros(3)},
+    "start": {"start": np.zeros((4, 3))},
+    "classes": {"start": np.zeros((0, 4))},
+    "diagonal": {"inverse": native.Inverse(np.ones((4, 3)))},
+    "vectors": {"inverse": native.Inverse(np.eye(3), np.zeros(4, dtype=np.int64), np.eye(4)[None])},
+    "which": {"inverse": native.Inverse(np.eye(4), np.ones(4, dtype=np.int64), np.eye(4)[None])},
+    "before": {"inverse": native.Inverse(np.eye(4), np.full(4, -1), np.eye(4)[None])},
+    "matrices": {"inverse": native.Inverse(np.eye(4), np.zeros(4, dtype=np.int64), np.eye(3)[None])},
+    "least": {"least": 0},
+}
+
+
+@pytest.mark.parametrize("change", BAD)
+def test_a_descent_refuses_what_does_not_fit(change: str) -> None:
+    arguments = data(10, 3, 4)
+    descend(arguments)
+    with pytest.raises(ValueError):
+        descend(arguments, **BAD[change])

@@ -440,7 +440,7 @@ class NormalEquations:
 
     def gradient(self, w: Array, b: float, exact: bool) -> tuple[Array, float, float]:
         """−∇ in w (centered) and in b, and Σ p r² at (w, b)."""
-        if exact and not self.sparse:
+        if exact:
             return self._exact_gradient(w, b)
         found = total(self._residual(part, w, b) for part in self.parts)
         g, level, energy = found[:-2], float(found[-2]), float(found[-1])

@@ -53,8 +53,8 @@ class Problem:
         # Threads of BLAS would spin on after sums as short as these, and take the processors from the solver.
         with one_blas_thread() if self.shape[0] > LONG else nullcontext():
             constant = self._optimal_constant() if self.fit_intercept else zero
-            # A log link with nothing but zeros wants −∞; e^−800 is zero too.
-            constant = max(constant, -800.0) if self.n_scores == 1 else constant
+            # A log link with nothing but zeros wants −∞; e^−800 is zero too. What is finite is the mean of something.
+            constant = -800.0 if self.n_scores == 1 and constant == -np.inf else constant
             at_constant, at_zero = self._constant_risks(constant, zero)
         object.__setattr__(self, "constant", constant)
         object.__setattr__(self, "constant_risk", at_constant)
