@@ -16,7 +16,7 @@ import numpy as np
 import certifit._native.binning as native
 from certifit._types import Array, Matrix, is_sparse
 from certifit.data.sparse import check_sparse
-from certifit.parameters import Declared, Either, Fitted, Given, Integer, Nothing, Parameter, check_parameters
+from certifit.parameters import Choice, Declared, Either, Fitted, Given, Integer, Nothing, Parameter, check_parameters
 
 __all__ = ["Binner", "equal_weight_bins"]
 
@@ -50,6 +50,12 @@ class Binner(Declared):
         "categories have a bin each, in order of decreasing weight; the others, and categories not seen by `fit`, share the bin "
         "of missing values.",
     )
+    edges: str = Parameter(
+        "shares",
+        Choice("shares", "quantiles"),
+        'Where edges are put among more values than bins: "shares" leaves each bin about its share of the weight that is left, and '
+        'a heavy value a bin of its own; "quantiles" takes the quantiles k / `max_bins`, midway where two values are one.',
+    )
 
     edges_: list[Array] = Fitted(
         "list of arrays", "Increasing edges of each column; empty for categorical columns. x ≤ edges[k] means bin ≤ k."
@@ -77,6 +83,8 @@ class Binner(Declared):
         """
         check_parameters(self)
         max_bins = int(self.max_bins)
+        # As scikit-learn computes them: a share is rounded, and whether rows meet it exactly decides between two quantiles.
+        shares = np.linspace(0, 100, max_bins + 1)[1:-1] / 100 if self.edges == "quantiles" else None
         d = X.shape[1]
         weight = _useful_weight(weight)
         self.is_categorical_ = np.zeros(d, dtype=bool)
@@ -88,7 +96,7 @@ class Binner(Declared):
         for first, block in _column_blocks(X):
             categorical = self.is_categorical_[first : first + block.shape[1]]
             numeric = np.flatnonzero(~categorical).astype(np.int64)
-            found = native.quantile_edges(block, weight, numeric, max_bins, n_threads)
+            found = native.quantile_edges(block, weight, numeric, max_bins, shares, n_threads)
             for j, edges in zip(first + numeric, found, strict=True):
                 self.edges_[j] = edges
                 self.n_bins_[j] = edges.shape[0] + 1
