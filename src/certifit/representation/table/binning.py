@@ -10,6 +10,7 @@ distinct value, so a row of weight 2 and the row given twice lead to the same ed
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 
 import numpy as np
 
@@ -83,8 +84,7 @@ class Binner(Declared):
         """
         check_parameters(self)
         max_bins = int(self.max_bins)
-        # As scikit-learn computes them: a share is rounded, and whether rows meet it exactly decides between two quantiles.
-        shares = np.linspace(0, 100, max_bins + 1)[1:-1] / 100 if self.edges == "quantiles" else None
+        shares = _shares(max_bins) if self.edges == "quantiles" else None
         d = X.shape[1]
         weight = _useful_weight(weight)
         self.is_categorical_ = np.zeros(d, dtype=bool)
@@ -145,6 +145,12 @@ class Binner(Declared):
             self.is_categorical_[chosen].astype(np.uint8),
             self.n_bins_[chosen].astype(np.uint8),
         )
+
+
+@cache
+def _shares(bins: int) -> Array:
+    """k / bins as scikit-learn computes it: a share is rounded, and whether rows meet it exactly decides between two quantiles."""
+    return np.asarray(np.linspace(0, 100, bins + 1)[1:-1] / 100)
 
 
 def _column_blocks(X: Matrix) -> Iterator[tuple[int, Array]]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from types import NoneType
 from typing import Any, ClassVar
 
@@ -159,17 +160,25 @@ def _below(X: Any, more: Any) -> Any:
     return vstack([X, more], format="csr") if is_sparse(X) else np.vstack([np.asarray(X), np.asarray(more)])
 
 
-def _manner(seed: int) -> Manner:
-    """Trees as scikit-learn grows them: the same bins, leaves of so many rows, and Newton's step as it comes."""
+def _bins(X: Matrix, weight: Array, plan: Plan) -> Binner:
+    return Binner(plan.max_bins, plan.categorical, "quantiles").fit(X, weight, n_threads=plan.n_threads)
+
+
+def _bins_of_some(seed: int) -> Callable[[Matrix, Array, Plan], Binner]:
+    """Bins of as many rows as scikit-learn draws, in the proportion of their weights."""
 
     def bins(X: Matrix, weight: Array, plan: Plan) -> Binner:
-        if X.shape[0] > MOST_BINNED:
-            share = None if weight.strides == (0,) else weight / weight.sum()
-            X = X[check_random_state(seed).choice(X.shape[0], MOST_BINNED, p=share)]
-            weight = np.broadcast_to(1.0, MOST_BINNED)
-        return Binner(plan.max_bins, plan.categorical, "quantiles").fit(X, weight, n_threads=plan.n_threads)
+        if X.shape[0] <= MOST_BINNED:
+            return _bins(X, weight, plan)
+        share = None if weight.strides == (0,) else weight / weight.sum()
+        drawn = check_random_state(seed).choice(X.shape[0], MOST_BINNED, p=share)
+        return _bins(X[drawn], np.broadcast_to(1.0, MOST_BINNED), plan)
 
-    return Manner(bins, count_rows=True, min_curvature=1e-3, searched=False)
+    return bins
+
+
+THEIRS = Manner(_bins, count_rows=True, min_curvature=1e-3, searched=False)
+"""Trees as scikit-learn grows them: the same bins, leaves of so many rows, and Newton's step as it comes."""
 
 
 class _Boosting(AsksForStages, DropIn):
@@ -270,9 +279,12 @@ class _Boosting(AsksForStages, DropIn):
         model = self.model_.set_params(**settings) if more else fresh(self._ours, **settings)
         model.watch = model.rows_aside = None
         y = np.asarray(data.y)
-        seed = check_random_state(self.random_state).randint(np.iinfo(np.uint32).max, dtype="u8")
-        model.manner = _manner(seed)
-        if wanted(self, data.rows, self._aside is not None):
+        stops, many = wanted(self, data.rows, self._aside is not None), data.rows > MOST_BINNED
+        seed = 0  # to draw one takes longer than a small fit
+        if stops or many:
+            seed = check_random_state(self.random_state).randint(np.iinfo(np.uint32).max, dtype="u8")
+        model.manner = replace(THEIRS, bins=_bins_of_some(seed)) if many else THEIRS
+        if stops:
             aside = set_aside(self, y, hasattr(self._ours, "predict_proba"), seed) if self._aside is None else self._aside
             if aside is not None and data.sample_weight is not None:
                 aside = aside[np.asarray(data.sample_weight) > 0]  # our gate drops the others
