@@ -101,7 +101,7 @@ def trees(threads: int) -> Results:
 
 def bins(threads: int) -> Results:
     columns = np.arange(D)
-    return list(binning.quantile_edges(X, None, columns, 255, threads))
+    return list(binning.quantile_edges(X, None, columns, 255, None, threads))
 
 
 def grower(threads: int) -> Any:

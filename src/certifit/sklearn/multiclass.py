@@ -15,7 +15,7 @@ import numpy as np
 import sklearn.multiclass as theirs
 from sklearn.base import BaseEstimator, clone
 from sklearn.preprocessing import LabelBinarizer
-from sklearn.utils import check_random_state, get_tags
+from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -25,6 +25,7 @@ from certifit.data.gate import check_x
 from certifit.models.reductions import multiclass as ours
 from certifit.models.reductions.multiclass import combined, side_by_side
 from certifit.sklearn.translation import Data, DropIn, Free, Same, Table, same
+from certifit.sklearn.translation.drawing import stream
 from certifit.sklearn.translation.routing import for_the_estimator
 
 __all__ = ["OneVsOneClassifier", "OneVsRestClassifier", "OutputCodeClassifier"]
@@ -257,7 +258,7 @@ class OutputCodeClassifier(_Parts, theirs.OutputCodeClassifier):
         _check_labels(labels)
         self.classes_, codes = np.unique(labels, return_inverse=True)
         size = (self.classes_.shape[0], int(self.classes_.shape[0] * self.code_size))
-        bits = check_random_state(self.random_state).uniform(size=size) > 0.5
+        bits = stream(self.random_state).uniform(size=size) > 0.5
         self.code_book_ = np.where(bits, 1.0, -1.0 if hasattr(self.estimator, "decision_function") else 0.0)
         targets = self.code_book_[np.ravel(codes)].astype(int)
         self._solve([(self.estimator, X, target, params) for target in targets.T])
