@@ -15,12 +15,21 @@ using Index = std::ptrdiff_t;
 
 template <class T>
 struct DenseRows {
+    static constexpr Index kShort = 8;  // a call takes longer than fewer products
     const T* data;
     Index n, d;
 
     const T* row(Index i) const { return data + i * d; }
-    double dot(Index i, const double* w) const { return vec::dot(row(i), w, d); }
-    void add(Index i, double a, double* w) const { vec::subtract(-a, row(i), 0.0, w, d); }
+    double dot(Index i, const double* w) const {
+        if (d >= kShort) return vec::dot(row(i), w, d);
+        double sum = 0;
+        for (Index j = 0; j < d; ++j) sum += static_cast<double>(row(i)[j]) * w[j];
+        return sum;
+    }
+    void add(Index i, double a, double* w) const {
+        if (d >= kShort) return vec::subtract(-a, row(i), 0.0, w, d);
+        for (Index j = 0; j < d; ++j) w[j] += a * static_cast<double>(row(i)[j]);
+    }
     double squared_norm(Index i) const {
         double total = 0;
         for (Index j = 0; j < d; ++j) total += static_cast<double>(row(i)[j]) * static_cast<double>(row(i)[j]);

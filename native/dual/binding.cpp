@@ -22,12 +22,12 @@ void expect_weights(const Vector<double>& p, Index n) {
         if (!(p.data()[i] >= 0) || !(p.data()[i] < kInfinity)) refuse("p must be finite and not negative");
 }
 
-Options make_options(double alpha, double constant, double tolerance, Index max_iter, std::uint64_t seed) {
+Options make_options(double alpha, double constant, double tolerance, Index max_iter, std::uint64_t seed, bool hopeful) {
     if (!(alpha > 0) || !std::isfinite(alpha)) refuse("alpha must be positive and finite");
     if (!(constant >= 0) || !std::isfinite(constant)) refuse("constant must be finite and not negative");
     if (!(tolerance >= 0)) refuse("tolerance must not be negative");
     if (max_iter < 1) refuse("max_iter must be at least 1");
-    return {alpha, constant, tolerance, max_iter, seed};
+    return {alpha, constant, tolerance, max_iter, seed, hopeful};
 }
 
 struct LossArrays {
@@ -149,10 +149,10 @@ NB_MODULE(dual, m) {
              "p"_a.noconvert(), "curvature"_a);
     nb::class_<Options>(m, "Options")
         .def("__init__",
-             [](Options* self, double alpha, double constant, double tolerance, Index max_iter, std::uint64_t seed) {
-                 new (self) Options(make_options(alpha, constant, tolerance, max_iter, seed));
+             [](Options* self, double alpha, double constant, double tolerance, Index max_iter, std::uint64_t seed, bool hopeful) {
+                 new (self) Options(make_options(alpha, constant, tolerance, max_iter, seed, hopeful));
              },
-             "alpha"_a, "constant"_a, "tolerance"_a, "max_iter"_a, "seed"_a);
+             "alpha"_a, "constant"_a, "tolerance"_a, "max_iter"_a, "seed"_a, "hopeful"_a = false);
     m.def("hinge", &hinge, "X"_a, "loss"_a, "theta"_a.noconvert(), "centre"_a, "options"_a);
     m.def("multiclass", &multiclass, "X"_a, "label"_a.noconvert(), "p"_a.noconvert(), "delta"_a.noconvert(), "options"_a);
     m.def("pegasos", &pegasos_steps, "X"_a, "sign"_a.noconvert(), "draws"_a.noconvert(), "alpha"_a, "intercept"_a,
@@ -164,6 +164,14 @@ NB_MODULE(dual, m) {
         project_simplex(x, scratch);
         return array(std::move(x));
     }, "v"_a.noconvert());
+    m.def("classes", [](const LossArrays& loss, Vector<double> theta, Vector<double> scores, double unit) {
+        const Index n = static_cast<Index>(scores.size());
+        expect_length(loss.p, n, "the loss");
+        expect_length(theta, n, "theta");
+        std::vector<std::int8_t> found(n);
+        for (Index i = 0; i < n; ++i) found[i] = class_of(loss.view(), i, theta.data()[i], scores.data()[i], unit);
+        return array(std::move(found));
+    }, "loss"_a, "theta"_a.noconvert(), "scores"_a.noconvert(), "unit"_a);
     m.def("best_intercept", [](const LossArrays& loss, Vector<double> scores) {
         expect_length(scores, static_cast<Index>(loss.p.size()), "scores");
         return best_intercept(loss.view(), {scores.data(), scores.size()});

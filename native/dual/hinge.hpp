@@ -22,6 +22,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <span>
 #include <utility>
 #include <vector>
@@ -48,7 +49,8 @@ class Random {
     Index below(Index n) {
         return static_cast<Index>(((next() >> 32) * static_cast<std::uint64_t>(n)) >> 32);
     }
-    void shuffle(std::vector<Index>& order) {
+    template <class Number>
+    void shuffle(std::vector<Number>& order) {
         for (Index i = static_cast<Index>(order.size()); i > 1; --i) std::swap(order[i - 1], order[below(i)]);
     }
 
@@ -62,6 +64,7 @@ struct Options {
     double tolerance; // absolute gap
     Index max_iter;   // epochs
     std::uint64_t seed;
+    bool hopeful = false;  // whether to end when the rate of the last epochs says that max_iter will not be enough
 };
 
 // The loss of every row.
@@ -77,6 +80,13 @@ struct Terms {
         }
         return above > 0 ? slope_high[i] * above : below > 0 ? slope_low[i] * below : 0.0;
     }
+    // Whether each row has a slope on one side at most, none of them infinite, as the hinge has.
+    bool one_sided(Index n) const {
+        if (curvature > 0) return false;
+        for (Index i = 0; i < n; ++i)
+            if ((slope_low[i] > 0 && slope_high[i] > 0) || !(std::max(slope_low[i], slope_high[i]) < kInfinity)) return false;
+        return true;
+    }
     double conjugate(Index i, double theta) const {
         if (theta == 0) return 0.0;
         return theta * (theta > 0 ? upper[i] : lower[i]) + 0.5 * curvature * theta * theta;
@@ -88,9 +98,10 @@ struct Result {
     Index iterations = 0;
 };
 
-// The intercept with the least Σ p ℓ(score + b): a sorted sweep over the kinks. On a flat piece, its middle.
+// The intercept with the least Σ p ℓ(score + b): the kink at which the slope changes sign, found by halves. On a flat piece, its middle.
 inline double best_intercept(const Terms& terms, std::span<const double> scores) {
-    std::vector<std::pair<double, double>> kinks;  // position of b, jump of the slope
+    using Kink = std::pair<double, double>;  // position of b, jump of the slope
+    std::vector<Kink> kinks;
     kinks.reserve(2 * scores.size());
     double slope = 0, total = 0;
     for (Index i = 0; i < static_cast<Index>(scores.size()); ++i) {
@@ -99,16 +110,30 @@ inline double best_intercept(const Terms& terms, std::span<const double> scores)
         if (high > 0 && std::isfinite(terms.upper[i])) kinks.emplace_back(terms.upper[i] - scores[i], high);
     }
     if (kinks.empty()) return 0.0;
-    std::sort(kinks.begin(), kinks.end());
-    for (const auto& kink : kinks) total += kink.second;
-    for (std::size_t k = 0; k < kinks.size(); ++k) {
-        slope += kinks[k].second;
-        if (slope >= -1e-12 * total) {
-            const bool flat = slope <= 1e-12 * total && k + 1 < kinks.size();
-            return flat ? 0.5 * (kinks[k].first + kinks[k + 1].first) : kinks[k].first;
-        }
+    for (const Kink& kink : kinks) total += kink.second;
+    auto first = kinks.begin(), last = kinks.end();  // `slope` is that before the first
+    while (last - first > 1) {
+        const auto middle = first + (last - first) / 2;
+        std::nth_element(first, middle, last);
+        double ahead = slope;
+        for (auto kink = first; kink != middle; ++kink) ahead += kink->second;
+        if (ahead >= -1e-12 * total) last = middle;
+        else slope = ahead, first = middle;
     }
-    return kinks.back().first;
+    slope += first->second;
+    const bool flat = std::abs(slope) <= 1e-12 * total && last != kinks.end();
+    return flat ? 0.5 * (first->first + std::min_element(last, kinks.end())->first) : first->first;
+}
+
+// 0: θ is zero, 1: it is between its limits, 2: it is at one. A solver leaves both θ and the distance to the kink a little off; at the
+// optimum one of them vanishes, so that the larger one decides, the distance in units of `unit`.
+inline std::int8_t class_of(const Terms& terms, Index i, double theta, double f, double unit) {
+    const double lower = terms.slope_low[i] > 0 ? terms.lower[i] : -kInfinity, upper = terms.slope_high[i] > 0 ? terms.upper[i] : kInfinity;
+    const double size = std::abs(theta), room = (theta > 0 ? terms.slope_high[i] : terms.slope_low[i]) - size;
+    const double far = std::min(std::abs(f - upper), std::abs(f - lower)) / unit;
+    const bool flat = f <= upper && f >= lower;
+    if (size == 0 || (flat && size <= far)) return 0;
+    return room <= 0 || (!flat && room <= far) ? 2 : 1;
 }
 
 template <class Rows>
@@ -118,51 +143,68 @@ class HingeDual {
 
     HingeDual(const Rows& X, const Terms& terms, const Options& options, std::vector<double> theta0, double centre)
         : w(X.d, 0.0), theta(std::move(theta0)), X_(X), terms_(terms), options_(options), random_(options.seed), b_(centre) {
-        step_.resize(X.n);
         const double extra = options.constant * options.constant;
-        for (Index i = 0; i < X.n; ++i)
-            step_[i] = terms.p[i] * (X.squared_norm(i) + extra) / options.alpha + terms.curvature;
+        const auto bend = [&](Index i) {
+            const double square = X.squared_norm(i);
+            mean_square_ += square / static_cast<double>(X.n);
+            return terms.p[i] * (square + extra) / options.alpha + terms.curvature;
+        };
+        one_sided_ = terms.one_sided(X.n);
+        if (one_sided_) {
+            sides_.reserve(static_cast<std::size_t>(X.n));
+            for (Index i = 0; i < X.n; ++i) sides_.push_back(Side::of(terms, i, bend(i), theta[i]));
+        } else {
+            step_.resize(X.n);
+            for (Index i = 0; i < X.n; ++i) step_[i] = bend(i);
+        }
         rebuild();
     }
 
     Result solve() {
-        std::vector<Index> active(X_.n);
-        for (Index i = 0; i < X_.n; ++i) active[i] = i;
-        double margin = kInfinity;                 // rows beyond it are set aside
-        double wanted = 0.7 * options_.tolerance;  // estimated gap at which the exact one is worth a pass
-        Index due = 64;                            // or epochs: the estimate can be slow to follow
-        Index asked = 0;                           // last epoch that visited all rows
+        std::vector<Number> active(X_.n);
+        std::iota(active.begin(), active.end(), Number{0});
+        double margin = kInfinity;           // rows beyond it are set aside
+        double wanted = options_.tolerance;  // estimated gap at which the exact one is worth a pass
+        Index due = 64;                      // or epochs: the estimate can be slow to follow
+        Index asked = 0;                     // last epoch that visited all rows
+        bool partial = true;                 // whether an estimate from some of the rows is believed
         Result best;
         SignalPoll signals;
         for (Index epoch = 1; epoch <= options_.max_iter; ++epoch) {
             signals.poll();
             const bool whole = margin == kInfinity;
             if (whole) asked = epoch;
-            const Epoch seen = sweep(active, margin, signals);
+            const Epoch seen = one_sided_ ? sweep_sides(active, margin, signals) : sweep(active, margin, signals);
             best.iterations = epoch;
-            const bool last = epoch == options_.max_iter || (whole && seen.violation <= kRounding && balanced());
-            if ((whole && seen.gap <= wanted) || last || epoch == due) {
+            // θ that does not balance has to be repaired, at about the price of what is moved.
+            const double loose = options_.constant > 0 ? std::abs(sum_) : 0.0, estimate = seen.gap + loose;
+            const bool good = estimate <= wanted && (whole || partial);
+            const bool last = epoch == options_.max_iter || (whole && seen.violation <= kRounding && balanced()) ||
+                              (options_.hopeful && !good && hopeless(epoch, estimate, wanted));
+            if (good || last || epoch == due) {
                 if (epoch == due) due *= 2;
+                for (Index i = 0; one_sided_ && i < X_.n; ++i) theta[i] = sides_[i].sign * sides_[i].t;
                 check(best);
                 if (last || best.objective - best.bound <= options_.tolerance) break;
                 // Not yet: look again when the estimate has fallen by as much as the gap must.
                 const double ratio = options_.tolerance / (best.objective - best.bound);
-                if (whole && seen.gap <= wanted) wanted = 0.7 * seen.gap * std::clamp(ratio, 0.1, 0.9);
+                if (good && whole) wanted = 0.7 * estimate * std::clamp(ratio, 0.1, 0.9);
+                if (good && !whole) partial = false;
                 rebuild();  // removes the rounding that many small updates left in w
                 margin = kInfinity;
             } else {
                 // Rows set aside say nothing about the gap: before it is believed, all of them are asked again.
                 // So are they every few epochs: the intercept moves on while they rest.
-                const bool done = seen.gap <= wanted || !(seen.violation > 0) || epoch - asked >= 10;
+                const bool done = estimate <= wanted || !(seen.violation > 0) || epoch - asked >= 10;
                 margin = done && !whole ? kInfinity : seen.violation;
             }
             if (margin == kInfinity) {
                 active.resize(X_.n);
-                for (Index i = 0; i < X_.n; ++i) active[i] = i;
+                std::iota(active.begin(), active.end(), Number{0});
             }
             if (options_.constant > 0) {  // the multiplier step; the augmented term starts again from the new centre
-                const double residual = sum_ * options_.constant * options_.constant / options_.alpha;
-                b_ -= residual;
+                if (loose > kUneven * seen.gap && loose > kUneven * wanted) stiffen();
+                b_ -= sum_ * options_.constant * options_.constant / options_.alpha;
             }
         }
         w = std::move(best_w_);
@@ -171,9 +213,49 @@ class HingeDual {
     }
 
   private:
+    using Number = std::uint32_t;  // of a row
     struct Epoch {
         double gap = 0, violation = 0;
     };
+
+    // A row whose loss has one side, all that a visit needs in one place: ℓ = cap·max(m, 0) of m = sign·f − kink, with θ = sign·t.
+    struct Side {
+        double sign, kink, cap, mass, inverse, t;  // inverse: of the curvature of the dual in t
+
+        static Side of(const Terms& terms, Index i, double bend, double theta) {
+            const bool above = terms.slope_high[i] > 0, below = terms.slope_low[i] > 0;
+            const double sign = below ? -1.0 : 1.0, kink = below ? -terms.lower[i] : above ? terms.upper[i] : 0.0;
+            return {sign, kink, below ? terms.slope_low[i] : terms.slope_high[i], terms.p[i], bend > 0 ? 1.0 / bend : 1e300, sign * theta};
+        }
+    };
+
+    static constexpr Index kAhead = 6;       // visits by which a row is fetched before it is wanted
+    static constexpr Index kWindow = 8;      // epochs of the first look at the rate
+    static constexpr double kUneven = 3.0;   // times the gap and what is wanted of it: the balance is what is slow
+    static constexpr double kStiffer = 4.0;  // by which the intercept then grows as a feature
+
+    // The multiplier moves the faster, the larger the intercept is as a feature; larger than the rows themselves, it would slow them down.
+    void stiffen() {
+        const double before = options_.constant * options_.constant, now = std::min(kStiffer * before, mean_square_);
+        if (!(now > before)) return;
+        options_.constant = std::sqrt(now);
+        for (Index i = 0; i < X_.n; ++i) {
+            const double more = terms_.p[i] * (now - before) / options_.alpha;
+            if (one_sided_) sides_[i].inverse = 1.0 / (1.0 / sides_[i].inverse + more);
+            else step_[i] += more;
+        }
+    }
+
+    // Whenever their number has doubled, the least estimates of the last half of the epochs and of the half before show a rate; at twice
+    // that the epochs that are left must do.
+    bool hopeless(Index epoch, double estimate, double wanted) {
+        least_ = std::min(least_, estimate);
+        if (epoch < kWindow || (epoch & (epoch - 1))) return false;
+        const double before = std::exchange(former_, least_), now = std::exchange(least_, kInfinity);
+        if (!(before < kInfinity)) return false;
+        const double rate = 2.0 * std::log(before / now) / static_cast<double>(epoch);
+        return !(2.0 * rate * static_cast<double>(options_.max_iter - epoch) >= std::log(now / wanted));
+    }
 
     bool balanced() const { return options_.constant == 0 || std::abs(sum_) <= kRounding; }
 
@@ -188,7 +270,39 @@ class HingeDual {
         }
     }
 
-    Epoch sweep(std::vector<Index>& active, double margin, SignalPoll& signals) {
+    // The same as `sweep` for rows of one side, with a single branch: whether θ changes.
+    Epoch sweep_sides(std::vector<Number>& active, double margin, SignalPoll& signals) {
+        Epoch seen;
+        random_.shuffle(active);
+        const double inverse = 1.0 / options_.alpha, pull = options_.constant * options_.constant * inverse;
+        Index kept = 0;
+        const Index count = static_cast<Index>(active.size());
+        for (Index k = 0; k < count; ++k) {
+            if ((k & 4095) == 4095) signals.poll();
+            if (k + kAhead < count) X_.prefetch(active[k + kAhead]), __builtin_prefetch(&sides_[active[k + kAhead]], 1);
+            const Number i = active[k];
+            Side& side = sides_[i];
+            // All that does not wait for the intercept first: it goes from row to row, and nothing else does for certain.
+            const double part = side.sign * X_.dot(i, w.data()) - side.kink, old = side.t, mass = side.sign * side.mass;
+            const double there = old + part * side.inverse, lever = side.sign * side.inverse, share = mass * pull;
+            const double fresh = std::min(std::max(there + lever * b_, 0.0), side.cap), change = fresh - old;
+            const double m = part + side.sign * b_;
+            const bool low = old <= 0.0, high = old >= side.cap;
+            const double inward = low && m < 0 ? 0.0 : high && m > 0 ? 0.0 : std::abs(m);
+            active[kept] = i;
+            kept += !((low && m < -margin) || (high && m > margin));
+            seen.violation = std::max(seen.violation, inward);
+            seen.gap += side.mass * (side.cap * std::max(m, 0.0) - fresh * m);
+            if (change == 0) continue;
+            side.t = fresh;
+            b_ -= change * share, sum_ += change * mass;
+            X_.add(i, -mass * change * inverse, w.data());
+        }
+        active.resize(kept);
+        return seen;
+    }
+
+    Epoch sweep(std::vector<Number>& active, double margin, SignalPoll& signals) {
         Epoch seen;
         random_.shuffle(active);
         const double pull = options_.constant * options_.constant / options_.alpha;
@@ -301,7 +415,9 @@ class HingeDual {
     Terms terms_;
     Options options_;
     Random random_;
-    double b_, sum_ = 0;
+    double b_, sum_ = 0, mean_square_ = 0, least_ = kInfinity, former_ = kInfinity;
+    bool one_sided_ = false;
+    std::vector<Side> sides_;
     std::vector<double> step_, best_w_, best_theta_;
 };
 

@@ -31,10 +31,10 @@ def check_labels(
     X, y, weight = check_xy(estimator, X, y, sample_weight=sample_weight, numeric_target=False)
     if y.dtype.kind not in "iub":  # whole numbers are labels, whatever they are
         check_classification_targets(y)
-    classes = np.unique(y)
+    classes, codes = encode_labels(y) if y.dtype.kind in "iu" else (np.unique(y), None)
     _need_two(estimator, classes)
-    # Two classes need no search, and a search needs no sorting of all labels.
-    codes = (y == classes[1]).astype(np.intp) if classes.shape[0] == 2 else np.searchsorted(classes, y)
+    if codes is None:  # two classes need no search, and a search needs no sorting of all labels
+        codes = (y == classes[1]).astype(np.intp) if classes.shape[0] == 2 else np.searchsorted(classes, y)
     weight = positive_class_weights(class_weight, classes, codes, weight)
     return X, codes, weight, classes
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from certifit._types import Array
-from certifit.optimization.newton.kinked import Kinks
+from certifit.optimization.dual.hinge import classes_of
 from certifit.optimization.objective.problem import Problem, Solution
 
 __all__ = ["KKT", "kkt_classes"]
@@ -27,14 +27,6 @@ def kkt_classes(problem: Problem, solution: Solution) -> tuple[Array, Array]:
     with np.errstate(over="ignore", invalid="ignore"):
         f = problem.scores(solution.coef, solution.intercept, exact=True)
         theta = problem.loss.derivative(problem.y, f) if solution.dual is None else solution.dual
-        terms = problem.loss.hinge_terms(problem.y)
-        if terms is None:  # squared losses have no bound: every row with a loss supports
+        if problem.hinge_terms is None:  # squared losses have no bound: every row with a loss supports
             return theta, (theta != 0).astype(np.int8)
-        kinks = Kinks.of(terms, problem.p)
-        size = np.abs(theta)
-        room = np.where(theta > 0, kinks.high, kinks.low) - size
-        far = kinks.distance(f) / max(problem.scale, 1e-300)
-        flat = (f <= kinks.upper) & (f >= kinks.lower)
-        free = (size == 0) | (flat & (size <= far))
-        bound = (room <= 0) | (~flat & (room <= far))
-        return theta, np.where(free, 0, np.where(bound, 2, 1)).astype(np.int8)
+        return theta, classes_of(problem.hinge_terms, problem.p, theta, f, max(problem.scale, 1e-300))

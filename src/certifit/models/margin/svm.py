@@ -136,7 +136,7 @@ class LinearSVC(VisitsRows, LinearClassifier):
                     solution, certificate = minimize(problem, solver, tol, max_iter, clock, seed=seed)
                     fits.append((solution, certificate, *kkt_classes(problem, solution)))
         self._keep(fits, kept, X.dtype)
-        self.support_vectors_ = X[np.isin(np.flatnonzero(kept), self.support_)]
+        self.support_vectors_ = X[self.support_ if kept.all() else np.isin(np.flatnonzero(kept), self.support_)]
         note = f"The worst of {len(self.certificates_)} one-against-the-rest fits."
         self._certify(Certificate.worst(self.certificates_, note))
         return self
@@ -186,10 +186,11 @@ class LinearSVC(VisitsRows, LinearClassifier):
         K, n = len(fits), kept.shape[0]
         self.coef_ = np.array([solution.coef for solution, *_ in fits]).astype(dtype)
         self.intercept_ = np.array([solution.intercept for solution, *_ in fits]).astype(dtype)
-        theta, kkt = np.zeros((K, n)), np.zeros((K, n), dtype=np.int8)
-        for k, (_, _, slopes, classes) in enumerate(fits):
-            theta[k, kept], kkt[k, kept] = slopes, classes
-        self.support_ = np.flatnonzero(kkt.any(axis=0))
+        theta, kkt = np.array([slopes for _, _, slopes, _ in fits]), np.array([classes for *_, classes in fits])
+        if theta.shape[1] < n:
+            some, theta, kkt = (theta, kkt), np.zeros((K, n)), np.zeros((K, n), dtype=np.int8)
+            theta[:, kept], kkt[:, kept] = some
+        self.support_ = np.flatnonzero(kkt[0] if K == 1 else kkt.any(axis=0))
         with np.errstate(divide="ignore", over="ignore"):
             margin = 1.0 / np.linalg.norm(self.coef_.astype(np.float64), axis=1)
         one = K == 1

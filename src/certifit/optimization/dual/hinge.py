@@ -22,11 +22,12 @@ from certifit._types import Array, Matrix, is_sparse
 from certifit.docstrings import takes_as
 from certifit.evaluation.losses.terms import TwoSidedHinge
 
-__all__ = ["DualResult", "best_intercept", "hinge_dual", "multiclass_dual", "row_matrix"]
+__all__ = ["DualResult", "best_intercept", "classes_of", "hinge_dual", "multiclass_dual", "row_matrix"]
 
 # The intercept enters the augmented dual as a feature of this share of the mean squared row norm: larger couples all
-# rows and slows the coordinates, smaller needs more multiplier steps.
-INTERCEPT_SHARE = 0.1
+# rows and slows the coordinates, smaller needs more multiplier steps. That of one score grows where those are what is slow.
+INTERCEPT_SHARE = 0.03
+SHARE_OF_CLASSES = 0.1
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ def row_matrix(X: Matrix) -> Any:
     return native.dense(np.ascontiguousarray(X))
 
 
-def _centered(X: Matrix, p: Array, fit_intercept: bool) -> tuple[Matrix, Array | None, float]:
+def _centered(X: Matrix, p: Array, fit_intercept: bool, share: float) -> tuple[Matrix, Array | None, float]:
     """X with its mean taken off where that helps, the mean, and the size of the intercept as a feature.
 
     With an unpenalized intercept the shift changes nothing but the intercept, and a large common part of all rows would
@@ -73,19 +74,19 @@ def _centered(X: Matrix, p: Array, fit_intercept: bool) -> tuple[Matrix, Array |
         return X, None, 0.0
     if is_sparse(X):
         squares = float(np.sum(np.square(X.data, dtype=np.float64)))
-        return X, None, _size(squares / X.shape[0])
+        return X, None, _size(share * squares / X.shape[0])
     squares = float(np.sum(np.einsum("ij,ij->i", X, X, dtype=np.float64))) / X.shape[0]
     mean = np.asarray((p / p.sum()) @ X, dtype=np.float64)
     common = float(mean @ mean)
     if common <= 0.02 * squares:
-        return X, None, _size(squares)
+        return X, None, _size(share * squares)
     centered = X.astype(np.float64, copy=True)
     centered -= mean
-    return centered, mean, _size(float(np.einsum("ij,ij->", centered, centered)) / X.shape[0])
+    return centered, mean, _size(share * float(np.einsum("ij,ij->", centered, centered)) / X.shape[0])
 
 
-def _size(mean_square: float) -> float:
-    size = float(np.sqrt(INTERCEPT_SHARE * mean_square))
+def _size(square: float) -> float:
+    size = float(np.sqrt(square))
     return size if np.isfinite(size) and size > 0 else 1.0
 
 
@@ -102,6 +103,7 @@ def hinge_dual(
     tol: float = 1e-6,
     max_iter: int = 1000,
     seed: int = 0,
+    hopeful: bool = False,
 ) -> DualResult:
     """Minimize Σ p_i ℓ_i(x_i·w + b) + ½ alpha ‖w‖².
 
@@ -125,6 +127,8 @@ def hinge_dual(
         Most epochs.
     seed : int
         Of the order in which rows are visited.
+    hopeful : bool
+        End as soon as the rate of the last epochs says that `max_iter` of them will not be enough.
 
     Examples
     --------
@@ -136,15 +140,12 @@ def hinge_dual(
     (array([1.]), -2.0)
     """
     n = X.shape[0]
-    sides = [
-        np.ascontiguousarray(np.broadcast_to(side, (n,)), dtype=np.float64)
-        for side in (terms.lower, terms.upper, terms.slope_low, terms.slope_high)
-    ]
+    sides = _sides(terms, n)
     if curvature > 0:
         sides[2:] = [np.where(side > 0, np.inf, 0.0) for side in sides[2:]]
     loss = native.Loss(*sides, np.ascontiguousarray(p, dtype=np.float64), float(curvature))
-    rows, mean, constant = _centered(X, p, fit_intercept)
-    options = native.Options(float(alpha), constant, float(tol), int(max_iter), int(seed))
+    rows, mean, constant = _centered(X, p, fit_intercept, INTERCEPT_SHARE)
+    options = native.Options(float(alpha), constant, float(tol), int(max_iter), int(seed), bool(hopeful))
     start = np.zeros(n) if theta is None else np.clip(theta, -sides[2], sides[3])
     centre = float(intercept) if fit_intercept else 0.0
     coef, b, theta, objective, bound, epochs = native.hinge(row_matrix(rows), loss, start, centre, options)
@@ -182,7 +183,7 @@ def multiclass_dual(
     array([0, 1, 2])
     """
     (n, d), K = X.shape, delta.shape[0]
-    rows, mean, constant = _centered(X, p, fit_intercept)
+    rows, mean, constant = _centered(X, p, fit_intercept, SHARE_OF_CLASSES)
     options = native.Options(float(alpha), constant, float(tol), int(max_iter), int(seed))
     coef, intercept, beta, objective, bound, epochs = native.multiclass(
         row_matrix(rows),
@@ -206,10 +207,28 @@ def best_intercept(terms: TwoSidedHinge, p: Array, scores: Array) -> float:
     >>> best_intercept(Hinge().hinge_terms(np.array([0.0, 1.0])), np.full(2, 0.5), np.array([-3.0, 3.0]))
     0.0
     """
-    n = scores.shape[0]
-    sides = [
-        np.ascontiguousarray(np.broadcast_to(side, (n,)), dtype=np.float64)
-        for side in (terms.lower, terms.upper, terms.slope_low, terms.slope_high)
-    ]
-    loss = native.Loss(*sides, np.ascontiguousarray(p, dtype=np.float64), 0.0)
+    loss = native.Loss(*_sides(terms, scores.shape[0]), np.ascontiguousarray(p, dtype=np.float64), 0.0)
     return float(native.best_intercept(loss, np.ascontiguousarray(scores, dtype=np.float64)))
+
+
+def classes_of(terms: TwoSidedHinge, p: Array, theta: Array, scores: Array, unit: float) -> Array:
+    """The class of each row: 0 where θ is zero, 1 where it is between its limits, 2 where it is at one.
+
+    Of θ's distance to a limit and the score's distance to the kink, in units of `unit`, the larger one decides.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit.losses import Hinge
+    >>> terms, theta = Hinge().hinge_terms(np.ones(3)), np.array([0.0, -0.5, -1.0])
+    >>> classes_of(terms, np.ones(3), theta, np.array([2.0, 1.0, 0.0]), 1.0)
+    array([0, 1, 2], dtype=int8)
+    """
+    loss = native.Loss(*_sides(terms, scores.shape[0]), np.ascontiguousarray(p, dtype=np.float64), 0.0)
+    vectors = (np.ascontiguousarray(v, dtype=np.float64) for v in (theta, scores))
+    return np.asarray(native.classes(loss, *vectors, float(unit)))
+
+
+def _sides(terms: TwoSidedHinge, n: int) -> list[Array]:
+    given = (terms.lower, terms.upper, terms.slope_low, terms.slope_high)
+    return [np.ascontiguousarray(np.broadcast_to(side, (n,)), dtype=np.float64) for side in given]

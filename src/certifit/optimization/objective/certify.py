@@ -87,7 +87,7 @@ def _harmless(problem: Problem, coef: Array, intercept: Any, objective: float) -
     """Whether the doubt cannot be seen whatever the rows are, for a sparse X and one score.
 
     No row reaches further than the largest entry times ‖w‖₁, and Σ p |ℓ'| ≤ √(2Lρ) for the risk ρ where slopes have the Lipschitz
-    constant L: a loss that is never negative falls by ℓ'²/2L at least.
+    constant L: a loss that is never negative falls by ℓ'²/2L at least. Of a piecewise linear loss it is at most the steepest slope.
     """
     if problem.n_scores > 1 or not problem.loss.convex or is_own(problem.loss):
         return False
@@ -96,7 +96,11 @@ def _harmless(problem: Problem, coef: Array, intercept: Any, objective: float) -
         return False
     largest = max(float(max(d.X.data.max(initial=0.0), -d.X.data.min(initial=0.0))) for d in designs)
     reach = largest * float(np.abs(coef).sum()) + abs(float(intercept))
-    slopes = float(np.sqrt(2.0 * problem.loss.smoothness * objective))
+    terms = problem.hinge_terms if problem.in_memory else None
+    if terms is None:
+        slopes = float(np.sqrt(2.0 * problem.loss.smoothness * objective))
+    else:
+        slopes = float(max(np.max(terms.slope_low), np.max(terms.slope_high)))
     return EPS * slopes * reach <= UNSEEN * max(problem.scale, objective)
 
 

@@ -19,7 +19,7 @@ __all__ = [
     "AROUND",
     "conjugate_pays",
     "direct_products",
-    "epochs_before_interior",
+    "epochs_before",
     "iterating_pays",
     "newton_passes",
     "newton_seconds",
@@ -48,7 +48,14 @@ SMALL = 1 << 17  # entries of X, zeros counted, up to which a dense copy costs l
 DIGITS = 10  # iterations of LSMR to full precision, for a condition of one
 INTERIOR = 15  # iterations of the interior point
 VISITING = 2e-8  # seconds of an epoch of dual descent for each row, beside the two times that it reads it
-HOPEFUL = 0.5  # of what the interior point costs: so much may be spent on dual descent before
+HOPEFUL = 0.7  # of what the other method costs: where dual descent is likely to cost no more, it has a try
+FEWEST_EPOCHS, CROWDED_EPOCHS = 5.0, 6.0  # of dual descent to a gap of 10⁻³ of the scale: so many, and so many times the crowding
+FREE_EPOCHS = 300.0  # where each row has a direction of its own
+AT_WORK = 0.5  # of the rows, on the average of all epochs: others rest
+NOTHING = 1e-3  # seconds of the other method below which all its digits come for nothing
+WEIGHING = 3e-8  # seconds of an iteration of the interior point for each row, beside its matrices
+INTERIOR_CALLS = 3e-4  # seconds of Python in such an iteration, where it is not native
+MULTIPLIERS_CALLS = 1e-3  # seconds of Python in Newton's method on multipliers
 CONJUGATE = 10  # products with the Hessian that conjugate gradients take for a Newton step of an ordinary problem
 
 
@@ -119,15 +126,35 @@ def rows_pay(n: int, d: int, l2: float, curvature: float) -> bool:
     return passes <= 2.0 * CONJUGATE + 0.5 * float(np.sqrt(max(curvature, 0.0) / l2))
 
 
-def epochs_before_interior(n: int, d: int) -> int:
-    """How many epochs of dual descent are worth a try before the interior point.
+def epochs_before(other: str, n: int, d: int, stored: int | None, crowding: float, tol: float) -> int:
+    """How many epochs of dual descent are worth a try before the other method for piecewise linear losses of n × d numbers; 0 for none.
 
-    Few are needed where the penalty is strong, and they end at `tol`. Each iteration of the interior point is a matrix of the
-    rows or of the columns, whichever are fewer, and its factor.
+    Their number follows from how much rows have in common beside what the penalty allows, `crowding` = mean ‖x‖²/(alpha·n), and from
+    the gap `tol` beside the scale; no more rows than columns have a direction each, which bounds it. Where the other method costs next to nothing, its digits come for nothing. `stored` counts the
+    entries of a sparse X.
+    """
+    seconds = _interior_seconds(n, d) if other == "interior_point" else _multipliers_seconds(n, d)
+    reading = 8.0 * n * d / READING if stored is None else 2.0 * TOUCHING * stored
+    affordable = seconds / (AT_WORK * (reading + VISITING * n))
+    likely = FEWEST_EPOCHS + CROWDED_EPOCHS * crowding
+    if n <= d:
+        likely = min(likely, FREE_EPOCHS)
+    likely *= float(np.cbrt(1e-3 / max(tol, 1e-15)))
+    return int(affordable) if seconds >= NOTHING and likely <= HOPEFUL * affordable else 0
+
+
+def _interior_seconds(n: int, d: int) -> float:
+    """The interior point: each iteration is a matrix of the rows or of the columns, whichever are fewer, its factor, and passes over
+    the rows; in Python where there are many columns.
     """
     least = float(min(n, d))
-    iterations = INTERIOR * (n * d * least / MULTIPLYING + least**3 / (3.0 * FACTORING))
-    return int(HOPEFUL * iterations / (2.0 * 8.0 * n * d / READING + VISITING * n))
+    matrices = n * d * least / MULTIPLYING + least**3 / (3.0 * FACTORING)
+    return INTERIOR * (matrices + WEIGHING * n + (INTERIOR_CALLS if d > NARROW else 0.0))
+
+
+def _multipliers_seconds(n: int, d: int) -> float:
+    """Newton's method on multipliers: a Hessian of a sample now and then, and passes over rows that are mostly merged."""
+    return MULTIPLIERS_CALLS + n * (6.0 * WEIGHING + 8.0 * 8.0 * d / READING)
 
 
 def conjugate_pays(problem: Problem) -> bool:

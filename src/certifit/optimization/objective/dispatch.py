@@ -50,6 +50,7 @@ from certifit.optimization.objective.piecewise import (
     choose_kinked,
     interior_point,
     kinked_newton,
+    rows_in_turn,
     sequence,
 )
 from certifit.optimization.objective.problem import Point, Problem, Solution
@@ -395,8 +396,10 @@ def _solved(
     free = isinstance(solver, str) and solver == "auto"
     solver = choose(problem) if free else solver
     run, gap = _run(problem, solver, seed), tol * problem.scale
-    if free and isinstance(run, DualDescent):
-        run = replace(run, thrifty=True)
+    if free and (epochs := rows_in_turn(problem, solver, gap)):
+        found = DualDescent(seed, hopeful=True)(problem, start, gap, min(max_iter, epochs), clock)
+        if found.objective - found.bound <= gap or found.iterations >= max_iter:
+            return found
     if free and solver in BY_MATRICES and small_enough(problem):
         problem = replace(problem, X=problem.X.toarray())
     if free and solver == "newton_cg" and isinstance(problem.loss, Squared):

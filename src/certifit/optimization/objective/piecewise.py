@@ -24,16 +24,15 @@ from certifit.optimization.interior_point.ridge import MOST_COLUMNS, solve_ridge
 from certifit.optimization.interior_point.sequential import sequential
 from certifit.optimization.interior_point.solve import InteriorPointResult, solve_polyhedral
 from certifit.optimization.newton.kinked import ROWS_PER_COLUMN, SMALLEST_SAMPLE, Kinks, polish, solve_newton
-from certifit.optimization.objective.costs import epochs_before_interior
+from certifit.optimization.objective.costs import epochs_before
 from certifit.optimization.objective.problem import Problem, Solution
 from certifit.progress import Progress
 from certifit.threads import one_blas_thread
 
-__all__ = ["DualDescent", "choose_kinked", "interior_point", "kinked_newton", "sequence", "strong"]
+__all__ = ["DualDescent", "choose_kinked", "interior_point", "kinked_newton", "rows_in_turn", "sequence", "strong"]
 
 Point = tuple[Array, float]
 SMALL = 1 << 20  # entries of X up to which a fit is polished, and a sparse X is made dense
-EXACT_WORK = 2e7  # n·d·min(n, d) up to which all digits cost nothing
 INTERIOR_WORK = 2e10  # n·d·min(n, d) up to which second-order methods beat dual coordinate descent
 ORDINARY = (1e-30, 1e30)  # strengths of an L2 penalty beside which squares of ordinary columns do not vanish
 
@@ -45,19 +44,42 @@ def strong(problem: Problem) -> Array | None:
 
 def choose_kinked(problem: Problem) -> str:
     """Which solver ``"auto"`` stands for when the loss is piecewise linear and the penalty an elastic net."""
-    (n, d), l2 = problem.shape, strong(problem)
-    # Only the interior point rescales by itself: the others would see penalties that vanish or explode.
-    if l2 is None or not (ORDINARY[0] < float(l2.min(initial=1.0)) and float(l2.max(initial=1.0)) < ORDINARY[1]):
+    n, d = problem.shape
+    if not _ordinary(problem):
         return "interior_point"
     if is_sparse(problem.X) and n * d > SMALL:
         return "dual"
     if n >= 3 * max(SMALLEST_SAMPLE, ROWS_PER_COLUMN * d):
         return "newton"
-    return "interior_point" if float(n) * d * min(n, d) <= EXACT_WORK else "dual"
+    return "interior_point" if float(n) * d * min(n, d) <= INTERIOR_WORK else "dual"
+
+
+def _ordinary(problem: Problem) -> bool:
+    """Whether the dual methods may be used: only the interior point rescales by itself, the others would see penalties that vanish
+    or explode.
+    """
+    l2 = strong(problem)
+    return l2 is not None and ORDINARY[0] < float(l2.min(initial=1.0)) and float(l2.max(initial=1.0)) < ORDINARY[1]
+
+
+def rows_in_turn(problem: Problem, other: str, tol: float) -> int:
+    """How many epochs of dual descent are worth a try before another method; 0 for none."""
+    if other not in ("interior_point", "newton") or not (problem.in_memory and _ordinary(problem)):
+        return 0
+    l2, X, (n, d) = strong(problem), problem.X, problem.shape
+    assert l2 is not None
+    alpha = float(l2.max(initial=0.0))
+    squares = (
+        float(np.sum(np.square(X.data, dtype=np.float64)))
+        if is_sparse(X)
+        else float(np.einsum("ij,ij->", X, X, dtype=np.float64))
+    )
+    crowding = squares / (alpha * float(n) ** 2)
+    return epochs_before(other, n, d, int(X.nnz) if is_sparse(X) else None, crowding, tol / max(problem.scale, 1e-300))
 
 
 def _terms(problem: Problem) -> TwoSidedHinge:
-    terms = problem.loss.hinge_terms(problem.y)
+    terms = problem.hinge_terms
     assert terms is not None  # the dispatcher sends no other loss here
     return terms
 
@@ -174,19 +196,11 @@ class DualDescent:
     """Coordinate descent in the dual; `seed` is that of the order in which rows are visited."""
 
     seed: int = 0
-    thrifty: bool = False
-    """Whether the interior point takes over where it is the cheaper method."""
+    hopeful: bool = False
+    """Whether to end when the rate of the last epochs says that `max_iter` will not be enough."""
 
     def __call__(self, problem: Problem, start: Point, tol: float, max_iter: int, clock: Progress) -> Solution:
         """Visit the rows until the gap is closed."""
-        n, d = problem.shape
-        if not self.thrifty or is_sparse(problem.X) or float(n) * d * min(n, d) > INTERIOR_WORK:
-            return self._descend(problem, tol, max_iter)
-        found = self._descend(problem, tol, min(max_iter, epochs_before_interior(n, d)))
-        done = found.objective - found.bound <= tol or found.iterations >= max_iter
-        return found if done else interior_point(problem, start, tol, max_iter, clock)
-
-    def _descend(self, problem: Problem, tol: float, max_iter: int) -> Solution:
         l2 = strong(problem)
         assert l2 is not None
         alpha = float(l2.max(initial=0.0)) or 1.0
@@ -204,6 +218,7 @@ class DualDescent:
             tol=tol,
             max_iter=max_iter,
             seed=self.seed,
+            hopeful=self.hopeful,
         )
         coef, objective = (found.coef, found.objective) if unit is None else (found.coef * unit, np.nan)
         return Solution(

@@ -18,6 +18,7 @@ import numpy as np
 from certifit._types import Array, Matrix, is_sparse
 from certifit.evaluation.losses import Loss
 from certifit.evaluation.losses.base import constant_by_slopes
+from certifit.evaluation.losses.terms import TwoSidedHinge
 from certifit.optimization.objective.fold import Block, Part, State, finite, finite_sum, total
 from certifit.optimization.objective.regularizer import Regularizer
 from certifit.representation.design.design import Partitioned, as_design
@@ -88,6 +89,11 @@ class Problem:
     def shape(self) -> tuple[int, int]:
         """Rows and columns of X."""
         return int(self.X.shape[0]), int(self.X.shape[1])
+
+    @cached_property
+    def hinge_terms(self) -> TwoSidedHinge | None:
+        """The kinks of a piecewise linear loss; rows in memory."""
+        return self.loss.hinge_terms(self.y)
 
     def _optimal_constant(self) -> Any:
         if len(self.blocks) == 1:

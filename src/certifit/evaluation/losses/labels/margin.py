@@ -143,6 +143,13 @@ class HardLogistic(Logistic):
         return at_constant, (ones + zeros) * float(np.log(2.0))
 
 
+def _shares(y: Array, p: Array) -> tuple[float, float]:
+    """The weights of the two classes."""
+    positive = y > 0.5
+    ones = float(p @ positive)
+    return ones, float(p @ ~positive)
+
+
 def _plain(*vectors: Array) -> bool:
     """Whether native passes can read them."""
     return all(v.ndim == 1 and v.dtype == np.float64 and v.flags.c_contiguous for v in vectors)
@@ -185,6 +192,18 @@ class Hinge(PiecewiseLinear, OfMargin):
             np.where(positive, 1.0, 0.0),
             np.where(positive, 0.0, 1.0),
         )
+
+    def optimal_constant(self, y: Array, weight: Array) -> float:
+        """On the kink of the heavier class; where both weigh the same, in the middle."""
+        ones, zeros = _shares(y, weight)
+        even = abs(ones - zeros) <= 1e-12 * (ones + zeros)
+        return 0.0 if even else self.threshold if ones > zeros else -self.threshold
+
+    def constant_risks(self, y: Array, p: Array, constant: float) -> tuple[float, float]:
+        """From the shares of the two classes."""
+        ones, zeros = _shares(y, p)
+        at_constant = ones * max(self.threshold - constant, 0.0) + zeros * max(self.threshold + constant, 0.0)
+        return at_constant, (ones + zeros) * self.threshold
 
 
 class PerceptronLoss(Hinge):
