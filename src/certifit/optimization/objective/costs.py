@@ -20,8 +20,10 @@ __all__ = [
     "conjugate_pays",
     "direct_products",
     "epochs_before_interior",
+    "is_long",
     "iterating_pays",
     "newton_passes",
+    "newton_products",
     "newton_seconds",
     "ridge_by_products",
     "ridge_products",
@@ -49,6 +51,10 @@ DIGITS = 10  # iterations of LSMR to full precision, for a condition of one
 INTERIOR = 15  # iterations of the interior point
 VISITING = 2e-8  # seconds of an epoch of dual descent for each row, beside the two times that it reads it
 HOPEFUL = 0.5  # of what the interior point costs: so much may be spent on dual descent before
+STEPS = 5  # of Newton's method with Hessians: what they cost may be spent on products before
+LEAST_PRODUCTS = 200  # that are never too many: other ways have more of Python around them
+LONG = 1 << 22  # entries of a dense X from which an optimum of a part of its rows saves passes
+SHORT_ROWS = 128  # columns up to which it does
 CONJUGATE = 10  # products with the Hessian that conjugate gradients take for a Newton step of an ordinary problem
 
 
@@ -128,6 +134,29 @@ def epochs_before_interior(n: int, d: int) -> int:
     least = float(min(n, d))
     iterations = INTERIOR * (n * d * least / MULTIPLYING + least**3 / (3.0 * FACTORING))
     return int(HOPEFUL * iterations / (2.0 * 8.0 * n * d / READING + VISITING * n))
+
+
+def newton_products(problem: Problem) -> float:
+    """How many products with the Hessian of one score, in native code, are worth as much as Newton's method with Hessians; without end where
+    none is to be formed.
+    """
+    n, d = problem.shape
+    if is_sparse(problem.X):
+        if d > LARGEST_FACTOR:
+            return np.inf
+        stored = int(problem.X.nnz)
+        hessian = TOUCHING * stored * (0.5 * (stored / n + 1.0) + PASSES) + d * d * 8.0 / READING + d**3 / (3.0 * FACTORING)
+        product = 2.0 * TOUCHING * (stored + n)
+    else:
+        least = float(min(n, d))
+        hessian = n * d * least / MULTIPLYING + least**3 / (3.0 * FACTORING)
+        product = 2.0 * 8.0 * n * d / READING
+    return max(LEAST_PRODUCTS, STEPS * hessian / (product + CALL))
+
+
+def is_long(n: int, d: int) -> bool:
+    """Whether a dense X has so many short rows that the optimum of a part of them saves more passes than it costs."""
+    return n * d > LONG and d <= SHORT_ROWS
 
 
 def conjugate_pays(problem: Problem) -> bool:
