@@ -17,8 +17,7 @@
 
 #include "core/interrupt.hpp"
 #include "core/team.hpp"
-#include "products/products.hpp"
-#include "products/sparse.hpp"
+#include "products/blocks.hpp"
 
 namespace certifit::ridge {
 
@@ -39,87 +38,11 @@ struct Found {
     bool given_up = false;
 };
 
-namespace detail {
-
-constexpr Index kRows = 1 << 13;  // entries of a block of rows that is read twice, from the nearest cache the second time
-
-template <class T>
-[[gnu::always_inline]] inline void add_squares(const T* x, Index rows, Index d, const double* p, double* sum) {
-    for (Index i = 0; i < rows; ++i, x += d)
-        for (Index j = 0; j < d; ++j) sum[j] += p[i] * (static_cast<double>(x[j]) * static_cast<double>(x[j]));
-}
-CERTIFIT_CLONES [[maybe_unused]] static void squares_by_row(const double* x, Index rows, Index d, const double* p, double* sum) {
-    add_squares(x, rows, d, p, sum);
-}
-CERTIFIT_CLONES [[maybe_unused]] static void squares_by_row(const float* x, Index rows, Index d, const double* p, double* sum) {
-    add_squares(x, rows, d, p, sum);
-}
-
-// Rows that are visited together.
-template <class T>
-Index together(const Table<T>& X) {
-    return X.by_row ? std::max<Index>(4, kRows / std::max<Index>(X.d, 1) / 4 * 4) : std::max<Index>(64, products::kBlock / X.d / 8 * 8);
-}
-template <class T, class I>
-Index together(const CsrRows<T, I>&) {
-    return 64;
-}
-
-template <class T>
-Index chunks(const Table<T>& X) {
-    return products::chunk_count(X.n, X.d, 1);
-}
-template <class T, class I>
-Index chunks(const CsrRows<T, I>& X) {
-    return products::sparse_chunks(X.n, products::stored(X), X.d);
-}
-
-template <class T>
-Index entries(const Table<T>& X) {
-    return X.n * X.d;
-}
-template <class T, class I>
-Index entries(const CsrRows<T, I>& X) {
-    return products::stored(X);
-}
-
-template <class T>
-void scores(const Table<T>& X, Index i, Index rows, const double* w, double b, double* f) {
-    X.scores(i, rows, w, b, f);
-}
-template <class T, class I>
-void scores(const CsrRows<T, I>& X, Index i, Index rows, const double* w, double b, double* f) {
-    for (Index t = 0; t < rows; ++t) f[t] = X.dot(i + t, w) + b;
-}
-
-template <class T>
-void pull(const Table<T>& X, Index i, Index rows, const double* q, double* g) {
-    X.pull(i, rows, q, g);
-}
-template <class T, class I>
-void pull(const CsrRows<T, I>& X, Index i, Index rows, const double* q, double* g) {
-    for (Index t = 0; t < rows; ++t) X.add(i + t, q[t], g);
-}
-
-template <class T>
-void squares(const Table<T>& X, Index i, Index rows, const double* p, double* sum) {
-    if (X.by_row) return squares_by_row(X.data + i * X.d, rows, X.d, p, sum);
-    for (Index j = 0; j < X.d; ++j) sum[j] += vec::spread(X.data + j * X.n + i, 0.0, p, rows);
-}
-template <class T, class I>
-void squares(const CsrRows<T, I>& X, Index i, Index rows, const double* p, double* sum) {
-    for (Index t = 0; t < rows; ++t)
-        for (Index k = static_cast<Index>(X.start[i + t]); k < static_cast<Index>(X.start[i + t + 1]); ++k)
-            sum[X.indices[k]] += p[t] * (static_cast<double>(X.data[k]) * static_cast<double>(X.data[k]));
-}
-
-}  // namespace detail
-
 template <class Rows>
 class Conjugate {
   public:
     Conjugate(const Rows& X, const double* y, const double* p, const double* l2, const Asked& asked, Team& team)
-        : X_(X), y_(y), p_(p), l2_(l2), asked_(asked), team_(team), d_(X.d), count_(detail::chunks(X)), together_(detail::together(X)) {}
+        : X_(X), y_(y), p_(p), l2_(l2), asked_(asked), d_(X.d), fold_(X, team) {}
 
     Found run() {
         measure();
@@ -175,19 +98,6 @@ class Conjugate {
         return !(rate * (kSlack * asked_.most - static_cast<double>(k)) >= left);
     }
 
-    // work(from, to, part) for the chunks of rows, and the sum of the parts, of `width` numbers each.
-    template <class F>
-    void fold(Index width, double* out, F&& work) {
-        parts_.assign(count_ * width, 0.0);
-        team_.run(count_, detail::entries(X_) >= products::kAlone, [&](Index c, int) {
-            std::vector<double> q(2 * together_);
-            const Index end = X_.n * (c + 1) / count_;
-            for (Index i = X_.n * c / count_; i < end; i += together_)
-                work(i, std::min(together_, end - i), q.data(), parts_.data() + c * width);
-        });
-        products::add_up(parts_, count_, width, out);
-    }
-
     void measure() {
         const Index n = X_.n;
         double y_mean = 0;
@@ -195,11 +105,11 @@ class Conjugate {
             for (Index i = 0; i < n; ++i) y_mean += p_[i] * y_[i];
         y_mean_ = y_mean;
         std::vector<double> sums(3 * d_ + 1);
-        fold(3 * d_ + 1, sums.data(), [&](Index i, Index rows, double* q, double* part) {
+        fold_(3 * d_ + 1, sums.data(), [&](Index i, Index rows, double* q, double* part) {
             for (Index t = 0; t < rows; ++t) q[t] = p_[i + t] * (y_[i + t] - y_mean), part[3 * d_] += q[t];
-            detail::pull(X_, i, rows, q, part);
-            detail::squares(X_, i, rows, p_ + i, part + d_);
-            if (asked_.intercept) detail::pull(X_, i, rows, p_ + i, part + 2 * d_);
+            products::block_pull(X_, i, rows, q, part);
+            products::block_squares(X_, i, rows, p_ + i, part + d_);
+            if (asked_.intercept) products::block_pull(X_, i, rows, p_ + i, part + 2 * d_);
         });
         ++found_.products;
         mean_.assign(sums.begin() + 2 * d_, sums.begin() + 3 * d_);
@@ -213,12 +123,12 @@ class Conjugate {
     void product(const double* v, double* out) {
         const double shift = vec::dot(mean_.data(), v, d_);
         sums_.resize(d_ + 1);
-        fold(d_ + 1, sums_.data(), [&](Index i, Index rows, double* q, double* part) {
-            detail::scores(X_, i, rows, v, -shift, q);
+        fold_(d_ + 1, sums_.data(), [&](Index i, Index rows, double* q, double* part) {
+            products::block_scores(X_, i, rows, v, -shift, q);
             double level = 0;
             for (Index t = 0; t < rows; ++t) q[t] *= p_[i + t], level += q[t];
             part[d_] += level;
-            detail::pull(X_, i, rows, q, part);
+            products::block_pull(X_, i, rows, q, part);
         });
         ++found_.products;
         for (Index j = 0; j < d_; ++j) out[j] = sums_[j] - mean_[j] * sums_[d_] + l2_[j] * v[j];
@@ -229,8 +139,8 @@ class Conjugate {
         std::vector<double>& w = found_.coef;
         const double b = asked_.intercept ? y_mean_ - vec::dot(mean_.data(), w.data(), d_) : 0.0;
         std::vector<double> sums(d_ + 2);
-        fold(d_ + 2, sums.data(), [&](Index i, Index rows, double* q, double* part) {
-            detail::scores(X_, i, rows, w.data(), b, q);
+        fold_(d_ + 2, sums.data(), [&](Index i, Index rows, double* q, double* part) {
+            products::block_scores(X_, i, rows, w.data(), b, q);
             double level = 0, energy = 0;
             for (Index t = 0; t < rows; ++t) {
                 const double r = y_[i + t] - q[t];
@@ -238,7 +148,7 @@ class Conjugate {
                 level += q[t], energy += q[t] * r;
             }
             part[d_] += level, part[d_ + 1] += energy;
-            detail::pull(X_, i, rows, q, part);
+            products::block_pull(X_, i, rows, q, part);
         });
         ++found_.products;
         const double level = asked_.intercept ? sums[d_] : 0.0;
@@ -257,10 +167,10 @@ class Conjugate {
     const Rows X_;
     const double *y_, *p_, *l2_;
     const Asked asked_;
-    Team& team_;
-    Index d_, count_, together_;
+    Index d_;
+    products::Fold<Rows> fold_;
     double y_mean_ = 0, first_after_ = std::numeric_limits<double>::infinity();
-    std::vector<double> mean_, moment_, inverse_, parts_, sums_;
+    std::vector<double> mean_, moment_, inverse_, sums_;
     Found found_;
 };
 

@@ -173,3 +173,77 @@ def test_a_descent_refuses_what_does_not_fit(change: str) -> None:
     descend(arguments)
     with pytest.raises(ValueError):
         descend(arguments, **BAD[change])
+
+
+def fitted(data: tuple[Any, ...], l2: Any, tol: float = 1e-9, most: float = 1e9, *, intercept: bool = True) -> Any:
+    """Newton's steps by conjugate gradients from zero."""
+    X, y, p, W, _ = data
+    options = native.Options(intercept, tol, 1.0, 200, 1)
+    return native.truncated(X, y, p, l2, np.zeros((W.shape[0], X.shape[1] + intercept)), options, most)
+
+
+def by_quasi_newton(data: tuple[Any, ...], l2: Any, intercept: bool) -> float:
+    """The least value, by another method and NumPy alone."""
+    X, y, p, W, _ = data
+    X, K = X.astype(np.float64), W.shape[0]
+    A = np.column_stack([np.ones(len(y)), X]) if intercept else X
+    strength = np.concatenate([[0.0], l2]) if intercept else l2
+
+    def value(x: Any) -> Any:
+        V = x.reshape(K, -1)
+        f = A @ V.T
+        slope = softmax(f, axis=1)
+        slope[np.arange(len(y)), y] -= 1.0
+        risk = -float(p @ log_softmax(f, axis=1)[np.arange(len(y)), y])
+        return risk + 0.5 * float((V * V * strength).sum()), ((slope * p[:, None]).T @ A + V * strength).ravel()
+
+    options = {"maxiter": 20_000, "maxfun": 50_000, "ftol": 1e-16, "gtol": 1e-10, "maxcor": 50}
+    return float(minimize(value, np.zeros(K * A.shape[1]), jac=True, method="L-BFGS-B", options=options).fun)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("K", [2, 3, 5, 8, 11])
+@pytest.mark.parametrize(("n", "d"), [(70, 3), (64, 41), (33, 150), (130, 16)])
+def test_steps_reach_the_optimum(n: int, d: int, K: int, dtype: Any, intercept: bool) -> None:
+    given, l2 = data(n, d, K, dtype), np.linspace(0.01, 0.1, d)
+    x, objective, bound, _ = fitted(given, l2, intercept=intercept)
+    best = by_quasi_newton(given, l2, intercept)
+    assert objective - bound <= 1e-9
+    assert bound <= best + 1e-12
+    assert objective <= best + 1e-9
+    np.testing.assert_allclose(x.sum(axis=0), 0.0, atol=1e-12)
+
+
+def test_steps_that_are_rough_have_honest_bounds() -> None:
+    given, l2 = data(90, 120, 4), np.full(120, 1e-4)
+    best = by_quasi_newton(given, l2, True)
+    for tol in (0.3, 1e-2, 1e-4, 1e-6):
+        _, objective, bound, _ = fitted(given, l2, tol)
+        assert bound <= best + 1e-10 <= objective + 2e-10
+        assert objective - bound <= tol
+
+
+def test_steps_grow_where_classes_are_apart() -> None:
+    """A Newton step gains one in every margin: without longer steps it takes thirteen of them."""
+    given, l2 = data(30, 200, 3), np.full(200, 1e-9)
+    _, objective, bound, steps = fitted(given, l2, 1e-5)
+    assert objective - bound <= 1e-5
+    assert steps <= 5
+
+
+def test_steps_end_with_the_products_they_may_take() -> None:
+    given, l2 = data(90, 120, 4), np.full(120, 1e-6)
+    x, objective, bound, _ = fitted(given, l2, 1e-10, 20.0)
+    _, least, _, _ = fitted(given, l2, 1e-10)
+    assert np.isfinite(x).all()
+    assert bound == -np.inf
+    assert least < objective < np.log(4.0)
+
+
+def test_bad_steps_are_refused() -> None:
+    X, y, p, W, _ = data(10, 3, 4)
+    options, l2, start = native.Options(True, 1e-6, 1.0, 10, 1), np.ones(3), np.zeros((4, 4))
+    for bad in ((X, y, p, l2, start[:, :3].copy()), (X, y, p, l2[:2], start), (X, y, p, 0 * l2, start), (X, y + 4, p, l2, start)):
+        with pytest.raises(ValueError):
+            native.truncated(*bad, options, 10.0)

@@ -18,6 +18,7 @@ from tests.native.test_ridge import compressed
 from tests.native.test_softmax import data, descend, run
 from tests.native.test_tree import encoded, forest, grow, options, target
 
+import certifit._native.softmax as softmax_kernel
 from certifit._native import (
     bayes,
     binning,
@@ -217,7 +218,16 @@ def newton_steps(threads: int) -> Results:
     how = newton.Options(intercept=True, tolerance=1e-9, scale=0.7, max_iter=100, threads=threads)
     y, start = (Y > 0).astype(float), np.zeros(D)
     coef, *numbers = newton.minimize("logistic", X, y, P, np.full(D, 0.001), np.full(D, 0.01), start, 0.0, how)
-    return [coef, np.array(numbers)]
+    truncated, *others = newton.truncated("logistic", X, y, P, np.full(D, 0.01), start, 0.0, how, 1e3)
+    return [coef, np.array(numbers), truncated, np.array(others)]
+
+
+def softmax_steps(threads: int) -> Results:
+    how = softmax_kernel.Options(intercept=True, tolerance=1e-6, scale=1.0, max_iter=100, threads=threads)
+    rows, start = X[: N // 4], np.zeros((5, D + 1))
+    y = np.digitize(rows[:, 0], [-1.0, -0.3, 0.3, 1.0])
+    x, *numbers = softmax_kernel.truncated(rows, y, P[: N // 4] / P[: N // 4].sum(), np.full(D, 0.01), start, how, 1e3)
+    return [x, np.array(numbers)]
 
 
 KERNELS: dict[str, Callable[[int], Results]] = {
@@ -225,6 +235,7 @@ KERNELS: dict[str, Callable[[int], Results]] = {
     "krylov": krylov,
     "softmax": softmax,
     "ridge": conjugate,
+    "softmax steps": softmax_steps,
     "coordinate": coordinates,
     "stochastic": stochastic_passes,
     "tree": trees,
