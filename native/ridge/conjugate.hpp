@@ -5,7 +5,7 @@
 // b is the best for w, so that H w = Σ p (y − ȳ)(x − m) with H = Σ p (x − m)(x − m)' + diag(l2), m = Σ p x. A product with H reads X
 // once: a block of rows is pulled back while it is in the cache. The residuals r of any w are a dual point,
 //
-//   P(w, b) − D(p r) = ½ Σ_j g_j²/l2_j,   g = Σ p r (x − m) − l2 w,
+//   P(w, b) − D(p r) = ½ Σ_j g_j²/l2_j ≥ ½ Σ_j l2_j (w_j − w*_j)²,   g = Σ p r (x − m) − l2 w,
 //
 // and g is what conjugate gradients know anyhow. Directions are scaled by the diagonal of H (Hestenes & Stiefel 1952). They are given up where
 // their rate says that `most` products are not enough.
@@ -27,6 +27,7 @@ using products::Table;
 struct Asked {
     bool intercept;
     double tol;       // the gap that is wanted
+    double share;     // and as a share of the penalty's part of the objective: the coefficients are off by its root at most
     double most;      // products with H that are worth it
     Index max_iter;   // that there may be in any case
 };
@@ -52,7 +53,7 @@ class Conjugate {
         while (true) {
             double before = 0;
             bool fresh = true;
-            while (proven.back() > asked_.tol) {
+            while (proven.back() > wanted()) {
                 if (found_.products >= asked_.max_iter || hopeless(proven)) return given_up();
                 double rho = 0;
                 for (Index j = 0; j < d_; ++j) z[j] = g[j] * inverse_[j], rho += z[j] * g[j];
@@ -67,11 +68,11 @@ class Conjugate {
             }
             finish(g);
             // Rounding leaves more in the gradient than its recurrence says: on from there, as long as that helps.
-            if (found_.gap <= asked_.tol || !(found_.gap < 0.5 * first_after_) || !std::isfinite(found_.gap)) break;
+            if (found_.gap <= wanted() || !(found_.gap < 0.5 * first_after_) || !std::isfinite(found_.gap)) break;
             first_after_ = found_.gap;
             proven.assign(1, found_.gap);
         }
-        found_.given_up = !(found_.gap <= asked_.tol);
+        found_.given_up = !(found_.gap <= wanted());
         return std::move(found_);
     }
 
@@ -87,6 +88,13 @@ class Conjugate {
         return 0.5 * sum;
     }
 
+    double wanted() const {
+        if (!std::isfinite(asked_.share)) return asked_.tol;
+        double penalty = 0;
+        for (Index j = 0; j < d_; ++j) penalty += l2_[j] * found_.coef[j] * found_.coef[j];
+        return std::min(asked_.tol, asked_.share * 0.5 * penalty);
+    }
+
     // The rate of the later half of the products so far, which is better than that of all: few directions stand out, and go first.
     bool hopeless(const std::vector<double>& proven) const {
         constexpr Index kLook = 6;
@@ -94,7 +102,7 @@ class Conjugate {
         if (!std::isfinite(asked_.most) || k < kLook) return false;
         if (static_cast<double>(k) > asked_.most) return true;
         const double rate = std::log(proven[k / 2] / proven[k]) / static_cast<double>(k - k / 2);
-        const double left = std::log(proven[k] / asked_.tol);
+        const double left = std::log(proven[k] / wanted());
         return !(rate * (kSlack * asked_.most - static_cast<double>(k)) >= left);
     }
 

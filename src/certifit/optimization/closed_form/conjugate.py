@@ -3,7 +3,8 @@
     minimize over w, b    Σ p_i ½(y_i − x_i·w − b)² + ½ Σ_j l2_j w_j²,        l2 > 0
 
 One native call (native/ridge/conjugate.hpp). Each product reads X once, and the gradient, which the method knows anyhow, is the
-proof: the residuals are a dual point with the gap ½ Σ g_j²/l2_j.
+proof: the residuals are a dual point with the gap ½ Σ g_j²/l2_j. It bounds the distance of the coefficients too, which the
+objective hardly feels where the penalty is weak: so it is to be small beside the penalty's part of the objective as well.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ __all__ = ["conjugate_ridge"]
 
 
 def conjugate_ridge(problem: Problem, tol: float, max_iter: int, most: float = math.inf) -> Solution | None:
-    """The fit to the absolute gap `tol`, or None: where `most` products are not enough, as soon as their rate says so.
+    """The fit to the absolute gap `tol`, and to the share of the penalty that `tol` is of the scale; None where `most` products
+    are not enough, as soon as their rate says so.
 
     Examples
     --------
@@ -43,8 +45,9 @@ def conjugate_ridge(problem: Problem, tol: float, max_iter: int, most: float = m
     if arrays is None:
         return None
     y, p = (np.ascontiguousarray(part, dtype=np.float64) for part in (problem.y, problem.p))
+    share = tol / problem.scale if problem.scale > 0.0 else 0.0
     coef, intercept, objective, gap, products, given_up = _ridge.iterate(
-        *arrays, y, p, l2, problem.fit_intercept, float(tol), float(most), max_iter, problem.threads
+        *arrays, y, p, l2, problem.fit_intercept, float(tol), float(most), max_iter, problem.threads, share
     )
     if given_up or not np.isfinite(coef).all():
         return None
