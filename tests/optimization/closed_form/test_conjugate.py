@@ -20,7 +20,7 @@ def test_coefficients_are_near_those_of_all_digits(n: int, d: int, alpha: float,
     y = X[:, :5].sum(axis=1) + rng.normal(size=n)
     found, exact = Ridge(alpha).fit(X, y), Ridge(alpha, solver="closed_form").fit(X, y)
     assert found.certificate_.certified
-    assert np.linalg.norm(found.coef_ - exact.coef_) <= 1e-3 * np.linalg.norm(exact.coef_)
+    assert np.linalg.norm(found.coef_ - exact.coef_) <= 1e-2 * np.linalg.norm(exact.coef_)  # 10·√tol
     assert found.certificate_.bound <= exact.certificate_.objective * (1 + 1e-9)
 
 

@@ -21,9 +21,11 @@ from certifit.representation.design.products import in_one_piece
 
 __all__ = ["conjugate_ridge"]
 
+SHARE = 100.0  # times the relative gap: the share of the penalty that the gap may be
+
 
 def conjugate_ridge(problem: Problem, tol: float, max_iter: int, most: float = math.inf) -> Solution | None:
-    """The fit to the absolute gap `tol`, and to the share of the penalty that `tol` is of the scale; None where `most` products
+    """The fit to the absolute gap `tol`, which is at most a small share of the penalty too; None where `most` products
     are not enough, as soon as their rate says so.
 
     Examples
@@ -45,7 +47,7 @@ def conjugate_ridge(problem: Problem, tol: float, max_iter: int, most: float = m
     if arrays is None:
         return None
     y, p = (np.ascontiguousarray(part, dtype=np.float64) for part in (problem.y, problem.p))
-    share = tol / problem.scale if problem.scale > 0.0 else 0.0
+    share = SHARE * tol / problem.scale if problem.scale > 0.0 else 0.0
     coef, intercept, objective, gap, products, given_up = _ridge.iterate(
         *arrays, y, p, l2, problem.fit_intercept, float(tol), float(most), max_iter, problem.threads, share
     )

@@ -44,7 +44,7 @@ COPIES = (
 )
 PASSES = 10  # touches of each stored entry, beside its pairs, in a closed form: sums, residuals, another order of the entries
 AROUND_SQUARES = 6.0  # passes over a dense X in a closed form, beside its products
-HOPEFUL_PRODUCTS = 12.0  # that a factorization must be worth before conjugate gradients have a try
+HOPEFUL_PRODUCTS = 20.0  # that a factorization must be worth before conjugate gradients have a try
 LARGEST_FACTOR = 3000  # rows or columns of a sparse X, whichever are fewer, up to which a closed form has a factor
 SMALL = 1 << 17  # entries of X, zeros counted, up to which a dense copy costs less than the calls of a sparse one
 DIGITS = 10  # iterations of LSMR to full precision, for a condition of one
