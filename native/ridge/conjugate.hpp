@@ -7,10 +7,16 @@
 //
 //   P(w, b) − D(p r) = ½ Σ_j g_j²/l2_j ≥ ½ Σ_j l2_j (w_j − w*_j)²,   g = Σ p r (x − m) − l2 w,
 //
-// and g is what conjugate gradients know anyhow. Directions are scaled by the diagonal of H (Hestenes & Stiefel 1952). They are given up where
-// their rate says that `most` products are not enough.
+// and g is what conjugate gradients know anyhow. Directions are scaled by the diagonal of H (Hestenes & Stiefel 1952). Where there are no more rows
+// than columns they are scaled by the penalty instead: then w = L⁻¹Σ a (x − m) with L = diag(l2), and a, which follows from the same numbers, is a
+// dual point too. No penalty, however weak, divides its gap:
+//
+//   P(w, b) − D(a) = ½ Σ_i (p_i r_i − a_i)²/p_i + ½ Σ_j (l2_j w_j − Σ a (x − m))_j²/l2_j,   where the second sum is rounding
+//
+// They are given up where their rate says that `most` products are not enough.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -39,11 +45,32 @@ struct Found {
     bool given_up = false;
 };
 
+// What belongs to a row: the residual, its dual number, and how both change along a direction.
+struct Duals {
+    std::vector<double> r, a, moved, along;
+
+    bool any() const { return !r.empty(); }
+    double gap(const double* p) const {
+        double sum = 0;
+        for (std::size_t i = 0; i < r.size(); ++i) sum += (p[i] * r[i] - a[i]) * (p[i] * r[i] - a[i]) / p[i];
+        return 0.5 * sum;
+    }
+    void turn(const double* p, double share) {
+        for (std::size_t i = 0; i < r.size(); ++i) along[i] = p[i] * r[i] - a[i] + share * along[i];
+    }
+    void step(double size) {
+        for (std::size_t i = 0; i < r.size(); ++i) r[i] -= size * moved[i], a[i] += size * along[i];
+    }
+};
+
 template <class Rows>
 class Conjugate {
   public:
     Conjugate(const Rows& X, const double* y, const double* p, const double* l2, const Asked& asked, Team& team)
-        : X_(X), y_(y), p_(p), l2_(l2), asked_(asked), d_(X.d), fold_(X, team) {}
+        : X_(X), y_(y), p_(p), l2_(l2), asked_(asked), d_(X.d), fold_(X, team) {
+        if (X.n <= X.d && std::all_of(p, p + X.n, [](double weight) { return weight > 0.0; }))
+            for (auto* part : {&duals_.r, &duals_.a, &duals_.moved, &duals_.along}) part->assign(X.n, 0.0);
+    }
 
     Found run() {
         measure();
@@ -59,10 +86,12 @@ class Conjugate {
                 for (Index j = 0; j < d_; ++j) z[j] = g[j] * inverse_[j], rho += z[j] * g[j];
                 const double share = fresh ? 0.0 : rho / before;
                 for (Index j = 0; j < d_; ++j) direction[j] = z[j] + share * direction[j];
+                duals_.turn(p_, share);
                 product(direction.data(), image.data());
                 const double bend = vec::dot(direction.data(), image.data(), d_), step = rho / bend;
                 if (!(bend > 0.0 && std::isfinite(step))) return given_up();
                 for (Index j = 0; j < d_; ++j) found_.coef[j] += step * direction[j], g[j] -= step * image[j];
+                duals_.step(step);
                 before = rho, fresh = false;
                 proven.push_back(proof(g));
             }
@@ -82,11 +111,13 @@ class Conjugate {
         return std::move(found_);
     }
 
-    double proof(const std::vector<double>& g) const {
+    double by_gradient(const std::vector<double>& g) const {
         double sum = 0;
         for (Index j = 0; j < d_; ++j) sum += g[j] * g[j] / l2_[j];
         return 0.5 * sum;
     }
+
+    double proof(const std::vector<double>& g) const { return duals_.any() ? std::min(by_gradient(g), duals_.gap(p_)) : by_gradient(g); }
 
     double wanted() const {
         if (!std::isfinite(asked_.share)) return asked_.tol;
@@ -124,8 +155,10 @@ class Conjugate {
         moment_.resize(d_), inverse_.resize(d_);
         for (Index j = 0; j < d_; ++j) {
             moment_[j] = sums[j] - mean_[j] * sums[3 * d_];
-            inverse_[j] = 1.0 / (std::max(sums[d_ + j] - mean_[j] * mean_[j], 0.0) + l2_[j]);
+            const double own = duals_.any() ? 0.0 : std::max(sums[d_ + j] - mean_[j] * mean_[j], 0.0);
+            inverse_[j] = 1.0 / (own + l2_[j]);
         }
+        for (std::size_t i = 0; i < duals_.r.size(); ++i) duals_.r[i] = y_[i] - y_mean;
     }
 
     void product(const double* v, double* out) {
@@ -133,6 +166,7 @@ class Conjugate {
         sums_.resize(d_ + 1);
         fold_(d_ + 1, sums_.data(), [&](Index i, Index rows, double* q, double* part) {
             products::block_scores(X_, i, rows, v, -shift, q);
+            if (duals_.any()) std::copy_n(q, rows, duals_.moved.data() + i);
             double level = 0;
             for (Index t = 0; t < rows; ++t) q[t] *= p_[i + t], level += q[t];
             part[d_] += level;
@@ -146,17 +180,22 @@ class Conjugate {
     void finish(std::vector<double>& g) {
         std::vector<double>& w = found_.coef;
         const double b = asked_.intercept ? y_mean_ - vec::dot(mean_.data(), w.data(), d_) : 0.0;
-        std::vector<double> sums(d_ + 2);
-        fold_(d_ + 2, sums.data(), [&](Index i, Index rows, double* q, double* part) {
+        const Index width = duals_.any() ? 2 * d_ + 3 : d_ + 2;
+        std::vector<double> sums(width);
+        fold_(width, sums.data(), [&](Index i, Index rows, double* q, double* part) {
             products::block_scores(X_, i, rows, w.data(), b, q);
             double level = 0, energy = 0;
             for (Index t = 0; t < rows; ++t) {
                 const double r = y_[i + t] - q[t];
+                if (duals_.any()) duals_.r[i + t] = r;
                 q[t] = p_[i + t] * r;
                 level += q[t], energy += q[t] * r;
             }
             part[d_] += level, part[d_ + 1] += energy;
             products::block_pull(X_, i, rows, q, part);
+            if (!duals_.any()) return;
+            for (Index t = 0; t < rows; ++t) part[d_ + 2] += duals_.a[i + t];
+            products::block_pull(X_, i, rows, duals_.a.data() + i, part + d_ + 3);
         });
         ++found_.products;
         const double level = asked_.intercept ? sums[d_] : 0.0;
@@ -167,7 +206,20 @@ class Conjugate {
         }
         found_.intercept = b + level;
         found_.objective = 0.5 * (std::max(sums[d_ + 1] - level * level, 0.0) + penalty);
-        found_.gap = proof(g);
+        found_.gap = by_gradient(g);
+        if (duals_.any()) found_.gap = std::min(found_.gap, balanced(level, sums[d_ + 2], sums.data() + d_ + 3));
+    }
+
+    // The gap of the dual numbers, with the intercept refitted and their sum taken off; `pulled` is Σ a x.
+    double balanced(double level, double sum, const double* pulled) {
+        if (!asked_.intercept) sum = 0;
+        for (Index i = 0; i < X_.n; ++i) duals_.r[i] -= level, duals_.a[i] -= p_[i] * sum;
+        double off = 0;
+        for (Index j = 0; j < d_; ++j) {
+            const double left = l2_[j] * found_.coef[j] - (pulled[j] - mean_[j] * sum);
+            off += left * left / l2_[j];
+        }
+        return duals_.gap(p_) + 0.5 * off;
     }
 
     static constexpr double kSlack = 1.3;  // conjugate gradients become faster on their way
@@ -179,6 +231,7 @@ class Conjugate {
     products::Fold<Rows> fold_;
     double y_mean_ = 0, first_after_ = std::numeric_limits<double>::infinity();
     std::vector<double> mean_, moment_, inverse_, sums_;
+    Duals duals_;  // none where there are more rows than columns
     Found found_;
 };
 

@@ -57,7 +57,7 @@ class Ridge(Stopped, LeaveOneOutMixin, LinearInTarget, BaseLinear):
 
     ``sklearn.linear_model.Ridge(alpha=a)`` on n rows is ``Ridge(alpha=a / n)`` here; the class of
     `certifit.sklearn.linear_model` has its scale. Where a factorization costs more, conjugate gradients end as soon as the gap is
-    `tol` and, of a dense X, the coefficients are off by at most 10·√tol of their length; ``solver="closed_form"`` has all digits.
+    `tol` and the coefficients are off by at most 10·√tol of their length; ``solver="closed_form"`` has all digits.
 
     Examples
     --------

@@ -44,8 +44,7 @@ COPIES = (
 )
 PASSES = 10  # touches of each stored entry, beside its pairs, in a closed form: sums, residuals, another order of the entries
 AROUND_SQUARES = 6.0  # passes over a dense X in a closed form, beside its products
-HOPEFUL_PRODUCTS = 12.0  # that a factorization of a sparse X must be worth before conjugate gradients have a try
-NEAR_PRODUCTS = 28.0  # and of a dense one, whose coefficients are to be known as well
+HOPEFUL_PRODUCTS = 12.0  # that a factorization must be worth before conjugate gradients have a try
 LARGEST_FACTOR = 3000  # rows or columns of a sparse X, whichever are fewer, up to which a closed form has a factor
 SMALL = 1 << 17  # entries of X, zeros counted, up to which a dense copy costs less than the calls of a sparse one
 DIGITS = 10  # iterations of LSMR to full precision, for a condition of one
@@ -102,8 +101,7 @@ def ridge_by_products(problem: Problem, targets: int = 1) -> bool:
     n, d = problem.shape
     if targets > 1 or not (problem.in_memory and problem.regularizer.strictly_convex) or small_enough(problem):
         return False
-    least = HOPEFUL_PRODUCTS if is_sparse(problem.X) else NEAR_PRODUCTS
-    return (d > NARROW or n <= d) and ridge_products(problem) > least
+    return (d > NARROW or n <= d) and ridge_products(problem) > HOPEFUL_PRODUCTS
 
 
 def ridge_products(problem: Problem) -> float:
