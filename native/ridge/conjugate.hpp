@@ -7,8 +7,8 @@
 //
 //   P(w, b) − D(p r) = ½ Σ_j g_j²/l2_j ≥ ½ Σ_j l2_j (w_j − w*_j)²,   g = Σ p r (x − m) − l2 w,
 //
-// and g is what conjugate gradients know anyhow. Directions are scaled by the diagonal of H (Hestenes & Stiefel 1952). Where there are no more rows
-// than columns they are scaled by the penalty instead: then w = L⁻¹Σ a (x − m) with L = diag(l2), and a, which follows from the same numbers, is a
+// and g is what conjugate gradients know anyhow. Directions are scaled by the diagonal of H (Hestenes & Stiefel 1952). Where there are fewer rows
+// than columns they may be scaled by the penalty instead: then w = L⁻¹Σ a (x − m) with L = diag(l2), and a, which follows from the same numbers, is a
 // dual point too. No penalty, however weak, divides its gap:
 //
 //   P(w, b) − D(a) = ½ Σ_i (p_i r_i − a_i)²/p_i + ½ Σ_j (l2_j w_j − Σ a (x − m))_j²/l2_j,   where the second sum is rounding
@@ -67,10 +67,7 @@ template <class Rows>
 class Conjugate {
   public:
     Conjugate(const Rows& X, const double* y, const double* p, const double* l2, const Asked& asked, Team& team)
-        : X_(X), y_(y), p_(p), l2_(l2), asked_(asked), d_(X.d), fold_(X, team) {
-        if (X.n <= X.d && std::all_of(p, p + X.n, [](double weight) { return weight > 0.0; }))
-            for (auto* part : {&duals_.r, &duals_.a, &duals_.moved, &duals_.along}) part->assign(X.n, 0.0);
-    }
+        : X_(X), y_(y), p_(p), l2_(l2), asked_(asked), d_(X.d), fold_(X, team) {}
 
     Found run() {
         measure();
@@ -137,6 +134,18 @@ class Conjugate {
         return !(rate * (kSlack * asked_.most - static_cast<double>(k)) >= left);
     }
 
+    // Whether directions stay in the span of the rows, where H has no small eigenvalues if rows are nearly orthogonal: there are many columns for
+    // each row, or columns that count as much as each other (Marchenko & Pastur 1967).
+    bool stay_with_rows(const std::vector<double>& energies) const {
+        if (X_.n > d_ || !std::all_of(p_, p_ + X_.n, [](double weight) { return weight > 0.0; })) return false;
+        double sum = 0, squares = 0;
+        for (Index j = 0; j < d_; ++j) {
+            const double energy = energies[j] / l2_[j];
+            sum += energy, squares += energy * energy;
+        }
+        return d_ >= 2 * X_.n || sum * sum >= kColumns * static_cast<double>(X_.n) * squares;
+    }
+
     void measure() {
         const Index n = X_.n;
         double y_mean = 0;
@@ -155,10 +164,13 @@ class Conjugate {
         moment_.resize(d_), inverse_.resize(d_);
         for (Index j = 0; j < d_; ++j) {
             moment_[j] = sums[j] - mean_[j] * sums[3 * d_];
-            const double own = duals_.any() ? 0.0 : std::max(sums[d_ + j] - mean_[j] * mean_[j], 0.0);
-            inverse_[j] = 1.0 / (own + l2_[j]);
+            inverse_[j] = std::max(sums[d_ + j] - mean_[j] * mean_[j], 0.0);
         }
-        for (std::size_t i = 0; i < duals_.r.size(); ++i) duals_.r[i] = y_[i] - y_mean;
+        const bool rows = stay_with_rows(inverse_);
+        for (Index j = 0; j < d_; ++j) inverse_[j] = 1.0 / (rows ? l2_[j] : inverse_[j] + l2_[j]);
+        if (!rows) return;
+        for (auto* part : {&duals_.r, &duals_.a, &duals_.moved, &duals_.along}) part->assign(n, 0.0);
+        for (Index i = 0; i < n; ++i) duals_.r[i] = y_[i] - y_mean;
     }
 
     void product(const double* v, double* out) {
@@ -222,6 +234,7 @@ class Conjugate {
         return duals_.gap(p_) + 0.5 * off;
     }
 
+    static constexpr double kColumns = 1.5;  // for each row, counted by what they share of the energy
     static constexpr double kSlack = 1.3;  // conjugate gradients become faster on their way
 
     const Rows X_;
@@ -231,7 +244,7 @@ class Conjugate {
     products::Fold<Rows> fold_;
     double y_mean_ = 0, first_after_ = std::numeric_limits<double>::infinity();
     std::vector<double> mean_, moment_, inverse_, sums_;
-    Duals duals_;  // none where there are more rows than columns
+    Duals duals_;  // none where directions leave the span of the rows
     Found found_;
 };
 

@@ -86,8 +86,8 @@ def test_sparse_ridge_is_solved_by_products_up_to_tol() -> None:
     np.testing.assert_allclose(Ridge(alpha=1e-3, tol=1e-13).fit(X, Y[:, 0]).coef_, exact.coef_, rtol=1e-5, atol=1e-7)
     assert Ridge(alpha=1e-3).fit(X, Y).solver_ == "closed_form"  # one factorization serves all targets
     assert Ridge(alpha=0.0).fit(X, Y[:, 0]).solver_ == "closed_form"
-    flat = sp.random(1200, 1000, 0.01, format="csr", random_state=3)
-    assert Ridge(alpha=1e-9).fit(flat, rng.normal(size=1200)).solver_ == "closed_form"  # nearly flat: many products
+    flat = sp.random(1001, 1000, 0.01, format="csr", random_state=3)
+    assert Ridge(alpha=1e-10).fit(flat, rng.normal(size=1001)).solver_ == "closed_form"  # nearly flat: many products
     few = sp.random(600, 3000, 0.01, format="csr", random_state=3)
     assert Ridge(alpha=1e-9).fit(few, rng.normal(size=600)).solver_ == "newton_cg"  # but not in the space of the rows
 

@@ -39,7 +39,7 @@ from certifit.optimization.first_order.descent import GradientDescent
 from certifit.optimization.first_order.proximal import proximal_gradient
 from certifit.optimization.first_order.subgradient import SubgradientDescent
 from certifit.optimization.newton.proximal import prox_newton
-from certifit.optimization.newton.smooth import has_part, is_ordinary, newton, newton_cg
+from certifit.optimization.newton.smooth import ROUNDING, has_part, is_ordinary, newton, newton_cg
 from certifit.optimization.newton.smoothing import solve_smoothed
 from certifit.optimization.newton.truncated import by_conjugate_gradients, has_kernel
 from certifit.optimization.objective.certify import certify
@@ -423,10 +423,11 @@ def _solved(
             return found
     used = 0
     if free and _in_native_products(problem):
-        near = by_conjugate_gradients(problem, start, gap, max_iter)
-        if near.bound > -np.inf:
-            return near
-        start, used = (near.coef, near.intercept), near.iterations
+        if gap > ROUNDING * problem.scale:  # a gap of less is not all that is wanted
+            near = by_conjugate_gradients(problem, start, gap, max_iter)
+            if near.bound > -np.inf:
+                return near
+            start, used = (near.coef, near.intercept), near.iterations
         run = newton_cg if _by_products(problem) else newton
     if free and solver in BY_MATRICES and small_enough(problem):
         problem = replace(problem, X=problem.X.toarray())

@@ -64,7 +64,8 @@ def _ordinary(problem: Problem) -> bool:
 
 def rows_in_turn(problem: Problem, other: str, tol: float) -> int:
     """How many epochs of dual descent are worth a try before another method; 0 for none."""
-    if other not in ("interior_point", "newton") or not (problem.in_memory and _ordinary(problem)):
+    kinked = not problem.loss.smooth and other in ("interior_point", "newton")
+    if not (kinked and problem.in_memory and _ordinary(problem)):
         return 0
     l2, X, (n, d) = strong(problem), problem.X, problem.shape
     assert l2 is not None
