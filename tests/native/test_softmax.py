@@ -92,7 +92,9 @@ def test_bad_shapes_are_refused(change: str) -> None:
         native.evaluate(*bad[change])
 
 
-def descend(arguments: tuple[Any, ...], intercept: bool = True, inverse: Any = None, threads: int = 1, **changed: Any) -> Any:
+def descend(
+    arguments: tuple[Any, ...], intercept: bool = True, inverse: Any = None, threads: int = 1, **changed: Any
+) -> Any:
     """(x, objective, bound, iterations) from zero, by the diagonal that bounds the Hessian unless there is another inverse."""
     X, y, p, W, _ = arguments
     K, d = W.shape

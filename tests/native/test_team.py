@@ -13,8 +13,8 @@ from tests.native.test_boosting import make
 from tests.native.test_chain import Case
 from tests.native.test_network import trained
 from tests.native.test_optimal import by_threads as best_trees
-from tests.native.test_smo import by_threads
 from tests.native.test_ridge import compressed
+from tests.native.test_smo import by_threads
 from tests.native.test_softmax import data, descend, run
 from tests.native.test_tree import encoded, forest, grow, options, target
 
@@ -67,7 +67,11 @@ def conjugate(threads: int) -> Results:
     few[np.abs(few) < 0.5] = 0.0
     rows, y, p, l2 = compressed(few), Y[:20_000], np.full(20_000, 1 / 20_000), np.full(D, 0.1)
     found = [ridge.iterate(*given, y, p, l2, True, 1e-9, np.inf, 50, threads) for given in ((few,), rows)]
-    sums = [ridge.gram(*rows, p, threads), ridge.pullback(*rows, p[None], threads), ridge.residual(*rows, y, p, l2, 0.5, threads)]
+    sums = [
+        ridge.gram(*rows, p, threads),
+        ridge.pullback(*rows, p[None], threads),
+        ridge.residual(*rows, y, p, l2, 0.5, threads),
+    ]
     parts = [part for one in (*found, ridge.squares(*rows, y, p, l2, True, threads)) for part in one]
     return [*sums, *map(np.asarray, parts)]
 

@@ -115,6 +115,10 @@ class Boosted:
 
     def rescaled(self, unit: float, factor: float) -> Boosted:
         """The same model for scores in another unit; losses are multiplied by `factor`."""
+        with np.errstate(over="ignore"):
+            reach = np.abs(self.start * unit).max() + sum(float(np.abs(tree.value * unit).max()) for tree in self.trees)
+        if not np.isfinite(reach):
+            raise ValueError("boosting ran away: scores are no numbers. Give a smaller learning_rate, or targets in another unit.")
         return Boosted(
             self.binner,
             self.start * unit,
@@ -284,6 +288,8 @@ class Booster:
             self.scores = kept
         if self.validation is not None:
             del self.trees[best_stage * self.n_outputs :]
+        if not (self.bounded or np.isfinite(self.scores).all()):  # no stage came after the last one that would notice
+            raise self._ran_away(len(self.trees) // self.n_outputs - 1, "a score is no number")
         return Boosted(
             self.binner,
             self.start,
@@ -345,10 +351,7 @@ class Booster:
             try:
                 newton = self._set_gradients(f, k, total)
             except ValueError as error:
-                raise ValueError(
-                    f"boosting ran away in stage {stage + 1}: {error}. Give a smaller learning_rate than "
-                    f"{self.plan.learning_rate:g}, or targets in another unit."
-                ) from error
+                raise self._ran_away(stage, str(error)) from error
             self.grower.grow(rows, active)
             grown = self.grower.tree()
             divided |= grown["feature"].shape[0] > 1
@@ -362,6 +365,12 @@ class Booster:
         if not divided and active.all() and rows is self.train:
             del self.trees[-self.n_outputs :]
         return divided or not (active.all() and rows is self.train)
+
+    def _ran_away(self, stage: int, why: str) -> ValueError:
+        return ValueError(
+            f"boosting ran away in stage {stage + 1}: {why}. Give a smaller learning_rate than "
+            f"{self.plan.learning_rate:g}, or targets in another unit."
+        )
 
     def _remember(self, k: int, grown: dict[str, Array]) -> None:
         """Rows and leaves of the latest tree of an output; the grower itself remembers the very last ones."""
