@@ -253,3 +253,13 @@ def test_least_squares_tell_the_rank_and_the_singular_values_of_the_rows(fit_int
     assert model.rank_ == 3
     for missing in (model, linear_model.LinearRegression(), linear_model.LinearRegression(positive=True).fit(X, y)):
         assert not hasattr(missing, "singular_")
+
+
+@pytest.mark.parametrize(("quantile", "slopes"), [(0.5, (1.0, 10.0)), (0.51, (10.0, 10.0)), (0.49, (1.0, 1.0))])
+@pytest.mark.parametrize("dtype", [int, float])
+def test_a_vertex_is_that_of_its_rows_to_the_last_bit(quantile: float, slopes: tuple[float, float], dtype: type) -> None:
+    rows, target = np.array([[0], [1], [1]], dtype=dtype), np.array([1, 2, 11], dtype=dtype)
+    model = linear_model.QuantileRegressor(quantile=quantile, alpha=0).fit(rows, target)
+    assert slopes[0] <= model.coef_[0] <= slopes[1]
+    assert model.intercept_ == 1.0
+    assert model.predict(rows)[0] == 1.0
