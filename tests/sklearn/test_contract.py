@@ -17,14 +17,15 @@ from certifit.sklearn.linear_model import LogisticRegression, Ridge
 WEIGHTS = ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data")
 DRAWN = dict.fromkeys(WEIGHTS, "the draws are not those of repeated rows, nor are scikit-learn's")
 STEPS = dict.fromkeys(WEIGHTS, "a path of steps, which ends near the optimum; scikit-learn's fails too")
+VISITS = dict.fromkeys(WEIGHTS, "a weight is how often a batch visits the row")
+SHARES = dict.fromkeys(WEIGHTS, "scales and shares are of rows, not of weights; scikit-learn's fails too")
 DIFFERENT: dict[str, dict[str, str]] = {
     **dict.fromkeys(("BaggingClassifier", "BaggingRegressor", "RandomForestClassifier", "RandomForestRegressor"), DRAWN),
     **dict.fromkeys(("SGDClassifier", "SGDRegressor"), STEPS),
-    **dict.fromkeys(("NuSVR", "OneClassSVM"), dict.fromkeys(WEIGHTS, "nu is a share of the rows; scikit-learn's fails too")),
-    "LogisticRegressionCV": {
-        **dict.fromkeys(WEIGHTS, "folds are of rows, not of weights; scikit-learn's fails too"),
-        "check_sparsify_coefficients": "four rows are too few for five folds; scikit-learn's fails too",
-    },
+    **dict.fromkeys(("MLPClassifier", "MLPRegressor"), VISITS),
+    **dict.fromkeys(("NuSVR", "OneClassSVM", "SVC", "SVR"), SHARES),
+    "NuSVC": {**SHARES, "check_class_weight_classifiers": "ours has no weights of classes, and says so"},
+    "LogisticRegressionCV": {"check_sparsify_coefficients": "so few rows have no five folds; scikit-learn's fails too"},
     "QuadraticDiscriminantAnalysis": dict.fromkeys(
         ("check_sample_weights_shape", "check_sample_weights_not_overwritten", WEIGHTS[0]),
         "covariances of so few rows have no inverse, which scikit-learn refuses too; it takes no weights",
@@ -35,7 +36,7 @@ DIFFERENT: dict[str, dict[str, str]] = {
 MENDED = (
     "AdaBoostClassifier", "BernoulliNB", "CalibratedClassifierCV", "HistGradientBoostingClassifier", "IncrementalPCA",
     "MultiTaskLasso", "NearestCentroid", "OneVsOneClassifier", "OneVsRestClassifier", "OutputCodeClassifier", "Perceptron",
-    "TruncatedSVD",
+    "SplineTransformer", "TruncatedSVD",
 )  # fmt: skip
 """Classes that once failed a check: always tried, the others where all are."""
 CLASSES = {path.rpartition(".")[2]: ours for path, (_, ours) in replacements().items() if inspect.isclass(ours)}
