@@ -56,7 +56,7 @@ class _AdaBoost(DropIn):
             if weight.shape in ((), (data.rows,)) and (weight < 0).any():
                 raise ValueError("Negative values in data passed to `sample_weight`.")
         # Our trees take missing values; the inherited `predict` refuses them.
-        X = data.X if is_sparse(data.X) else np.asarray(data.X)
+        X = data.X.tocsr() if is_sparse(data.X) else np.asarray(data.X)
         if is_sparse(X) or X.dtype != np.float64 or not np.isfinite(X).all():
             assert_all_finite(X, estimator_name=type(self).__name__, input_name="X")
         shape: tuple[int, ...] = tuple(getattr(data.X, "shape", ()))[1:]

@@ -94,7 +94,7 @@ class PathCV(DropIn):
         routes = shared_out(self, params)
         data = Data(self, X, y, sample_weight)
         X, y = data.X, data.y
-        self._check_targets(y)
+        self._check_targets(X, y)
         given = np.ndim(self.alphas) > 0
         if given:
             check_alphas(self.alphas)
@@ -125,7 +125,7 @@ class PathCV(DropIn):
             del self.l1_ratio_
         return self
 
-    def _check_targets(self, y: Any) -> None:
+    def _check_targets(self, X: Any, y: Any) -> None:
         """One target, in scikit-learn's words."""
         if np.ndim(y) > 1 and np.shape(y)[1] > 1:
             raise ValueError(f"For multi-task outputs, use MultiTask{type(self).__name__}")

@@ -136,7 +136,7 @@ class KBinsDiscretizer(DropIn, theirs.KBinsDiscretizer):
         edges = np.zeros(len(self._edges), dtype=object)
         edges[:] = self._edges
         del self._edges
-        self.__dict__.pop("_columns", None)
+        self._late: dict[str, Any] = {}
         self._kind = self.dtype if self.dtype is not None else getattr(data.X, "dtype", np.float64)
         return {"bin_edges_": edges, "n_bins_": model.n_bins_}
 
@@ -145,11 +145,11 @@ class KBinsDiscretizer(DropIn, theirs.KBinsDiscretizer):
         """Numbers of bins as columns, which the inherited `transform` asks for; it takes longer to make than the bins."""
         if "onehot" not in self.encode or "n_bins_" not in vars(self):
             raise AttributeError(f"{type(self).__name__} has no columns of bins.")
-        if "_columns" not in vars(self):
+        if "columns" not in self._late:
             known = [np.arange(count) for count in self.n_bins_]
             columns = theirs.OneHotEncoder(categories=known, sparse_output=self.encode == "onehot", dtype=self._kind)
-            self._columns = columns.fit(np.zeros((1, len(known))))
-        return self._columns
+            self._late["columns"] = columns.fit(np.zeros((1, len(known))))
+        return self._late["columns"]
 
     n_bins_: Array
 
