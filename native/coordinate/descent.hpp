@@ -1,4 +1,5 @@
-// Coordinate descent on a set of columns, ended by Newton steps on the Gram matrix of the support, or by proximal points where neither gets far:
+// Coordinate descent on a set of columns, ended by Newton steps on the Gram matrix of the support (where columns are sparse, helped by a few products of
+// conjugate gradients), or by proximal points where neither gets far:
 //
 //   min over w_W of   ½ Σ_i p_i z_i² − Σ_i u_i z_i + Σ_{j∈W} h_j(w_j),   z = X̃ (w − w₀)
 //
@@ -11,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "coordinate/conjugate.hpp"
 #include "coordinate/gram.hpp"
 #include "coordinate/proximal_point.hpp"
 
@@ -20,7 +22,7 @@ template <class M>
 class Descent {
   public:
     Descent(const Columns<M>& columns, double* w, double* u, SignalPoll& signals)
-        : gram(columns.X.d, gram_limit(columns.X)), factor(&columns.team), columns_(columns), signals_(signals), w_(w), u_(u) {}
+        : gram(columns.X.d, gram_limit(columns.X)), factor(&columns.team), columns_(columns), along_(columns), signals_(signals), w_(w), u_(u) {}
 
     double shift = 0;  // u_true = u + shift · p, see Columns
     Gram gram;
@@ -39,6 +41,7 @@ class Descent {
         double before = kInfinity;  // the estimate of the sweep before, where that was one of the support too
         bool alone = penalty.power();  // whether proximal points are out of the question
         spent_on_all_ = 0;
+        Index sweeps_alone = 0;
         if (crowded && !alone) {
             if (closer(W, penalty, target)) return 1;
             alone = true;
@@ -87,6 +90,10 @@ class Descent {
                 alone = true;
             }
             all = sweep % 6 == 5;
+            if (possible_by_products(penalty, cost) && ++sweeps_alone >= kPatience) {
+                sweeps_alone = 0;
+                all |= along_.take(support_, penalty, kProducts, w_, u_, shift);
+            }
             if (tall && possible && sweeps * visits > newton_cost(cost)) slow = due = true;
             if (!due) continue;
             stepped = newton(support_, penalty, target, nullptr);
@@ -123,7 +130,14 @@ class Descent {
     }
 
   private:
-    static constexpr double kFew = 8;  // columns
+    static constexpr double kFew = 8;        // columns
+    static constexpr Index kPatience = 8;    // sweeps before products are tried, and between two tries
+    static constexpr int kProducts = 8;      // which cost about as much as those sweeps
+
+    // Whether products with the columns in use cost less than their passes over the rows.
+    bool possible_by_products(const Penalty& penalty, double cost) const {
+        return M::sparse && !penalty.power() && 2 * static_cast<double>(support_.size()) * cost > static_cast<double>(columns_.X.n);
+    }
 
     static Index gram_limit(const M& X) {
         return static_cast<Index>(std::clamp(std::sqrt(2 * X.size()), 1024.0, 4096.0));
@@ -214,6 +228,7 @@ class Descent {
     }
 
     const Columns<M>& columns_;
+    ConjugateStep<M> along_;
     SignalPoll& signals_;
     double *w_, *u_;
     double spent_ = 0;  // multiplications in sweeps since the last Newton step

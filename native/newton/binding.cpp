@@ -6,7 +6,7 @@
 
 #include "core/bound_options.hpp"
 #include "core/held_matrix.hpp"
-#include "newton/columns.hpp"
+#include "newton/working_sets.hpp"
 #include "newton/newton.hpp"
 #include "newton/truncated.hpp"
 
@@ -69,7 +69,7 @@ nb::tuple minimize_columns(const std::string& loss, const Matrix& X, const Vecto
                 Found found;
                 if constexpr (View::sparse)
                     found = without_gil([&] {
-                        return ColumnNewton<decltype(kind), Compressed<View>>(view, y.data(), p.data(), penalty, options).solve(coef.data(), intercept);
+                        return WorkingSets<decltype(kind), Compressed<View>>(view, y.data(), p.data(), penalty, options).solve(coef.data(), intercept);
                     });
                 else
                     refuse("X must be compressed");

@@ -86,6 +86,8 @@ class ColumnNewton : Steps<Loss> {
     using View = typename Store::View;
 
   public:
+    std::vector<double> dual;  // the slopes that prove the bound, up to their scale
+
     template <class Matrix>
     ColumnNewton(const Matrix& X, const double* y, const double* p, const Penalty& penalty, const Options& options)
         : Base(X.n, X.d, y, p, penalty, options), store_(X, options.threads), team_(options.threads) {}
@@ -109,6 +111,8 @@ class ColumnNewton : Steps<Loss> {
     static constexpr Index kMany = 1000;        // and near it
     static constexpr double kAlmost = 0.9;      // share of l1 from which a column may be woken by the step
     static constexpr double kRough = 0.5, kFine = 1e-3;  // precision of a model, as a share of the present violation
+    static constexpr double kForcing = 0.1;     // precision of a model near the optimum, as a share of what the last step left
+    static constexpr double kEnough = 0.4;      // of the gap that is wanted: what a model may cost the bound
     static constexpr double kLast = 1e-4;       // promise, as a share of the scale, after which the next step is likely to be the last
 
     // One step; false where there is none that descends.
@@ -140,11 +144,21 @@ class ColumnNewton : Steps<Loss> {
         Descent<View> descent(columns, there_.data(), r.data(), signals_);
         descent.crowded = crowded_;
         const certifit::Penalty local{l1_.data(), l2_.data(), lower_.data(), upper_.data()};
-        const Index sweeps = descent.solve(slots_, local, Target{(near_ ? kFine : precision_) * violation}, near_ ? kMany : kFew, c_.data());
+        const Index sweeps = descent.solve(slots_, local, Target{wanted(at.w, violation)}, near_ ? kMany : kFew, c_.data());
         crowded_ = descent.crowded;
         if (sweeps <= 2) precision_ = std::max(0.25 * precision_, kFine);
         for (Index j : chosen_) ahead[u(j)] = there_[u(store_.slot(j))];
         return follow(at, ahead, sums, columns, start);
+    }
+
+    // The violation of the model to reach. Near the optimum it follows from what the last step has made of its own, since a model is worth
+    // no more digits than it is right in; and the bound loses no more than ‖w‖₁ times what is left of it.
+    double wanted(const std::vector<double>& w, double violation) {
+        const double left = std::clamp(kForcing * violation / std::exchange(before_, violation), kFine, kForcing);
+        double reach = 0;
+        for (double v : w) reach += std::abs(v);
+        const double enough = reach > 0 ? kEnough * options_.tolerance / reach : 0.0;
+        return std::max((near_ ? left : precision_) * violation, enough);
     }
 
     // Bounds of every coefficient: none.
@@ -167,7 +181,8 @@ class ColumnNewton : Steps<Loss> {
         promised += sums.level * shift + penalty_.value(ahead) - penalty_.value(at.w);
         if (near_ || this->proves(promised)) {
             const auto pull = [&](const double* q, double* v) { store_.pull(q, v, options_.threads, signals_); };
-            at.bound = std::max(at.bound, this->bound(sums, at.intercept + shift, pull));
+            const double found = this->bound(sums, at.intercept + shift, pull);
+            if (found > at.bound) at.bound = found, keep(sums);
         }
         near_ = -promised < kLast * options_.scale;
         const bool found = this->search(at, ahead, shift, promised);
@@ -175,10 +190,18 @@ class ColumnNewton : Steps<Loss> {
         return found;
     }
 
+    // The slopes behind the bound: those that the model predicts, balanced.
+    void keep(const Sums& sums) {
+        double shift = 0;
+        if (options_.intercept) shift = -predicted(rows_, shift) / sums.bend;
+        dual.resize(u(store_.n));
+        for (Index i = 0; i < store_.n; ++i) dual[u(i)] = rows_.theta[u(i)] + rows_.h[u(i)] * (rows_.moved[u(i)] + shift);
+    }
+
     Store store_;
     Team team_;
     SignalPoll signals_;
-    double precision_ = kRough;
+    double precision_ = kRough, before_ = kInfinity;
     bool near_ = false, crowded_ = false;
     std::vector<double> lower_, upper_, l1_, l2_, there_, c_;
     std::vector<Index> chosen_, slots_;

@@ -162,6 +162,11 @@ class Steps {
         if (options_.intercept) shift = -level / sums.bend, level = predicted(rows_, shift);
         std::vector<double> v(u(d_));
         pull(rows_.q.data(), v.data());
+        return value(v, level, intercept, shift);
+    }
+
+    // D at slopes θ + h (moved + shift) with the products v and the sum `level`.
+    double value(const std::vector<double>& v, double level, double intercept, double shift) const {
         double scale = 1.0, energy = 0;
         for (Index j = 0; j < d_; ++j)
             if (penalty_.l2[j] == 0.0 && std::abs(v[u(j)]) > penalty_.l1[j]) scale = std::min(scale, penalty_.l1[j] / std::abs(v[u(j)]));

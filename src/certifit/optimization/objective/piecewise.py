@@ -64,8 +64,9 @@ def _ordinary(problem: Problem) -> bool:
 
 def rows_in_turn(problem: Problem, other: str, tol: float) -> int:
     """How many epochs of dual descent are worth a try before another method; 0 for none."""
-    kinked = not problem.loss.smooth and other in ("interior_point", "newton")
-    if not (kinked and problem.in_memory and _ordinary(problem)):
+    if problem.loss.smooth or other not in ("interior_point", "newton"):
+        return 0
+    if not (problem.in_memory and problem.hinge_terms is not None and _ordinary(problem)):
         return 0
     l2, X, (n, d) = strong(problem), problem.X, problem.shape
     assert l2 is not None
