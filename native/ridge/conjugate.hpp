@@ -7,10 +7,11 @@
 //
 //   P(w, b) − D(p r) = ½ Σ_j g_j²/l2_j,   g = Σ p r (x − m) − l2 w,
 //
-// and g is what conjugate gradients know anyhow. Directions are scaled by the diagonal of H (Hestenes & Stiefel 1952). They are given up where
-// their rate says that `most` products are not enough.
+// and g is what conjugate gradients know anyhow. Directions are scaled by the diagonal of H (Hestenes & Stiefel 1952), or by that of the penalty,
+// which keeps them in the span of the rows. They are given up where their rate says that `most` products are not enough.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -93,9 +94,22 @@ class Conjugate {
         const Index k = static_cast<Index>(proven.size()) - 1;
         if (!std::isfinite(asked_.most) || k < kLook) return false;
         if (static_cast<double>(k) > asked_.most) return true;
-        const double rate = std::log(proven[k / 2] / proven[k]) / static_cast<double>(k - k / 2);
-        const double left = std::log(proven[k] / asked_.tol);
+        // The least so far: a direction that stands out comes back with rounding, is seen in one gradient, and goes again.
+        const double before = *std::min_element(proven.begin(), proven.begin() + k / 2 + 1), now = *std::min_element(proven.begin(), proven.end());
+        const double rate = std::log(before / now) / static_cast<double>(k - k / 2), left = std::log(now / asked_.tol);
         return !(rate * (kSlack * asked_.most - static_cast<double>(k)) >= left);
+    }
+
+    // Whether directions are scaled by the penalty alone. They then stay in the span of the rows, where H has no small eigenvalues if so many
+    // columns count as much as each other that rows are nearly orthogonal (Marchenko & Pastur 1967); any other scaling lets in what is orthogonal
+    // to the rows, and its curvature is that of the penalty.
+    bool stay_with_rows(const std::vector<double>& energies) const {
+        double sum = 0, squares = 0;
+        for (Index j = 0; j < d_; ++j) {
+            const double energy = energies[j] / l2_[j];
+            sum += energy, squares += energy * energy;
+        }
+        return sum * sum >= kColumns * static_cast<double>(X_.n) * squares;
     }
 
     void measure() {
@@ -116,8 +130,10 @@ class Conjugate {
         moment_.resize(d_), inverse_.resize(d_);
         for (Index j = 0; j < d_; ++j) {
             moment_[j] = sums[j] - mean_[j] * sums[3 * d_];
-            inverse_[j] = 1.0 / (std::max(sums[d_ + j] - mean_[j] * mean_[j], 0.0) + l2_[j]);
+            inverse_[j] = std::max(sums[d_ + j] - mean_[j] * mean_[j], 0.0);
         }
+        const bool rows = stay_with_rows(inverse_);
+        for (Index j = 0; j < d_; ++j) inverse_[j] = 1.0 / (rows ? l2_[j] : inverse_[j] + l2_[j]);
     }
 
     void product(const double* v, double* out) {
@@ -162,6 +178,7 @@ class Conjugate {
         found_.gap = proof(g);
     }
 
+    static constexpr double kColumns = 1.5;  // for each row, counted by what they share of the energy
     static constexpr double kSlack = 1.3;  // conjugate gradients become faster on their way
 
     const Rows X_;

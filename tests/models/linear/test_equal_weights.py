@@ -20,7 +20,9 @@ def data(n: int, d: int) -> tuple[np.ndarray, np.ndarray]:
     return X, X[:, 0] + rng.normal(size=n) - 0.5
 
 
-@pytest.mark.parametrize("model", [LinearRegression(), LinearRegression(fit_intercept=False), Ridge(alpha=0.1)], ids=repr)
+@pytest.mark.parametrize(
+    "model", [LinearRegression(), LinearRegression(fit_intercept=False), Ridge(alpha=0.1)], ids=repr
+)
 def test_a_tall_fit_has_no_vector_beside_its_data(model: Any) -> None:
     X, y = data(200_000, 2)
     model.fit(X, y)  # what is imported late counts once
