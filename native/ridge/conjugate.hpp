@@ -129,13 +129,15 @@ class Conjugate {
         const Index k = static_cast<Index>(proven.size()) - 1;
         if (!std::isfinite(asked_.most) || k < kLook) return false;
         if (static_cast<double>(k) > asked_.most) return true;
-        const double rate = std::log(proven[k / 2] / proven[k]) / static_cast<double>(k - k / 2);
-        const double left = std::log(proven[k] / wanted());
+        // The least so far: a direction that stands out comes back with rounding, is seen in one gradient, and goes again.
+        const double before = *std::min_element(proven.begin(), proven.begin() + k / 2 + 1), now = *std::min_element(proven.begin(), proven.end());
+        const double rate = std::log(before / now) / static_cast<double>(k - k / 2), left = std::log(now / wanted());
         return !(rate * (kSlack * asked_.most - static_cast<double>(k)) >= left);
     }
 
-    // Whether directions stay in the span of the rows, where H has no small eigenvalues if rows are nearly orthogonal: there are many columns for
-    // each row, or columns that count as much as each other (Marchenko & Pastur 1967).
+    // Whether directions are scaled by the penalty alone. They then stay in the span of the rows, where H has no small eigenvalues if rows are nearly
+    // orthogonal: there are many columns for each row, or so many that count as much as each other (Marchenko & Pastur 1967); any other scaling lets
+    // in what is orthogonal to the rows, and its curvature is that of the penalty.
     bool stay_with_rows(const std::vector<double>& energies) const {
         if (X_.n > d_ || !std::all_of(p_, p_ + X_.n, [](double weight) { return weight > 0.0; })) return false;
         double sum = 0, squares = 0;

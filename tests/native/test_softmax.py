@@ -246,6 +246,11 @@ def test_steps_end_with_the_products_they_may_take() -> None:
 def test_bad_steps_are_refused() -> None:
     X, y, p, W, _ = data(10, 3, 4)
     options, l2, start = native.Options(True, 1e-6, 1.0, 10, 1), np.ones(3), np.zeros((4, 4))
-    for bad in ((X, y, p, l2, start[:, :3].copy()), (X, y, p, l2[:2], start), (X, y, p, 0 * l2, start), (X, y + 4, p, l2, start)):
+    for bad in (
+        (X, y, p, l2, start[:, :3].copy()),
+        (X, y, p, l2[:2], start),
+        (X, y, p, 0 * l2, start),
+        (X, y + 4, p, l2, start),
+    ):
         with pytest.raises(ValueError):
             native.truncated(*bad, options, 10.0)

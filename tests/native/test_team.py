@@ -7,6 +7,7 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
 
+import certifit._native.softmax as softmax_kernel
 import numpy as np
 import pytest
 from tests.native.test_boosting import make
@@ -18,7 +19,6 @@ from tests.native.test_smo import by_threads
 from tests.native.test_softmax import data, descend, run
 from tests.native.test_tree import encoded, forest, grow, options, target
 
-import certifit._native.softmax as softmax_kernel
 from certifit._native import (
     bayes,
     binning,

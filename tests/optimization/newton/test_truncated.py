@@ -27,7 +27,9 @@ def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(truncated, "newton_products", lambda problem: np.inf)
 
 
-def problem(loss: Loss, n: int = 60, d: int = 90, alpha: float = 0.02, *, intercept: bool = True, seed: int = 0) -> Problem:
+def problem(
+    loss: Loss, n: int = 60, d: int = 90, alpha: float = 0.02, *, intercept: bool = True, seed: int = 0
+) -> Problem:
     """Half of the entries are zero; columns of unequal size that share a factor; weights."""
     rng = np.random.default_rng(seed)
     X = (rng.standard_normal((n, d)) + rng.standard_normal((n, 1)) + 0.5) * np.logspace(-0.5, 0.5, d)
@@ -78,9 +80,19 @@ def test_rows_of_any_layout_and_precision(loss: str) -> None:
     twice = sp.csr_array((np.repeat(twice.data / 2, 2), np.repeat(twice.indices, 2), 2 * twice.indptr), twice.shape)
     long = sp.csr_array(single)
     long.indices, long.indptr = long.indices.astype(np.int64), long.indptr.astype(np.int64)
-    for X in (single, np.asfortranarray(single), sp.csr_array(single), sp.csc_array(single), sp.csr_matrix(single), twice, long):
+    for X in (
+        single,
+        np.asfortranarray(single),
+        sp.csr_array(single),
+        sp.csc_array(single),
+        sp.csr_matrix(single),
+        twice,
+        long,
+    ):
         assert has_kernel(on(of, X))
-        np.testing.assert_allclose(solved(on(of, X), 1e-13).coef, wanted.coef, rtol=0.0, atol=3e-6)  # what the gap allows
+        np.testing.assert_allclose(
+            solved(on(of, X), 1e-13).coef, wanted.coef, rtol=0.0, atol=3e-6
+        )  # what the gap allows
 
 
 def test_classes_that_are_nearly_apart_take_long_steps() -> None:
@@ -136,7 +148,15 @@ def test_the_boundary_refuses() -> None:
     native = truncated.native
     options = native.Options(True, 1e-6, 1.0, 10, 1)
     X, v = np.ones((3, 2)), np.ones(3)
-    good: dict[str, Any] = {"y": v, "p": v, "l2": np.ones(2), "coef": np.zeros(2), "intercept": 0.0, "options": options, "most": 9.0}
+    good: dict[str, Any] = {
+        "y": v,
+        "p": v,
+        "l2": np.ones(2),
+        "coef": np.zeros(2),
+        "intercept": 0.0,
+        "options": options,
+        "most": 9.0,
+    }
     for name, value in (("y", v[:2]), ("p", v[:2]), ("l2", v), ("coef", v), ("l2", np.zeros(2))):
         with pytest.raises(ValueError, match=name):
             native.truncated("logistic", X, **{**good, name: value})

@@ -21,7 +21,9 @@ def classes(n: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return X, (X[:, :3].sum(axis=1) + rng.logistic(size=n) > 0).astype(int)
 
 
-@pytest.mark.parametrize(("n", "d", "solver"), [(300, 10, "newton_cg"), (300, 250, "newton_cg"), (90_000, 50, "newton")])
+@pytest.mark.parametrize(
+    ("n", "d", "solver"), [(300, 10, "newton_cg"), (300, 250, "newton_cg"), (90_000, 50, "newton")]
+)
 def test_the_choice_follows_the_shape(n: int, d: int, solver: str) -> None:
     model = LogisticRegression(alpha=0.05).fit(*classes(n, d))
     assert (model.solver_, model.certificate_.certified) == (solver, True)

@@ -18,6 +18,7 @@ from scipy.linalg import lapack
 import certifit._native.products as _products
 import certifit._native.ridge as _ridge
 from certifit._types import Array, is_sparse
+from certifit.data.gate import is_repeated
 from certifit.optimization.closed_form.factorizations import sure_contraction
 from certifit.optimization.closed_form.normal_equations import EPS, MIXED, TRUSTED, most_lost
 from certifit.optimization.closed_form.sparse_rows import arrays_of
@@ -59,6 +60,8 @@ def solve_few(X: Any, y: Any, p: Any, *, l2: Array, fit_intercept: bool, threads
     (array([2.]), -3.0)
     """
     n, d = X.shape
+    if is_repeated(p) and not is_sparse(X):
+        p = p[:1]  # native code reads no other
     if not (_plain(y, 1) and _plain(p, 1) and 0 < d <= (NARROW if is_sparse(X) else FEW) and d < n):
         return None
     if is_sparse(X):

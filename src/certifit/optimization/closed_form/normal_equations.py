@@ -118,7 +118,11 @@ class NormalEquations:
         ordinary = bool(((top == 0.0) | ((top > 1.0 / ORDINARY) & (top < ORDINARY))).all())
         self.y_units = np.array([1.0 if ordinary else power_of_two(float(t)) for t in top])
         targets = [
-            (X, np.ascontiguousarray(Y if ordinary else Y / self.y_units[:, None]), np.asarray(p, dtype=np.float64))
+            (
+                X,
+                np.ascontiguousarray(Y if ordinary else Y / self.y_units[:, None]),
+                np.ascontiguousarray(p, dtype=np.float64),
+            )
             for (X, _, p), Y in zip(parts, made, strict=True)
         ]
         self.y_means = total(Y @ p for _, Y, p in targets) if fit_intercept else np.zeros(top.shape[0])

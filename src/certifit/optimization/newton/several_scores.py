@@ -104,7 +104,7 @@ def native_pass(problem: Problem) -> bool:
     """Whether native code descends by itself."""
     if type(problem.loss) is not Softmax or not problem.dense or not problem.regularizer.strictly_convex:
         return False
-    return problem.y.ndim == 1 and 0 < problem.shape[1] and in_one_piece(problem.X)
+    return problem.y.ndim == 1 and problem.shape[1] > 0 and in_one_piece(problem.X)
 
 
 class _Native:

@@ -7,7 +7,6 @@ its size allows: whole, one block for each score, or its diagonal.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np

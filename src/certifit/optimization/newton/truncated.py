@@ -66,4 +66,6 @@ def by_conjugate_gradients(problem: Problem, start: Point, tol: float, max_iter:
         return Solution(*start, 0, "newton_cg")
     if not abs(objective - bound) <= tol:
         return Solution(coef, intercept, iterations, "newton_cg")
-    return Solution(coef, intercept, iterations, "newton_cg", min(bound, objective), objective)  # what is above is rounding
+    return Solution(
+        coef, intercept, iterations, "newton_cg", min(bound, objective), objective
+    )  # what is above is rounding

@@ -37,7 +37,9 @@ FACTORING = 1e10  # operations a second in Cholesky's factorization, d³/3
 READING = 2e10  # bytes a second in passes over a dense X
 SCATTERING = 5e-9  # seconds for an entry that sparse products touch, and for each of a pair of them in a Gram matrix
 AROUND = 5e-5  # seconds of Python around a product with the Hessian
-TOUCHING = 2e-9  # seconds for an entry in our own passes over sparse rows, and for each of a pair of them in a Gram matrix
+TOUCHING = (
+    2e-9  # seconds for an entry in our own passes over sparse rows, and for each of a pair of them in a Gram matrix
+)
 CALL = 5e-6  # seconds around a product in a loop of native code
 COPIES = (
     20  # touches of each stored entry, beside its pairs, in a sparse Gram matrix: weights, transposes, the dense result
@@ -172,7 +174,9 @@ def newton_products(problem: Problem) -> float:
         if d > LARGEST_FACTOR:
             return np.inf
         stored = int(problem.X.nnz)
-        hessian = TOUCHING * stored * (0.5 * (stored / n + 1.0) + PASSES) + d * d * 8.0 / READING + d**3 / (3.0 * FACTORING)
+        hessian = (
+            TOUCHING * stored * (0.5 * (stored / n + 1.0) + PASSES) + d * d * 8.0 / READING + d**3 / (3.0 * FACTORING)
+        )
         product = 2.0 * TOUCHING * (stored + n)
     else:
         least = float(min(n, d))

@@ -43,7 +43,13 @@ from certifit.optimization.newton.smooth import ROUNDING, has_part, is_ordinary,
 from certifit.optimization.newton.smoothing import solve_smoothed
 from certifit.optimization.newton.truncated import by_conjugate_gradients, has_kernel
 from certifit.optimization.objective.certify import certify
-from certifit.optimization.objective.costs import conjugate_pays, is_long, ridge_by_products, ridge_products, small_enough
+from certifit.optimization.objective.costs import (
+    conjugate_pays,
+    is_long,
+    ridge_by_products,
+    ridge_products,
+    small_enough,
+)
 from certifit.optimization.objective.forms.halves import halves, in_halves, whole
 from certifit.optimization.objective.forms.ivanov import solve_on_ball
 from certifit.optimization.objective.forms.row_space import row_space

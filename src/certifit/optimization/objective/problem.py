@@ -70,6 +70,11 @@ class Problem:
         parts = zip(self.X.parts, self.y, self.p, strict=True)
         return tuple(Block(as_design(X, self.threads), y, p, self.loss) for X, y, p in parts if X.shape[0])
 
+    @cached_property
+    def _weighted(self) -> tuple[Block, ...]:
+        """The same with weights that are arrays, as passes over X want them, and not one number for all rows."""
+        return tuple(block._replace(p=np.ascontiguousarray(block.p)) for block in self.blocks)
+
     @property
     def in_memory(self) -> bool:
         """Whether X, y and p are arrays, as solvers that look at single rows or columns want them."""
@@ -138,11 +143,11 @@ class Problem:
 
     def at(self, w: Array, b: Any, *, exact: bool = False) -> State:
         """The objective at a point; `exact` is for single precision data."""
-        return State(self, w, b, [Part.of(block, w, b, exact=exact) for block in self.blocks])
+        return State(self, w, b, [Part.of(block, w, b, exact=exact) for block in self._weighted])
 
     def known(self, w: Array, f: Array, b: Any = 0.0) -> State:
         """The objective at a point whose scores are known; rows in memory."""
-        return State(self, w, b, [Part(self.blocks[0], f)])
+        return State(self, w, b, [Part(self._weighted[0], f)])
 
     def scores(self, w: Array, b: Any, *, exact: bool = False) -> Array:
         """f = X·w + b; rows in memory."""
