@@ -34,7 +34,12 @@ def test_a_tall_fit_has_no_vector_beside_its_data(model: Any) -> None:
     assert model.certificate_.certified
 
 
-@pytest.mark.parametrize("kind", [np.asarray, np.asfortranarray, sp.csr_array, np.float32, lambda X: X * 1e60], ids=str)
+KINDS: dict[str, Any] = {
+    "C": np.asarray, "F": np.asfortranarray, "csr": sp.csr_array, "float32": np.float32, "huge": lambda X: X * 1e60,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 @pytest.mark.parametrize("shape", [(60, 3), (30, 60), (700, 600), (300, 1)])
 def test_an_array_of_ones_gives_the_same(kind: Any, shape: tuple[int, int]) -> None:
     X, y = data(*shape)
