@@ -103,8 +103,8 @@ def check_sequences(model: Any, X: Any, **extra: Any) -> None:
 
 
 def check_proof(model: Any, X: Any, y: Any, w: Any) -> None:
-    """In sixty digits, the bound is below what can be reached, and the objective is that of the coefficients that are given; what is
-    certified is as near to the optimum as was asked.
+    """In sixty digits, the bound is below what can be reached, the objective is that of the coefficients that are given, and what
+    is certified is as near to the optimum as was asked.
 
     Both up to the gap that is stated: numbers that rounding leaves uncertain have to say how much.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import certifit._native.ridge as native
@@ -109,7 +110,7 @@ def test_rows_in_any_order_have_the_same_sums() -> None:
     X, y, p, w = data(50, 9)
     X[np.random.default_rng(1).random(X.shape) < 0.5] = 0.0
     values, columns, starts, d = compressed(X)
-    turned = np.concatenate([np.arange(a, b)[::-1] for a, b in zip(starts, starts[1:], strict=False)])
+    turned = np.concatenate([np.arange(a, b)[::-1] for a, b in pairwise(starts)])
     arrays = (values[turned], columns[turned], starts, d)
     np.testing.assert_allclose(native.gram(*arrays, p, 1), (X.T * p) @ X, rtol=1e-12, atol=1e-15)
     r = y - X @ w

@@ -1,4 +1,4 @@
-"""One pass of softmax regression against NumPy, and a descent against SciPy, for every width and remainder; threads; bad input."""
+"""One pass of softmax regression against NumPy, a descent against SciPy, for every width and remainder; threads; bad input."""
 
 from __future__ import annotations
 
@@ -100,11 +100,11 @@ def descend(
     K, d = W.shape
     width = d + intercept
     most = np.concatenate([np.ones(width - d), p @ X.astype(np.float64) ** 2 + 0.1])
-    given = {
-        "X": X, "y": y, "p": p, "l2": np.full(d, 0.1), "start": np.zeros((K, width)),
-        "inverse": native.Inverse(np.ascontiguousarray(np.tile(1.0 / (0.5 * most), (K, 1)))) if inverse is None else inverse,
-        "options": native.Options(intercept=intercept, tolerance=1e-10, scale=1.0, max_iter=500, threads=threads), "patience": 500, "step": 1e9, "least": 20,
-    }  # fmt: skip
+    if inverse is None:
+        inverse = native.Inverse(np.ascontiguousarray(np.tile(2.0 / most, (K, 1))))
+    options = native.Options(intercept=intercept, tolerance=1e-10, scale=1.0, max_iter=500, threads=threads)
+    given = {"X": X, "y": y, "p": p, "l2": np.full(d, 0.1), "start": np.zeros((K, width)), "inverse": inverse}
+    given |= {"options": options, "patience": 500, "step": 1e9, "least": 20}
     return native.descend(*{**given, **changed}.values())
 
 
@@ -141,7 +141,7 @@ def test_a_descent_proves_its_gap(n: int, d: int, K: int, dtype: Any, intercept:
 
 
 def test_an_inverse_for_each_of_the_vectors_of_the_classes() -> None:
-    X, y, p, W, b = arguments = data(500, 6, 3)
+    X, _, p, *_ = arguments = data(500, 6, 3)
     vectors = np.linalg.qr(np.column_stack([np.ones(3), np.random.default_rng(0).normal(size=(3, 2))]))[0]
     ones = np.column_stack([np.ones(500), X])
     H = (ones.T * p) @ ones / 3 + np.diag([0.0, *np.full(6, 0.1)])

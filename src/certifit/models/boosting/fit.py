@@ -118,7 +118,9 @@ class Boosted:
         with np.errstate(over="ignore"):
             reach = np.abs(self.start * unit).max() + sum(float(np.abs(tree.value * unit).max()) for tree in self.trees)
         if not np.isfinite(reach):
-            raise ValueError("boosting ran away: scores are no numbers. Give a smaller learning_rate, or targets in another unit.")
+            raise ValueError(
+                "boosting ran away: scores are no numbers. Give a smaller learning_rate, or targets in another unit."
+            )
         return Boosted(
             self.binner,
             self.start * unit,

@@ -287,7 +287,12 @@ def solve_polyhedral(
         peak = max(float(size.max(initial=0.0)) for size in sizes)
     height = float(_power(peak))
     scaling = _Scaling(centre, column, shift, target, height)
-    if ball is not None and d and ball[1] * (column[0] / target) < FELT and not ((box_lower > 0) | (box_upper < 0)).any():
+    if (
+        ball is not None
+        and d
+        and ball[1] * (column[0] / target) < FELT
+        and not ((box_lower > 0) | (box_upper < 0)).any()
+    ):
         # In so small a ball no score moves by anything that a double could tell, and squares of its radius are no numbers.
         most = np.maximum(slope_low, slope_high) * np.asarray(abs(X).sum(axis=1), dtype=np.float64).ravel()
         moved = float(ball[1]) * float(weight[weight > 0] @ most[weight > 0] + np.abs(linear).sum())

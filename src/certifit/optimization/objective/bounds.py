@@ -68,9 +68,9 @@ def dual_bound(
 
 
 def _steep(state: State, theta: list[Array] | None, v: Array) -> float:
-    """What rounding of v = −Xᵀ(pθ) may add to the bound of a penalty Σ c_j|w_j|^q/q, whose conjugate has the slope (|v_j|/c_j)^(1/(q−1)).
+    """What rounding of v = −Xᵀ(pθ) may add to the bound of a penalty Σ c_j|w_j|^q/q.
 
-    Far from the optimum that is far beyond the coefficients.
+    Its conjugate has the slope (|v_j|/c_j)^(1/(q−1)), which far from the optimum is far beyond the coefficients.
     """
     power = state.problem.regularizer.power()
     if power is None or state.problem.regularizer.elastic() is not None:

@@ -68,7 +68,8 @@ def _doubt(problem: Problem, coef: Array, intercept: Any, objective: float, stat
     """What rounding of the scores, relative to |x|·|w| + |b|, may do to the value and to the bound; zero where it does not show.
 
     Each score may be off by a few units in the last place of its largest term, the loss by as much times its slope, and the
-    equations Xᵀ(pθ) of the bound, times w, by the same sum. Where that is not small beside one, slopes change on the way.
+    equations Xᵀ(pθ) of the bound, times w, by the same sum. Where that is not small beside one, slopes of
+    labels change on the way.
     """
     if not coef.any():
         return 0.0  # scores are the intercept itself
@@ -80,7 +81,9 @@ def _doubt(problem: Problem, coef: Array, intercept: Any, objective: float, stat
         state = problem.at(coef, intercept, exact=True)
     with np.errstate(all="ignore"):
         parts = [(part, part.block.design.reach(state.w, state.b)) for part in state.parts]
-        bend = problem.loss.smoothness if np.isfinite(problem.loss.smoothness) else 0.0
+        # Scores of labels have the unit one; numbers are rounded as much as the scores that meet them.
+        bend = problem.loss.smoothness if problem.loss.task != "regression" else 0.0
+        bend = bend if np.isfinite(bend) else 0.0
         off = (np.abs(part.theta) * reach + 0.5 * bend * EPS * reach**2 for part, reach in parts)
         return EPS * float(sum((part.block.p @ each).sum() for (part, _), each in zip(parts, off, strict=True)))
 
