@@ -105,7 +105,6 @@ DIFFERENCES: dict[str, tuple[str, ...]] = {
         f"{LOGISTIC}test_zero_max_iter*",
         f"{MEANS}test_minibatch_iter_steps",
         f"{MEANS}test_minibatch_declared_convergence*",
-        f"{MULTICLASS}test_ovr_partial_fit",
         *(
             f"{SGD}{name}*"
             for name in (
