@@ -61,6 +61,7 @@ SVM = "svm/tests/test_svm.py::"
 NEIGHBORS, DENSITY = "neighbors/tests/test_neighbors.py::", "neighbors/tests/test_kde.py::"
 TEXT = "feature_extraction/tests/test_text.py::"
 BAGS, ADABOOST = "ensemble/tests/test_bagging.py::", "ensemble/tests/test_weight_boosting.py::"
+MULTICLASS = "tests/test_multiclass.py::"
 NETWORKS = "neural_network/tests/test_mlp.py::"
 MEANS = "cluster/tests/test_k_means.py::"
 SCALING = "manifold/tests/test_mds.py::"
@@ -104,6 +105,7 @@ DIFFERENCES: dict[str, tuple[str, ...]] = {
         f"{LOGISTIC}test_zero_max_iter*",
         f"{MEANS}test_minibatch_iter_steps",
         f"{MEANS}test_minibatch_declared_convergence*",
+        f"{MULTICLASS}test_ovr_partial_fit",
         *(
             f"{SGD}{name}*"
             for name in (
