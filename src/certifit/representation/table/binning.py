@@ -54,8 +54,8 @@ class Binner(Declared):
     edges: str = Parameter(
         "shares",
         Choice("shares", "quantiles"),
-        'Where edges are put among more values than bins: "shares" leaves each bin about its share of the weight that is left, and '
-        'a heavy value a bin of its own; "quantiles" takes the quantiles k / `max_bins`, midway where two values are one.',
+        'Where edges are put among more values than bins: "shares" leaves each bin about its share of the weight that is left, '
+        'and a heavy value a bin of its own; "quantiles" takes the quantiles k / `max_bins`, midway where two values are one.',
     )
 
     edges_: list[Array] = Fitted(
@@ -149,7 +149,7 @@ class Binner(Declared):
 
 @cache
 def _shares(bins: int) -> Array:
-    """k / bins as scikit-learn computes it: a share is rounded, and whether rows meet it exactly decides between two quantiles."""
+    """k / bins as scikit-learn rounds it: whether rows meet a share exactly decides between two quantiles."""
     return np.asarray(np.linspace(0, 100, bins + 1)[1:-1] / 100)
 
 

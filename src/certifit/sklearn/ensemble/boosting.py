@@ -191,6 +191,7 @@ class _Boosting(AsksForStages, DropIn):
     scoring: Any
     n_iter_no_change: int
     tol: float
+    random_state: Any
 
     def fit(
         self,
@@ -285,7 +286,9 @@ class _Boosting(AsksForStages, DropIn):
             seed = check_random_state(self.random_state).randint(np.iinfo(np.uint32).max, dtype="u8")
         model.manner = replace(THEIRS, bins=_bins_of_some(seed)) if many else THEIRS
         if stops:
-            aside = set_aside(self, y, hasattr(self._ours, "predict_proba"), seed) if self._aside is None else self._aside
+            aside = (
+                set_aside(self, y, hasattr(self._ours, "predict_proba"), seed) if self._aside is None else self._aside
+            )
             if aside is not None and data.sample_weight is not None:
                 aside = aside[np.asarray(data.sample_weight) > 0]  # our gate drops the others
             model.rows_aside = aside

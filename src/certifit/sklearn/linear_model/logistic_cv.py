@@ -157,7 +157,8 @@ class LogisticRegressionCV(DropIn, theirs.LogisticRegressionCV):
 
     def _scorer(self, scoring: Any) -> Any:
         """The scorer; one of probabilities knows all classes, also those that a fold lacks."""
-        if (scoring is None or (isinstance(scoring, str) and scoring == "accuracy")) and not get_config()["enable_metadata_routing"]:
+        by_accuracy = scoring is None or (isinstance(scoring, str) and scoring == "accuracy")
+        if by_accuracy and not get_config()["enable_metadata_routing"]:
             return _accuracy
         known = PROPER.get(scoring) if isinstance(scoring, str) else None
         if known is None or "labels" not in inspect.signature(known).parameters:

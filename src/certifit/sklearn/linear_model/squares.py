@@ -88,7 +88,9 @@ class LinearRegression(DropIn, theirs.LinearRegression):
         """What the fit has kept of its rows."""
         found = getattr(vars(self).get("model_"), "_inference", None)
         if found is None or self.positive:
-            raise AttributeError(f"LinearRegression has no {name} before it is fitted, of several targets, or with bounds.")
+            raise AttributeError(
+                f"LinearRegression has no {name} before it is fitted, of several targets, or with bounds."
+            )
         return found
 
     fit_intercept: bool

@@ -25,7 +25,7 @@ def speaks_for(cls: type, ours: str) -> None:
         home = next((base for base in cls.__mro__ if name in vars(base)), object)
         method = vars(home).get(name)
         if name[0] != "_" and name != "fit" and home.__module__.startswith("certifit.") and inspect.isfunction(method):
-            setattr(cls, name, _renaming(getattr(method, "__wrapped__", method), ours, cls.__name__))
+            setattr(cls, name, _renaming(method, ours, cls.__name__))
 
 
 def _renaming(method: Callable[..., Any], ours: str, own: str) -> Callable[..., Any]:

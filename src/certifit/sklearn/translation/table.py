@@ -20,7 +20,22 @@ from typing import Any
 import numpy as np
 from sklearn.utils import column_or_1d
 
-__all__ = ["COPY_X", "By", "Data", "Free", "Here", "Instead", "Of", "Only", "Row", "Same", "Table", "array", "labels", "same"]
+__all__ = [
+    "COPY_X",
+    "By",
+    "Data",
+    "Free",
+    "Here",
+    "Instead",
+    "Of",
+    "Only",
+    "Row",
+    "Same",
+    "Table",
+    "array",
+    "labels",
+    "same",
+]
 
 
 def array(given: Any) -> Any:
