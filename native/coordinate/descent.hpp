@@ -93,6 +93,7 @@ class Descent {
             if (possible_by_products(penalty, cost) && ++sweeps_alone >= kPatience) {
                 sweeps_alone = 0;
                 all |= along_.take(support_, penalty, kProducts, w_, u_, shift);
+                spent_on_all_ += 2 * (kProducts + 2) * static_cast<double>(support_.size()) * cost;
             }
             if (tall && possible && sweeps * visits > newton_cost(cost)) slow = due = true;
             if (!due) continue;

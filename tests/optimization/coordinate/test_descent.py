@@ -110,6 +110,48 @@ def test_reaches_the_optimum_and_proves_it(name, storage, intercept):
         assert not fit.coef.any()
 
 
+SLOW = {
+    "lasso": {"l1": 1e-4, "l2": 0.0},
+    "elastic net": {"l1": 1e-4, "l2": 1e-6},
+    "box": {"l1": 1e-4, "l2": 0.0, "lower": -0.4, "upper": 0.8},
+}
+
+
+def alike(n=160, d=50, density=0.15):
+    """Sparse columns, each nearly the mean of its neighbours: sweeps are slow."""
+    rng = np.random.default_rng(4)
+    X = sparse.random(n, d, density=density, format="csc", random_state=4, data_rvs=rng.standard_normal)
+    near = sparse.diags_array([np.ones(d), np.ones(d - 1), np.ones(d - 1), np.ones(d - 2)], offsets=[0, 1, -1, 2])
+    X = sparse.csc_matrix(X @ near)
+    p = rng.uniform(0.2, 2.0, n)
+    return X, X @ rng.standard_normal(d) + 0.1 * rng.standard_normal(n) + 1.0, p / p.sum()
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("name", SLOW)
+def test_sparse_columns_that_are_alike(name, intercept):
+    """Conjugate gradients on the support help the sweeps: the same optimum, and a proof of it."""
+    X, y, p = alike()
+    penalty = full(SLOW[name], X.shape[1])
+    best = oracle(X.toarray(), y, p, **penalty, intercept=intercept)
+    fit = least_squares(X, y, p, Separable(**penalty), Options(1e-9, fit_intercept=intercept))
+    assert fit.gap <= 1e-9
+    assert fit.objective == pytest.approx(
+        objective(X, y, p, fit.coef, fit.intercept, penalty["l1"], penalty["l2"]), rel=1e-12
+    )
+    assert -2e-9 <= fit.objective - best <= 1e-9 + 2e-9
+    proof = dual_value(X, y, p, fit.theta, **penalty)
+    assert fit.objective - proof == pytest.approx(fit.gap, abs=1e-9)
+
+
+def test_conjugate_gradients_replace_most_sweeps():
+    X, y, p = alike(1200, 600, 0.004)
+    model = QuadraticModel(X, Separable(1e-4, 0.0))
+    step = model.solve(p * (y - p @ y), p, np.zeros(600), Options(1e-9, True, 5000))
+    assert step.kkt <= 1e-9
+    assert step.iterations <= 400  # without them there are more than 600
+
+
 CROWDED = {
     "lasso": {"l1": 1e-4, "l2": 0.0},
     "elastic net": {"l1": 1e-4, "l2": 1e-5},

@@ -7,8 +7,9 @@ import pytest
 import scipy.sparse as sp
 from tests.oracles import convex
 
+from certifit.evaluation.losses.terms import TwoSidedHinge
 from certifit.losses import EpsilonInsensitive, Hinge
-from certifit.optimization.dual.hinge import hinge_dual, multiclass_dual
+from certifit.optimization.dual.hinge import classes_of, hinge_dual, multiclass_dual
 from certifit.optimization.newton.kinked import Kinks, solve_newton
 from certifit.optimization.objective.problem import Problem
 from certifit.optimization.objective.regularizer import Regularizer
@@ -63,6 +64,56 @@ def test_a_run_that_stops_early_is_honest(epochs):
     optimum, _, _ = convex.optimum(X, y, p, Hinge(), L2(), 1e-3)
     found = hinge_dual(X, Hinge().hinge_terms(y), p, alpha=1e-3, tol=0.0, max_iter=epochs)
     assert found.bound <= optimum + 1e-9 <= found.objective + 2e-9
+
+
+def test_a_second_side_that_is_never_reached_changes_nothing():
+    """Losses of one side have a visit of their own; a kink far away takes the general one."""
+    X, y, p = binary(d=4)
+    one = Hinge().hinge_terms(y)
+    far = TwoSidedHinge(np.where(y > 0.5, 1.0, -1e6), np.where(y > 0.5, 1e6, -1.0), np.ones_like(y), np.ones_like(y))
+    found, general = (hinge_dual(X, terms, p, alpha=0.01, tol=1e-9, max_iter=50_000) for terms in (one, far))
+    assert found.objective == pytest.approx(general.objective, abs=2e-9)
+    assert found.bound <= general.objective + 1e-12
+    assert general.bound <= found.objective + 1e-12
+
+
+def test_where_the_balance_is_what_is_slow_the_intercept_moves_faster():
+    """A penalty so strong that all slopes are at their limits: only the intercept has to find its place."""
+    rng = np.random.default_rng(0)
+    X = 0.1 * (rng.normal(size=(3000, 10)) + rng.normal(size=(3000, 1)))
+    y = (X[:, 0] + 0.1 * rng.normal(size=3000) > 0.02).astype(float)
+    p = np.full(3000, 1 / 3000)
+    found = hinge_dual(X, Hinge().hinge_terms(y), p, alpha=0.05, tol=1e-4, intercept=-1.0)
+    exact = hinge_dual(X, Hinge().hinge_terms(y), p, alpha=0.05, tol=1e-9, max_iter=50_000)
+    assert found.objective - found.bound <= 1e-4
+    assert found.bound <= exact.objective
+    assert found.objective >= exact.bound
+    assert found.iterations <= 30
+
+
+def test_what_has_no_hope_ends_early():
+    X, y, p = binary()
+    terms = Hinge().hinge_terms(y)
+    optimum, _, _ = convex.optimum(X, y, p, Hinge(), L2(), 1e-6)
+    found = hinge_dual(X, terms, p, alpha=1e-6, tol=1e-9, max_iter=2000, hopeful=True)
+    assert found.iterations < 200
+    assert found.bound <= optimum + 1e-9
+    assert found.objective >= optimum - 1e-9
+    easy = hinge_dual(X, terms, p, alpha=1.0, tol=1e-6, max_iter=2000, hopeful=True)
+    assert easy.objective - easy.bound <= 1e-6
+
+
+def test_classes_of_rows():
+    """Of the distance to a limit and the distance to the kink, the larger one decides."""
+    rng = np.random.default_rng(1)
+    terms = EpsilonInsensitive(0.5).hinge_terms(np.zeros(400))
+    theta = np.clip(rng.normal(size=400), -1, 1) * rng.integers(0, 2, 400)
+    f = rng.normal(size=400)
+    room, size = 1.0 - np.abs(theta), np.abs(theta)
+    far, flat = np.abs(np.abs(f) - 0.5) / 0.7, np.abs(f) <= 0.5
+    free = (size == 0) | (flat & (size <= far))
+    expected = np.where(free, 0, np.where((room <= 0) | (~flat & (room <= far)), 2, 1))
+    np.testing.assert_array_equal(classes_of(terms, np.ones(400), theta, f, 0.7), expected)
 
 
 def test_the_order_of_rows_is_a_matter_of_the_seed():

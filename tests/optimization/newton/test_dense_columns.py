@@ -80,4 +80,4 @@ def test_what_is_left_to_the_general_method() -> None:
     held = Regularizer.of(L1(), 0.1, NonNegative(), 200)
     assert solved(Problem(of.X, of.y, of.p, of.loss, held, True)) is None
     assert solved(Problem(of.X.astype(np.float32), of.y, of.p, of.loss, of.regularizer, True)) is None
-    assert solved(problem(HardLogistic(), L1(), d=100)) is None
+    assert solved(problem(HardLogistic(), L1(), d=60)) is None

@@ -26,7 +26,7 @@ def problem(
 ) -> Problem:
     rng = np.random.default_rng(0)
     X = sp.random(n, d, density=0.15, format="csc", random_state=1, data_rvs=rng.standard_normal)
-    f = X @ rng.standard_normal(d) - 0.3
+    f = X @ rng.standard_normal(d) * min(1.0, (30 / d) ** 0.5) - 0.3
     y = rng.poisson(np.exp(f)) if isinstance(loss, Poisson) else rng.random(n) < 1 / (1 + np.exp(-f))
     weight = rng.integers(1, 4, n).astype(float)
     return Problem(X, y.astype(float), weight / weight.sum(), loss, Regularizer.of(penalty, alpha, None, d), intercept)
@@ -48,6 +48,33 @@ def test_the_optimum(loss: str, penalty: str, intercept: bool) -> None:
     assert found.bound <= value + 1e-8 * of.scale
     assert found.objective == pytest.approx(of.objective(found.coef, found.intercept), rel=1e-13)
     assert found.objective - found.bound <= 1e-9 * of.scale
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("penalty", PENALTIES)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_far_more_columns_than_rows(loss: str, penalty: str, intercept: bool) -> None:
+    """Working sets are solved as problems of their own; what they prove holds for all columns."""
+    of = problem(LOSSES[loss], PENALTIES[penalty], 0.004, intercept=intercept, n=50, d=500)
+    value, *_ = optimum(of.X.toarray(), of.y, of.p, of.loss, PENALTIES[penalty], 0.004, fit_intercept=intercept)
+    found = solved(of, 1e-8)
+    assert found is not None
+    assert abs(found.objective - value) <= 2e-8 * of.scale
+    assert found.bound <= value + 1e-9 * of.scale
+    assert found.objective == pytest.approx(of.objective(found.coef, found.intercept), rel=1e-13)
+    assert found.objective - found.bound <= 1e-8 * of.scale
+
+
+def test_a_start_that_uses_most_columns() -> None:
+    """Then there is no small working set, and the bound of a set that was given up still holds."""
+    of = problem(HardLogistic(), L1(), 0.004, n=50, d=500)
+    w = np.random.default_rng(0).standard_normal(500)
+    found = on_sparse_columns(of, (w, 0.3), 1e-8 * of.scale, 100, "prox_newton")
+    best = solved(of, 1e-10)
+    assert found is not None
+    assert best is not None
+    assert abs(found.objective - best.objective) <= 2e-8 * of.scale
+    assert found.bound <= best.objective + 1e-14
 
 
 @pytest.mark.parametrize("penalty", PENALTIES)

@@ -11,8 +11,8 @@ import scipy.sparse as sp
 from certifit import LinearSVC, LogisticRegression, Ridge
 from certifit.optimization.closed_form import factorizations
 from certifit.optimization.newton import smooth
-from certifit.optimization.objective import costs
-from certifit.optimization.objective.costs import iterating_pays, newton_passes, shared_passes
+from certifit.optimization.objective import costs, piecewise
+from certifit.optimization.objective.costs import epochs_before, iterating_pays, newton_passes, shared_passes
 
 
 def classes(n: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -137,3 +137,40 @@ def test_rows_in_turn_come_before_the_interior_point_and_give_way(alpha: float, 
     lower, upper = exact.certificate_.bound, model.certificate_.objective
     assert model.certificate_.bound - 1e-9 <= exact.certificate_.objective
     assert lower - 1e-9 <= upper <= lower + 1.1 * tol
+
+
+@pytest.mark.parametrize(
+    ("n", "d", "alpha", "tol", "solver"),
+    [
+        (700, 250, 0.3, 1e-3, "dual"),  # few epochs do
+        (700, 250, 1e-5, 1e-3, "interior_point"),  # many would be needed
+        (60, 5, 0.3, 1e-3, "interior_point"),  # all digits cost nothing
+        (9000, 4, 0.3, 1e-3, "dual"),
+        (9000, 4, 1e-6, 1e-3, "newton"),
+    ],
+)
+def test_rows_in_turn_come_first_where_few_epochs_do(n: int, d: int, alpha: float, tol: float, solver: str) -> None:
+    X, y = classes(n, d)
+    model = LinearSVC(alpha=alpha, tol=tol).fit(X, y)
+    assert (model.solver_, model.certificate_.certified) == (solver, True)
+    exact = LinearSVC(alpha=alpha, tol=1e-7, solver="interior_point").fit(X, y).certificate_
+    assert model.certificate_.bound <= exact.objective
+    assert exact.bound <= model.certificate_.objective <= exact.objective + 2.0 * tol
+
+
+def test_epochs_that_get_nowhere_give_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the guess is wrong, the other method solves the problem as if nothing had been tried."""
+    X, y = classes(300, 120)
+    alone = LinearSVC(alpha=1e-6, tol=1e-6).fit(X, y)
+    monkeypatch.setattr(piecewise, "epochs_before", lambda *given: 30)
+    tried = LinearSVC(alpha=1e-6, tol=1e-6).fit(X, y)
+    assert tried.solver_ == alone.solver_ == "interior_point"
+    np.testing.assert_array_equal(tried.coef_, alone.coef_)
+
+
+def test_more_epochs_are_likely_where_rows_crowd() -> None:
+    assert epochs_before("interior_point", 1000, 400, None, 0.1, 1e-3) > 0
+    assert epochs_before("interior_point", 1000, 400, None, 1e4, 1e-3) == 0
+    assert epochs_before("interior_point", 1000, 400, None, 1e4, 1e-9) == 0
+    assert epochs_before("interior_point", 400, 1000, 8000, 1e4, 1e-3) > 0  # each row has a direction of its own
+    assert epochs_before("interior_point", 50, 5, None, 0.1, 1e-3) == 0

@@ -172,10 +172,11 @@ def test_margins_come_from_the_same_table() -> None:
     rng = np.random.default_rng(0)
     tall = rng.normal(size=(7000, 3))
     wide = sp.random(2000, 600, density=0.01, format="csr", random_state=0, data_rvs=rng.standard_normal)
-    for X, solver in ((tall, "newton"), (wide, "dual"), (tall[:50], "interior_point")):
+    cases = ((tall, 1e-5, "newton"), (tall, 0.01, "dual"), (wide, 0.01, "dual"), (tall[:50], 0.01, "interior_point"))
+    for X, alpha, solver in cases:
         y = (np.asarray(X[:, :3].sum(axis=1)).ravel() + rng.normal(size=X.shape[0]) > 0).astype(float)
-        general = LinearModel("hinge", "l2", 0.01, tol=1e-4).fit(X, y)
-        preset = LinearSVC(alpha=0.01).fit(X, y)
+        general = LinearModel("hinge", "l2", alpha, tol=1e-4).fit(X, y)
+        preset = LinearSVC(alpha=alpha).fit(X, y)
         assert general.solver_ == preset.solver_ == solver
         assert general.certificate_.certified
         assert general.certificate_.objective == pytest.approx(preset.certificate_.objective, rel=1e-3)

@@ -25,6 +25,8 @@ __all__ = ["KERNELS", "in_one_call", "on_dense_columns", "on_sparse_columns"]
 
 KERNELS: dict[type[Loss], str] = {HardLogistic: "logistic", Poisson: "poisson"}
 MOST_ENTRIES = 1 << 18  # of X: beyond, the calls between the steps are not what takes the time
+THIN = 64  # columns up to which the Hessian of those that are used costs little beside the passes over the rows
+MOST_COPIED = 1 << 20  # entries of a dense X of more columns, but few, whatever the number of its rows
 CROWDED = 8  # rows for each column from which a Hessian of the columns that are used is the better way to a step
 MOST_HELD = 1 << 23  # entries of a dense X with many columns: beyond, a start on part of its rows is tried first
 
@@ -67,9 +69,9 @@ def on_sparse_columns(problem: Problem, start: Point, tol: float, max_iter: int,
 def on_dense_columns(problem: Problem, start: Point, tol: float, max_iter: int, name: str) -> Solution | None:
     """The same for a dense X of many columns: the steps hold a copy of those that are used or pulled."""
     kernel, (n, d), strengths = KERNELS.get(type(problem.loss)), problem.shape, problem.regularizer.elastic()
-    if kernel is None or not problem.in_memory or is_sparse(problem.X) or d <= NARROW:
+    if kernel is None or not problem.in_memory or is_sparse(problem.X) or d <= THIN:
         return None
-    if n >= CROWDED * d or n * d > MOST_HELD:
+    if n * d > MOST_COPIED if d <= NARROW else n >= CROWDED * d or n * d > MOST_HELD:
         return None
     if strengths is None or problem.regularizer.constraint is not None or not (strengths[0] > 0.0).all():
         return None

@@ -92,7 +92,8 @@ def _harmless(problem: Problem, coef: Array, intercept: Any, objective: float) -
     """Whether the doubt cannot be seen whatever the rows are, for a sparse X and one score.
 
     No row reaches further than the largest entry times ‖w‖₁, and Σ p |ℓ'| ≤ √(2Lρ) for the risk ρ where slopes have the Lipschitz
-    constant L: a loss that is never negative falls by ℓ'²/2L at least. Of a piecewise linear loss it is at most the steepest slope.
+    constant L: a loss that is never negative falls by ℓ'²/2L at least. Of a piecewise linear loss it is at most the steepest
+    slope.
     """
     if problem.n_scores > 1 or not problem.loss.convex or is_own(problem.loss):
         return False

@@ -53,7 +53,10 @@ DIGITS = 10  # iterations of LSMR to full precision, for a condition of one
 INTERIOR = 15  # iterations of the interior point
 VISITING = 2e-8  # seconds of an epoch of dual descent for each row, beside the two times that it reads it
 HOPEFUL = 0.7  # of what the other method costs: where dual descent is likely to cost no more, it has a try
-FEWEST_EPOCHS, CROWDED_EPOCHS = 5.0, 6.0  # of dual descent to a gap of 10⁻³ of the scale: so many, and so many times the crowding
+FEWEST_EPOCHS, CROWDED_EPOCHS = (
+    5.0,
+    6.0,
+)  # of dual descent to a gap of 10⁻³ of the scale: so many, and so many times the crowding
 FREE_EPOCHS = 300.0  # where each row has a direction of its own
 AT_WORK = 0.5  # of the rows, on the average of all epochs: others rest
 NOTHING = 1e-3  # seconds of the other method below which all its digits come for nothing
@@ -135,11 +138,11 @@ def rows_pay(n: int, d: int, l2: float, curvature: float) -> bool:
 
 
 def epochs_before(other: str, n: int, d: int, stored: int | None, crowding: float, tol: float) -> int:
-    """How many epochs of dual descent are worth a try before the other method for piecewise linear losses of n × d numbers; 0 for none.
+    """How many epochs of dual descent are worth a try before the other method for a piecewise linear loss; 0 for none.
 
-    Their number follows from how much rows have in common beside what the penalty allows, `crowding` = mean ‖x‖²/(alpha·n), and from
-    the gap `tol` beside the scale; no more rows than columns have a direction each, which bounds it. Where the other method costs next to nothing, its digits come for nothing. `stored` counts the
-    entries of a sparse X.
+    Their number follows from how much rows have in common beside what the penalty allows, `crowding` = mean ‖x‖²/(alpha·n), and
+    from the gap `tol` beside the scale; no more rows than columns have a direction each, which bounds it. Where the other method
+    costs next to nothing, its digits come for nothing. `stored` counts the entries of a sparse X.
     """
     seconds = _interior_seconds(n, d) if other == "interior_point" else _multipliers_seconds(n, d)
     reading = 8.0 * n * d / READING if stored is None else 2.0 * TOUCHING * stored
@@ -152,8 +155,8 @@ def epochs_before(other: str, n: int, d: int, stored: int | None, crowding: floa
 
 
 def _interior_seconds(n: int, d: int) -> float:
-    """The interior point: each iteration is a matrix of the rows or of the columns, whichever are fewer, its factor, and passes over
-    the rows; in Python where there are many columns.
+    """The interior point: each iteration is a matrix of the rows or of the columns, whichever are fewer, its factor, and passes
+    over the rows; in Python where there are many columns.
     """
     least = float(min(n, d))
     matrices = n * d * least / MULTIPLYING + least**3 / (3.0 * FACTORING)

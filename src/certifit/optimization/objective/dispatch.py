@@ -9,9 +9,9 @@ before any data is read. `minimize` runs the chosen one; ``"auto"`` reads the ta
                        say so, see costs.py)
     piecewise linear   tall: Newton on            interior point (a sequence    interior point
                        multipliers; sparse or     of them for Lq)
-                       wide: dual descent; small
-                       or no penalty: interior
-                       point
+                       wide, or where few epochs
+                       do: dual descent; small or
+                       no penalty: interior point
     any other pair     prox-Newton (accelerated proximal gradient when wide), after smoothing a loss that has kinks
 """
 
@@ -424,9 +424,9 @@ def _solved(
     solver = choose(problem) if free else solver
     run, gap = _run(problem, solver, seed), tol * problem.scale
     if free and (epochs := rows_in_turn(problem, solver, gap)):
-        found = DualDescent(seed, hopeful=True)(problem, start, gap, min(max_iter, epochs), clock)
-        if found.objective - found.bound <= gap or found.iterations >= max_iter:
-            return found
+        tried = DualDescent(seed, hopeful=True)(problem, start, gap, min(max_iter, epochs), clock)
+        if tried.objective - tried.bound <= gap or tried.iterations >= max_iter:
+            return tried
     used = 0
     if free and _in_native_products(problem):
         if gap > ROUNDING * problem.scale:  # a gap of less is not all that is wanted
@@ -438,8 +438,8 @@ def _solved(
     if free and solver in BY_MATRICES and small_enough(problem):
         problem = replace(problem, X=problem.X.toarray())
     if free and solver == "newton_cg" and isinstance(problem.loss, Squared):
-        found = conjugate_ridge(problem, gap, max_iter, ridge_products(problem))
-        return _closed_form(problem, start, gap, max_iter, clock) if found is None else found
+        proven = conjugate_ridge(problem, gap, max_iter, ridge_products(problem))
+        return _closed_form(problem, start, gap, max_iter, clock) if proven is None else proven
     rows = row_space(problem) if free and solver in ("newton", "newton_cg") else None
     if rows is None:
         found = run(problem, start, gap, max_iter, clock)

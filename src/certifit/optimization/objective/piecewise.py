@@ -55,8 +55,8 @@ def choose_kinked(problem: Problem) -> str:
 
 
 def _ordinary(problem: Problem) -> bool:
-    """Whether the dual methods may be used: only the interior point rescales by itself, the others would see penalties that vanish
-    or explode.
+    """Whether the dual methods may be used: only the interior point rescales by itself, the others would see penalties that
+    vanish or explode.
     """
     l2 = strong(problem)
     return l2 is not None and ORDINARY[0] < float(l2.min(initial=1.0)) and float(l2.max(initial=1.0)) < ORDINARY[1]
@@ -71,6 +71,8 @@ def rows_in_turn(problem: Problem, other: str, tol: float) -> int:
     l2, X, (n, d) = strong(problem), problem.X, problem.shape
     assert l2 is not None
     alpha = float(l2.max(initial=0.0))
+    if (l2 != alpha).any():  # the value at coefficients of columns that were rescaled is not known
+        return 0
     squares = (
         float(np.sum(np.square(X.data, dtype=np.float64)))
         if is_sparse(X)
