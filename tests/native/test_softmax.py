@@ -244,7 +244,7 @@ def test_steps_end_with_the_products_they_may_take() -> None:
 
 
 def test_bad_steps_are_refused() -> None:
-    X, y, p, W, _ = data(10, 3, 4)
+    X, y, p, _, _ = data(10, 3, 4)
     options, l2, start = native.Options(True, 1e-6, 1.0, 10, 1), np.ones(3), np.zeros((4, 4))
     for bad in (
         (X, y, p, l2, start[:, :3].copy()),

@@ -1,4 +1,4 @@
-"""Wide ridge regression with a weak penalty by conjugate gradients: directions that stay in the span of the rows need few products."""
+"""Wide ridge regression with a weak penalty by conjugate gradients: directions in the span of the rows need few products."""
 
 from __future__ import annotations
 
@@ -41,7 +41,6 @@ def exact(X: np.ndarray, y: np.ndarray, l2: float) -> float:
 @pytest.mark.parametrize("factor", [0.0, 3.0])
 @pytest.mark.parametrize("l2", [1e-2, 1e-5])
 def test_few_products_prove_the_gap(l2: float, factor: float, kind: Any) -> None:
-    """By the diagonal, what is orthogonal to the rows comes in, where the curvature is that of the penalty: twice as many and more."""
     X, y = wide(100, 1200, factor)
     of = problem(kind(X), y, l2)
     found = conjugate_ridge(of, 1e-6 * of.scale, 1000)
@@ -50,6 +49,16 @@ def test_few_products_prove_the_gap(l2: float, factor: float, kind: Any) -> None
     best = exact(X, y, l2)
     assert found.bound <= best * (1 + 1e-9) + 1e-12
     assert best - 1e-12 <= found.objective <= best + 1e-6 * of.scale
+
+
+@pytest.mark.parametrize(("n", "d", "l2", "most"), [(194, 1126, 1e-3, 18), (200, 500, 1e-3, 27), (200, 400, 1e-4, 37)])
+def test_what_is_orthogonal_to_the_rows_stays_out(n: int, d: int, l2: float, most: int) -> None:
+    """Scaled by the diagonal, directions leave the span of the rows, where the penalty is all: 25, 38 and 53 products."""
+    X, y = wide(n, d)
+    of = problem(X, y, l2)
+    found = conjugate_ridge(of, 1e-6 * of.scale, 1000)
+    assert found is not None
+    assert found.iterations <= most
 
 
 def test_columns_that_do_not_count_alike_are_scaled_by_themselves() -> None:

@@ -1,4 +1,4 @@
-"""Newton's steps by conjugate gradients in one native call: against an independent solver, on every layout, and where they give way."""
+"""Newton's steps by conjugate gradients in one native call: an independent solver, all layouts, and where they give way."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_rows_of_any_layout_and_precision(loss: str) -> None:
 
 
 def test_classes_that_are_nearly_apart_take_long_steps() -> None:
-    """Newton's steps gain one in the margin each; the search doubles them while the objective falls faster than a parabola would."""
+    """Newton's steps gain one in the margin each; the search doubles them while the objective falls faster than a parabola."""
     of = problem(HardLogistic(), 40, 300, 1e-9)
     value, *_ = optimum(of.X, of.y, of.p, of.loss, L2(), 1e-9, fit_intercept=True)
     found = solved(of, 1e-6)

@@ -1,9 +1,9 @@
 """Near the optimum of a loss of K scores by gradients, on top of the Hessian that constant scores share.
 
-A pass for the gradient has 4·n·D·K operations, the whole Hessian KD/4 times as many. Softmax regression on a dense X with a penalty
-on every column is a native call or two, proof and all: gradients on top of the shared Hessian where that costs little beside a pass
-(native/softmax/descent.hpp), and Newton's steps by conjugate gradients where it does not, or where gradients are slow
-(native/softmax/truncated.hpp). What they do not end is left to Newton's method with the whole Hessian.
+A pass for the gradient has 4·n·D·K operations, the whole Hessian KD/4 times as many. Softmax regression on a dense X with a
+penalty on every column is a native call or two, proof and all: gradients on top of the shared Hessian where that costs little
+beside a pass (native/softmax/descent.hpp), and Newton's steps by conjugate gradients where it does not, or where gradients are
+slow (native/softmax/truncated.hpp). What they do not end is left to Newton's method with the whole Hessian.
 """
 
 from __future__ import annotations

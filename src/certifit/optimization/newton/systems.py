@@ -7,6 +7,7 @@ its size allows: whole, one block for each score, or its diagonal.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -211,7 +212,8 @@ def levels(problem: Problem) -> Levels:
     return Levels(vectors, np.array([np.sqrt(values[g.start] * values[g.stop - 1]) for g in groups]), groups)
 
 
-class Kronecker(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Kronecker:
     """One inverse for each of the different curvatures of the scores, along `vectors`."""
 
     problem: Problem
@@ -290,7 +292,8 @@ def _by_score(state: State, h: list[Any]) -> Inverse:
     )
 
 
-class Diagonal(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Diagonal:
     """A number for each coefficient."""
 
     numbers: Array

@@ -1,10 +1,10 @@
-"""Newton's method for one score with an L2 penalty on every column, its steps by conjugate gradients, the whole of it in one native call.
+"""Newton's method for one score with an L2 penalty on every column, its steps by conjugate gradients, all in one native call.
 
     minimize over w, b    Σ p_i ℓ(y_i, x_i·w + b) + ½ Σ_j l2_j w_j²,        l2 > 0
 
-No matrix of columns is formed, so that wide and sparse X cost what their entries do, and Python stands around the fit instead of around each
-product. Where conditioning makes more products than the Hessians are worth, the rest is left to smooth.py. The mathematics is in
-native/newton/truncated.hpp.
+No matrix of columns is formed, so that wide and sparse X cost what their entries do, and Python stands around the fit instead of
+around each product. Where conditioning makes more products than the Hessians are worth, the rest is left to smooth.py. The
+mathematics is in native/newton/truncated.hpp.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def has_kernel(problem: Problem) -> bool:
 
 
 def by_conjugate_gradients(problem: Problem, start: Point, tol: float, max_iter: int) -> Solution:
-    """The solution to the absolute gap `tol`; or a point on the way to it without a bound, where more products are wanted than other ways
-    are worth.
+    """The solution to the absolute gap `tol`; or a point on the way to it without a bound, where more products are wanted than
+    other ways are worth.
 
     Examples
     --------

@@ -169,8 +169,8 @@ def _multipliers_seconds(n: int, d: int) -> float:
 
 
 def newton_products(problem: Problem) -> float:
-    """How many products with the Hessian of one score, in native code, are worth as much as Newton's method with Hessians; without end where
-    none is to be formed.
+    """How many products with the Hessian of one score, in native code, are worth as much as Newton's method with Hessians;
+    without end where none is to be formed.
     """
     n, d = problem.shape
     if is_sparse(problem.X):
