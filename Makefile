@@ -50,7 +50,7 @@ ALONE  := OPENBLAS_NUM_THREADS=1 OMP_WAIT_POLICY=passive
 test: $(VENV)/.test browser  ## build everything and run the tests
 	$(ALONE) $(BIN)/python $(PYTEST)
 
-test-all: $(VENV)/.test browser  ## the same, with the full products of grids that the default run meets pairwise
+test-all: $(VENV)/.lint browser  ## the same, with the full products of grids that the default run meets pairwise
 	$(ALONE) $(BIN)/python $(PYTEST) -m ""
 
 test-gpu: $(VENV)/.test  ## training on a GPU beside training on the processor; skips without PyTorch and CUDA

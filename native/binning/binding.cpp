@@ -22,20 +22,26 @@ View<T> view(const AnyLayout<T>& X) {
 
 template <class T>
 nb::list quantile_edges(AnyLayout<T> X, std::optional<Vector<double>> weight, Vector<std::int64_t> columns, int max_bins,
-                        int threads) {
+                        std::optional<Vector<double>> shares, int threads) {
     if (max_bins < 2 || max_bins > 255) refuse("max_bins must lie in 2 … 255");
     expect_threads(threads);
     if (weight && weight->size() != X.shape(0)) refuse("weight must have one entry for each row");
     if (X.shape(0) >= (std::size_t{1} << 32)) refuse("at most 2^32 − 1 rows");
     for (std::size_t k = 0; k < columns.size(); ++k)
         if (columns.data()[k] < 0 || columns.data()[k] >= static_cast<std::int64_t>(X.shape(1))) refuse("a column is out of bounds");
+    if (shares) expect_length(*shares, max_bins - 1, "shares");
+    for (std::size_t k = 0; shares && k < shares->size(); ++k)
+        if (!(shares->data()[k] > 0 && shares->data()[k] < 1 && (k == 0 || shares->data()[k] > shares->data()[k - 1])))
+            refuse("shares must increase between 0 and 1");
+    // Sums of weights are rounded, numbers of rows are not.
+    const Placing placing{shares ? shares->data() : nullptr, weight ? std::numeric_limits<double>::epsilon() : 0.0};
     std::vector<std::vector<double>> edges;
     // What sorting takes is what the bytes and the gradients will take later, when it has been given back.
     const Index budget = static_cast<Index>(X.shape(1)) + 12;
     {
         nb::gil_scoped_release release;
         edges = quantiles(view(X), weight ? weight->data() : nullptr,
-                          std::span<const std::int64_t>(columns.data(), columns.size()), max_bins, threads, budget);
+                          std::span<const std::int64_t>(columns.data(), columns.size()), max_bins, placing, threads, budget);
     }
     nb::list result;
     for (auto& e : edges) result.append(array(std::move(e)));
@@ -75,7 +81,7 @@ void transform_into(AnyLayout<T> X, Vector<std::int64_t> offsets, Vector<double>
 template <class T>
 void define(nb::module_& m) {
     m.def("quantile_edges", &quantile_edges<T>, "X"_a.noconvert(), "weight"_a.noconvert().none(), "columns"_a.noconvert(),
-          "max_bins"_a, "threads"_a);
+          "max_bins"_a, "shares"_a.noconvert().none(), "threads"_a);
     m.def("transform_into", &transform_into<T>, "X"_a.noconvert(), "offsets"_a.noconvert(), "values"_a.noconvert(),
           "codes"_a.noconvert(), "categorical"_a.noconvert(), "missing"_a.noconvert(), "row_stride"_a,
           "column"_a.noconvert(), "out"_a.noconvert(), "threads"_a);

@@ -2,8 +2,10 @@
 //
 // Fit: the distinct values v_1 < … < v_m of a column with their weights c_i; with m <= B every value has its bin, otherwise
 // cuts are placed greedily so that every bin holds about its share of what is left, and a value heavier than an equal share
-// gets a bin of its own (the rule of LightGBM, Ke et al. 2017). A cut between v_i and v_{i+1} is their midpoint. Values are
-// sorted by radix (least significant digit first), so the cost is linear in the rows.
+// gets a bin of its own (the rule of LightGBM, Ke et al. 2017). A cut between v_i and v_{i+1} is their midpoint. Or the cuts are
+// the quantiles k / B of the weighted values, the mean of two neighbors where the weight up to one is exactly that share
+// (definition 2 of Hyndman and Fan 1996, the rule of scikit-learn's histograms); those that coincide are one. Values are sorted by
+// radix (least significant digit first), so the cost is linear in the rows.
 //
 // Transform: bin(x) = #{edges e : x > e}, by a search of eight halvings without branches; NaN has the bin after the last.
 // Weights enter only through sums of c_i: a row of weight 2 and the row given twice have the same edges.
@@ -46,16 +48,50 @@ struct Atom {
     double value, mass;
 };
 
+// How cuts are placed: `shares` of the weights (null: greedily), and by how much a sum of weights may pass one by rounding.
+struct Placing {
+    const double* shares = nullptr;
+    double rounding = 0.0;
+};
+
+constexpr double kFarthest = 1e300;  // beyond it an edge could not be told from infinity
+
+// The quantiles at max_bins − 1 increasing shares.
+template <class Atoms>
+std::vector<double> quantile_cuts(Atoms&& atoms, double total, int max_bins, const Placing& placing) {
+    std::vector<double> edges;
+    int next = 0;
+    double below = 0.0, last = 0.0;
+    bool open = false;  // the weight up to `last` is exactly the share: the quantile is halfway to the next value
+    auto add = [&](double edge) {
+        edge = std::min(edge, kFarthest);
+        if (edges.empty() || edges.back() < edge) edges.push_back(edge);
+    };
+    atoms([&](Atom a) {
+        if (open) add(between(last, a.value)), open = false;
+        below += a.mass, last = a.value;
+        for (; next < max_bins - 1 && below >= placing.shares[next] * total; ++next) {
+            if (below - placing.shares[next] * total <= placing.rounding)
+                open = true;
+            else
+                add(a.value);
+        }
+    });
+    if (open || next < max_bins - 1) add(last);
+    return edges;
+}
+
 // Edges from sorted rows; `atoms(visit)` calls visit(atom) for every distinct value in increasing order, as often as asked, so
 // that the distinct values of a long column need not be kept.
 template <class Atoms>
-std::vector<double> cuts(Atoms&& atoms, int max_bins) {
+std::vector<double> cuts(Atoms&& atoms, int max_bins, const Placing& placing = {}) {
     const auto limit = static_cast<std::size_t>(max_bins);
     std::size_t m = 0;
     double total = 0.0;
     atoms([&](Atom a) { ++m, total += a.mass; });
     std::vector<double> edges;
     const bool each = m <= limit;
+    if (!each && placing.shares != nullptr) return quantile_cuts(atoms, total, max_bins, placing);
     const double equal = total / max_bins;
     double rest = 0.0, share = 0.0, current = 0.0;
     int bins = max_bins;
@@ -97,9 +133,9 @@ struct Scratch {
 
 // Edges from the keys collected in `s`.
 template <class T>
-std::vector<double> edges_of(Scratch<T>& s, bool weighted, int max_bins) {
+std::vector<double> edges_of(Scratch<T>& s, bool weighted, int max_bins, const Placing& placing) {
     using Key = typename Scratch<T>::Key;
-    auto edges = [max_bins](auto& items, auto& spare, auto key_in, auto weight) {
+    auto edges = [max_bins, &placing](auto& items, auto& spare, auto key_in, auto weight) {
         spare.resize(items.size());
         radix_sort(items, spare, key_in);
         return cuts(
@@ -111,7 +147,7 @@ std::vector<double> edges_of(Scratch<T>& s, bool weighted, int max_bins) {
                     visit(Atom{number_of(key), c});
                 }
             },
-            max_bins);
+            max_bins, placing);
     };
     if (weighted)
         return edges(s.pairs, s.spare_pairs, [](const auto& item) { return item.key; }, [](const auto& item) { return item.weight; });
@@ -132,7 +168,7 @@ void add(Scratch<T>& s, T x, const double* weight, Index row) {
 // the next columns.
 template <class T>
 std::vector<std::vector<double>> quantiles(const View<T>& X, const double* weight, std::span<const std::int64_t> columns,
-                                           int max_bins, int threads, Index budget) {
+                                           int max_bins, const Placing& placing, int threads, Index budget) {
     std::vector<std::vector<double>> edges(columns.size());
     const bool rows_first = X.column_stride == 1 && X.columns > 1;
     const Index count = static_cast<Index>(columns.size());
@@ -148,7 +184,7 @@ std::vector<std::vector<double>> quantiles(const View<T>& X, const double* weigh
         for (Index k = first; k < last; ++k) mine[k - first].keys.clear(), mine[k - first].pairs.clear();
         for (Index i = 0; i < X.rows; ++i)
             for (Index k = first; k < last; ++k) add(mine[k - first], X.at(i, columns[k]), weight, i);
-        for (Index k = first; k < last; ++k) edges[k] = edges_of(mine[k - first], weight != nullptr, max_bins);
+        for (Index k = first; k < last; ++k) edges[k] = edges_of(mine[k - first], weight != nullptr, max_bins, placing);
     });
     return edges;
 }

@@ -84,11 +84,12 @@ struct PyGrower {
     }
 
     void set_options(double l2, double min_samples_leaf, double min_curvature, double min_gain, Index max_leaves, Index max_depth,
-                     double category_smoothing, double category_l2, double category_support) {
+                     double category_smoothing, double category_l2, double category_support, bool count_rows) {
         if (!(l2 >= 0) || !(min_samples_leaf >= 0) || !(min_curvature >= 0) || !(min_gain >= 0) || max_leaves < 1 ||
             max_depth < 0 || !(category_smoothing >= 0) || !(category_l2 >= 0) || !(category_support >= 0))
             refuse("an option is out of range");
         grower.options = {l2, min_samples_leaf, min_curvature, min_gain, category_smoothing, category_l2, category_support, max_leaves, max_depth};
+        grower.weights.count_rows = count_rows;
     }
 
     void set_constraints(Vector<std::int8_t> monotone, nb::ndarray<const std::uint8_t, nb::ndim<2>, nb::c_contig> sets) {
@@ -319,7 +320,7 @@ NB_MODULE(boosting, m) {
     nb::class_<PyGrower>(m, "Grower")
         .def(nb::init<nb::object, Vector<double>, int>(), "table"_a, "weight"_a.noconvert(), "threads"_a)
         .def("set_options", &PyGrower::set_options, "l2"_a, "min_samples_leaf"_a, "min_curvature"_a, "min_gain"_a, "max_leaves"_a,
-             "max_depth"_a, "category_smoothing"_a, "category_l2"_a, "category_support"_a)
+             "max_depth"_a, "category_smoothing"_a, "category_l2"_a, "category_support"_a, "count_rows"_a = false)
         .def("set_constraints", &PyGrower::set_constraints, "monotone"_a.noconvert(), "interactions"_a.noconvert())
         .def("set_gradients", &PyGrower::set_gradients, "g"_a.noconvert(), "h"_a.noconvert().none())
         .def("set_logistic", &PyGrower::set_logistic, "f"_a.noconvert(), "y"_a.noconvert())

@@ -130,7 +130,8 @@ class Grower {
     // (nanoseconds of a column, measured: docs/decisions/0013-cost-model.md).
     bool lists_pay(Index n) const {
         if (gradients.narrow || bins.rows > static_cast<Index>(kRowMask)) return false;
-        const double weight = weights.unit * static_cast<double>(weights.total) / static_cast<double>(bins.rows);
+        const double mean = weights.unit * static_cast<double>(weights.total) / static_cast<double>(bins.rows);
+        const double weight = weights.count_rows ? 1.0 : mean;
         const double rows = static_cast<double>(n), values = static_cast<double>(bins.total()) / static_cast<double>(bins.features);
         double leaves = std::min({static_cast<double>(options.max_leaves), rows, std::exp2(static_cast<double>(options.max_depth))});
         if (options.min_samples_leaf > 0) leaves = std::clamp(rows * weight / (2 * options.min_samples_leaf), 1.0, leaves);

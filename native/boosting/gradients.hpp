@@ -185,6 +185,7 @@ struct Weights {
     std::vector<double> real;          // only when they are not whole numbers
     double unit = 1.0;                 // weight of one unit
     std::int64_t total = 0;            // Σ units
+    bool count_rows = false;           // a row counts as one, whatever its weight
 
     // One weight for all, or n of them.
     Weights(std::span<const double> given, Index n) {
@@ -335,15 +336,17 @@ class Gradients {
         // A few huge gradients would leave no bits for the others.
         if (!constant && (sum_g < 64 * n_ || sum_h < 16 * n_)) return false;
         if (constant && sum_g < 1024 * n_) return false;
-        units = {std::ldexp(weights.unit, -power_g), constant ? top[1] : std::ldexp(weights.unit, -power_h), weights.unit,
-                 constant ? 0 : bits_h + spread, constant};
+        units = {std::ldexp(weights.unit, -power_g), constant ? of_a_count(top[1], weights) : std::ldexp(weights.unit, -power_h),
+                 of_a_row(weights), constant ? 0 : bits_h + spread, constant};
         narrow = true;
         return true;
     }
 
     void set_wide(const Source& source, const double* top, const Weights& weights) {
         const bool real = !weights.real.empty();
-        const bool constant = !real && top[1] == top[2] && top[1] > 0;  // real weights are counted less exactly
+        // Real weights are counted less exactly, and where rows are counted the weights are no counts.
+        const bool counted = weights.units.empty() || !weights.count_rows;
+        const bool constant = !real && counted && top[1] == top[2] && top[1] > 0;
         const int spread = std::bit_width(static_cast<std::uint64_t>(std::max<std::int64_t>(weights.total, 1)));
         const int rows = std::bit_width(static_cast<std::uint64_t>(n_));
         // Sums stay below 2^62, and curvature and count share 63 bits.
@@ -375,12 +378,19 @@ class Gradients {
                     if (!constant) p = w * std::llrint(h[k] * scale_h);
                 }
                 out[2 * i] = q;
-                out[2 * i + 1] = p + w * (std::int64_t{1} << shift);
+                out[2 * i + 1] = p + (weights.count_rows ? 1 : w) * (std::int64_t{1} << shift);
             }
         });
         const double unit = real ? 1.0 : weights.unit;
-        units = {std::ldexp(unit, -power_g), constant ? top[1] : std::ldexp(unit, -power_h), weights.unit, shift, constant};
+        units = {std::ldexp(unit, -power_g), constant ? of_a_count(top[1], weights) : std::ldexp(unit, -power_h), of_a_row(weights),
+                 shift, constant};
         narrow = false;
+    }
+
+    // What a unit of the count is, and the curvature of one.
+    static double of_a_row(const Weights& weights) { return weights.count_rows ? 1.0 : weights.unit; }
+    static double of_a_count(double curvature, const Weights& weights) {
+        return weights.count_rows ? curvature * weights.unit : curvature;
     }
 };
 

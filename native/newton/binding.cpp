@@ -8,6 +8,7 @@
 #include "core/held_matrix.hpp"
 #include "newton/working_sets.hpp"
 #include "newton/newton.hpp"
+#include "newton/truncated.hpp"
 
 using namespace certifit::boundary;
 using certifit::Options;
@@ -89,6 +90,42 @@ nb::tuple minimize_packed(const std::string& loss, const Array& X, const Vector<
     });
 }
 
+// The same without l1, for rows that are dense or compressed: at most so many products with the Hessian.
+template <class Rows>
+nb::tuple truncated(const std::string& loss, const Rows& X, const Vector<double>& y, const Vector<double>& p, const Vector<double>& l2,
+                    const Vector<double>& coef, double intercept, const Options& options, double most) {
+    expect_length(y, static_cast<std::size_t>(X.n), "y");
+    expect_length(p, static_cast<std::size_t>(X.n), "p");
+    expect_length(l2, static_cast<std::size_t>(X.d), "l2");
+    expect_length(coef, static_cast<std::size_t>(X.d), "coef");
+    for (Index j = 0; j < X.d; ++j)
+        if (!(l2.data()[j] > 0)) refuse("l2 must be positive");
+    return by_loss(loss, [&](auto kind) {
+        Found found;
+        with_team(options.threads, [&](certifit::Team& team) {
+            found = Truncated<decltype(kind), Rows>(X, y.data(), p.data(), l2.data(), options, most, team).solve(coef.data(), intercept);
+        });
+        return found;
+    });
+}
+
+template <class Array>
+nb::tuple truncated_dense(const std::string& loss, const Array& X, Vector<double> y, Vector<double> p, Vector<double> l2, Vector<double> coef,
+                          double intercept, const Options& options, double most) {
+    using T = std::remove_const_t<typename Array::Scalar>;
+    constexpr bool by_row = std::is_same_v<Array, RowMajor<T>>;
+    const products::Table<T> table{X.data(), static_cast<Index>(X.shape(0)), static_cast<Index>(X.shape(1)), by_row};
+    return truncated(loss, table, y, p, l2, coef, intercept, options, most);
+}
+
+template <class T, class I>
+nb::tuple truncated_sparse(const std::string& loss, Vector<T> data, Vector<I> indices, Vector<I> indptr, Index d, Vector<double> y, Vector<double> p,
+                           Vector<double> l2, Vector<double> coef, double intercept, const Options& options, double most) {
+    const Index n = check_compressed(data, indices, indptr, d, "column");
+    const certifit::CsrRows<T, I> rows{data.data(), indices.data(), indptr.data(), n, d};
+    return truncated(loss, rows, y, p, l2, coef, intercept, options, most);
+}
+
 double risk_of(const Vector<double>& y, const Vector<double>& p, const Vector<double>& f) {
     expect_length(p, y.size(), "p");
     expect_length(f, y.size(), "f");
@@ -121,6 +158,18 @@ void define(nb::module_& m) {
           "coef"_a.noconvert(), "intercept"_a, "options"_a);
 }
 
+template <class Array>
+void define_truncated(nb::module_& m) {
+    m.def("truncated", &truncated_dense<Array>, "loss"_a, "X"_a.noconvert(), "y"_a.noconvert(), "p"_a.noconvert(), "l2"_a.noconvert(),
+          "coef"_a.noconvert(), "intercept"_a, "options"_a, "most"_a);
+}
+
+template <class T, class I>
+void define_truncated_sparse(nb::module_& m) {
+    m.def("truncated", &truncated_sparse<T, I>, "loss"_a, "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(), "d"_a,
+          "y"_a.noconvert(), "p"_a.noconvert(), "l2"_a.noconvert(), "coef"_a.noconvert(), "intercept"_a, "options"_a, "most"_a);
+}
+
 }  // namespace
 
 NB_MODULE(newton, m) {
@@ -131,6 +180,14 @@ NB_MODULE(newton, m) {
     m.def("logistic_risk", &risk_of, "y"_a.noconvert(), "p"_a.noconvert(), "f"_a.noconvert());
     m.def("logistic_conjugate", &conjugate_of, "y"_a.noconvert(), "p"_a.noconvert(), "theta"_a.noconvert());
     m.def("logistic_slopes", &slopes_of, "y"_a.noconvert(), "f"_a.noconvert());
+    define_truncated<RowMajor<double>>(m);
+    define_truncated<ColumnMajor<double>>(m);
+    define_truncated<RowMajor<float>>(m);
+    define_truncated<ColumnMajor<float>>(m);
+    define_truncated_sparse<double, std::int32_t>(m);
+    define_truncated_sparse<double, std::int64_t>(m);
+    define_truncated_sparse<float, std::int32_t>(m);
+    define_truncated_sparse<float, std::int64_t>(m);
     define_packed<RowMajor<double>>(m);
     define_packed<ColumnMajor<double>>(m);
     define<RowMajor<double>>(m);

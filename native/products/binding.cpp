@@ -134,14 +134,15 @@ nb::object run_squares(const Array& X, const Vector<double>& y, const Vector<dou
     const Table<double> view = table(X);
     if (view.n < 1 || view.d < 1) refuse("X is empty");
     expect_length(y, view.n, "y");
-    expect_length(p, view.n, "p");
+    const bool even = p.size() == 1;  // one weight for all rows
+    if (!even) expect_length(p, view.n, "p");
     expect_length(l2, view.d, "l2");
     expect_threads(threads);
     Squares found;
     bool solved = false;
     {
         nb::gil_scoped_release release;
-        solved = solve_squares(view, y.data(), p.data(), l2.data(), intercept, threads, found);
+        solved = solve_squares(view, y.data(), p.data(), l2.data(), intercept, threads, found, even);
     }
     return solved ? told(std::move(found), view.d) : nb::none();
 }

@@ -102,7 +102,7 @@ void residual(const CsrRows<T, I>& X, const double* y, const double* p, const do
 
 // m × m numbers, m = d + 2, the lower triangle; no row has a column twice.
 template <class T, class I>
-std::vector<double> sums_of(const CsrRows<T, I>& X, const double* y, const double* p, int threads) {
+std::vector<double> sums_of(const CsrRows<T, I>& X, const double* y, const double* p, int threads, bool) {
     const Index d = X.d, m = d + 2, size = m * m, pairs = stored(X) * (stored(X) / std::max<Index>(X.n, 1) + 3);
     const Index count = sparse_chunks(X.n, pairs, size);
     std::vector<double> parts(count * size, 0.0), out(size);

@@ -63,16 +63,16 @@ inline double inverse_norm(const Factor& factor, Index d) {
 
 }  // namespace detail
 
-// False where the numbers are not ordinary: squares beyond `kLeast` and 1/kLeast, means far from zero beside deviations, columns that
+// Of weights that are known to be `even` only the first is read. False where the numbers are not ordinary: squares beyond `kLeast` and 1/kLeast, means far from zero beside deviations, columns that
 // depend on each other.
 template <class Rows>
-bool solve_squares(const Rows& X, const double* y, const double* p, const double* l2, bool intercept, int threads, Squares& out) {
+bool solve_squares(const Rows& X, const double* y, const double* p, const double* l2, bool intercept, int threads, Squares& out, bool even = false) {
     constexpr double kSame = 1e-6;  // second moment of a column beside the square of its mean: digits that its variance may lose
     constexpr double kLeast = 1e-18;
     constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
     const auto ordinary = [](double square) { return square > kLeast && square < 1.0 / kLeast; };
     const Index d = X.d, m = d + 2;
-    const std::vector<double> sums = sums_of(X, y, p, threads);  // the lower triangle: ones, columns, y
+    const std::vector<double> sums = sums_of(X, y, p, threads, even);  // the lower triangle: ones, columns, y
     const double* last = sums.data() + (m - 1) * m;
     const double y_mean = intercept ? last[0] : 0.0, energy = last[m - 1] - y_mean * y_mean;
     // Written so that what is not a number fails too. A mean of y beyond its deviation would cost digits of the moments.
@@ -114,7 +114,7 @@ bool solve_squares(const Rows& X, const double* y, const double* p, const double
     solve(g.data(), w.data());
     out.intercept = intercept ? y_mean - vec::dot(out.mean.data(), w.data(), d) : 0.0;
     std::vector<double> found(d + 2);
-    residual(X, y, p, w.data(), out.intercept, found.data(), threads, equal(p, X.n));
+    residual(X, y, p, w.data(), out.intercept, found.data(), threads, even || equal(p, X.n));
     const double level = intercept ? found[d] : 0.0, left = found[d + 1];
     double largest = std::abs(level), length = 0, change = 0;
     for (Index j = 0; j < d; ++j) {

@@ -15,8 +15,9 @@ namespace certifit::products {
 
 class Sums {
   public:
-    Sums(const Table<double>& X, const double* y, const double* p) : X_(X), y_(y), p_(p), m_(X.d + 2) {
-        even_ = equal(p, X.n);
+    // Of weights that are known to be `even` only the first is read.
+    Sums(const Table<double>& X, const double* y, const double* p, bool even = false) : X_(X), y_(y), p_(p), m_(X.d + 2) {
+        even_ = even || equal(p, X.n);
         // Not 512: columns 4096 bytes apart would share the same few places of the nearest cache.
         rows_ = std::clamp<Index>((1 << 16) / m_ / 8 * 8, 64, 504);
     }
@@ -71,8 +72,8 @@ class Sums {
     bool even_;
 };
 
-inline std::vector<double> sums_of(const Table<double>& X, const double* y, const double* p, int threads) {
-    return Sums(X, y, p).run(threads);
+inline std::vector<double> sums_of(const Table<double>& X, const double* y, const double* p, int threads, bool even) {
+    return Sums(X, y, p, even).run(threads);
 }
 
 }  // namespace certifit::products

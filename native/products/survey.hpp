@@ -102,7 +102,7 @@ Reach reach(const Table<T>& X, Index step, const double* W, const double* b, Ind
     for (Index i = 0; i < X.n; i += step)
         for (Index k = 0; k < K; ++k) {
             const T* x = X.data + i * across;
-            double f = 0, size = std::abs(b[k]);
+            double f = b[k], size = std::abs(f);
             for (Index j = 0; j < X.d; ++j) {
                 const double term = static_cast<double>(x[j * along]) * W[k * X.d + j];
                 f += term, size += std::abs(term);

@@ -27,11 +27,11 @@ nb::tuple iterate(const Rows& X, const Vector<double>& y, const Vector<double>& 
 
 template <class Array>
 nb::tuple iterate_dense(const Array& X, Vector<double> y, Vector<double> p, Vector<double> l2, bool intercept, double tol, double most,
-                        Index max_iter, int threads) {
+                        Index max_iter, int threads, double share) {
     using T = std::remove_const_t<typename Array::Scalar>;
     constexpr bool by_row = std::is_same_v<Array, RowMajor<T>>;
     const Table<T> view{X.data(), static_cast<Index>(X.shape(0)), static_cast<Index>(X.shape(1)), by_row};
-    return iterate(view, y, p, l2, {intercept, tol, most, max_iter}, threads);
+    return iterate(view, y, p, l2, {intercept, tol, share, most, max_iter}, threads);
 }
 
 template <class T, class I>
@@ -42,8 +42,8 @@ CsrRows<T, I> checked(const Vector<T>& data, const Vector<I>& indices, const Vec
 
 template <class T, class I>
 nb::tuple iterate_sparse(Vector<T> data, Vector<I> indices, Vector<I> indptr, Index d, Vector<double> y, Vector<double> p, Vector<double> l2,
-                         bool intercept, double tol, double most, Index max_iter, int threads) {
-    return iterate(checked(data, indices, indptr, d), y, p, l2, {intercept, tol, most, max_iter}, threads);
+                         bool intercept, double tol, double most, Index max_iter, int threads, double share) {
+    return iterate(checked(data, indices, indptr, d), y, p, l2, {intercept, tol, share, most, max_iter}, threads);
 }
 
 template <class T, class I>
@@ -110,13 +110,13 @@ nb::object run_squares(Vector<double> data, Vector<I> indices, Vector<I> indptr,
 template <class Array>
 void define_dense(nb::module_& m) {
     m.def("iterate", &iterate_dense<Array>, "X"_a.noconvert(), "y"_a.noconvert(), "p"_a.noconvert(), "l2"_a.noconvert(), "intercept"_a, "tol"_a,
-          "most"_a, "max_iter"_a, "threads"_a);
+          "most"_a, "max_iter"_a, "threads"_a, "share"_a = std::numeric_limits<double>::infinity());
 }
 
 template <class T, class I>
 void define_sparse(nb::module_& m) {
     m.def("iterate", &iterate_sparse<T, I>, "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(), "d"_a, "y"_a.noconvert(),
-          "p"_a.noconvert(), "l2"_a.noconvert(), "intercept"_a, "tol"_a, "most"_a, "max_iter"_a, "threads"_a);
+          "p"_a.noconvert(), "l2"_a.noconvert(), "intercept"_a, "tol"_a, "most"_a, "max_iter"_a, "threads"_a, "share"_a = std::numeric_limits<double>::infinity());
     m.def("gram", &run_gram<T, I>, "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(), "d"_a, "p"_a.noconvert(), "threads"_a);
     m.def("pullback", &run_pullback<T, I>, "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(), "d"_a, "Q"_a.noconvert(),
           "threads"_a);

@@ -1,6 +1,7 @@
 // certifit._native.softmax: one pass of softmax regression over a dense matrix, and as many as a descent takes.
 #include "core/bound_options.hpp"
 #include "softmax/descent.hpp"
+#include "softmax/truncated.hpp"
 
 using namespace certifit::boundary;
 using certifit::Options;
@@ -59,6 +60,12 @@ nb::tuple run_dual(Matrix<T> X, Vector<std::int64_t> y, Vector<double> p, Matrix
     return nb::make_tuple(extra[0], extra[1] == 0.0);
 }
 
+void expect_penalties(const Vector<double>& l2, Index d) {
+    expect_length(l2, static_cast<std::size_t>(d), "l2");
+    for (Index j = 0; j < d; ++j)
+        if (!(l2.data()[j] > 0)) refuse("every column needs a penalty");
+}
+
 using Cube = nb::ndarray<const double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 
 // An inverse as it is held here: its arrays live as long as it does.
@@ -89,9 +96,7 @@ nb::tuple run_descent(Matrix<T> X, Vector<std::int64_t> y, Vector<double> p, Vec
     const Index d = static_cast<Index>(X.shape(1)), K = static_cast<Index>(start.shape(0)), D = d + options.intercept;
     const Rows rows = checked(X, y, p, K);
     if (static_cast<Index>(start.shape(1)) != D) refuse("start must be classes × columns");
-    expect_length(l2, static_cast<std::size_t>(d), "l2");
-    for (Index j = 0; j < d; ++j)
-        if (!(l2.data()[j] > 0)) refuse("every column needs a penalty");
+    expect_penalties(l2, d);
     if (least < 1) refuse("least must be at least 1");
     const Inverse inverse = held.view(K, D);
     Found found = without_gil([&] {
@@ -101,10 +106,25 @@ nb::tuple run_descent(Matrix<T> X, Vector<std::int64_t> y, Vector<double> p, Vec
                           found.iterations);
 }
 
+// The same by Newton's steps, with at most so many products with the Hessian.
+template <class T>
+nb::tuple run_truncated(Matrix<T> X, Vector<std::int64_t> y, Vector<double> p, Vector<double> l2, Matrix<double> start, const Options& options,
+                        double most) {
+    const Index d = static_cast<Index>(X.shape(1)), K = static_cast<Index>(start.shape(0)), D = d + options.intercept;
+    const Rows rows = checked(X, y, p, K);
+    if (static_cast<Index>(start.shape(1)) != D) refuse("start must be classes × columns");
+    expect_penalties(l2, d);
+    Found found = without_gil([&] { return Truncated<T>(X.data(), d, rows, l2.data(), options, most).solve(start.data()); });
+    return nb::make_tuple(array(std::move(found.x), {static_cast<std::size_t>(K), static_cast<std::size_t>(D)}), found.objective, found.bound,
+                          found.iterations);
+}
+
 template <class T>
 void define(nb::module_& m) {
     m.def("descend", &run_descent<T>, "X"_a.noconvert(), "y"_a.noconvert(), "p"_a.noconvert(), "l2"_a.noconvert(), "start"_a.noconvert(), "inverse"_a,
           "options"_a, "patience"_a, "step"_a, "least"_a);
+    m.def("truncated", &run_truncated<T>, "X"_a.noconvert(), "y"_a.noconvert(), "p"_a.noconvert(), "l2"_a.noconvert(), "start"_a.noconvert(),
+          "options"_a, "most"_a);
     m.def("evaluate", &run_evaluate<T>, "X"_a.noconvert(), "y"_a.noconvert(), "p"_a.noconvert(), "W"_a.noconvert(), "b"_a.noconvert(),
           "f"_a.noconvert(), "pi"_a.noconvert(), "sums"_a.noconvert(), "threads"_a);
     m.def("dual", &run_dual<T>, "X"_a.noconvert(), "y"_a.noconvert(), "p"_a.noconvert(), "pi"_a.noconvert(), "shift"_a.noconvert(),

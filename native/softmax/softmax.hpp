@@ -147,7 +147,7 @@ CERTIFIT_CLONES [[maybe_unused]] static double soften(const Block& block) {
     for (Index g = 0; g < block.rows; g += 8) {
         double* t = block.t + g;
         Lanes most = lanes(t), odd = {}, all = {};
-        for (Index r = 0; r < 8; ++r) own[r] = g + r < block.rows ? block.z[(g + r) * block.width + block.y[g + r]] : 0.0;
+        for (Index r = 0; r < 8; ++r) own[r] = g + r < block.rows ? block.t[block.y[g + r] * kBlock + g + r] : 0.0;
         for (Index k = 0; k < block.classes; ++k) {
             const Lanes& f = lanes(t + k * kBlock);
             most = f > most ? f : most, odd += 0.0 * f;  // a NaN or an infinity among the scores stays visible

@@ -103,7 +103,8 @@ def check_sequences(model: Any, X: Any, **extra: Any) -> None:
 
 
 def check_proof(model: Any, X: Any, y: Any, w: Any) -> None:
-    """In sixty digits, the bound is below what can be reached, and the objective is that of the coefficients that are given.
+    """In sixty digits, the bound is below what can be reached, the objective is that of the coefficients that are given, and what
+    is certified is as near to the optimum as was asked.
 
     Both up to the gap that is stated: numbers that rounding leaves uncertain have to say how much.
     """
@@ -116,8 +117,11 @@ def check_proof(model: Any, X: Any, y: Any, w: Any) -> None:
     off = abs(float((Decimal(said.objective) - given) / unit))
     assert off <= max(SEEN, gap), f"the objective is {off:.1e} of the scale off"
     if np.isfinite(said.bound):
-        above = float((Decimal(said.bound) - min(given, exact.better(model.coef_, model.intercept_))) / unit)
+        best = min(given, exact.better(model.coef_, model.intercept_))
+        above = float((Decimal(said.bound) - best) / unit)
         assert above <= SEEN, f"the bound is {above:.1e} of the scale above the optimum"
+        left = float((given - best) / unit)
+        assert not said.certified or left <= max(SEEN, 1.01 * model.tol), f"certified at {left:.1e} from the optimum"
 
 
 def _check_numbers(values: Any, name: str) -> None:

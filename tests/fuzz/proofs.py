@@ -25,7 +25,7 @@ ROWS = [
     "X[:, 0] *= 1e12",
     "X = np.round(X)",
 ]
-VALUES = ["y *= 1e6", "y += 1e6", "y = np.round(y)"]
+VALUES = ["y *= 1e6", "y += 1e6", "y -= 1e6", "y = np.round(y)"]
 WEIGHTS = ["w = rng.random(n)", "w = 10.0 ** rng.uniform(-10, 10, size=n)"]
 TARGETS = {"poisson": "rng.poisson(2.0, size=n)", "gamma": "np.exp(rng.normal(size=n))"}
 TARGETS["relative"] = TARGETS["gamma"]

@@ -144,7 +144,7 @@ def test_moments_and_reach_of_some_rows(n: int, d: int, layout: str, step: int) 
     W, b = rng.normal(size=(3, d)), rng.normal(size=3)
     far, width = products.reach(X, step, W, b)
     assert far == pytest.approx(float((np.abs(rows) @ np.abs(W).T + np.abs(b)).max()), rel=1e-12)
-    f = rows @ W.T
+    f = rows @ W.T + b
     assert width == pytest.approx(float(f.max() - f.min()), rel=1e-10)
 
 

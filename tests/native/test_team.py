@@ -7,14 +7,16 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
 
+import certifit._native.softmax as softmax_kernel
 import numpy as np
 import pytest
 from tests.native.test_boosting import make
 from tests.native.test_chain import Case
 from tests.native.test_network import trained
 from tests.native.test_optimal import by_threads as best_trees
+from tests.native.test_ridge import compressed
 from tests.native.test_smo import by_threads
-from tests.native.test_softmax import data, run
+from tests.native.test_softmax import data, descend, run
 from tests.native.test_tree import encoded, forest, grow, options, target
 
 from certifit._native import (
@@ -30,6 +32,7 @@ from certifit._native import (
     neighbors,
     newton,
     products,
+    ridge,
     stochastic,
     tree,
 )
@@ -56,7 +59,21 @@ def passes(threads: int) -> Results:
 
 def softmax(threads: int) -> Results:
     value, *arrays = run(*data(N, 20, 4), threads=threads)
-    return [np.array(value), *arrays]
+    return [np.array(value), *arrays, *map(np.asarray, descend(data(N, 20, 4), threads=threads))]
+
+
+def conjugate(threads: int) -> Results:
+    few = X[:20_000].copy()
+    few[np.abs(few) < 0.5] = 0.0
+    rows, y, p, l2 = compressed(few), Y[:20_000], np.full(20_000, 1 / 20_000), np.full(D, 0.1)
+    found = [ridge.iterate(*given, y, p, l2, True, 1e-9, np.inf, 50, threads) for given in ((few,), rows)]
+    sums = [
+        ridge.gram(*rows, p, threads),
+        ridge.pullback(*rows, p[None], threads),
+        ridge.residual(*rows, y, p, l2, 0.5, threads),
+    ]
+    parts = [part for one in (*found, ridge.squares(*rows, y, p, l2, True, threads)) for part in one]
+    return [*sums, *map(np.asarray, parts)]
 
 
 def coordinates(threads: int) -> Results:
@@ -89,7 +106,7 @@ def trees(threads: int) -> Results:
 
 def bins(threads: int) -> Results:
     columns = np.arange(D)
-    return list(binning.quantile_edges(X, None, columns, 255, threads))
+    return list(binning.quantile_edges(X, None, columns, 255, None, threads))
 
 
 def grower(threads: int) -> Any:
@@ -205,13 +222,24 @@ def newton_steps(threads: int) -> Results:
     how = newton.Options(intercept=True, tolerance=1e-9, scale=0.7, max_iter=100, threads=threads)
     y, start = (Y > 0).astype(float), np.zeros(D)
     coef, *numbers = newton.minimize("logistic", X, y, P, np.full(D, 0.001), np.full(D, 0.01), start, 0.0, how)
-    return [coef, np.array(numbers)]
+    truncated, *others = newton.truncated("logistic", X, y, P, np.full(D, 0.01), start, 0.0, how, 1e3)
+    return [coef, np.array(numbers), truncated, np.array(others)]
+
+
+def softmax_steps(threads: int) -> Results:
+    how = softmax_kernel.Options(intercept=True, tolerance=1e-6, scale=1.0, max_iter=100, threads=threads)
+    rows, start = X[: N // 4], np.zeros((5, D + 1))
+    y = np.digitize(rows[:, 0], [-1.0, -0.3, 0.3, 1.0])
+    x, *numbers = softmax_kernel.truncated(rows, y, P[: N // 4] / P[: N // 4].sum(), np.full(D, 0.01), start, how, 1e3)
+    return [x, np.array(numbers)]
 
 
 KERNELS: dict[str, Callable[[int], Results]] = {
     "products": passes,
     "krylov": krylov,
     "softmax": softmax,
+    "ridge": conjugate,
+    "softmax steps": softmax_steps,
     "coordinate": coordinates,
     "stochastic": stochastic_passes,
     "tree": trees,

@@ -129,10 +129,36 @@ def test_a_tree_cuts_where_scikit_learn_does_or_as_well(draw: Draw, settings: di
         assert_allclose(getattr(ours, method)(X), getattr(theirs, method)(X), rtol=1e-9, atol=1e-12)
 
 
+def parts_at_equal_gain(theirs: Any, ours: Any, X: Any) -> bool:
+    """Whether a node was cut another way, of the same rows and at the same gain, with the same trees before it and the same tree
+    above it: scikit-learn rounds gradients to single precision, and by that it chooses. What follows is the other cut's.
+    """
+    outputs = ours.n_trees_per_iteration_
+    for number, tree in enumerate(ours.model_.trees_):
+        nodes = theirs._predictors[number // outputs][number % outputs].nodes
+        waiting = [(0, 0, np.ones(len(X), dtype=bool))]
+        while waiting:
+            node, other, rows = waiting.pop(0)
+            if tree.feature[other] < 0:  # where all gradients are one, rounding makes a gain
+                assert nodes["is_leaf"][node] or nodes["gain"][node] < 1e-6 * nodes["gain"][0]
+                continue
+            assert not nodes["is_leaf"][node]
+            left = X[:, nodes["feature_idx"][node]] <= nodes["num_threshold"][node]
+            if ((X[:, tree.feature[other]] <= tree.threshold[other]) != left)[rows].any():
+                assert 2 * tree.gain[other] == pytest.approx(nodes["gain"][node], rel=1e-6)
+                return True
+            waiting.append((nodes["left"][node], tree.left[other], rows & left))
+            waiting.append((nodes["right"][node], tree.right[other], rows & ~left))
+    return False
+
+
 @pytest.mark.parametrize(("draw", "settings", "seed"), cases(BOOSTING))
 def test_boosting_says_what_scikit_learns_does(draw: Draw, settings: dict[str, Any], seed: int) -> None:
     X, y, weight = draw.data(seed)
     theirs, ours = (model.fit(X, y, sample_weight=weight) for model in both(draw.name, settings))
+    if parts_at_equal_gain(theirs, ours, X):
+        assert weight is None  # rows of many weights have no two cuts of one gain
+        return
     method = "decision_function" if hasattr(theirs, "predict_proba") else "predict"
     assert_allclose(getattr(ours, method)(X), getattr(theirs, method)(X), rtol=1e-5, atol=1e-5)
 

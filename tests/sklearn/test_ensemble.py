@@ -158,3 +158,42 @@ def test_infinite_values_and_negative_categories() -> None:
     assert_allclose(model.predict(rows), target, atol=1e-3)
     unknown = np.array([[0.0, -5.0], [0.0, np.nan], [0.0, 7.0]])
     assert np.unique(model.predict(unknown)).size == 1
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_boosting_bins_as_scikit_learn_does(weighted: bool) -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(700, 3))
+    rows[:, 1] = np.round(rows[:, 1], 1)
+    rows[::9, 2] = np.nan
+    weight = rng.uniform(0.0, 3.0, 700) if weighted else None
+    settings: dict[str, Any] = {"max_iter": 1, "random_state": 0, "early_stopping": True}
+    theirs, ours = (
+        home.HistGradientBoostingRegressor(**settings).fit(rows, rows[:, 0], sample_weight=weight)
+        for home in (sklearn.ensemble, ensemble)
+    )
+    for mine, other in zip(ours.model_._binner.edges_, theirs._bin_mapper.bin_thresholds_, strict=True):
+        assert_allclose(mine, other, rtol=1e-14, atol=1e-15)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_bins_of_many_rows_are_those_of_the_rows_that_are_drawn(weighted: bool) -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(200_001, 1))
+    weight = rng.uniform(0.5, 2.0, 200_001) if weighted else None
+    settings: dict[str, Any] = {"max_iter": 1, "max_bins": 7, "random_state": 3, "early_stopping": False}
+    theirs, ours = (
+        home.HistGradientBoostingRegressor(**settings).fit(rows, rows[:, 0], sample_weight=weight)
+        for home in (sklearn.ensemble, ensemble)
+    )
+    assert_allclose(ours.model_._binner.edges_[0], theirs._bin_mapper.bin_thresholds_[0], rtol=1e-14)
+
+
+def test_leaves_of_boosting_have_so_many_rows_whatever_they_weigh() -> None:
+    rows, target = np.arange(40.0)[:, None], np.repeat([0.0, 1.0], 20)
+    settings: dict[str, Any] = {"max_iter": 1, "learning_rate": 1.0, "min_samples_leaf": 20, "loss": "poisson"}
+    for weight in (np.full(40, 0.1), np.linspace(0.01, 0.2, 40), np.tile([1.0, 3.0], 20)):
+        model = ensemble.HistGradientBoostingRegressor(**settings).fit(rows, target, sample_weight=weight)
+        other = sklearn.ensemble.HistGradientBoostingRegressor(**settings).fit(rows, target, sample_weight=weight)
+        assert len(set(model.predict(rows))) == 2
+        assert_allclose(model.predict(rows), other.predict(rows), rtol=1e-6)

@@ -237,3 +237,34 @@ def test_alphas_of_targets_that_do_not_vary() -> None:
     assert_allclose(model.alphas_, np.full(3, np.finfo(np.float64).resolution))
     assert not model.coef_.any()
     assert_allclose(model.predict(X), constant)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("weighted", [True, False])
+def test_least_squares_tell_the_rank_and_the_singular_values_of_the_rows(fit_intercept: bool, weighted: bool) -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 3)) * [1.0, 5.0, 0.1] + 2.0, rng.normal(size=40)
+    weight = rng.uniform(0.5, 2.0, 40) if weighted else None
+    both = [
+        home.LinearRegression(fit_intercept=fit_intercept).fit(X, y, weight)
+        for home in (sklearn.linear_model, linear_model)
+    ]
+    assert both[0].rank_ == both[1].rank_ == 3
+    np.testing.assert_allclose(both[1].singular_, both[0].singular_, rtol=1e-8)
+    twice = np.column_stack([X, X[:, 0]])
+    model = linear_model.LinearRegression(fit_intercept=fit_intercept).fit(twice, y, weight)
+    assert model.rank_ == 3
+    for missing in (model, linear_model.LinearRegression(), linear_model.LinearRegression(positive=True).fit(X, y)):
+        assert not hasattr(missing, "singular_")
+
+
+@pytest.mark.parametrize(("quantile", "slopes"), [(0.5, (1.0, 10.0)), (0.51, (10.0, 10.0)), (0.49, (1.0, 1.0))])
+@pytest.mark.parametrize("dtype", [int, float])
+def test_a_vertex_is_that_of_its_rows_to_the_last_bit(
+    quantile: float, slopes: tuple[float, float], dtype: type
+) -> None:
+    rows, target = np.array([[0], [1], [1]], dtype=dtype), np.array([1, 2, 11], dtype=dtype)
+    model = linear_model.QuantileRegressor(quantile=quantile, alpha=0).fit(rows, target)
+    assert slopes[0] <= model.coef_[0] <= slopes[1]
+    assert model.intercept_ == 1.0
+    assert model.predict(rows)[0] == 1.0

@@ -34,6 +34,7 @@ from certifit.sklearn.manifold import MDS
 from certifit.sklearn.mixture import GaussianMixture
 from certifit.sklearn.preprocessing import KBinsDiscretizer
 from certifit.sklearn.translation import Data, DropIn, Free, Instead, Only, fitted
+from certifit.sklearn.translation.drawing import stream
 
 CLASSES = {name: pair for name, pair in replacements().items() if inspect.isclass(pair[1])}
 RNG = np.random.default_rng(0)
@@ -152,6 +153,20 @@ def test_messages_call_a_model_by_its_name() -> None:
     for cls in (Perceptron, SGDClassifier):
         fit = cls().fit(X, y > 0)
         np.testing.assert_array_equal(pickle.loads(pickle.dumps(fit)).predict(X), fit.predict(X))
+
+
+def test_a_stream_that_is_seeded_anew_draws_what_a_new_one_draws() -> None:
+    for seed in (0, 5, 2**32 - 1):
+        mine, other = stream(seed), np.random.RandomState(seed)
+        for draw in ("normal", "uniform"):  # the second normal number is held back by some
+            np.testing.assert_array_equal(getattr(mine, draw)(size=7), getattr(other, draw)(size=7))
+        np.testing.assert_array_equal(mine.randint(1000, size=50), other.randint(1000, size=50))
+    given = np.random.RandomState(1)
+    assert stream(given) is given
+    with pytest.raises(ValueError, match="cannot be used to seed"):
+        stream("seed")
+    with pytest.raises(ValueError, match="Seed must be between"):
+        stream(-1)
 
 
 def test_fits_are_counted() -> None:

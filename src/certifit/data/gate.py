@@ -27,7 +27,9 @@ __all__ = [
     "check_sample_weight",
     "check_x",
     "check_xy",
+    "equal_weights",
     "from_arrow",
+    "is_repeated",
     "kept_rows",
     "like_input",
     "numbers_of",
@@ -131,11 +133,13 @@ def check_xy(
     min_samples: int = 1,
     drop: bool = True,
     multi_output: bool = False,
+    repeated: bool = False,
 ) -> tuple[Matrix, Array, Array]:
     """Features, target and weights of one fit; rows of weight zero are dropped, as if they had not been given.
 
     With ``drop=False`` they stay, for callers that number the rows as given. With ``multi_output=True`` y may have several
-    columns, one for each target; a y of one column then keeps its two dimensions.
+    columns, one for each target; a y of one column then keeps its two dimensions. With ``repeated=True`` equal weights are one
+    number that is read again for every row (`is_repeated`), which takes no memory and is no array for native code.
 
     Returns
     -------
@@ -158,6 +162,8 @@ def check_xy(
         )
     if numeric_target:
         _check_range(X, y)
+    if sample_weight is None and repeated:
+        return X, y, equal_weights(1.0, X.shape[0])
     weight = check_sample_weight(sample_weight, X.shape[0])
     if drop and sample_weight is not None and not (kept := weight > 0).all():
         X, y, weight = X[kept], y[kept], weight[kept]
@@ -186,6 +192,24 @@ def kept_rows(sample_weight: Any, n: int) -> Array:
     if sample_weight is None or isinstance(sample_weight, numbers.Real):
         return np.ones(n, dtype=bool)
     return np.asarray(np.asarray(from_arrow(sample_weight), dtype=np.float64) > 0)
+
+
+def equal_weights(weight: float, n: int) -> Array:
+    """One number for n rows.
+
+    Examples
+    --------
+    >>> from certifit.data.gate import equal_weights
+    >>> weights = equal_weights(0.5, 4)
+    >>> weights.sum(), is_repeated(weights)
+    (np.float64(2.0), True)
+    """
+    return np.broadcast_to(np.float64(weight), (n,))
+
+
+def is_repeated(weight: Any) -> bool:
+    """Whether all weights are one number at one place."""
+    return isinstance(weight, np.ndarray) and weight.ndim == 1 and weight.strides == (0,)
 
 
 def check_sample_weight(sample_weight: Any, n: int) -> Array:

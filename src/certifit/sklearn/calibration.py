@@ -23,6 +23,7 @@ from certifit.data.gate import check_sample_weight
 from certifit.models.reductions import calibrated as ours
 from certifit.sklearn.svm import LinearSVC
 from certifit.sklearn.translation import Data, DropIn, Free, Same, Table, same
+from certifit.sklearn.translation.table import labels
 
 __all__ = ["CalibratedClassifierCV"]
 
@@ -126,7 +127,9 @@ class CalibratedClassifierCV(DropIn, theirs.CalibratedClassifierCV):
         """
         self._checked(self)
         check_classification_targets(y)
+        y = labels(y)
         X, y = indexable(X, y)
+        sample_weight = None if sample_weight is None else np.asarray(sample_weight)
         given, to_split = self._passed_on(sample_weight, fit_params)
         classes, codes = np.unique(np.asarray(y), return_inverse=True)
         n = codes.shape[0]

@@ -13,6 +13,7 @@ from certifit.certificate import Certificate
 from certifit.models.embedding import pca, svd
 from certifit.sklearn.translation import COPY_X, By, Data, Free, Here, Of, Same, Table, fresh
 from certifit.sklearn.translation.asking import Alone
+from certifit.sklearn.translation.table import array
 
 __all__ = ["PCA", "IncrementalPCA", "TruncatedSVD"]
 
@@ -27,7 +28,7 @@ NAMES = ("components_", "explained_variance_", "explained_variance_ratio_", "sin
 
 
 def _shape(X: Any) -> tuple[int, int]:
-    return tuple(X.shape) if hasattr(X, "shape") else np.shape(X)  # type: ignore[return-value]
+    return tuple(X.shape) if hasattr(X, "shape") else np.shape(array(X))  # type: ignore[return-value]
 
 
 def _directions(value: Any, data: Data) -> Any:
@@ -186,9 +187,11 @@ def _number(wanted: Any, rows: int, columns: int) -> int:
 def _vectors(value: int, data: Data) -> int:
     """As many singular vectors as there are columns at most, in scikit-learn's words."""
     shape = _shape(data.X)
-    if len(shape) == 2 and value > shape[1]:
+    if len(shape) != 2 or 0 in shape or getattr(getattr(data.X, "dtype", None), "kind", "") == "c":
+        return value  # the gate of the model will speak
+    if value > shape[1]:
         raise ValueError(f"n_components({value}) must be <= n_features({shape[1]}).")
-    if data.estimator.algorithm == "arpack" and len(shape) == 2 and value >= min(shape):
+    if data.estimator.algorithm == "arpack" and value >= min(shape):
         raise ValueError(
             f"n_components({value}) must be < min(n_samples, n_features)={min(shape)} with algorithm='arpack'."
         )

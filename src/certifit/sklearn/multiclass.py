@@ -15,7 +15,7 @@ import numpy as np
 import sklearn.multiclass as theirs
 from sklearn.base import BaseEstimator, clone
 from sklearn.preprocessing import LabelBinarizer
-from sklearn.utils import check_random_state, get_tags
+from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -25,7 +25,9 @@ from certifit.data.gate import check_x
 from certifit.models.reductions import multiclass as ours
 from certifit.models.reductions.multiclass import combined, side_by_side
 from certifit.sklearn.translation import Data, DropIn, Free, Same, Table, same
+from certifit.sklearn.translation.drawing import stream
 from certifit.sklearn.translation.routing import for_the_estimator
+from certifit.sklearn.translation.table import labels as one_column
 
 __all__ = ["OneVsOneClassifier", "OneVsRestClassifier", "OutputCodeClassifier"]
 
@@ -141,15 +143,15 @@ class OneVsRestClassifier(_Parts, theirs.OneVsRestClassifier):
     _table: ClassVar[Table] = {**ROWS, "verbose": Free("the parts have progress bars of their own")}
 
     def _fit(self, X: Any, y: Any, params: dict[str, Any]) -> None:
-        self.__dict__.pop("_binarizer", None)
+        self._late: dict[str, Any] = {}
         labels = y if isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype.kind in "biuSU" else None
         self.classes_ = np.empty(0) if labels is None else np.unique(labels)
         if labels is not None and self.classes_.shape[0] > 2:
             targets = (labels[:, None] == self.classes_).astype(np.int64)
         else:
-            self._binarizer = LabelBinarizer(sparse_output=True)
-            targets = self._binarizer.fit_transform(y).toarray()
-            self.classes_ = self._binarizer.classes_
+            binarizer = self._late["binarizer"] = LabelBinarizer(sparse_output=True)
+            targets = binarizer.fit_transform(y).toarray()
+            self.classes_ = binarizer.classes_
         self._solve([
             (self.estimator, X, target, params, (f"not {label}", label))
             for target, label in zip(targets.T, self.classes_[-targets.shape[1] :], strict=True)
@@ -158,18 +160,18 @@ class OneVsRestClassifier(_Parts, theirs.OneVsRestClassifier):
     @property
     def label_binarizer_(self) -> Any:
         """Labels as an indicator matrix; made of the classes when it is asked for, which takes longer than many a fit."""
-        if "_binarizer" not in vars(self):
-            if "classes_" not in vars(self):
-                raise AttributeError(f"{type(self).__name__} has no label_binarizer_ before it is fitted.")
-            self._binarizer = LabelBinarizer(sparse_output=True).fit(self.classes_)
-        return self._binarizer
+        if "classes_" not in vars(self):
+            raise AttributeError(f"{type(self).__name__} has no label_binarizer_ before it is fitted.")
+        if "binarizer" not in self._late:
+            self._late["binarizer"] = LabelBinarizer(sparse_output=True).fit(self.classes_)
+        return self._late["binarizer"]
 
     @available_if(_learns_in_parts)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, classes: Any = None, **partial_fit_params: Any) -> Any:
         """Let every part go on with these rows; `classes` are needed in the first call."""
         params = for_the_estimator(self, "partial_fit", partial_fit_params)
         if not self._goes_on(y, classes):
-            self.__dict__.pop("_binarizer", None)
+            self._late = {}
             self.estimators_ = [clone(self.estimator) for _ in self.classes_]
         targets = self.label_binarizer_.transform(y).toarray()
         jobs = [(part, X, target, params) for part, target in zip(self.estimators_, targets.T, strict=False)]
@@ -186,8 +188,7 @@ class OneVsOneClassifier(_Parts, theirs.OneVsOneClassifier):
     _table: ClassVar[Table] = ROWS
 
     def _rows(self, X: Any, y: Any, reset: bool) -> tuple[Any, Array]:
-        labels = np.asarray(y)
-        labels = labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
+        labels = one_column(y)
         _check_labels(labels)
         rows = check_x(self, X, reset=reset, allow_nan=True, accept_sparse=("csr", "csc"))
         if rows.shape[0] != labels.shape[0]:
@@ -253,11 +254,15 @@ class OutputCodeClassifier(_Parts, theirs.OutputCodeClassifier):
     }
 
     def _fit(self, X: Any, y: Any, params: dict[str, Any]) -> None:
-        labels = np.asarray(y)
+        labels = one_column(y)
         _check_labels(labels)
+        if labels.size == 0:
+            raise ValueError(
+                f"Found array with 0 sample(s) (shape={np.shape(X)}) while a minimum of 1 is required by OutputCodeClassifier."
+            )
         self.classes_, codes = np.unique(labels, return_inverse=True)
         size = (self.classes_.shape[0], int(self.classes_.shape[0] * self.code_size))
-        bits = check_random_state(self.random_state).uniform(size=size) > 0.5
+        bits = stream(self.random_state).uniform(size=size) > 0.5
         self.code_book_ = np.where(bits, 1.0, -1.0 if hasattr(self.estimator, "decision_function") else 0.0)
         targets = self.code_book_[np.ravel(codes)].astype(int)
         self._solve([(self.estimator, X, target, params) for target in targets.T])

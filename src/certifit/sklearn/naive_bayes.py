@@ -56,6 +56,11 @@ class _Naive(AsksForClasses):
         with self._words(data):
             return super()._learn(data)
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.allow_nan = True  # gaps are left out of the product; scikit-learn's refuses them
+        return tags
+
     @contextmanager
     def _words(self, data: Data) -> Iterator[None]:
         """What scikit-learn says of priors that are none, and of labels that nobody announced."""

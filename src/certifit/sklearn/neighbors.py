@@ -22,6 +22,7 @@ from certifit.models.neighbors.base import MODES
 from certifit.models.neighbors.metric import DENSE
 from certifit.sklearn.translation import By, Data, DropIn, Free, Here, Of, Only, Row, Same, Table, fresh
 from certifit.sklearn.translation.asking import Alone
+from certifit.sklearn.translation.table import labels
 
 __all__ = ["KNeighborsClassifier", "KNeighborsRegressor", "KernelDensity", "NearestCentroid", "NearestNeighbors"]
 
@@ -397,7 +398,7 @@ class NearestCentroid(DropIn, theirs.NearestCentroid):
         y : array of shape (n_samples,)
             Labels.
         """
-        return DropIn.fit(self, X, y)
+        return DropIn.fit(self, X, labels(y))
 
     def _learn(self, data: Data) -> Any:
         rows = data.X.toarray() if is_sparse(data.X) else data.X

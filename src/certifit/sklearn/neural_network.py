@@ -34,6 +34,7 @@ from certifit.parameters import Fitted
 from certifit.progress import Progress
 from certifit.sklearn.translation import By, Data, DropIn, Here, Of, Row, Same, Table, fresh, same
 from certifit.sklearn.translation.asking import AsksForClasses, AsksForValues
+from certifit.sklearn.translation.table import labels
 
 __all__ = ["MLPClassifier", "MLPRegressor"]
 
@@ -288,6 +289,8 @@ class _Perceptron(DropIn):
         return model
 
     def _learn(self, data: Data) -> Any:
+        if np.ndim(data.y) == 2 and np.shape(data.y)[1] == 1:
+            data.y = labels(data.y)
         goes_on = self.warm_start and "model_" in vars(self)
         model = self._prepared(data, goes_on)
         if not goes_on:

@@ -395,3 +395,13 @@ def test_names_resolve_and_unknown_names_list_the_choices() -> None:
     for bad in ("sqared", None, 3, LOSSES["squared"]):
         with pytest.raises(ValueError, match="loss must be one of 'squared'"):
             resolve_loss(bad)
+
+
+@pytest.mark.parametrize("name", ["logistic", "exponential", "squared_hinge", "modified_huber", "hinge"])
+@pytest.mark.parametrize("label", [0.0, 1.0])
+def test_the_best_constant_of_one_class_is_a_number_however_shares_are_rounded(name: str, label: float) -> None:
+    loss = LOSSES[name]()
+    for n in range(1, 200):
+        found = loss.optimal_constant(np.full(n, label), np.full(n, 1.0 / n))
+        assert np.isfinite(found), n
+        assert (found > 0) == (label > 0)

@@ -186,6 +186,23 @@ def test_identical_models_are_tied() -> None:
         assert (pair.p, pair.difference, pair.distinguishable) == (1.0, 0.0, False), metric
 
 
+@pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
+def test_rounding_is_no_difference(scale: float) -> None:
+    losses = scale * np.random.default_rng(0).exponential(size=2000)
+    found = compare({"a": losses, "b": losses * (1 + 1e-14), "c": losses * (1 + 1e-6)})
+    assert found.pair("a", "b").difference == 0.0
+    assert found.pair("a", "b").p == 1.0
+    assert not found.pair("a", "b").distinguishable
+    assert found.pair("a", "c").distinguishable  # little, but the same in every row
+
+
+def test_metrics_that_differ_by_rounding_are_equal() -> None:
+    y = np.random.default_rng(0).normal(size=500)
+    found = compare_metric("rmse", y, {"a": 0.5 * y, "b": 0.5 * y * (1 + 2e-15)})
+    assert found.values["a"] != found.values["b"]
+    assert not found.pair("a", "b").distinguishable
+
+
 def test_one_row_says_nothing() -> None:
     pair = compare({"a": [0.2], "b": [0.9]}).pairs[0]
     assert pair.p == 1.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import cvxpy
 import numpy as np
@@ -13,9 +14,11 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from certifit import (
     SVC,
+    SVR,
     KernelLogisticRegression,
     LinearSVC,
     NuSVC,
+    OneClassSVM,
     alpha_from_C,
     is_mercer,
     kernels,
@@ -391,3 +394,17 @@ def test_hulls_that_meet_are_found_out_early() -> None:
     with pytest.warns(ConvergenceWarning, match="hulls of the classes meet"):
         model = NuSVC(nu=0.1, kernel="poly").fit(X, y)
     assert model.n_iter_[0] <= 40  # its gap closes after 137
+
+
+@pytest.mark.parametrize("shift", [1e6, 1e9, 1e159])
+@pytest.mark.parametrize("machine", [SVC, SVR, NuSVC, OneClassSVM])
+def test_rows_far_from_zero_are_predicted_as_they_are_fitted(machine: Any, shift: float) -> None:
+    rng = np.random.default_rng(0)
+    near = rng.normal(size=(80, 3)) * max(1.0, 1e-9 * shift)
+    X = near + shift
+    y = (near[:, 0] > 0).astype(int)
+    found, wanted = (machine().fit(rows, y) for rows in (X, X - shift))
+    said, expected = (
+        getattr(model, "decision_function", model.predict)(rows) for model, rows in ((found, X), (wanted, X - shift))
+    )
+    np.testing.assert_allclose(said, expected, rtol=1e-3, atol=1e-3)

@@ -64,6 +64,9 @@ def test_temperature_minimizes_the_deviance() -> None:
 
     best = minimize_scalar(deviance, bounds=(0.1, 10), method="bounded").x
     assert model.maps_[0] == pytest.approx(best, rel=1e-3)
+    # The slope at the temperature is zero to rounding: values alone would leave it at some 1e-8.
+    p = 1.0 / (1.0 + np.exp(-f / model.maps_[0]))
+    assert abs(float(np.mean((p - Y) * f))) < 1e-12
 
 
 def test_labels_alone_and_few_rows() -> None:

@@ -355,20 +355,21 @@ def test_independent_rows_of_a_wide_matrix_are_met_by_the_shortest_coefficients(
     np.testing.assert_allclose(X @ twice.coef + twice.intercept, y, atol=1e-10)
 
 
+@pytest.mark.parametrize("stored", [np.asarray, sp.csr_array, sp.csc_array])
 @pytest.mark.parametrize("l2", [0.0, 1e-30])
-def test_dependent_columns_have_no_gap_but_what_one_huge_row_hides_has(l2: float) -> None:
+def test_dependent_columns_have_no_gap_but_what_one_huge_row_hides_has(l2: float, stored: Any) -> None:
     """Both are below the digits of the largest entry; only in the second do the other rows know a direction well."""
     rng = np.random.default_rng(0)
     X, y, p = rng.normal(size=(50, 3)), rng.normal(size=50), np.full(50, 0.02)
     options: dict[str, Any] = {"l2": np.full(5, l2), "fit_intercept": True}
     dependent = np.column_stack([X, X[:, 0] + X[:, 1], X[:, 2] / 3.0])
     dependent[0] *= 1e6
-    found = solve_least_squares(dependent, y, p, **options)
+    found = solve_least_squares(stored(dependent), y, p, **options)
     assert found.rank == 3
     assert found.gap <= 1e-6 * found.objective
     hidden = 1e9 + rng.normal(size=(50, 5))
     hidden[0] *= 1e6
-    found = solve_least_squares(hidden, y, p, **options)
+    found = solve_least_squares(stored(hidden), y, p, **options)
     assert found.rank < 5
     others = np.column_stack([np.ones(49), hidden[1:] - 1e9])  # beside which a step of 1e-15 meets the huge row
     rest = y[1:] - others @ np.linalg.lstsq(others, y[1:], rcond=None)[0]

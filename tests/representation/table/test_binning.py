@@ -130,3 +130,34 @@ def test_a_damaged_sparse_matrix_is_refused() -> None:
     for read in (Binner().fit, whole.transform):
         with pytest.raises(ValueError, match="X is a damaged sparse matrix: it has the column index 1000000"):
             read(X)
+
+
+@pytest.mark.parametrize("max_bins", [2, 5, 16, 255])
+@pytest.mark.parametrize("digits", [1, 9])
+def test_edges_at_the_quantiles_of_the_values(max_bins, digits):
+    rng = np.random.default_rng(digits)
+    X = np.round(rng.normal(size=(510, 3)), digits)
+    X[::7, 1] = np.nan
+    found = Binner(max_bins, edges="quantiles").fit(X)
+    for j in range(3):
+        values = X[~np.isnan(X[:, j]), j]
+        shares = np.linspace(0, 100, max_bins + 1)[1:-1]
+        wanted = np.unique(np.percentile(values, shares, method="averaged_inverted_cdf"))
+        if np.unique(values).size <= max_bins:
+            distinct = np.unique(values)
+            wanted = (distinct[1:] + distinct[:-1]) / 2
+        np.testing.assert_allclose(found.edges_[j], wanted, rtol=1e-15, atol=1e-15)
+    weight = rng.integers(1, 4, 510).astype(float)
+    weighted = Binner(max_bins, edges="quantiles").fit(X, weight)
+    copied = Binner(max_bins, edges="quantiles").fit(np.repeat(X, weight.astype(int), axis=0))
+    for mine, other in zip(weighted.edges_, copied.edges_, strict=True):
+        np.testing.assert_array_equal(mine, other)
+
+
+def test_quantiles_far_out_and_of_a_last_value_that_weighs_most():
+    X = np.array([[1.0], [2.0], [3.0], [np.inf]])
+    assert Binner(2, edges="quantiles").fit(X, np.array([1.0, 1.0, 1.0, 9.0])).edges_[0].tolist() == [1e300]
+    assert Binner(2, edges="quantiles").fit(X[:3], np.array([1.0, 1.0, 9.0])).edges_[0].tolist() == [3.0]
+    assert Binner(2, edges="quantiles").fit(X[:3], np.array([1.0, 1.0, 2.0])).edges_[0].tolist() == [2.5]
+    with pytest.raises(ValueError, match="edges must be"):
+        Binner(edges="elsewhere").fit(X)

@@ -32,6 +32,7 @@ FEW = 30  # units up to which Student's p is checked against flipped signs
 EXACT_FLIPS = 12  # units up to which all sign patterns are tried
 FLIPS = 9999
 RESAMPLES = 400
+ROUNDED = 1e-12  # of both losses: what is no more than that is rounding of the same answer
 RESAMPLES_BY_CALL = 200  # for metrics that must be computed anew in each resample
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 
@@ -242,7 +243,7 @@ def compare(
     order = _order(names, values, lower_is_better)
     column = dict(zip(names, matrix.T, strict=True))
     evidence = [
-        _mean_evidence(column[a] - column[b], values[a] - values[b], weight, units, binary, rng)
+        _mean_evidence(_apart(column[a], column[b]), values[a] - values[b], weight, units, binary, rng)
         for a, b in combinations(order, 2)
     ]
     return _conclude(order, values, evidence, level, correction, lower_is_better)
@@ -321,7 +322,7 @@ def compare_metric(
     df = float(weight.sum()) - 1.0
     evidence = []
     for i, j in combinations(range(len(order)), 2):
-        difference = found[order[i]] - found[order[j]]
+        difference = float(_apart(np.float64(found[order[i]]), np.float64(found[order[j]])))
         variance = covariance[i, i] + covariance[j, j] - 2.0 * covariance[i, j]
         rounding = 1e-14 * (covariance[i, i] + covariance[j, j])
         error = float(np.sqrt(variance)) if variance > rounding or np.isinf(variance) else 0.0
@@ -348,12 +349,18 @@ def _order(names: Sequence[str], values: Mapping[str, float], lower_is_better: b
     return sorted(names, key=lambda name: values[name] if lower_is_better else -values[name])
 
 
+def _apart(a: Array | np.float64, b: Array | np.float64) -> Array:
+    """a − b, and zero everywhere if no difference is more than rounding."""
+    d = np.asarray(a - b)
+    return np.zeros_like(d) if (np.abs(d) <= ROUNDED * (np.abs(a) + np.abs(b))).all() else d
+
+
 def _mean_evidence(
     d: Array, difference: float, weight: Array, units: Array | None, binary: bool, rng: np.random.Generator
 ) -> _Evidence:
     """Student's test of the differences d, and its check for 0-1 losses or few units."""
     total = float(weight.sum())
-    if not d.any():  # the same predictions: nothing to tell apart
+    if not d.any():  # the same answers: nothing to tell apart
         return _Evidence(0.0, 1.0, 0.0, total - 1.0, 1.0, None)
     error, df = standard_error(d - weight @ d / total, weight, units)
     if df <= 0.0:

@@ -15,7 +15,7 @@ from certifit.base import CertifiedEstimator
 from certifit.certificate import Certificate
 from certifit.data.gate import check_x, check_xy, like_input
 from certifit.evaluation.losses import Loss
-from certifit.models.boosting.fit import Boosted, Booster, Plan, Watch, validation_rows
+from certifit.models.boosting.fit import OURS, Boosted, Booster, Manner, Plan, Watch, validation_rows
 from certifit.models.boosting.parameters import plan_of
 from certifit.models.boosting.table import learn_categories, numbered
 from certifit.models.boosting.trees import Tree, TreeSum
@@ -121,6 +121,8 @@ class BaseBoosting(Declared, CertifiedEstimator):
     watch: ClassVar[Watch | None] = None
     rows_aside: ClassVar[Array | None] = None
     """Set by whoever has a rule of its own for when to stop, with the rows of positive weight that it looks at."""
+    manner: ClassVar[Manner] = OURS
+    """Set by whoever grows trees as another library does."""
 
     def _checked_input(self, X: Any, y: Any, sample_weight: Any, numeric: bool) -> tuple[Matrix, Array, Array, Plan]:
         """Arrays of the fit, and the plan; text columns are numbered first."""
@@ -141,7 +143,7 @@ class BaseBoosting(Declared, CertifiedEstimator):
         self._labels = labels
         plan = plan_of(self, X.shape[1], getattr(self, "feature_names_in_", None), list(labels))
         total = float(weight.sum())
-        if total < 2 * plan.min_samples_leaf <= X.shape[0]:
+        if not self.manner.count_rows and total < 2 * plan.min_samples_leaf <= X.shape[0]:
             warnings.warn(
                 f"The weights sum to {total:g}, and min_samples_leaf={self.min_samples_leaf:g} is the least weight "
                 "of a leaf: no split is possible. Weights count repetitions: scale them up, or lower "
@@ -173,7 +175,7 @@ class BaseBoosting(Declared, CertifiedEstimator):
             self._seed = check_random_state(self.random_state).randint(2**31 - 1, size=4)
         validation = self._validation(X, y, weight)
         with progress(self.verbose, type(self).__name__) as clock:
-            given = X, y, weight, loss, n_outputs, plan, validation, self._seed, previous, self.watch
+            given = X, y, weight, loss, n_outputs, plan, validation, self._seed, previous, self.watch, self.manner
             result = Booster(*given).run(clock)
             seconds = clock.seconds
         self._seconds = seconds

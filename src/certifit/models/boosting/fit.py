@@ -7,7 +7,7 @@ The native grower sees gradients as integers; everything here is NumPy, so that 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -25,7 +25,7 @@ from certifit.models.boosting.trees import Tree, TreeSum
 from certifit.progress import Progress
 from certifit.representation.table.binning import Binner
 
-__all__ = ["OF_CLASSES", "Boosted", "Booster", "Plan", "Watch", "formula", "validation_rows"]
+__all__ = ["OF_CLASSES", "OURS", "Boosted", "Booster", "Manner", "Plan", "Watch", "formula", "validation_rows"]
 
 PIECE = 1 << 14
 """Rows whose loss is computed at once."""
@@ -82,6 +82,25 @@ class Watch(Protocol):
         """Whether to stop, by what was judged at the start and after each stage."""
 
 
+@dataclass(frozen=True)
+class Manner:
+    """What no parameter says: how trees are grown and leaves get their values. Whoever grows them as another library does asks
+    for its manner.
+    """
+
+    bins: Callable[[Matrix, Array, Plan], Binner] | None = None
+    """Bins of the rows of a fit; None makes those of `Binner`."""
+    count_rows: bool = False
+    """Whether a leaf is as large as its rows are many, whatever their weights."""
+    min_curvature: float | None = None
+    """Least curvature of a leaf; None asks for one where scores are of classes."""
+    searched: bool = True
+    """Whether a leaf at which Newton's step overshoots is searched."""
+
+
+OURS = Manner()
+
+
 @dataclass
 class Boosted:
     """What the loop leaves."""
@@ -96,6 +115,12 @@ class Boosted:
 
     def rescaled(self, unit: float, factor: float) -> Boosted:
         """The same model for scores in another unit; losses are multiplied by `factor`."""
+        with np.errstate(over="ignore"):
+            reach = np.abs(self.start * unit).max() + sum(float(np.abs(tree.value * unit).max()) for tree in self.trees)
+        if not np.isfinite(reach):
+            raise ValueError(
+                "boosting ran away: scores are no numbers. Give a smaller learning_rate, or targets in another unit."
+            )
         return Boosted(
             self.binner,
             self.start * unit,
@@ -123,7 +148,7 @@ def validation_rows(X: Matrix, y: Array, fraction: float) -> Array | None:
         return None
 
 
-def _moderate(weight: Array, plan: Plan) -> tuple[Array, Plan]:
+def _moderate(weight: Array, plan: Plan, count_rows: bool) -> tuple[Array, Plan]:
     """Weights whose squares are finite, and the plan in their unit: gains are squares of sums of weights over such sums."""
     most = float(weight.max())
     if 1e-100 < most < 1e100:
@@ -133,6 +158,7 @@ def _moderate(weight: Array, plan: Plan) -> tuple[Array, Plan]:
     scaled = np.ldexp(weight[:1] if equal else weight, shift)
     with np.errstate(over="ignore"):  # beyond all weights
         leaf, l2, smoothing = np.ldexp([plan.min_samples_leaf, plan.l2, plan.category_smoothing], shift).tolist()
+    leaf = plan.min_samples_leaf if count_rows else leaf
     plan = plan.replace(min_samples_leaf=leaf, l2=min(l2, 1e300), category_smoothing=min(smoothing, 1e300))
     return np.broadcast_to(scaled, weight.shape) if equal else scaled, plan
 
@@ -155,19 +181,17 @@ class Booster:
         seed: Array,
         previous: Boosted | None,
         watch: Watch | None,
+        manner: Manner = OURS,
     ) -> None:
-        weight, plan = _moderate(weight, plan)
-        self.watch = watch
+        weight, plan = _moderate(weight, plan, manner.count_rows)
+        self.watch, self.manner = watch, manner
         self.y, self.weight, self.loss, self.plan, self.seed = y, weight, loss, plan, seed
         self.n, self.d = X.shape
         self.n_outputs = n_outputs
         self.validation = None if validation is None else np.flatnonzero(validation).astype(np.uint32)
         self.train = None if validation is None else np.flatnonzero(~validation).astype(np.uint32)
         self.start = self._best_constant() if previous is None else previous.start
-        if previous is None:
-            self.binner = Binner(plan.max_bins, plan.categorical).fit(X, weight, n_threads=plan.n_threads)
-        else:
-            self.binner = previous.binner
+        self.binner = self._binned(X) if previous is None else previous.binner
         self.rules = self.binner.tables()
         self.active = np.ones(self.d, dtype=np.uint8)
         self.form = formula(loss)
@@ -176,17 +200,19 @@ class Booster:
         self.grower = native.Grower(
             self._table(X), weight[:1].copy() if equal else np.ascontiguousarray(weight), plan.n_threads
         )
-        binary = loss.task != "regression"
+        of_classes = loss.task != "regression"
+        least = 1e-3 if of_classes else 0.0
         self.grower.set_options(
             l2=plan.l2,
             min_samples_leaf=plan.min_samples_leaf,
-            min_curvature=1e-3 if binary else 0.0,
+            min_curvature=least if manner.min_curvature is None else manner.min_curvature,
             min_gain=0.0,
             max_leaves=plan.max_leaves,
             max_depth=plan.max_depth,
             category_smoothing=plan.category_smoothing,
             category_l2=0.0,
             category_support=0.0,
+            count_rows=manner.count_rows,
         )
         self.grower.set_constraints(plan.monotone, plan.interactions)
         # Scores of the logistic and the softmax loss are of the order of one: single precision is far finer than
@@ -208,6 +234,13 @@ class Booster:
         start = np.atleast_1d(self.loss.optimal_constant(y, weight))
         # A rate of zero has the score −inf; −1000 predicts the same zero, and can be computed with.
         return np.where(np.isfinite(start), start, np.clip(start, -1e3, 1e3))
+
+    def _binned(self, X: Matrix) -> Binner:
+        """The bins of a first fit."""
+        if self.manner.bins is None:
+            return Binner(self.plan.max_bins, self.plan.categorical).fit(X, self.weight, n_threads=self.plan.n_threads)
+        in_fit = slice(None) if self.train is None else self.train
+        return self.manner.bins(X[in_fit], self.weight[in_fit], self.plan)
 
     def _table(self, X: Matrix) -> Any:
         """Bins of all rows, in groups of columns whose bytes lie side by side."""
@@ -257,6 +290,8 @@ class Booster:
             self.scores = kept
         if self.validation is not None:
             del self.trees[best_stage * self.n_outputs :]
+        if not (self.bounded or np.isfinite(self.scores).all()):  # no stage came after the last one that would notice
+            raise self._ran_away(len(self.trees) // self.n_outputs - 1, "a score is no number")
         return Boosted(
             self.binner,
             self.start,
@@ -318,10 +353,7 @@ class Booster:
             try:
                 newton = self._set_gradients(f, k, total)
             except ValueError as error:
-                raise ValueError(
-                    f"boosting ran away in stage {stage + 1}: {error}. Give a smaller learning_rate than "
-                    f"{self.plan.learning_rate:g}, or targets in another unit."
-                ) from error
+                raise self._ran_away(stage, str(error)) from error
             self.grower.grow(rows, active)
             grown = self.grower.tree()
             divided |= grown["feature"].shape[0] > 1
@@ -335,6 +367,12 @@ class Booster:
         if not divided and active.all() and rows is self.train:
             del self.trees[-self.n_outputs :]
         return divided or not (active.all() and rows is self.train)
+
+    def _ran_away(self, stage: int, why: str) -> ValueError:
+        return ValueError(
+            f"boosting ran away in stage {stage + 1}: {why}. Give a smaller learning_rate than "
+            f"{self.plan.learning_rate:g}, or targets in another unit."
+        )
 
     def _remember(self, k: int, grown: dict[str, Array]) -> None:
         """Rows and leaves of the latest tree of an output; the grower itself remembers the very last ones."""
@@ -409,6 +447,8 @@ class Booster:
         if terms is not None:
             values = hinge_search(terms, f, weight, self.grower, grown, l2)
         else:
+            if how == "newton" and not self.manner.searched:
+                return
             leaf_rows = LeafRows(self.grower, grown)
             if how == "newton":
                 newton, slope = grown["value"][leaf_rows.nodes], grown["gradient"][leaf_rows.nodes]

@@ -50,11 +50,11 @@ from certifit.representation.kernels import (
 )
 from certifit.representation.kernels.basic import scaled_gamma
 from certifit.representation.kernels.mercer import by_construction
+from certifit.representation.kernels.points import Points
 from certifit.threads import n_threads
 
 __all__ = ["DistinctRows", "Machine", "Solved", "classes_of_kkt"]
 
-SCORES = 1 << 22  # kernel values held at a time by predictions
 PROVEN = 5000  # rows up to which a matrix or a function of the user's is tested for being a kernel
 RELATIVE = 1e-10  # negative eigenvalues up to this share of the trace count as rounding
 
@@ -325,10 +325,9 @@ class Machine(OnKernel):
             part = rows[:, self.support_]
             return rows, np.asarray((part.toarray() if is_sparse(part) else part) @ coef.T, dtype=np.float64)
         out = np.zeros((n, coef.shape[0]))
-        kernel, step = self.kernel_, max(1, SCORES // max(coef.shape[1], 1))
-        right = kernel.prepare(self.support_vectors_) if coef.shape[1] else None
-        for start in range(0, n if coef.shape[1] else 0, step):
-            out[start : start + step] = kernel.block(kernel.prepare(rows[start : start + step]), right) @ coef.T
+        if coef.shape[1]:  # far from zero, distances are those of rows about a center, as in the fit
+            for part, similar in Points.of(self.kernel_, self.support_vectors_).similarities(rows):
+                out[part] = similar @ coef.T
         return rows, out
 
     @property

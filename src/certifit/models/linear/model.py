@@ -11,12 +11,12 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from certifit._types import Array, Matrix
+from certifit._types import Array, Matrix, is_sparse
 from certifit.base import CertifiedEstimator
 from certifit.data.equal_rows import merge_rows
-from certifit.data.gate import check_x, check_xy
-from certifit.evaluation.losses import Loss, check_loss, resolve_loss
-from certifit.evaluation.penalties import Constraint, Penalty, resolve_constraint, resolve_penalty
+from certifit.data.gate import check_x, check_xy, equal_weights, is_repeated
+from certifit.evaluation.losses import Loss, Squared, check_loss, resolve_loss
+from certifit.evaluation.penalties import L2, Constraint, NoPenalty, Penalty, resolve_constraint, resolve_penalty
 from certifit.models.linear.parameters import CONSTRAINT, LOSS, PENALTY, SOLVER
 from certifit.optimization.objective.dispatch import check_solver, minimize
 from certifit.optimization.objective.forms.ivanov import matching_alpha
@@ -56,7 +56,12 @@ class BaseLinear(RegressorMixin, CertifiedEstimator):
             Target; estimators of the squared loss also take several, of shape (n_samples, n_targets).
         """
         self._check_parameters()
-        X, y, weight = check_xy(self, X, y, sample_weight=sample_weight, multi_output=self._multi_output)
+        repeated = self._takes_one_weight()
+        X, y, weight = check_xy(
+            self, X, y, sample_weight=sample_weight, multi_output=self._multi_output, repeated=repeated
+        )
+        if is_repeated(weight) and (is_sparse(X) or X.dtype != np.float64 or y.ndim > 1):
+            weight = np.ones(X.shape[0])
         with thin_products(X):
             return self._fit_arrays(X, y, weight)
 
@@ -80,7 +85,8 @@ class BaseLinear(RegressorMixin, CertifiedEstimator):
         with progress(getattr(self, "verbose", 0), type(self).__name__) as clock:
             threads = n_threads(getattr(self, "n_jobs", None))
             first = y if y.ndim == 1 else np.ascontiguousarray(y[:, 0])
-            problem = Problem(X, first, weight / weight.sum(), loss, regularizer, self.fit_intercept, threads)
+            p = equal_weights(1.0 / weight.shape[0], weight.shape[0]) if is_repeated(weight) else weight / weight.sum()
+            problem = Problem(X, first, p, loss, regularizer, self.fit_intercept, threads)
             if y.ndim == 1:
                 solution, certificate = minimize(
                     problem, solver, tol, max_iter, clock, self._begin(), seed=self._seed()
@@ -94,6 +100,12 @@ class BaseLinear(RegressorMixin, CertifiedEstimator):
         self._infer(problem, solution, weight)
         self._certify(certificate)
         return self
+
+    def _takes_one_weight(self) -> bool:
+        """Whether equal weights may be one number: a closed form of few columns reads no more, and y is as long as X is then."""
+        loss, penalty, alpha, constraint = self._objective()
+        plain = type(loss) is Squared and (alpha == 0.0 or type(penalty) in (NoPenalty, L2))
+        return plain and constraint is None and self._solver_options()[0] in ("auto", "closed_form")
 
     def _solver_options(self) -> tuple[Any, float, int]:
         return getattr(self, "solver", "auto"), float(self.tol), int(self.max_iter)

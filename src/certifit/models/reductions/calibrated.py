@@ -35,6 +35,7 @@ from certifit.parameters import Choice, Declared, Either, Fitted, Folds, Learner
 
 __all__ = ["CalibratedClassifier", "learn_maps", "mapped", "scores_of"]
 
+NEAR = 1e-5  # less than this from its minimum, values tell it badly
 EDGE = 1e-12  # probabilities are kept this far from 0 and 1 before their logarithm is taken
 
 
@@ -132,6 +133,20 @@ def _matrix(scores: Array, codes: Array, weight: Array) -> Any:
     return found
 
 
+def _settled(log_heat: float, f: Array, codes: Array, weight: Array) -> float:
+    """The root of the slope next to a minimizer that values alone have found, and so to half of the digits only."""
+    for _ in range(2):
+        scores = f * np.exp(log_heat)
+        p = np.exp(log_softmax(scores, axis=1))
+        mean = (p * scores).sum(axis=1)
+        miss = mean - scores[np.arange(codes.shape[0]), codes]
+        slope, bend = float(weight @ miss), float(weight @ (miss + (p * scores**2).sum(axis=1) - mean**2))
+        if not (bend > 0.0 and abs(slope) < NEAR * bend):  # an end of the bracket is no root
+            break
+        log_heat -= slope / bend
+    return log_heat
+
+
 MAPS: dict[str, Any] = {
     "sigmoid": Sigmoid,
     "isotonic": Isotonic,
@@ -158,7 +173,7 @@ def learn_maps(method: str, scores: Array, codes: Array, weight: Array, K: int) 
             method="bounded",
             options={"xatol": 1e-10},
         )
-        return [size * float(np.exp(-found.x))]
+        return [size * float(np.exp(-_settled(found.x, f, codes, weight)))]
     make = MAPS[method]
     if method == "matrix":
         return [make(scores, codes, weight)]

@@ -144,11 +144,12 @@ class TreeArrays:
         inner = np.flatnonzero(~self.is_leaf)
         tree = np.searchsorted(self.start, inner, side="right") - 1
         left = self.left[inner] + self.start[tree]
-        decrease = np.maximum(self.loss[inner] - self.loss[left] - self.loss[left + 1], 0.0)
+        with np.errstate(invalid="ignore"):  # sums of squares beyond all numbers have no shares
+            decrease = np.maximum(self.loss[inner] - self.loss[left] - self.loss[left + 1], 0.0)
         flat = np.bincount(tree * d + self.feature[inner], weights=decrease, minlength=self.n_trees * d)
         each = flat.astype(np.float64).reshape(self.n_trees, d)
         total = each.sum(axis=1, keepdims=True)
-        shares = np.divide(each, total, out=np.zeros_like(each), where=total > 0)
+        shares = np.divide(each, total, out=np.zeros_like(each), where=(total > 0) & (total < np.inf))
         return np.asarray(shares.mean(axis=0))
 
     def alone(self, k: int) -> TreeArrays:

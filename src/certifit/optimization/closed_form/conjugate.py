@@ -3,7 +3,9 @@
     minimize over w, b    Σ p_i ½(y_i − x_i·w − b)² + ½ Σ_j l2_j w_j²,        l2 > 0
 
 One native call (native/ridge/conjugate.hpp). Each product reads X once, and the gradient, which the method knows anyhow, is the
-proof: the residuals are a dual point with the gap ½ Σ g_j²/l2_j.
+proof: the residuals are a dual point with the gap ½ Σ g_j²/l2_j. Of no more rows than columns, the method knows a better one. The gap
+bounds the distance of the coefficients too, which the objective hardly feels where the penalty is weak: so it is to be small
+beside the penalty's part of the objective as well.
 """
 
 from __future__ import annotations
@@ -20,9 +22,12 @@ from certifit.representation.design.products import in_one_piece
 
 __all__ = ["conjugate_ridge"]
 
+SHARE = 100.0  # times the relative gap: the share of the penalty that the gap may be
+
 
 def conjugate_ridge(problem: Problem, tol: float, max_iter: int, most: float = math.inf) -> Solution | None:
-    """The fit to the absolute gap `tol`, or None: where `most` products are not enough, as soon as their rate says so.
+    """The fit to the absolute gap `tol`, which is at most a small share of the penalty too; None where `most` products
+    are not enough, as soon as their rate says so.
 
     Examples
     --------
@@ -43,8 +48,9 @@ def conjugate_ridge(problem: Problem, tol: float, max_iter: int, most: float = m
     if arrays is None:
         return None
     y, p = (np.ascontiguousarray(part, dtype=np.float64) for part in (problem.y, problem.p))
+    share = SHARE * tol / problem.scale if problem.scale > 0.0 else 0.0
     coef, intercept, objective, gap, products, given_up = _ridge.iterate(
-        *arrays, y, p, l2, problem.fit_intercept, float(tol), float(most), max_iter, problem.threads
+        *arrays, y, p, l2, problem.fit_intercept, float(tol), float(most), max_iter, problem.threads, share
     )
     if given_up or not np.isfinite(coef).all():
         return None

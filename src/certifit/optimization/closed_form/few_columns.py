@@ -18,12 +18,15 @@ from scipy.linalg import lapack
 import certifit._native.products as _products
 import certifit._native.ridge as _ridge
 from certifit._types import Array, is_sparse
+from certifit.data.gate import is_repeated
 from certifit.optimization.closed_form.factorizations import sure_contraction
 from certifit.optimization.closed_form.normal_equations import EPS, MIXED, TRUSTED, most_lost
 from certifit.optimization.closed_form.sparse_rows import arrays_of
 from certifit.representation.design.products import NARROW, in_one_piece
 
 __all__ = ["FewColumns", "solve_few"]
+
+FEW = 512  # columns of a dense X: beyond, matrix products that know the caches are faster
 
 
 class FewColumns(NamedTuple):
@@ -56,9 +59,11 @@ def solve_few(X: Any, y: Any, p: Any, *, l2: Array, fit_intercept: bool, threads
     >>> found.coef, found.intercept
     (array([2.]), -3.0)
     """
-    if not (_plain(y, 1) and _plain(p, 1) and 0 < X.shape[1] <= NARROW and X.shape[1] < X.shape[0]):
-        return None
     n, d = X.shape
+    if is_repeated(p) and not is_sparse(X):
+        p = p[:1]  # native code reads no other
+    if not (_plain(y, 1) and _plain(p, 1) and 0 < d <= (NARROW if is_sparse(X) else FEW) and d < n):
+        return None
     if is_sparse(X):
         arrays = arrays_of(X) if X.dtype == np.float64 and X.has_canonical_format else None
         found = None if arrays is None else _ridge.squares(*arrays, y, p, l2, fit_intercept, threads)

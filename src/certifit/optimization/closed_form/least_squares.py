@@ -491,7 +491,7 @@ def _unseen(problem: NormalEquations, factor: SingularValues, w: Array, b: float
     the others know well.
     """
     V = factor.unseen
-    if not V.shape[0] or problem.sparse or problem.single or problem.n * problem.d > LARGEST_EXACT:
+    if not V.shape[0] or problem.single or problem.n * problem.d > LARGEST_EXACT:
         return 0.0
     if problem.explained(V @ g, V, w, b).all():
         return 0.0

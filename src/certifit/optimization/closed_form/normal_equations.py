@@ -43,6 +43,7 @@ SAMPLE = 1 << 14  # entries of a larger X that are
 TRUSTED = 1e-9  # a larger residual of the normal equations calls for the orthogonal factorization
 OFFSET = 10.0  # mean over deviation of a column from which the Gram matrix is formed of centered blocks
 WORTH = 12  # rows for each column from which the sample of `plan` is a small part of the work
+ONE_THREAD = 1000  # columns up to which one thread of SciPy's LAPACK factors as fast as NumPy's, which makes copies
 TALL = 16  # rows for each column from which every thread has a Gram matrix of its own
 
 
@@ -117,7 +118,11 @@ class NormalEquations:
         ordinary = bool(((top == 0.0) | ((top > 1.0 / ORDINARY) & (top < ORDINARY))).all())
         self.y_units = np.array([1.0 if ordinary else power_of_two(float(t)) for t in top])
         targets = [
-            (X, np.ascontiguousarray(Y if ordinary else Y / self.y_units[:, None]), np.asarray(p, dtype=np.float64))
+            (
+                X,
+                np.ascontiguousarray(Y if ordinary else Y / self.y_units[:, None]),
+                np.ascontiguousarray(p, dtype=np.float64),
+            )
             for (X, _, p), Y in zip(parts, made, strict=True)
         ]
         self.y_means = total(Y @ p for _, Y, p in targets) if fit_intercept else np.zeros(top.shape[0])
@@ -440,7 +445,7 @@ class NormalEquations:
 
     def gradient(self, w: Array, b: float, exact: bool) -> tuple[Array, float, float]:
         """−∇ in w (centered) and in b, and Σ p r² at (w, b)."""
-        if exact and not self.sparse:
+        if exact:
             return self._exact_gradient(w, b)
         found = total(self._residual(part, w, b) for part in self.parts)
         g, level, energy = found[:-2], float(found[-2]), float(found[-1])
@@ -562,11 +567,18 @@ def sum_twice(terms: Array, carry: Array) -> tuple[Array, Array]:
 
 def cholesky_condition(H: Array) -> tuple[Array, float]:
     """Upper Cholesky factor and estimated condition of a symmetric matrix; infinite if not definite."""
-    norm = float(lapack.dlange("1", H.T if H.flags.c_contiguous else H)) if H.size else 0.0
-    try:
-        # NumPy's LAPACK on purpose: SciPy brings a second BLAS, whose idle threads slow the next product.
-        R = np.asarray(np.linalg.cholesky(H).T)
-    except np.linalg.LinAlgError:
+    H = H.T if H.flags.c_contiguous else H
+    norm = float(lapack.dlange("1", H)) if H.size else 0.0
+    if H.shape[0] <= ONE_THREAD or n_threads(None) == 1:
+        with one_blas_thread():
+            R, failed = lapack.dpotrf(H)
+    else:
+        try:
+            # NumPy's LAPACK on purpose: SciPy brings a second BLAS, whose idle threads slow the next product.
+            R, failed = np.asarray(np.linalg.cholesky(H).T), 0
+        except np.linalg.LinAlgError:
+            failed = 1
+    if failed:
         return H, np.inf
     if not np.isfinite(norm):
         return R, np.inf

@@ -32,7 +32,9 @@ def gram(X: Matrix, p: Array, threads: int) -> Array | None:
     array([[ 1.,  2.],
            [ 2., 94.]])
     """
-    arrays = arrays_of(X) if X.has_canonical_format else None  # a column that a row has twice makes more pairs than are visited
+    arrays = (
+        arrays_of(X) if X.has_canonical_format else None
+    )  # a column that a row has twice makes more pairs than are visited
     return None if arrays is None else np.asarray(_ridge.gram(*arrays, np.ascontiguousarray(p), threads))
 
 

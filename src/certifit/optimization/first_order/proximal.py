@@ -46,7 +46,8 @@ def proximal_gradient(problem: Problem, start: Point, tol: float, max_iter: int,
         state, momentum = new, following
         lipschitz *= 0.98  # let a step that was too careful grow again
         if iteration % CHECK_EVERY == 0 or iteration == max_iter:
-            state = problem.at(state.w, state.b)  # undo the drift of the running sums
+            # Undo the drift of the running sums, of both: what one has more than the other grows with every step beyond.
+            state, ahead = problem.at(state.w, state.b), problem.at(ahead.w, ahead.b)
             check = state.refitted() if problem.fit_intercept else state
             best = check if check.objective < best.objective else best
             bound = max(bound, dual_bound(check))

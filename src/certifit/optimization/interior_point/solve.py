@@ -31,6 +31,7 @@ from certifit.optimization.interior_point.problem import Array, Polyhedral, Scal
 from certifit.optimization.interior_point.reduce import solve_reduced
 
 HELD = 1e100  # a penalty in scaled units that holds its coefficient at zero: larger ones are this one
+FELT = 1e-30  # the radius of a ball in scaled units below which it is a point
 
 
 @dataclass(frozen=True)
@@ -286,6 +287,22 @@ def solve_polyhedral(
         peak = max(float(size.max(initial=0.0)) for size in sizes)
     height = float(_power(peak))
     scaling = _Scaling(centre, column, shift, target, height)
+    if (
+        ball is not None
+        and d
+        and ball[1] * (column[0] / target) < FELT
+        and not ((box_lower > 0) | (box_upper < 0)).any()
+    ):
+        # In so small a ball no score moves by anything that a double could tell, and squares of its radius are no numbers.
+        most = np.maximum(slope_low, slope_high) * np.asarray(abs(X).sum(axis=1), dtype=np.float64).ravel()
+        moved = float(ball[1]) * float(weight[weight > 0] @ most[weight > 0] + np.abs(linear).sum())
+        if np.isfinite(moved):
+            none = np.zeros(d)
+            still = solve_polyhedral(
+                X, TwoSidedHinge(low_kink, high_kink, slope_low, slope_high), weight, lower=none, upper=none,
+                fit_intercept=fit_intercept, tol=tol, max_iter=max_iter, threads=threads,
+            )  # fmt: skip
+            return replace(still, bound=still.bound - moved, gap=still.gap + moved)
     # A penalty too large to represent in scaled units holds its coefficient at zero just as well.
     with np.errstate(over="ignore"):
         second_scaled = np.minimum(_curvature(second, column, target) / height, HELD)

@@ -75,7 +75,7 @@ def _prox_newton(problem: Problem, start: Point, tol: float, max_iter: int, cloc
     separable = regularizer.ball is None and not (regularizer.elastic() is None and regularizer.power() is None)
     state, bound, note = problem.at(*start), 0.0, ""
     # Sparse columns are cheap to sweep, so that a generous first working set saves whole steps.
-    size = max(10 if problem.dense else d // 16, 2 * int(np.count_nonzero(any_score(state.w != 0))))
+    size = max(10 if problem.dense else 1 + d // 16, 2 * int(np.count_nonzero(any_score(state.w != 0))))
     damping, model = Damping(problem.loss), _Model(problem)
     l1 = (regularizer.elastic() or (np.full(d, np.inf),))[0]
     iteration, inner, vain = 0, ROUGH, 0

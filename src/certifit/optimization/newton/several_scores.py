@@ -1,7 +1,9 @@
 """Near the optimum of a loss of K scores by gradients, on top of the Hessian that constant scores share.
 
-A pass for the gradient has 4·n·D·K operations, the whole Hessian KD/4 times as many. Softmax regression on a dense X with a penalty
-on every column is one native call (native/softmax/descent.hpp), proof and all; what it does not end is left to Newton's method.
+A pass for the gradient has 4·n·D·K operations, the whole Hessian KD/4 times as many. Softmax regression on a dense X with a
+penalty on every column is a native call or two, proof and all: gradients on top of the shared Hessian where that costs little
+beside a pass (native/softmax/descent.hpp), and Newton's steps by conjugate gradients where it does not, or where gradients are
+slow (native/softmax/truncated.hpp). What they do not end is left to Newton's method with the whole Hessian.
 """
 
 from __future__ import annotations
@@ -16,8 +18,7 @@ from certifit.evaluation.losses import Softmax
 from certifit.optimization.newton.sketch import Proof, descend, gradient
 from certifit.optimization.newton.systems import (
     BLOCK_LIMIT,
-    INVERTED,
-    Diagonal,
+    FORMED,
     Inverse,
     Kronecker,
     diagonal,
@@ -38,27 +39,30 @@ QUASI = 4  # Newton steps that are still ahead where gradients are slow: so much
 SHARED = 20  # passes that the Hessian of constant scores may cost before its diagonal is tried, and from which a rate is read
 NOTICED = 10  # calls of Python that a Newton step must be worth: below that nothing is to be gained by going around it
 TRIES = 3  # of gradients to prove a gap
+TALL = 6  # rows for each column from which the Hessian of constant scores is like that of others
+CONJUGATE = 100  # passes of a last Newton step by conjugate gradients
+LEAST = 400  # passes that conjugate gradients may take in any case
 
 
 def near_several(problem: Problem, start: Point, tol: float, max_iter: int) -> Solution | tuple[State, int]:
     """The solution where gradients prove the gap `tol`, or a point near it and the iterations used."""
-    width = problem.shape[1] + problem.fit_intercept
+    size, width = (*problem.shape, problem.n_scores), problem.shape[1] + problem.fit_intercept
+    step = newton_passes(*size)
+    if native_pass(problem):
+        way = _Native(problem, tol, *start)
+        if problem.shape[0] >= TALL * width and width <= FORMED:
+            known = levels(problem)
+            if shared_passes(*size, len(known.groups)) <= SHARED:
+                patience = QUASI * (step + NOTICED * AROUND / (newton_seconds(*size) / step))
+                way.descend(kronecker(problem, known), max_iter // 2, patience, min(step, CONJUGATE))
+        way.truncate(max_iter, max(LEAST, QUASI * step))
+        return way.found()
     if not (problem.loss.convex and 0 < width <= BLOCK_LIMIT):
         return problem.at(*start), 0
-    size = (*problem.shape, problem.n_scores)
-    known, step = levels(problem), newton_passes(*size)
+    known = levels(problem)
     shared = shared_passes(*size, len(known.groups))
     # Where few rows or a strong penalty decide, the diagonal is enough, and that shows before as much is spent.
     first = shared > SHARED
-    if native_pass(problem):
-        step += NOTICED * AROUND / (newton_seconds(*size) / step)
-        way = _Native(problem, tol, step, *start)
-        if first:
-            constant = problem.at(*problem.start())
-            way.descend(diagonal(constant, constant.h), max_iter // 4, shared, int(max(shared, SHARED)))
-        if not way.proven:
-            way.descend(kronecker(problem, known), max_iter // 2, QUASI * step, SHARED)
-        return way.found()
     state, used = problem.at(*start), 0
     patience = int(QUASI * step)
     proving = bool((strengths(problem) > 0.0).all()) and newton_seconds(*size) > NOTICED * AROUND
@@ -100,15 +104,15 @@ def native_pass(problem: Problem) -> bool:
     """Whether native code descends by itself."""
     if type(problem.loss) is not Softmax or not problem.dense or not problem.regularizer.strictly_convex:
         return False
-    width = problem.shape[1] + problem.fit_intercept
-    return problem.y.ndim == 1 and in_one_piece(problem.X) and problem.X.flags.c_contiguous and width <= INVERTED
+    return problem.y.ndim == 1 and problem.shape[1] > 0 and in_one_piece(problem.X)
 
 
 class _Native:
     """A point on its way, in native calls."""
 
-    def __init__(self, problem: Problem, tol: float, step: float, w: Array, b: Any) -> None:
-        self.problem, self.tol, self.step = problem, tol, step
+    def __init__(self, problem: Problem, tol: float, w: Array, b: Any) -> None:
+        self.problem, self.tol = problem, tol
+        self.rows = np.ascontiguousarray(problem.X), problem.y, problem.p, strengths(problem)
         self.x, self.used = np.ascontiguousarray(problem.join(w, b), dtype=np.float64), 0
         self.objective, self.bound = np.inf, -np.inf
 
@@ -117,14 +121,22 @@ class _Native:
         """Whether the gap is closed."""
         return bool(abs(self.objective - self.bound) <= self.tol)
 
-    def descend(self, inverse: Diagonal | Kronecker, most: int, patience: float, least: int) -> None:
-        """On from here."""
+    def descend(self, inverse: Kronecker, most: int, patience: float, step: float) -> None:
+        """On from here by gradients, until a Newton step is cheaper."""
+        held, options = native.Inverse(*inverse.arrays()), self._options(most)
+        self._keep(native.descend(*self.rows, self.x, held, options, int(patience), step, SHARED))
+
+    def truncate(self, most: int, products: float) -> None:
+        """On from here by Newton's steps, with so many products."""
+        if not self.proven:
+            self._keep(native.truncated(*self.rows, self.x, self._options(most - self.used), products))
+
+    def _options(self, most: int) -> native.Options:
         fit = self.problem
-        held = native.Inverse(*inverse.arrays())
-        options = native.Options(fit.fit_intercept, self.tol, fit.scale, most, fit.threads)
-        self.x, self.objective, self.bound, more = native.descend(
-            fit.X, fit.y, fit.p, strengths(fit), self.x, held, options, int(patience), self.step, least
-        )
+        return native.Options(fit.fit_intercept, self.tol, fit.scale, most, fit.threads)
+
+    def _keep(self, found: tuple[Array, float, float, int]) -> None:
+        self.x, self.objective, self.bound, more = found
         self.used += more
 
     def found(self) -> Solution | tuple[State, int]:

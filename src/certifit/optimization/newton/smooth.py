@@ -47,6 +47,7 @@ from certifit.threads import one_blas_thread
 
 __all__ = [
     "NO_GAIN",
+    "ROUNDING",
     "Damping",
     "eased",
     "has_part",

@@ -7,7 +7,7 @@ its size allows: whole, one block for each score, or its diagonal.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,6 +31,7 @@ EXACT_LIMIT = 2500  # K·(d + 1) up to which the whole Hessian of K scores is fa
 APART = 1e-3  # least pivot from which a step proves by itself what it leaves of the equations: nothing
 ALIKE = 1.5  # curvatures of scores that differ by less have one inverse: as a preconditioner it is as good
 INVERTED = 256  # columns up to which an inverse costs no more than the calls of a factor
+FORMED = 512  # columns up to which native code, which has no factors, takes an inverse
 BLOCK_LIMIT = 1500  # columns up to which the Hessian of each score is factored
 
 
@@ -211,7 +212,8 @@ def levels(problem: Problem) -> Levels:
     return Levels(vectors, np.array([np.sqrt(values[g.start] * values[g.stop - 1]) for g in groups]), groups)
 
 
-class Kronecker(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Kronecker:
     """One inverse for each of the different curvatures of the scores, along `vectors`."""
 
     problem: Problem
@@ -228,9 +230,11 @@ class Kronecker(NamedTuple):
         return np.asarray(self.problem.centered(self.vectors @ np.concatenate(parts)))
 
     def arrays(self) -> tuple[Array, ...]:
-        """Vectors, the number of the matrix of each, and the matrices, which are formed up to `INVERTED` columns."""
+        """Vectors, the number of the matrix of each, and the matrices."""
         which = np.repeat(np.arange(len(self.groups)), [group.stop - group.start for group in self.groups])
-        return np.ascontiguousarray(self.vectors), which, np.stack(self.inverses)  # type: ignore[arg-type]
+        eye = np.eye(self.problem.shape[1] + self.problem.fit_intercept)
+        formed = [one if isinstance(one, np.ndarray) else one(eye) for one in self.inverses]
+        return np.ascontiguousarray(self.vectors), which, np.ascontiguousarray(np.stack(formed))
 
 
 def kronecker(problem: Problem, known: Levels | None = None) -> Kronecker:
@@ -288,7 +292,8 @@ def _by_score(state: State, h: list[Any]) -> Inverse:
     )
 
 
-class Diagonal(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Diagonal:
     """A number for each coefficient."""
 
     numbers: Array

@@ -63,8 +63,24 @@ def dual_bound(
             if not new.any():
                 break
             tight |= new
-        bound = dual_value(state, theta, v, largest_scale(v, low, high)) - slack
+        bound = dual_value(state, theta, v, largest_scale(v, low, high)) - slack - _steep(state, theta, v)
     return max(bound, 0.0) if np.isfinite(bound) else 0.0
+
+
+def _steep(state: State, theta: list[Array] | None, v: Array) -> float:
+    """What rounding of v = −Xᵀ(pθ) may add to the bound of a penalty Σ c_j|w_j|^q/q.
+
+    Its conjugate has the slope (|v_j|/c_j)^(1/(q−1)), which far from the optimum is far beyond the coefficients.
+    """
+    power = state.problem.regularizer.power()
+    if power is None or state.problem.regularizer.elastic() is not None:
+        return 0.0
+    (q, strength), theta = power, state.theta if theta is None else theta
+    held = np.where(strength > 0.0, strength, np.inf)
+    size = sum(float(np.abs(part.block.p @ np.abs(own)).sum()) for part, own in zip(state.parts, theta, strict=True))
+    largest = np.max([part.block.design.largest() for part in state.parts], axis=0)
+    found = EPS * size * float(((np.abs(v) / held) ** (1.0 / (q - 1.0)) @ largest).sum())
+    return found if np.isfinite(found) else np.inf
 
 
 def dual_value(state: State, theta: list[Array], v: Array, scale: float = 1.0) -> float:
@@ -139,7 +155,7 @@ def _fused_bound(state: State) -> float | None:
     columns = total(one.columns for one in found if one is not None)
     slack = float(np.abs(level) @ np.abs(state.b)) if problem.fit_intercept else 0.0
     conjugate = finite_sum(one.conjugate for one in found if one is not None)
-    bound = -conjugate - problem.regularizer.conjugate(-columns) - slack
+    bound = -conjugate - problem.regularizer.conjugate(-columns) - slack - _steep(state, None, columns)
     return max(bound, 0.0) if np.isfinite(bound) else 0.0
 
 

@@ -43,10 +43,10 @@ def certify(problem: Problem, solution: Solution, tol: float, clock: Progress) -
     if objective - bound > tol * problem.scale:
         state = problem.at(coef, solution.intercept, exact=True) if state is None else state
         bound = max(bound, dual_bound(state, exact=True))
-    if bound > 0.0:  # zero is a bound whatever rounding does
-        doubt = _doubt(problem, coef, solution.intercept, objective, state)
-        if doubt > UNSEEN * max(problem.scale, objective):
-            bound = max(bound - doubt, 0.0)
+    # Zero is a bound whatever rounding does, but then the objective is what may be off, and the gap is that much larger.
+    doubt = _doubt(problem, coef, solution.intercept, objective, state)
+    if doubt > UNSEEN * max(problem.scale, objective):
+        bound = bound - doubt if bound <= 0.0 else max(bound - doubt, 0.0)
     # A gap that the objective itself cannot be told to, in double precision, is none; where the best constant is perfect, or
     # far outside the constraint, it would be large beside the scale.
     if 0.0 < objective - bound <= ROUNDING * abs(objective):
@@ -68,7 +68,8 @@ def _doubt(problem: Problem, coef: Array, intercept: Any, objective: float, stat
     """What rounding of the scores, relative to |x|·|w| + |b|, may do to the value and to the bound; zero where it does not show.
 
     Each score may be off by a few units in the last place of its largest term, the loss by as much times its slope, and the
-    equations Xᵀ(pθ) of the bound, times w, by the same sum.
+    equations Xᵀ(pθ) of the bound, times w, by the same sum. Where that is not small beside one, slopes of
+    labels change on the way.
     """
     if not coef.any():
         return 0.0  # scores are the intercept itself
@@ -80,7 +81,11 @@ def _doubt(problem: Problem, coef: Array, intercept: Any, objective: float, stat
         state = problem.at(coef, intercept, exact=True)
     with np.errstate(all="ignore"):
         parts = [(part, part.block.design.reach(state.w, state.b)) for part in state.parts]
-        return EPS * float(sum((part.block.p @ (np.abs(part.theta) * reach)).sum() for part, reach in parts))
+        # Scores of labels have the unit one; numbers are rounded as much as the scores that meet them.
+        bend = problem.loss.smoothness if problem.loss.task != "regression" else 0.0
+        bend = bend if np.isfinite(bend) else 0.0
+        off = (np.abs(part.theta) * reach + 0.5 * bend * EPS * reach**2 for part, reach in parts)
+        return EPS * float(sum((part.block.p @ each).sum() for (part, _), each in zip(parts, off, strict=True)))
 
 
 def _harmless(problem: Problem, coef: Array, intercept: Any, objective: float) -> bool:

@@ -20,8 +20,10 @@ __all__ = [
     "conjugate_pays",
     "direct_products",
     "epochs_before",
+    "is_long",
     "iterating_pays",
     "newton_passes",
+    "newton_products",
     "newton_seconds",
     "ridge_by_products",
     "ridge_products",
@@ -62,6 +64,10 @@ NOTHING = 1e-3  # seconds of the other method below which all its digits come fo
 WEIGHING = 3e-8  # seconds of an iteration of the interior point for each row, beside its matrices
 INTERIOR_CALLS = 3e-4  # seconds of Python in such an iteration, where it is not native
 MULTIPLIERS_CALLS = 1e-3  # seconds of Python in Newton's method on multipliers
+STEPS = 5  # of Newton's method with Hessians: what they cost may be spent on products before
+LEAST_PRODUCTS = 200  # that are never too many: other ways have more of Python around them
+LONG = 1 << 22  # entries of a dense X from which an optimum of a part of its rows saves passes
+SHORT_ROWS = 128  # columns up to which it does
 CONJUGATE = 10  # products with the Hessian that conjugate gradients take for a Newton step of an ordinary problem
 
 
@@ -161,6 +167,31 @@ def _interior_seconds(n: int, d: int) -> float:
 def _multipliers_seconds(n: int, d: int) -> float:
     """Newton's method on multipliers: a Hessian of a sample now and then, and passes over rows that are mostly merged."""
     return MULTIPLIERS_CALLS + n * (6.0 * WEIGHING + 8.0 * 8.0 * d / READING)
+
+
+def newton_products(problem: Problem) -> float:
+    """How many products with the Hessian of one score, in native code, are worth as much as Newton's method with Hessians;
+    without end where none is to be formed.
+    """
+    n, d = problem.shape
+    if is_sparse(problem.X):
+        if d > LARGEST_FACTOR:
+            return np.inf
+        stored = int(problem.X.nnz)
+        hessian = (
+            TOUCHING * stored * (0.5 * (stored / n + 1.0) + PASSES) + d * d * 8.0 / READING + d**3 / (3.0 * FACTORING)
+        )
+        product = 2.0 * TOUCHING * (stored + n)
+    else:
+        least = float(min(n, d))
+        hessian = n * d * least / MULTIPLYING + least**3 / (3.0 * FACTORING)
+        product = 2.0 * 8.0 * n * d / READING
+    return max(LEAST_PRODUCTS, STEPS * hessian / (product + CALL))
+
+
+def is_long(n: int, d: int) -> bool:
+    """Whether a dense X has so many short rows that the optimum of a part of them saves more passes than it costs."""
+    return n * d > LONG and d <= SHORT_ROWS
 
 
 def conjugate_pays(problem: Problem) -> bool:

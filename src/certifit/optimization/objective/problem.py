@@ -54,8 +54,8 @@ class Problem:
         # Threads of BLAS would spin on after sums as short as these, and take the processors from the solver.
         with one_blas_thread() if self.shape[0] > LONG else nullcontext():
             constant = self._optimal_constant() if self.fit_intercept else zero
-            # A log link with nothing but zeros wants −∞; e^−800 is zero too.
-            constant = max(constant, -800.0) if self.n_scores == 1 else constant
+            # A log link with nothing but zeros wants −∞; e^−800 is zero too. What is finite is the mean of something.
+            constant = -800.0 if self.n_scores == 1 and constant == -np.inf else constant
             at_constant, at_zero = self._constant_risks(constant, zero)
         object.__setattr__(self, "constant", constant)
         object.__setattr__(self, "constant_risk", at_constant)
@@ -69,6 +69,11 @@ class Problem:
             return (Block(as_design(self.X, self.threads), self.y, self.p, self.loss),)
         parts = zip(self.X.parts, self.y, self.p, strict=True)
         return tuple(Block(as_design(X, self.threads), y, p, self.loss) for X, y, p in parts if X.shape[0])
+
+    @cached_property
+    def _weighted(self) -> tuple[Block, ...]:
+        """The same with weights that are arrays, as passes over X want them, and not one number for all rows."""
+        return tuple(block._replace(p=np.ascontiguousarray(block.p)) for block in self.blocks)
 
     @property
     def in_memory(self) -> bool:
@@ -138,11 +143,11 @@ class Problem:
 
     def at(self, w: Array, b: Any, *, exact: bool = False) -> State:
         """The objective at a point; `exact` is for single precision data."""
-        return State(self, w, b, [Part.of(block, w, b, exact=exact) for block in self.blocks])
+        return State(self, w, b, [Part.of(block, w, b, exact=exact) for block in self._weighted])
 
     def known(self, w: Array, f: Array, b: Any = 0.0) -> State:
         """The objective at a point whose scores are known; rows in memory."""
-        return State(self, w, b, [Part(self.blocks[0], f)])
+        return State(self, w, b, [Part(self._weighted[0], f)])
 
     def scores(self, w: Array, b: Any, *, exact: bool = False) -> Array:
         """f = X·w + b; rows in memory."""

@@ -10,13 +10,14 @@ distinct value, so a row of weight 2 and the row given twice lead to the same ed
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 
 import numpy as np
 
 import certifit._native.binning as native
 from certifit._types import Array, Matrix, is_sparse
 from certifit.data.sparse import check_sparse
-from certifit.parameters import Declared, Either, Fitted, Given, Integer, Nothing, Parameter, check_parameters
+from certifit.parameters import Choice, Declared, Either, Fitted, Given, Integer, Nothing, Parameter, check_parameters
 
 __all__ = ["Binner", "equal_weight_bins"]
 
@@ -50,6 +51,12 @@ class Binner(Declared):
         "categories have a bin each, in order of decreasing weight; the others, and categories not seen by `fit`, share the bin "
         "of missing values.",
     )
+    edges: str = Parameter(
+        "shares",
+        Choice("shares", "quantiles"),
+        'Where edges are put among more values than bins: "shares" leaves each bin about its share of the weight that is left, '
+        'and a heavy value a bin of its own; "quantiles" takes the quantiles k / `max_bins`, midway where two values are one.',
+    )
 
     edges_: list[Array] = Fitted(
         "list of arrays", "Increasing edges of each column; empty for categorical columns. x ≤ edges[k] means bin ≤ k."
@@ -77,6 +84,7 @@ class Binner(Declared):
         """
         check_parameters(self)
         max_bins = int(self.max_bins)
+        shares = _shares(max_bins) if self.edges == "quantiles" else None
         d = X.shape[1]
         weight = _useful_weight(weight)
         self.is_categorical_ = np.zeros(d, dtype=bool)
@@ -88,7 +96,7 @@ class Binner(Declared):
         for first, block in _column_blocks(X):
             categorical = self.is_categorical_[first : first + block.shape[1]]
             numeric = np.flatnonzero(~categorical).astype(np.int64)
-            found = native.quantile_edges(block, weight, numeric, max_bins, n_threads)
+            found = native.quantile_edges(block, weight, numeric, max_bins, shares, n_threads)
             for j, edges in zip(first + numeric, found, strict=True):
                 self.edges_[j] = edges
                 self.n_bins_[j] = edges.shape[0] + 1
@@ -137,6 +145,12 @@ class Binner(Declared):
             self.is_categorical_[chosen].astype(np.uint8),
             self.n_bins_[chosen].astype(np.uint8),
         )
+
+
+@cache
+def _shares(bins: int) -> Array:
+    """k / bins as scikit-learn rounds it: whether rows meet a share exactly decides between two quantiles."""
+    return np.asarray(np.linspace(0, 100, bins + 1)[1:-1] / 100)
 
 
 def _column_blocks(X: Matrix) -> Iterator[tuple[int, Array]]:

@@ -51,13 +51,14 @@ class _AdaBoost(DropIn):
     n_estimators: int
 
     def _learn(self, data: Data) -> Any:
-        weight = np.asarray(0.0 if data.sample_weight is None else data.sample_weight)
-        if weight.shape in ((), (data.rows,)) and (weight < 0).any():
-            raise ValueError("Negative values in data passed to `sample_weight`.")
+        if data.sample_weight is not None:
+            weight = np.asarray(data.sample_weight)
+            if weight.shape in ((), (data.rows,)) and (weight < 0).any():
+                raise ValueError("Negative values in data passed to `sample_weight`.")
         # Our trees take missing values; the inherited `predict` refuses them.
-        assert_all_finite(
-            data.X if is_sparse(data.X) else np.asarray(data.X), estimator_name=type(self).__name__, input_name="X"
-        )
+        X = data.X.tocsr() if is_sparse(data.X) else np.asarray(data.X)
+        if is_sparse(X) or X.dtype != np.float64 or not np.isfinite(X).all():
+            assert_all_finite(X, estimator_name=type(self).__name__, input_name="X")
         shape: tuple[int, ...] = tuple(getattr(data.X, "shape", ()))[1:]
         if len(shape) < 2:
             return super()._learn(data)
@@ -76,8 +77,8 @@ class _AdaBoost(DropIn):
         return {
             "estimators_": model.estimators_,
             "estimator_": self._table["estimator"].settings("estimator", self.estimator, data)["estimator"],
-            "estimator_weights_": np.concatenate([weights, np.zeros(rest)]),
-            "estimator_errors_": np.concatenate([errors, np.ones(rest)]),
+            "estimator_weights_": np.concatenate([weights, np.zeros(rest)]) if rest else weights,
+            "estimator_errors_": np.concatenate([errors, np.ones(rest)]) if rest else errors,
         }
 
     estimator: Any

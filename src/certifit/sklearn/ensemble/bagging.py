@@ -15,7 +15,7 @@ import sklearn.ensemble as theirs
 from sklearn import get_config
 from sklearn.base import clone
 from sklearn.metrics import accuracy_score, r2_score
-from sklearn.utils import check_random_state, column_or_1d
+from sklearn.utils import column_or_1d
 from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.random import sample_without_replacement
@@ -23,9 +23,11 @@ from sklearn.utils.validation import has_fit_parameter, validate_data
 
 from certifit._types import Array
 from certifit.certificate import Certificate
+from certifit.data.gate import check_x
 from certifit.models.forest import bagging as ours
 from certifit.models.reductions.multiclass import side_by_side
 from certifit.sklearn.translation import Data, DropIn, Free, Here, Of, Table, same
+from certifit.sklearn.translation.drawing import stream
 from certifit.sklearn.translation.routing import for_the_estimator
 from certifit.sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -70,9 +72,7 @@ class _Bagging(DropIn):
         """As `DropIn.fit`; weights are chances to be drawn, and `fit_params` go to the copies."""
         self._checked(self)
         params = for_the_estimator(self, "fit", fit_params)
-        X, y = validate_data(
-            self, X, y, accept_sparse=["csr", "csc"], dtype=None, ensure_all_finite=False, multi_output=True
-        )
+        X, y = self._read(X, y)
         if sample_weight is not None:
             sample_weight = np.broadcast_to(np.asarray(sample_weight, dtype=np.float64), X.shape[:1])
             if not sample_weight.any():
@@ -92,9 +92,19 @@ class _Bagging(DropIn):
             )  # fmt: skip
         return self
 
+    def _read(self, X: Any, y: Any) -> tuple[Any, Array]:
+        """Rows in whatever form the copies take, and their targets; scikit-learn takes longer to look at them than many a fit."""
+        if _are_numbers(X, 2) and X.dtype.kind == "f" and _are_numbers(y, 1) and X.shape[0] == y.shape[0]:
+            return check_x(self, X, reset=True), y
+        kinds: Any = {"accept_sparse": ["csr", "csc"], "dtype": None, "ensure_all_finite": False}
+        X, y = validate_data(self, X, y, multi_output=True, **kinds)
+        return X, y
+
     def _target(self, y: Array) -> Array:
         """What the copies learn."""
-        return column_or_1d(y, warn=True) if y.ndim == 1 or y.shape[1] == 1 else y
+        if y.ndim == 1:
+            return y
+        return column_or_1d(y, warn=True) if y.shape[1] == 1 else y
 
     def _grow(self, X: Any, y: Array, weight: Array | None, params: dict[str, Any]) -> bool:
         """Fit the copies that are missing; False where none is."""
@@ -116,7 +126,7 @@ class _Bagging(DropIn):
         if self.n_estimators == there:
             _say("Warm-start fitting without increasing n_estimators does not fit new trees.")
             return False
-        rng = check_random_state(self.random_state)
+        rng = stream(self.random_state)
         if there:
             rng.randint(LARGEST_SEED, size=there)  # the seeds of those that are there
         self._seeds = rng.randint(LARGEST_SEED, size=self.n_estimators - there)
@@ -155,7 +165,7 @@ class _Bagging(DropIn):
 
     def _bag(self, seed: int) -> tuple[Array, Array]:
         """Columns and rows of one copy."""
-        rng = check_random_state(seed)
+        rng = stream(seed)
         columns = _draw(rng, self.bootstrap_features, self.n_features_in_, self._max_features)
         if self._sample_weight is None:
             return columns, _draw(rng, self.bootstrap, self._n_samples, self._max_samples)
@@ -184,6 +194,12 @@ class _Bagging(DropIn):
         return {}
 
 
+def _are_numbers(one: Any, ndim: int) -> bool:
+    """Whether it is a plain array of finite real numbers, with something in it."""
+    plain = type(one) is np.ndarray and one.ndim == ndim and one.dtype.type in (np.float64, np.float32, np.int64)
+    return plain and one.size > 0 and bool(one.dtype.kind == "i" or np.isfinite(one).all())
+
+
 def _say(text: str) -> None:
     warnings.warn(text, UserWarning, stacklevel=4)
 
@@ -197,9 +213,9 @@ def _draw(rng: Any, repeatedly: bool, population: int, size: int) -> Array:
 def seeded(estimator: Any, seed: Any) -> Any:
     """A copy whose draws, and those of its parts, come from a seed: in the order of the names of the parameters."""
     model = clone(estimator)
-    rng = check_random_state(seed)
     names = [name for name in sorted(model.get_params(deep=True)) if name.split("__")[-1] == "random_state"]
     if names:
+        rng = stream(seed)
         model.set_params(**{name: rng.randint(LARGEST_SEED) for name in names})
     return model
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from types import NoneType
 from typing import Any, ClassVar
 
@@ -11,11 +12,14 @@ import numpy as np
 import sklearn.ensemble as theirs
 from scipy.sparse import vstack
 from sklearn.metrics import check_scoring
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from certifit._types import Array, is_sparse
+from certifit._types import Array, Matrix, is_sparse
 from certifit.evaluation.losses import Gamma, Poisson, Quantile
 from certifit.models.boosting import model as ours
+from certifit.models.boosting.fit import Manner, Plan
+from certifit.representation.table.binning import Binner
 from certifit.sklearn.ensemble.stopping import Stopping, set_aside, wanted
 from certifit.sklearn.translation import By, Data, DropIn, Here, Of, Row, Same, Table, fresh, same
 from certifit.sklearn.translation.asking import AsksForClasses, AsksForStages, AsksForValues
@@ -25,6 +29,9 @@ __all__ = ["HistGradientBoostingClassifier", "HistGradientBoostingRegressor"]
 
 FARTHEST = 1e300
 """Infinite values are the farthest ones of their column."""
+
+MOST_BINNED = 200_000
+"""Rows that bins are found from: of more, scikit-learn draws as many, with replacement."""
 
 WANTED = {"gamma": "strictly positive y", "poisson": "non-negative y and sum(y) > 0"}
 LOSSES = {"squared_error": "squared", "absolute_error": "absolute", "log_loss": "logistic"}
@@ -153,6 +160,27 @@ def _below(X: Any, more: Any) -> Any:
     return vstack([X, more], format="csr") if is_sparse(X) else np.vstack([np.asarray(X), np.asarray(more)])
 
 
+def _bins(X: Matrix, weight: Array, plan: Plan) -> Binner:
+    return Binner(plan.max_bins, plan.categorical, "quantiles").fit(X, weight, n_threads=plan.n_threads)
+
+
+def _bins_of_some(seed: int) -> Callable[[Matrix, Array, Plan], Binner]:
+    """Bins of as many rows as scikit-learn draws, in the proportion of their weights."""
+
+    def bins(X: Matrix, weight: Array, plan: Plan) -> Binner:
+        if X.shape[0] <= MOST_BINNED:
+            return _bins(X, weight, plan)
+        share = None if weight.strides == (0,) else weight / weight.sum()
+        drawn = check_random_state(seed).choice(X.shape[0], MOST_BINNED, p=share)
+        return _bins(X[drawn], np.broadcast_to(1.0, MOST_BINNED), plan)
+
+    return bins
+
+
+THEIRS = Manner(_bins, count_rows=True, min_curvature=1e-3, searched=False)
+"""Trees as scikit-learn grows them: the same bins, leaves of so many rows, and Newton's step as it comes."""
+
+
 class _Boosting(AsksForStages, DropIn):
     """What boosting for classes and for numbers shares."""
 
@@ -163,6 +191,7 @@ class _Boosting(AsksForStages, DropIn):
     scoring: Any
     n_iter_no_change: int
     tol: float
+    random_state: Any
 
     def fit(
         self,
@@ -251,8 +280,15 @@ class _Boosting(AsksForStages, DropIn):
         model = self.model_.set_params(**settings) if more else fresh(self._ours, **settings)
         model.watch = model.rows_aside = None
         y = np.asarray(data.y)
-        if wanted(self, data.rows, self._aside is not None):
-            aside = set_aside(self, y, hasattr(self._ours, "predict_proba")) if self._aside is None else self._aside
+        stops, many = wanted(self, data.rows, self._aside is not None), data.rows > MOST_BINNED
+        seed = 0  # to draw one takes longer than a small fit
+        if stops or many:
+            seed = check_random_state(self.random_state).randint(np.iinfo(np.uint32).max, dtype="u8")
+        model.manner = replace(THEIRS, bins=_bins_of_some(seed)) if many else THEIRS
+        if stops:
+            aside = (
+                set_aside(self, y, hasattr(self._ours, "predict_proba"), seed) if self._aside is None else self._aside
+            )
             if aside is not None and data.sample_weight is not None:
                 aside = aside[np.asarray(data.sample_weight) > 0]  # our gate drops the others
             model.rows_aside = aside
@@ -274,6 +310,7 @@ class _Boosting(AsksForStages, DropIn):
         finally:
             self._watched = model.watch is not None
             model.watch = None
+            del model.manner
 
     def _watching(self) -> Any:
         """The scorer, or None for the loss."""

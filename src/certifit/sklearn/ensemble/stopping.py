@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.model_selection import train_test_split
-from sklearn.utils import check_random_state
 
 from certifit._types import Array
 
@@ -27,11 +26,10 @@ def wanted(estimator: Any, rows: int, given: bool) -> bool:
     return given or (rows > MANY if estimator.early_stopping == "auto" else bool(estimator.early_stopping))
 
 
-def set_aside(estimator: Any, y: Any, classes: bool) -> Array | None:
+def set_aside(estimator: Any, y: Any, classes: bool, seed: int) -> Array | None:
     """Mark rows as scikit-learn draws them; None where the training rows themselves are watched."""
     if estimator.validation_fraction is None:
         return None
-    seed = check_random_state(estimator.random_state).randint(np.iinfo(np.uint32).max, dtype="u8")
     rows = np.arange(len(y))
     _, chosen = train_test_split(
         rows, test_size=estimator.validation_fraction, stratify=y if classes else None, random_state=seed

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numbers
 import warnings
 from collections.abc import Mapping
+from itertools import accumulate
 from typing import Any, ClassVar
 
 import numpy as np
@@ -39,6 +40,7 @@ from certifit.sklearn.translation.routing import routed
 __all__ = ["ElasticNetCV", "LassoCV", "PathCV", "RidgeCV"]
 
 DEFAULT_ALPHAS = 100
+ONE = np.ones(1)
 
 
 def _grid(alphas: Any, data: Data) -> dict[str, Any]:
@@ -63,7 +65,7 @@ def _blocks(cv: Any, rows: int) -> list[tuple[Array, Array]]:
     if type(cv) is not int or not 2 <= cv <= rows:
         return []
     numbers = np.arange(rows)
-    ends = np.cumsum([rows // cv + (k < rows % cv) for k in range(cv)]).tolist()
+    ends = list(accumulate(rows // cv + (k < rows % cv) for k in range(cv)))
     starts = [0, *ends[:-1]]
     return [
         (np.concatenate((numbers[:start], numbers[end:])), numbers[start:end])
@@ -92,36 +94,38 @@ class PathCV(DropIn):
         routes = shared_out(self, params)
         data = Data(self, X, y, sample_weight)
         X, y = data.X, data.y
-        self._check_targets(y)
-        if np.ndim(self.alphas):
+        self._check_targets(X, y)
+        given = np.ndim(self.alphas) > 0
+        if given:
             check_alphas(self.alphas)
         splits = _blocks(5 if self.cv is None else self.cv, data.rows) or list(
             check_cv(self.cv).split(X, y, **routes.get("splitter", {}))
         )
         settings = self._settings(data)
-        if not np.ndim(self.alphas):
-            if 0 in np.atleast_1d(settings.get("l1_ratio", 1.0)):
+        if not given:
+            if "l1_ratio" in settings and 0 in np.atleast_1d(settings["l1_ratio"]).tolist():
                 raise ValueError(
                     "Automatic alpha grid generation is not supported for l1_ratio=0. Please supply a grid by providing your "
                     "estimator with the appropriate `alphas=` argument."
                 )
-            values = np.atleast_1d(y)
-            if values.size and np.all(values == values[0]):  # no alpha is too large for constants
+            values = y if isinstance(y, np.ndarray) and y.ndim else np.atleast_1d(y)
+            if values.size and (values == values[0]).all():  # no alpha is too large for constants
                 settings["alphas"] = np.full(settings.pop("n_alphas", DEFAULT_ALPHAS), np.finfo(np.float64).resolution)
         path = fresh(self._ours, **settings, cv=splits).fit(X, y, sample_weight)
         # Scikit-learn takes the plain mean over the folds, ours that over the rows left out.
         mean = path.mse_path_.mean(axis=-1)
-        best = np.unravel_index(int(np.argmin(mean)), mean.shape)
-        self.alpha_, self.mse_path_ = path.alphas_[best], path.mse_path_
-        self.alphas_ = path.alphas_[0] if np.ndim(self.alphas) and path.alphas_.ndim > 1 else path.alphas_
-        self.l1_ratio_ = np.atleast_1d(settings.get("l1_ratio", 1.0))[best[0] if len(best) > 1 else 0]
+        best = divmod(int(mean.argmin()), mean.shape[-1])  # among ratios, and among alphas
+        self.alpha_, self.mse_path_ = path.alphas_[best[-mean.ndim :]], path.mse_path_
+        self.alphas_ = path.alphas_[0] if given and path.alphas_.ndim > 1 else path.alphas_
+        ratios = np.atleast_1d(settings["l1_ratio"]) if "l1_ratio" in settings else ONE
+        self.l1_ratio_ = ratios[best[0]]
         same = self.alpha_ == path.alpha_ and self.l1_ratio_ == path.l1_ratio_
         self._keep(path if same else self._refitted(settings, data), data)
         if "l1_ratio" not in self._table:
             del self.l1_ratio_
         return self
 
-    def _check_targets(self, y: Any) -> None:
+    def _check_targets(self, X: Any, y: Any) -> None:
         """One target, in scikit-learn's words."""
         if np.ndim(y) > 1 and np.shape(y)[1] > 1:
             raise ValueError(f"For multi-task outputs, use MultiTask{type(self).__name__}")

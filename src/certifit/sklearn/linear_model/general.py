@@ -19,7 +19,7 @@ import sklearn.linear_model as theirs
 from sklearn.metrics import d2_tweedie_score
 from sklearn.utils.validation import check_is_fitted
 
-from certifit._types import Array
+from certifit._types import Array, is_sparse
 from certifit.data.gate import check_sample_weight, check_x
 from certifit.models.linear import regression, robust
 from certifit.models.linear.generalized import log_link
@@ -29,6 +29,7 @@ from certifit.sklearn.translation import By, Data, DropIn, Free, Same, Table, fr
 __all__ = ["GammaRegressor", "HuberRegressor", "PoissonRegressor", "QuantileRegressor"]
 
 NEAR_ZERO = 1e-12
+SAME_VERTEX = 1e-12  # relative: rounding of a solver
 SHORTER = 1e-6  # share of the norm: less than this is rounding, of columns that do not depend on each other
 SAME_SCORES = 1e-9  # relative: scores that differ by less have the same deviance in twice as many digits
 
@@ -127,7 +128,36 @@ class QuantileRegressor(DropIn, theirs.QuantileRegressor):
         found = linear(model)
         # An interior point comes this close to zero and no closer; a vertex of the linear program, which theirs is, has zeros.
         near = np.abs(found["coef_"]) <= NEAR_ZERO * np.abs(found["coef_"]).max(initial=0.0)
-        return {**found, "coef_": np.where(near, 0.0, found["coef_"]), "n_iter_": max(1, int(model.n_iter_))}
+        found["coef_"] = np.where(near, 0.0, found["coef_"])
+        return {**found, **self._vertex(model, data, **found), "n_iter_": max(1, int(model.n_iter_))}
+
+    def _vertex(self, model: Any, data: Data, coef_: Array, intercept_: Any) -> dict[str, Any]:
+        """The same vertex from the rows that it meets, as they were given: the solver knows them in units of its own, and by one
+        bit in the last place an end of an interval of solutions is outside of it.
+        """
+        X = check_x(model, data.X, reset=False, dtype=np.float64)
+        used = np.flatnonzero(coef_)
+        size = used.shape[0] + int(self.fit_intercept)
+        if is_sparse(X) or coef_.dtype != np.float64 or size == 0:
+            return {}
+        y = np.asarray(data.y, dtype=np.float64).ravel()
+        met = np.flatnonzero(np.abs(X @ coef_ + intercept_ - y) <= SAME_VERTEX * np.abs(y).max())
+        if met.shape[0] != size:
+            return {}
+        rows, before = X[np.ix_(met, used)], coef_[used]
+        if self.fit_intercept:
+            rows, before = np.column_stack((rows, np.ones(size))), np.append(before, intercept_)
+        try:
+            solved = np.linalg.solve(rows, y[met])
+        except np.linalg.LinAlgError:
+            return {}
+        if not (np.abs(solved - before) <= SAME_VERTEX * np.abs(before).max()).all():
+            return {}
+        coef = coef_.copy()
+        coef[used] = solved[: used.shape[0]]
+        return {"coef_": coef, "intercept_": solved[-1] if self.fit_intercept else intercept_}
+
+    fit_intercept: bool
 
 
 class HuberRegressor(DropIn, theirs.HuberRegressor):

@@ -74,11 +74,10 @@ class Perceptron(DropIn, theirs.Perceptron):
             raise NotImplementedError("Perceptron starts at zero: coef_init and intercept_init are not offered.")
         return super().fit(X, y, sample_weight)
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
-        """Refused: our perceptron reads all rows."""
-        raise NotImplementedError(
-            "Perceptron.partial_fit is not offered: use SGDClassifier(loss='hinge'), which has it."
-        )
+    @property
+    def partial_fit(self) -> Any:
+        """Not there: our perceptron reads all rows."""
+        raise AttributeError("Perceptron.partial_fit is not offered: use SGDClassifier(loss='hinge'), which has it.")
 
     def _learn(self, data: Data) -> Any:
         data = weighted_by_class(data, self.class_weight)

@@ -66,6 +66,37 @@ class LinearRegression(DropIn, theirs.LinearRegression):
     def _fitted(self, model: Any, data: Data) -> Mapping[str, Any]:
         return linear(model)
 
+    @property
+    def rank_(self) -> int:
+        """Rank of the rows, centered where there is an intercept; of a fit of one target."""
+        return int(self._known("rank_").rank) - int(self.fit_intercept)
+
+    @property
+    def singular_(self) -> Array:
+        """Singular values of the same rows, by the covariance of the coefficients that is kept of a fit of full rank."""
+        known = self._known("singular_")
+        block = known.covariance[int(self.fit_intercept) :, int(self.fit_intercept) :]
+        if self.rank_ < block.shape[0] or not known.dispersion > 0:
+            raise AttributeError(
+                "LinearRegression has no singular_ of this fit: no decomposition of X is made, and what the fit keeps tells it "
+                "only where the coefficients have standard errors."
+            )
+        with np.errstate(divide="ignore"):
+            return np.sqrt(1.0 / np.linalg.eigvalsh(block / known.dispersion)).astype(self.coef_.dtype)
+
+    def _known(self, name: str) -> Any:
+        """What the fit has kept of its rows."""
+        found = getattr(vars(self).get("model_"), "_inference", None)
+        if found is None or self.positive:
+            raise AttributeError(
+                f"LinearRegression has no {name} before it is fitted, of several targets, or with bounds."
+            )
+        return found
+
+    fit_intercept: bool
+    positive: bool
+    coef_: Array
+
 
 class Ridge(DropIn, theirs.Ridge):
     """Least squares with an L2 penalty: minimize Σ s_i (y_i − x_i·w − b)² + alpha·‖w‖²."""

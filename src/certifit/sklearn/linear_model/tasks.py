@@ -38,7 +38,7 @@ class MultiTaskElasticNet(DropIn, theirs.MultiTaskElasticNet):
     }
 
     def _learn(self, data: Data) -> Any:
-        if np.ndim(data.y) == 1:
+        if np.ndim(data.y) == 1 and not np.iscomplexobj(data.X):  # of those the gate of the model will speak
             raise ValueError(f"For mono-task outputs, use {type(self).__name__.removeprefix('MultiTask')}")
         return super()._learn(data)
 
@@ -64,8 +64,8 @@ class MultiTaskLasso(MultiTaskElasticNet, theirs.MultiTaskLasso):
 class _TasksCV(choice.PathCV):
     """The folds are dealt by scikit-learn's rule, rows in their order."""
 
-    def _check_targets(self, y: Any) -> None:
-        if np.ndim(y) == 1:
+    def _check_targets(self, X: Any, y: Any) -> None:
+        if np.ndim(y) == 1 and not np.iscomplexobj(X):
             raise ValueError(f"For mono-task outputs, use {type(self).__name__.removeprefix('MultiTask')}")
 
     def _refitted(self, settings: dict[str, Any], data: Data) -> Any:

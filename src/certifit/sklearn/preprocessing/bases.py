@@ -169,7 +169,7 @@ class SplineTransformer(DropIn, theirs.SplineTransformer):
         return found
 
     def _fitted(self, model: Any, data: Data) -> Mapping[str, Any]:
-        self.__dict__.pop("_splines", None)
+        self._late: dict[str, list[BSpline]] = {}
         self._shape = self.extrapolation, self.degree
         return {"n_features_out_": len(model.knots_) * (self._size() - (not self.include_bias))}
 
@@ -183,11 +183,11 @@ class SplineTransformer(DropIn, theirs.SplineTransformer):
         """The splines of each column, which the inherited `transform` asks for: made then, for a fit takes less."""
         if "_shape" not in vars(self):
             raise AttributeError(f"{type(self).__name__} has no bsplines_ before it is fitted.")
-        if "_splines" not in vars(self):
+        if "splines" not in self._late:
             extrapolation, degree = self._shape
             coef = np.eye(self._size())
             coef = np.concatenate([coef, coef[:degree]]) if extrapolation == "periodic" else coef
             beyond = extrapolation in ("periodic", "continue")
             vectors = self.model_.knot_vectors()
-            self._splines = [BSpline.construct_fast(one, coef, degree, extrapolate=beyond) for one in vectors]
-        return self._splines
+            self._late["splines"] = [BSpline.construct_fast(one, coef, degree, extrapolate=beyond) for one in vectors]
+        return self._late["splines"]

@@ -70,7 +70,11 @@ class KBinsDiscretizer(DropIn, theirs.KBinsDiscretizer):
                 X, replace=True, n_samples=self.subsample, random_state=self.random_state, sample_weight=weight
             )
             weight = None
-        self._edges = [self._cut(rows[:, j], weight, int(wanted[j]), j) for j in range(X.shape[1])]
+        quantiles = self._quantiles(rows, weight, wanted) if self.strategy == "quantile" else None
+        self._edges = [
+            self._cut(rows[:, j], weight, int(wanted[j]), j, None if quantiles is None else quantiles[j])
+            for j in range(X.shape[1])
+        ]
         inner = [edges[1:-1] for edges in self._edges]
         numeric = X if X.dtype in (np.float64, np.float32) else X.astype(np.float64)
         return fresh(self._ours, bins=inner, encode="onehot", sparse_output=True).fit(numeric)
@@ -90,21 +94,21 @@ class KBinsDiscretizer(DropIn, theirs.KBinsDiscretizer):
             )
         return np.asarray(found)
 
-    def _cut(self, column: Array, weight: Array | None, count: int, j: int) -> Array:
+    def _cut(self, column: Array, weight: Array | None, count: int, j: int, quantiles: Array | None) -> Array:
         """Edges of one column, outer ones included."""
         kept = column if weight is None else column[weight > 0]
         low, high = kept.min(), kept.max()
         if low == high:
             warnings.warn(f"Feature {j} is constant and will be replaced with 0.", UserWarning, stacklevel=6)
             return np.array([-np.inf, np.inf])
-        even = np.linspace(low, high, count + 1)
-        if self.strategy == "uniform":
-            return even
-        if self.strategy == "quantile":
-            edges = self._quantiles(column, weight, count)
-        else:
+        edges = quantiles
+        if edges is None:
+            even = np.linspace(low, high, count + 1)
+            if self.strategy == "uniform":
+                return even
             edges = np.r_[low, _between(column, weight, (even[1:] + even[:-1]) * 0.5), high]
-        edges = edges[np.ediff1d(edges, to_begin=np.inf) > NARROW]
+        wide = edges[1:] - edges[:-1] > NARROW
+        edges = edges if wide.all() else edges[np.r_[True, wide]]
         if edges.size - 1 != count:
             warnings.warn(
                 f"Bins whose width are too small (i.e., <= 1e-8) in feature {j} are removed. Consider decreasing the number of "
@@ -114,19 +118,25 @@ class KBinsDiscretizer(DropIn, theirs.KBinsDiscretizer):
             )
         return edges
 
-    def _quantiles(self, column: Array, weight: Array | None, count: int) -> Array:
-        if weight is None:
-            return np.asarray(
-                np.percentile(column, np.linspace(0, 100, count + 1), method=self.quantile_method), dtype=np.float64
-            )
-        kept = weight > 0
-        return WEIGHTED[self.quantile_method](column[kept], weight[kept], np.linspace(0.0, 1.0, count + 1))
+    def _quantiles(self, X: Array, weight: Array | None, counts: Array) -> list[Array]:
+        """Quantiles of each column; of columns with as many bins all at once, which takes no longer than of one."""
+        if weight is not None:
+            kept, rule = weight > 0, WEIGHTED[self.quantile_method]
+            X, weight = X[kept], weight[kept]
+            return [rule(X[:, j], weight, np.linspace(0.0, 1.0, count + 1)) for j, count in enumerate(counts.tolist())]
+        found: dict[int, Array] = {}
+        for count in {*counts.tolist()}:
+            columns = np.flatnonzero(counts == count)
+            shares = np.linspace(0, 100, count + 1)
+            told = np.percentile(X[:, columns], shares, axis=0, method=self.quantile_method)
+            found |= dict(zip(columns.tolist(), np.ascontiguousarray(told.T, dtype=np.float64), strict=True))
+        return [found[j] for j in range(len(counts))]
 
     def _fitted(self, model: Any, data: Data) -> Mapping[str, Any]:
         edges = np.zeros(len(self._edges), dtype=object)
         edges[:] = self._edges
         del self._edges
-        self.__dict__.pop("_columns", None)
+        self._late: dict[str, Any] = {}
         self._kind = self.dtype if self.dtype is not None else getattr(data.X, "dtype", np.float64)
         return {"bin_edges_": edges, "n_bins_": model.n_bins_}
 
@@ -135,11 +145,11 @@ class KBinsDiscretizer(DropIn, theirs.KBinsDiscretizer):
         """Numbers of bins as columns, which the inherited `transform` asks for; it takes longer to make than the bins."""
         if "onehot" not in self.encode or "n_bins_" not in vars(self):
             raise AttributeError(f"{type(self).__name__} has no columns of bins.")
-        if "_columns" not in vars(self):
+        if "columns" not in self._late:
             known = [np.arange(count) for count in self.n_bins_]
             columns = theirs.OneHotEncoder(categories=known, sparse_output=self.encode == "onehot", dtype=self._kind)
-            self._columns = columns.fit(np.zeros((1, len(known))))
-        return self._columns
+            self._late["columns"] = columns.fit(np.zeros((1, len(known))))
+        return self._late["columns"]
 
     n_bins_: Array
 

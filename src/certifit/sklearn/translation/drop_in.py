@@ -18,6 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 from certifit._types import Array
 from certifit.certificate import Certificate
 from certifit.parameters.methods import RETURNS, complete_methods
+from certifit.sklearn.translation.naming import in_own_name, speaks_for
 from certifit.sklearn.translation.reading import Reading
 from certifit.sklearn.translation.table import Data, Table
 
@@ -57,8 +58,12 @@ class DropIn:
         if "_table" in vars(cls):
             cls._checked = Reading(cls._table)
             cls.__doc__ = _documented(cls)
+            cls._behind = _public(cls._ours)
+            speaks_for(cls, cls._behind)
 
     _checked: ClassVar[Reading]
+    _behind: ClassVar[str]
+    """What our class calls itself."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Fit by the model of Certifit that `model_` then holds.
@@ -70,7 +75,12 @@ class DropIn:
         """
         self._checked(self)
         data = Data(self, X, y, sample_weight)
-        self._keep(self._learn(data), data)
+        try:
+            model = self._learn(data)
+        except (TypeError, ValueError) as error:
+            in_own_name(error, self._behind, type(self).__name__)
+            raise
+        self._keep(model, data)
         return self
 
     def _settings(self, data: Data) -> dict[str, Any]:

@@ -17,7 +17,8 @@ def routed(owner: Any, method: str, params: dict[str, Any]) -> Any:
     if not get_config()["enable_metadata_routing"]:
         raise ValueError(
             f"Passing extra keyword arguments to {type(owner).__name__}.{method} is only supported if "
-            "enable_metadata_routing=True, which you can set using sklearn.set_config."
+            "enable_metadata_routing=True, which you can set using sklearn.set_config. Extra parameters passed are: "
+            f"{', '.join(sorted(params))}."
         )
     return process_routing(owner, method, **params)
 

@@ -18,8 +18,24 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.utils import column_or_1d
 
-__all__ = ["COPY_X", "By", "Data", "Free", "Here", "Instead", "Of", "Only", "Row", "Same", "Table", "same"]
+__all__ = [
+    "COPY_X",
+    "By",
+    "Data",
+    "Free",
+    "Here",
+    "Instead",
+    "Of",
+    "Only",
+    "Row",
+    "Same",
+    "Table",
+    "array",
+    "labels",
+    "same",
+]
 
 
 def array(given: Any) -> Any:
@@ -27,6 +43,11 @@ def array(given: Any) -> Any:
     if type(given) is np.ndarray or given is None or not hasattr(given, "__array__") or hasattr(given, "shape"):
         return given
     return np.asarray(given)
+
+
+def labels(y: Any) -> Any:
+    """Labels as a vector, of one column with scikit-learn's warning; to ask it takes longer than many a fit."""
+    return y if type(y) is np.ndarray and y.ndim == 1 else column_or_1d(y, warn=True)
 
 
 @dataclass  # not frozen: that takes three times as long to make, and a small fit is short

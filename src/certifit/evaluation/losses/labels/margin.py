@@ -337,9 +337,8 @@ class Exponential(OfMargin):
             return np.where(a >= 0, xlogy(a, a) - a, np.inf)
 
     def optimal_constant(self, y: Array, weight: Array) -> float:
-        share = float(weight @ y / weight.sum())
-        with np.errstate(divide="ignore"):
-            return float(np.clip(0.5 * (np.log(share) - np.log1p(-share)), -700.0, 700.0))
+        with np.errstate(divide="ignore"):  # by both sides: a share may be rounded to more than one
+            return float(np.clip(0.5 * (np.log(weight @ y) - np.log(weight @ (1.0 - y))), -700.0, 700.0))
 
     def predict(self, f: Array) -> Array:
         return expit(2.0 * f)

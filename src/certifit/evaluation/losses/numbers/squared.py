@@ -45,6 +45,8 @@ class Squared(Loss):
         return np.full_like(y, -np.inf), np.full_like(y, np.inf)
 
     def optimal_constant(self, y: Array, weight: Array) -> float:
+        if weight.strides == (0,):  # equal weights that are one number: a product would make an array of them
+            return float(y.mean())
         return float(weight @ y / weight.sum())
 
     def constant_risks(self, y: Array, p: Array, constant: float) -> tuple[float, float]:
@@ -53,7 +55,8 @@ class Squared(Loss):
             range(0, y.shape[0], FEW),
         )  # blocks that stay in the cache, and no vector as long as y
         risk = sum(float(p[i : i + FEW] @ self.value(y[i : i + FEW], level)) for i in rows)
-        return risk, risk + constant * (float(p @ y) - 0.5 * constant)  # for weights whose sum is one
+        mean = float(y.mean()) if p.strides == (0,) else float(p @ y)
+        return risk, risk + constant * (mean - 0.5 * constant)  # for weights whose sum is one
 
     def rescaled(self, unit: float) -> tuple[Loss, float]:
         return self, unit * unit

@@ -23,7 +23,7 @@ from certifit._types import Array
 from certifit.base import CertifiedEstimator
 from certifit.certificate import Certificate
 from certifit.data.columns import known_columns, same_columns
-from certifit.data.gate import check_x, check_xy
+from certifit.data.gate import check_x, check_xy, like_input
 from certifit.data.targets import announced_classes, codes_of, several_classes
 from certifit.evaluation.decisions.bayes import bayes_action
 from certifit.models.bayes.gaussian import Form, PosteriorMixin, from_afar, log_posterior
@@ -162,7 +162,7 @@ class Discriminant(Declared, PosteriorMixin, ClassifierMixin, CertifiedEstimator
         rows = self._rows(X)
         two = self.classes_.shape[0] == 2
         joint = self._of_rows(rows.astype(np.float64, copy=False), whole=not two)
-        return np.asarray(joint[:, 1] - joint[:, 0] if two else joint, dtype=rows.dtype)
+        return like_input(rows, joint[:, 1] - joint[:, 0] if two else joint)
 
     def predict(self, X: Any) -> Array:
         """The most probable class, or the least costly one after `with_costs`."""
@@ -177,7 +177,7 @@ class Discriminant(Declared, PosteriorMixin, ClassifierMixin, CertifiedEstimator
         """ln P(x) = ln Σ_k π_k N(x; m_k, Σ_k): low for outliers."""
         rows = self._rows(X)
         joint = self._of_rows(rows.astype(np.float64, copy=False))
-        return np.asarray(logsumexp(joint, axis=1), dtype=rows.dtype)
+        return like_input(rows, np.asarray(logsumexp(joint, axis=1)))
 
     def outlier_probability(self, X: Any, random_state: Any = 0) -> Array:
         """The probability that a row drawn from the fitted model has a density as low as each row's.
