@@ -22,7 +22,7 @@ def classes(n: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize(
-    ("n", "d", "solver"), [(300, 10, "newton_cg"), (300, 250, "newton_cg"), (90_000, 50, "newton")]
+    ("n", "d", "solver"), [(300, 10, "newton"), (600, 20, "newton_cg"), (300, 250, "newton_cg"), (90_000, 50, "newton")]
 )
 def test_the_choice_follows_the_shape(n: int, d: int, solver: str) -> None:
     model = LogisticRegression(alpha=0.05).fit(*classes(n, d))
@@ -88,8 +88,12 @@ def test_sparse_ridge_is_solved_by_products_up_to_tol() -> None:
     np.testing.assert_allclose(Ridge(alpha=1e-3, tol=1e-13).fit(X, Y[:, 0]).coef_, exact.coef_, rtol=1e-5, atol=1e-7)
     assert Ridge(alpha=1e-3).fit(X, Y).solver_ == "closed_form"  # one factorization serves all targets
     assert Ridge(alpha=0.0).fit(X, Y[:, 0]).solver_ == "closed_form"
-    wide = sp.random(600, 3000, 0.01, format="csr", random_state=3)
-    assert Ridge(alpha=1e-8).fit(wide, rng.normal(size=600)).solver_ == "closed_form"  # nearly flat: many products
+    for columns, solver in (
+        (3000, "newton_cg"),
+        (700, "closed_form"),
+    ):  # few columns more than rows, nearly flat: many products
+        wide = sp.random(600, columns, 0.01, format="csr", random_state=3)
+        assert Ridge(alpha=1e-8).fit(wide, rng.normal(size=600)).solver_ == solver
 
 
 def test_passes_grow_with_what_is_solved() -> None:
