@@ -22,7 +22,7 @@ def classes(n: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize(
-    ("n", "d", "solver"), [(300, 10, "newton_cg"), (300, 250, "newton_cg"), (90_000, 50, "newton")]
+    ("n", "d", "solver"), [(300, 10, "newton"), (600, 20, "newton_cg"), (300, 250, "newton_cg"), (90_000, 50, "newton")]
 )
 def test_the_choice_follows_the_shape(n: int, d: int, solver: str) -> None:
     model = LogisticRegression(alpha=0.05).fit(*classes(n, d))

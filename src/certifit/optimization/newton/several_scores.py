@@ -28,7 +28,7 @@ from certifit.optimization.newton.systems import (
     strengths,
 )
 from certifit.optimization.objective.bounds import dual_bound
-from certifit.optimization.objective.costs import AROUND, newton_passes, newton_seconds, shared_passes
+from certifit.optimization.objective.costs import AROUND, exact_is_cheap, newton_passes, newton_seconds, shared_passes
 from certifit.optimization.objective.fold import State
 from certifit.optimization.objective.problem import Point, Problem, Solution
 from certifit.representation.design.products import in_one_piece
@@ -50,7 +50,8 @@ def near_several(problem: Problem, start: Point, tol: float, max_iter: int) -> S
     step = newton_passes(*size)
     if native_pass(problem):
         way = _Native(problem, tol, *start)
-        if problem.shape[0] >= TALL * width and width <= FORMED:
+        # What is tiny takes one way however often its rows are repeated.
+        if (problem.shape[0] >= TALL * width or exact_is_cheap(*problem.shape)) and width <= FORMED:
             known = levels(problem)
             if shared_passes(*size, len(known.groups)) <= SHARED:
                 patience = QUASI * (step + NOTICED * AROUND / (newton_seconds(*size) / step))

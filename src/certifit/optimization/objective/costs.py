@@ -20,6 +20,7 @@ __all__ = [
     "conjugate_pays",
     "direct_products",
     "epochs_before",
+    "exact_is_cheap",
     "is_long",
     "iterating_pays",
     "newton_passes",
@@ -67,6 +68,9 @@ MULTIPLIERS_CALLS = 1e-3  # seconds of Python in Newton's method on multipliers
 STEPS = 5  # of Newton's method with Hessians: what they cost may be spent on products before
 LEAST_PRODUCTS = 200  # that are never too many: other ways have more of Python around them
 LONG = 1 << 22  # entries of a dense X from which an optimum of a part of its rows saves passes
+EXACT = (
+    1 << 13
+)  # entries of X, zeros counted, up to which steps by a factor cost nothing, and their digits beyond `tol` neither
 SHORT_ROWS = 128  # columns up to which it does
 CONJUGATE = 10  # products with the Hessian that conjugate gradients take for a Newton step of an ordinary problem
 
@@ -187,6 +191,11 @@ def newton_products(problem: Problem) -> float:
         hessian = n * d * least / MULTIPLYING + least**3 / (3.0 * FACTORING)
         product = 2.0 * 8.0 * n * d / READING
     return max(LEAST_PRODUCTS, STEPS * hessian / (product + CALL))
+
+
+def exact_is_cheap(n: int, d: int) -> bool:
+    """Whether X is so small that exact steps are better: fits of weights and of repeated rows then agree in all digits."""
+    return n * d <= EXACT
 
 
 def is_long(n: int, d: int) -> bool:

@@ -45,6 +45,7 @@ from certifit.optimization.newton.truncated import by_conjugate_gradients, has_k
 from certifit.optimization.objective.certify import certify
 from certifit.optimization.objective.costs import (
     conjugate_pays,
+    exact_is_cheap,
     is_long,
     ridge_by_products,
     ridge_products,
@@ -341,7 +342,7 @@ def _in_native_products(problem: Problem) -> bool:
 
     On tall dense rows only the logistic loss has it: there a loss of one's own takes at most twice as long as a built-in one.
     """
-    if problem.regularizer.ball is not None or not has_kernel(problem):
+    if problem.regularizer.ball is not None or not has_kernel(problem) or exact_is_cheap(*problem.shape):
         return False
     return not (problem.dense and has_part(problem)) or (
         type(problem.loss) is HardLogistic and not is_long(*problem.shape)
