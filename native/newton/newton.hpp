@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "coordinate/factor.hpp"
+#include "coordinate/gram.hpp"
 #include "core/interrupt.hpp"
 #include "core/options.hpp"
 #include "newton/losses.hpp"
@@ -200,12 +201,11 @@ class Newton : Steps<Loss> {
 
     Found solve(const double* start, double centre) {
         Found at;
-        SignalPoll signals;
         at.w.assign(start, start + d_), at.intercept = centre;
         products::scores(X_, at.w.data(), centre, rows_.f.data(), options_.threads);
         at.objective = risk(Loss{}, rows_, rows_.f) + penalty_.value(at.w);
         for (at.iterations = 1; at.iterations <= options_.max_iter && std::isfinite(at.objective); ++at.iterations) {
-            signals.poll();
+            signals_.poll();
             if (!descend(at)) break;
             if (at.objective - at.bound <= options_.tolerance) break;
         }
@@ -213,7 +213,9 @@ class Newton : Steps<Loss> {
     }
 
   private:
-    static constexpr int kEpochs = 200;
+    static constexpr int kEpochs = 12;       // after which columns that have much in common want Newton steps between the sweeps
+    static constexpr Index kSweeps = 500;    // with them
+    static constexpr double kSolved = 1e-7;  // precision of a model then, as a share of the present violation
 
     // One step; false where there is none that descends.
     bool descend(Found& at) {
@@ -300,6 +302,7 @@ class Newton : Steps<Loss> {
             }
             if (largest == 0.0 || (used == before && settled(C, r, x))) break;
             before = used;
+            if (epoch + 1 == kEpochs) by_newton_between(C, w, r, x);
         }
         shift = 0;
         if (ones) shift = -sums.level;
@@ -309,6 +312,23 @@ class Newton : Steps<Loss> {
         }
         shift /= bend;
         return true;
+    }
+
+    // The rest of the same model, where sweeps are slow.
+    void by_newton_between(const std::vector<double>& C, const std::vector<double>& w, std::vector<double>& r, std::vector<double>& x) {
+        const std::vector<double> lower(u(d_), -kInfinity), upper(u(d_), kInfinity);
+        const certifit::Penalty penalty{penalty_.l1, penalty_.l2, lower.data(), upper.data()};
+        std::vector<Index> active;
+        double violation = 0;
+        for (Index j = 0; j < d_; ++j) {
+            if (C[u(j * (d_ + 1))] + penalty_.l2[j] > 0) active.push_back(j);
+            violation = std::max(violation, penalty.violation(j, w[u(j)], -gradient_[u(j)]));
+        }
+        std::vector<double> c(u(d_));
+        for (Index j = 0; j < d_; ++j) c[u(j)] = -r[u(j)];
+        factor_.forget();
+        GramSolver(C.data(), d_, d_, penalty, factor_).solve(active, x.data(), c.data(), Target{.tolerance = kSolved * violation, .trusted = true}, kSweeps, signals_);
+        for (Index j = 0; j < d_; ++j) r[u(j)] = -c[u(j)];
     }
 
     // The equations of the columns that are not zero, where their solution keeps all signs: then it solves the model.
@@ -341,6 +361,7 @@ class Newton : Steps<Loss> {
     Index m_;
     bool smooth_;
     Factor factor_;
+    SignalPoll signals_;
     std::vector<double> matrix_, unit_;
 };
 

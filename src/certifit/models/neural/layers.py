@@ -51,7 +51,8 @@ class Columns:
             check_near(X)
             return cls(np.zeros(X.shape[1]), np.ones(X.shape[1]))
         mean, deviation = mean_and_deviation(X, weight)
-        deviation = np.where(deviation > 0, deviation, 1.0)
+        # One whose inverse is no number is as good as none.
+        deviation = np.where(deviation >= np.finfo(np.float64).tiny, deviation, 1.0)
         scale = rounded(deviation, 12)
         with np.errstate(over="ignore", invalid="ignore"):
             steps = np.rint(mean / scale * 2.0**12)

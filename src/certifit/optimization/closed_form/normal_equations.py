@@ -568,7 +568,7 @@ def sum_twice(terms: Array, carry: Array) -> tuple[Array, Array]:
 def cholesky_condition(H: Array) -> tuple[Array, float]:
     """Upper Cholesky factor and estimated condition of a symmetric matrix; infinite if not definite."""
     H = H.T if H.flags.c_contiguous else H
-    norm = float(lapack.dlange("1", H)) if H.size else 0.0
+    norm = float(lapack.dlange("1", H)) if H.size else 0.0  # type: ignore[call-arg]  # its stub wants none
     if H.shape[0] <= ONE_THREAD or n_threads(None) == 1:
         with one_blas_thread():
             R, failed = lapack.dpotrf(H)

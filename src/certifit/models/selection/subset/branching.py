@@ -131,7 +131,8 @@ class SubsetSearch:
         above = np.where((reachable >= low) & (reachable <= high), above, np.inf)
 
         def hopeless(point: Minorant) -> bool:
-            return self._promise(np.maximum(above, point.bound())) >= 0.0
+            late = self.clock.seconds > self.limits.seconds  # any point has a bound
+            return late or self._promise(np.maximum(above, point.bound())) >= 0.0
 
         here = self._fit(rows, start, hopeless)
         if high < self.values.shape[0]:
