@@ -78,11 +78,7 @@ def solved(case: Case) -> BaseEstimator:
 # As the constructor leaves them, and every setting of the contract: how many classes there are is up to the check.
 SETTINGS = [
     *(solved(Case(cls)) for cls in ESTIMATORS),
-    *(
-        solved(case)
-        for case in CASES
-        if case.classes == 2 and not refuses_their_targets(case.build())
-    ),
+    *(solved(case) for case in CASES if case.classes == 2 and not refuses_their_targets(case.build())),
 ]
 EVERY = {repr(estimator): estimator for estimator in [*SETTINGS, *FURTHER]}
 
@@ -101,7 +97,10 @@ def not_applicable(estimator: Any) -> dict[str, str]:
         return {"check_regressors_train": "it asks for a small mean square; the worst ratio of all rows is another aim"}
     if getattr(estimator, "loss", None) == "gamma" and hasattr(estimator, "transform"):
         names = ("general", "data_not_an_array", "preserve_dtypes")
-        return {f"check_transformer_{name}": "they give every transformer a target of 0, whatever its tags say" for name in names}
+        return {
+            f"check_transformer_{name}": "they give every transformer a target of 0, whatever its tags say"
+            for name in names
+        }
     return {}
 
 

@@ -3,8 +3,8 @@
     minimize over w, b    Σ p_i ½(y_i − x_i·w − b)² + ½ Σ_j l2_j w_j²,        l2 > 0
 
 One native call (native/ridge/conjugate.hpp). Each product reads X once, and the gradient, which the method knows anyhow, is the
-proof: the residuals are a dual point with the gap ½ Σ g_j²/l2_j. Of no more rows than columns, the method knows a better one. The gap
-bounds the distance of the coefficients too, which the objective hardly feels where the penalty is weak: so it is to be small
+proof: the residuals are a dual point with the gap ½ Σ g_j²/l2_j. Of fewer rows than columns, the method knows a better one. The
+gap bounds the distance of the coefficients too, which the objective hardly feels where the penalty is weak: so it is to be small
 beside the penalty's part of the objective as well.
 """
 
