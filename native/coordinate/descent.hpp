@@ -134,10 +134,12 @@ class Descent {
     static constexpr double kFew = 8;        // columns
     static constexpr Index kPatience = 8;    // sweeps before products are tried, and between two tries
     static constexpr int kProducts = 8;      // which cost about as much as those sweeps
+    static constexpr Index kFactored = 64;   // columns up to which they are not needed
 
-    // Whether products with the columns in use cost less than their passes over the rows.
+    // Whether products with the columns in use cost less than their passes over the rows. Of few columns the Gram matrix costs nothing either, and its
+    // Newton steps have all digits.
     bool possible_by_products(const Penalty& penalty, double cost) const {
-        return M::sparse && !penalty.power() && 2 * static_cast<double>(support_.size()) * cost > static_cast<double>(columns_.X.n);
+        return M::sparse && static_cast<Index>(support_.size()) > kFactored && !penalty.power() && 2 * static_cast<double>(support_.size()) * cost > static_cast<double>(columns_.X.n);
     }
 
     static Index gram_limit(const M& X) {
