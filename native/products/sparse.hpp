@@ -100,9 +100,9 @@ void residual(const CsrRows<T, I>& X, const double* y, const double* p, const do
     add_up(parts, count, width, out);
 }
 
-// m × m numbers, m = d + 2, the lower triangle; no row has a column twice.
+// m × m numbers, m = d + 2, the lower triangle, with y about a `centre`; no row has a column twice.
 template <class T, class I>
-std::vector<double> sums_of(const CsrRows<T, I>& X, const double* y, const double* p, int threads, bool) {
+std::vector<double> sums_of(const CsrRows<T, I>& X, const double* y, const double* p, int threads, bool, double centre) {
     const Index d = X.d, m = d + 2, size = m * m, pairs = stored(X) * (stored(X) / std::max<Index>(X.n, 1) + 3);
     const Index count = sparse_chunks(X.n, pairs, size);
     std::vector<double> parts(count * size, 0.0), out(size);
@@ -111,8 +111,8 @@ std::vector<double> sums_of(const CsrRows<T, I>& X, const double* y, const doubl
         std::vector<double> along(d, 0.0), against(d, 0.0);
         double ones = 0, level = 0, energy = 0;
         for (Index i = from; i < to; ++i) {
-            const double q = p[i] * y[i];
-            ones += p[i], level += q, energy += q * y[i];
+            const double about = y[i] - centre, q = p[i] * about;
+            ones += p[i], level += q, energy += q * about;
             X.add(i, p[i], along.data());
             X.add(i, q, against.data());
         }

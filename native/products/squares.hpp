@@ -61,22 +61,35 @@ inline double inverse_norm(const Factor& factor, Index d) {
     return std::max(found, 2.0 * size(x) / (3.0 * static_cast<double>(d)));
 }
 
+// A number near the mean of y, where that is far from zero beside the deviation; of a few of its entries.
+inline double near_mean(const double* y, Index n) {
+    constexpr Index kFew = 64;
+    const Index count = std::min(n, kFew);
+    double sum = 0, squares = 0;
+    for (Index k = 0; k < count; ++k) sum += y[n * k / count];
+    const double centre = sum / static_cast<double>(count);
+    for (Index k = 0; k < count; ++k) squares += (y[n * k / count] - centre) * (y[n * k / count] - centre);
+    return std::isfinite(centre) && centre * centre * static_cast<double>(count) > squares ? centre : 0.0;
+}
+
 }  // namespace detail
 
-// Of weights that are known to be `even` only the first is read. False where the numbers are not ordinary: squares beyond `kLeast` and 1/kLeast, means far from zero beside deviations, columns that
-// depend on each other.
+// Of weights that are known to be `even` only the first is read. False where the numbers are not ordinary: squares beyond `kLeast` and 1/kLeast,
+// means of columns far from zero beside deviations, columns that depend on each other.
 template <class Rows>
-bool solve_squares(const Rows& X, const double* y, const double* p, const double* l2, bool intercept, int threads, Squares& out, bool even = false) {
+bool solve_squares(const Rows& X, const double* y, const double* p, const double* l2, bool intercept, int threads, Squares& out,
+                   bool even = false) {
     constexpr double kSame = 1e-6;  // second moment of a column beside the square of its mean: digits that its variance may lose
     constexpr double kLeast = 1e-18;
     constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
     const auto ordinary = [](double square) { return square > kLeast && square < 1.0 / kLeast; };
     const Index d = X.d, m = d + 2;
-    const std::vector<double> sums = sums_of(X, y, p, threads, even);  // the lower triangle: ones, columns, y
+    const double centre = intercept ? detail::near_mean(y, X.n) : 0.0;
+    const std::vector<double> sums = sums_of(X, y, p, threads, even, centre);  // the lower triangle: ones, columns, y
     const double* last = sums.data() + (m - 1) * m;
-    const double y_mean = intercept ? last[0] : 0.0, energy = last[m - 1] - y_mean * y_mean;
+    const double level_y = intercept ? last[0] : 0.0, y_mean = centre + level_y, energy = last[m - 1] - level_y * level_y;
     // Written so that what is not a number fails too. A mean of y beyond its deviation would cost digits of the moments.
-    if (!(ordinary(energy) && y_mean * y_mean <= energy)) return false;
+    if (!(ordinary(energy) && level_y * level_y <= energy)) return false;
     out.mean.assign(d, 0.0), out.unit.resize(d), out.coef.resize(d);
     std::vector<double> H(d * d), none(d, 0.0), g(d), step(d);
     for (Index j = 0; j < d; ++j) {
@@ -109,7 +122,7 @@ bool solve_squares(const Rows& X, const double* y, const double* p, const double
         factor.solve(to);
         for (Index j = 0; j < d; ++j) to[j] *= out.unit[j];
     };
-    for (Index j = 0; j < d; ++j) g[j] = last[j + 1] - y_mean * out.mean[j];
+    for (Index j = 0; j < d; ++j) g[j] = last[j + 1] - level_y * out.mean[j];
     std::vector<double>& w = out.coef;
     solve(g.data(), w.data());
     out.intercept = intercept ? y_mean - vec::dot(out.mean.data(), w.data(), d) : 0.0;

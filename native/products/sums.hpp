@@ -15,8 +15,9 @@ namespace certifit::products {
 
 class Sums {
   public:
-    // Of weights that are known to be `even` only the first is read.
-    Sums(const Table<double>& X, const double* y, const double* p, bool even = false) : X_(X), y_(y), p_(p), m_(X.d + 2) {
+    // Of weights that are known to be `even` only the first is read. y is taken about a `centre`.
+    Sums(const Table<double>& X, const double* y, const double* p, bool even = false, double centre = 0.0)
+        : X_(X), y_(y), p_(p), centre_(centre), m_(X.d + 2) {
         even_ = even || equal(p, X.n);
         // Not 512: columns 4096 bytes apart would share the same few places of the nearest cache.
         rows_ = std::clamp<Index>((1 << 16) / m_ / 8 * 8, 64, 504);
@@ -42,7 +43,8 @@ class Sums {
     void add(Index i, Index rows, double* block, double* packed, double* part) const {
         const Index d = X_.d;
         std::fill_n(block, rows, 1.0);
-        std::copy_n(y_ + i, rows, block + (d + 1) * rows_);
+        double* last = block + (d + 1) * rows_;
+        for (Index t = 0; t < rows; ++t) last[t] = y_[i + t] - centre_;
         if (X_.by_row) {
             turn(X_.data + i * d, rows, d, block + rows_, rows_);
         } else {
@@ -68,12 +70,13 @@ class Sums {
 
     const Table<double> X_;
     const double *y_, *p_;
+    double centre_;
     Index m_, rows_;
     bool even_;
 };
 
-inline std::vector<double> sums_of(const Table<double>& X, const double* y, const double* p, int threads, bool even) {
-    return Sums(X, y, p, even).run(threads);
+inline std::vector<double> sums_of(const Table<double>& X, const double* y, const double* p, int threads, bool even, double centre) {
+    return Sums(X, y, p, even, centre).run(threads);
 }
 
 }  // namespace certifit::products
