@@ -139,7 +139,8 @@ class Descent {
     // Whether products with the columns in use cost less than their passes over the rows. Of few columns the Gram matrix costs nothing either, and its
     // Newton steps have all digits.
     bool possible_by_products(const Penalty& penalty, double cost) const {
-        return M::sparse && static_cast<Index>(support_.size()) > kFactored && !penalty.power() && 2 * static_cast<double>(support_.size()) * cost > static_cast<double>(columns_.X.n);
+        const Index used = static_cast<Index>(support_.size());
+        return M::sparse && used > kFactored && !penalty.power() && 2 * static_cast<double>(used) * cost > static_cast<double>(columns_.X.n);
     }
 
     static Index gram_limit(const M& X) {

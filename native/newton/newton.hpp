@@ -327,7 +327,8 @@ class Newton : Steps<Loss> {
         std::vector<double> c(u(d_));
         for (Index j = 0; j < d_; ++j) c[u(j)] = -r[u(j)];
         factor_.forget();
-        GramSolver(C.data(), d_, d_, penalty, factor_).solve(active, x.data(), c.data(), Target{.tolerance = kSolved * violation, .trusted = true}, kSweeps, signals_);
+        const Target target{.tolerance = kSolved * violation, .trusted = true};
+        GramSolver(C.data(), d_, d_, penalty, factor_).solve(active, x.data(), c.data(), target, kSweeps, signals_);
         for (Index j = 0; j < d_; ++j) r[u(j)] = -c[u(j)];
     }
 
