@@ -41,13 +41,13 @@ Penalty checked(std::size_t n, std::size_t d, const Vector<double>& y, const Vec
     return {l1.data(), l2.data()};
 }
 
+nb::tuple answer(Found&& found) { return nb::make_tuple(array(std::move(found.w)), found.intercept, found.objective, found.bound, found.iterations); }
+
 template <class Run>
 nb::tuple by_loss(const std::string& loss, Run&& run) {
-    Found found;
-    if (loss == "logistic") found = run(Logistic{});
-    else if (loss == "poisson") found = run(Poisson{});
-    else refuse("loss must be 'logistic' or 'poisson'");
-    return nb::make_tuple(array(std::move(found.w)), found.intercept, found.objective, found.bound, found.iterations);
+    if (loss == "logistic") return answer(run(Logistic{}));
+    if (loss == "poisson") return answer(run(Poisson{}));
+    refuse("loss must be 'logistic' or 'poisson'");
 }
 
 // (coef, intercept, objective, bound, iterations)
@@ -55,7 +55,8 @@ template <class Array>
 nb::tuple minimize(const std::string& loss, const Array& X, const Vector<double>& y, const Vector<double>& p, const Vector<double>& l1, const Vector<double>& l2,
                    const Vector<double>& coef, double intercept, const Options& options) {
     const Penalty penalty = checked(X.shape(0), X.shape(1), y, p, l1, l2, coef);
-    return by_loss(loss, [&](auto kind) { return run<decltype(kind)>(X, y, p, penalty, coef, intercept, options); });
+    const auto with = [&](auto kind) { return run<decltype(kind)>(X, y, p, penalty, coef, intercept, options); };
+    return loss == "squared_hinge" ? answer(with(SquaredHinge{})) : by_loss(loss, with);
 }
 
 // The same for columns that are compressed.

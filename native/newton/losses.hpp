@@ -126,4 +126,27 @@ struct Poisson {
     }
 };
 
+// ½ max(0, 1 − m)², m = (2y − 1) f, for targets 0 and 1. Its steps end at the optimum: once no row crosses its margin, the model is exact.
+struct SquaredHinge {
+    static double extra(double) { return 0.0; }
+    [[gnu::always_inline]] static void value(const detail::Lanes& y, const detail::Lanes& f, const detail::Lanes&, detail::Lanes& out) {
+        using namespace detail;
+        const Lanes missing = most(1.0 - (2.0 * y - 1.0) * f, constant(0.0));
+        out = 0.5 * missing * missing + 0.0 * f;  // of a score that is no number, neither is the loss
+    }
+    [[gnu::always_inline]] static void slopes(const detail::Lanes& y, const detail::Lanes& f, detail::Lanes& theta, detail::Lanes& h) {
+        using namespace detail;
+        const Lanes sign = 2.0 * y - 1.0, missing = 1.0 - sign * f;
+        theta = missing > 0.0 ? -sign * missing : constant(0.0);
+        h = missing > 0.0 ? constant(1.0) : constant(0.0);
+    }
+    [[gnu::always_inline]] static void conjugate(const detail::Lanes& y, const detail::Lanes& theta, const detail::Lanes&, detail::Lanes& out,
+                                                 detail::Lanes& inside) {
+        using namespace detail;
+        const Lanes v = (2.0 * y - 1.0) * theta;
+        out = v * (1.0 + 0.5 * v);
+        inside = least(inside, -v);
+    }
+};
+
 }  // namespace certifit::newton

@@ -112,6 +112,7 @@ template <class Loss>
     }
 CERTIFIT_NEWTON(Logistic)
 CERTIFIT_NEWTON(Poisson)
+CERTIFIT_NEWTON(SquaredHinge)
 #undef CERTIFIT_NEWTON
 CERTIFIT_CLONES [[maybe_unused]] static double predicted(Rows& rows, double shift) { return detail::predicted(rows, shift); }
 

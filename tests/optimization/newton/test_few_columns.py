@@ -12,13 +12,13 @@ from certifit._native import newton as native
 from certifit.evaluation.losses import Loss, Poisson
 from certifit.evaluation.losses.labels.margin import HardLogistic
 from certifit.evaluation.penalties import L1, L2, ElasticNet, NonNegative, NoPenalty, Penalty
-from certifit.optimization.newton.few_columns import KERNELS, in_one_call
+from certifit.optimization.newton.few_columns import FEW_KERNELS, in_one_call
 from certifit.optimization.objective.problem import Problem, Solution
 from certifit.optimization.objective.regularizer import Regularizer
 from certifit.representation.design.design import Partitioned
 
 PENALTIES: dict[str, Penalty] = {"l2": L2(), "l1": L1(), "elasticnet": ElasticNet(0.4)}
-LOSSES: dict[str, Loss] = {kernel: loss() for loss, kernel in KERNELS.items()}
+LOSSES: dict[str, Loss] = {kernel: loss() for loss, kernel in FEW_KERNELS.items()}
 
 
 def make(loss: Loss, n: int = 90, d: int = 7, seed: int = 0) -> tuple[Any, Any, Any]:

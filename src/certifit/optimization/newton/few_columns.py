@@ -2,9 +2,10 @@
 
     minimize over w, b    Σ p_i ℓ(y_i, x_i·w + b) + Σ_j [l1_j |w_j| + ½ l2_j w_j²]
 
-On small data the calls between the steps take longer than the steps. The losses that native code knows are in `KERNELS`; what it
-does not end with the gap that is wanted (a Hessian that is nearly singular, slopes on the edge of the domain) is left to
-smooth.py and proximal.py. The mathematics is in native/newton/newton.hpp, and for many columns in native/newton/columns.hpp.
+On small data the calls between the steps take longer than the steps. The losses that native code knows are in `KERNELS` and
+`FEW_KERNELS`; what it does not end with the gap that is wanted (a Hessian that is nearly singular, slopes on the edge of the
+domain) is left to smooth.py and proximal.py. The mathematics is in native/newton/newton.hpp, and for many columns in
+native/newton/columns.hpp.
 """
 
 from __future__ import annotations
@@ -17,13 +18,14 @@ import certifit._native.newton as native
 from certifit._types import is_sparse
 from certifit.data.sparse import canonical
 from certifit.evaluation.losses import Loss, Poisson
-from certifit.evaluation.losses.labels.margin import HardLogistic
+from certifit.evaluation.losses.labels.margin import HardLogistic, SquaredHinge
 from certifit.optimization.objective.problem import Point, Problem, Solution
 from certifit.representation.design.products import NARROW, in_one_piece
 
 __all__ = ["KERNELS", "in_one_call", "on_dense_columns", "on_sparse_columns"]
 
 KERNELS: dict[type[Loss], str] = {HardLogistic: "logistic", Poisson: "poisson"}
+FEW_KERNELS = {**KERNELS, SquaredHinge: "squared_hinge"}  # many columns want a curvature at every row
 MOST_ENTRIES = 1 << 18  # of X: beyond, the calls between the steps are not what takes the time
 THIN = 64  # columns up to which the Hessian of those that are used costs little beside the passes over the rows
 MOST_COPIED = 1 << 20  # entries of a dense X of more columns, but few, whatever the number of its rows
@@ -33,7 +35,7 @@ MOST_HELD = 1 << 23  # entries of a dense X with many columns: beyond, a start o
 
 def in_one_call(problem: Problem, start: Point, tol: float, max_iter: int, name: str) -> Solution | None:
     """The solution to the absolute gap `tol`, or None where this is not the way to it."""
-    kernel, (n, d), strengths = KERNELS.get(type(problem.loss)), problem.shape, problem.regularizer.elastic()
+    kernel, (n, d), strengths = FEW_KERNELS.get(type(problem.loss)), problem.shape, problem.regularizer.elastic()
     if kernel is None or n * d > MOST_ENTRIES or not 0 < d <= NARROW:
         return None
     if strengths is None or problem.regularizer.constraint is not None or not (strengths[0] + strengths[1] > 0.0).all():
