@@ -20,15 +20,21 @@ SPARSE: dict[str, Penalty] = {"l1": L1(), "elasticnet": ElasticNet(0.4)}
 LOSSES: dict[str, Loss] = {kernel: loss() for loss, kernel in KERNELS.items()}
 
 
-def targets(loss: Loss, f: Any, rng: np.random.Generator) -> Any:
-    """Drawn from the scores: counts, or two classes."""
+def drawn(
+    X: Any,
+    f: Any,
+    rng: np.random.Generator,
+    loss: Loss,
+    penalty: Penalty,
+    alpha: float,
+    intercept: bool,
+    least: int = 1,
+) -> Problem:
+    """Targets as the scores f say, counts or two classes; weights from `least` to 3."""
     y = rng.poisson(np.exp(f)) if isinstance(loss, Poisson) else rng.random(f.shape[0]) < 1 / (1 + np.exp(-f))
-    return y.astype(float)
-
-
-def stated(X: Any, y: Any, weight: Any, loss: Loss, penalty: Penalty, alpha: float, intercept: bool) -> Problem:
+    weight = rng.integers(least, 4, f.shape[0]).astype(float)
     regularizer = Regularizer.of(penalty, alpha, None, X.shape[1])
-    return Problem(X, y, weight / weight.sum(), loss, regularizer, intercept)
+    return Problem(X, y.astype(float), weight / weight.sum(), loss, regularizer, intercept)
 
 
 def check_optimum(

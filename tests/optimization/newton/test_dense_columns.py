@@ -4,14 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.optimization.newton.problems import (
-    LOSSES,
-    SPARSE,
-    check_bounds_far_from_the_optimum,
-    check_optimum,
-    stated,
-    targets,
-)
+from tests.optimization.newton.problems import LOSSES, SPARSE, check_bounds_far_from_the_optimum, check_optimum, drawn
 
 from certifit.evaluation.losses import Loss
 from certifit.evaluation.losses.labels.margin import HardLogistic
@@ -29,9 +22,7 @@ def problem(
     rng = np.random.default_rng(0)
     X = rng.standard_normal((n, d)) + 0.5
     f = X[:, :6] @ np.array([0.5, -0.4, 0.3, 0.3, -0.2, 0.1]) - 0.3
-    y = targets(loss, f, rng)
-    weight = rng.integers(0, 4, n).astype(float)
-    return stated(X, y, weight, loss, penalty, alpha, intercept)
+    return drawn(X, f, rng, loss, penalty, alpha, intercept, least=0)
 
 
 def solved(of: Problem, tol: float = 1e-9, max_iter: int = 100) -> Solution | None:

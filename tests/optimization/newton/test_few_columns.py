@@ -6,14 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.optimization.newton.problems import (
-    LOSSES,
-    SPARSE,
-    check_bounds_far_from_the_optimum,
-    check_optimum,
-    stated,
-    targets,
-)
+from tests.optimization.newton.problems import LOSSES, SPARSE, check_bounds_far_from_the_optimum, check_optimum, drawn
 from tests.oracles.convex import optimum
 
 from certifit._native import newton as native
@@ -28,17 +21,12 @@ from certifit.representation.design.design import Partitioned
 PENALTIES: dict[str, Penalty] = {"l2": L2(), **SPARSE}
 
 
-def make(loss: Loss, n: int = 90, d: int = 7, seed: int = 0) -> tuple[Any, Any, Any]:
-    """Correlated columns of unequal size; targets; weights."""
-    rng = np.random.default_rng(seed)
+def problem(loss: Loss, penalty: Penalty, alpha: float = 0.03, *, intercept: bool = True, d: int = 7) -> Problem:
+    """Correlated columns of unequal size."""
+    rng, n = np.random.default_rng(0), 90
     X = (rng.standard_normal((n, d)) + rng.standard_normal((n, 1))) * np.logspace(-1, 1, d) + 0.5
     f = (X - 0.5) @ (rng.standard_normal(d) / np.logspace(-1, 1, d)) * 0.5
-    return X, targets(loss, f, rng), rng.integers(1, 4, n).astype(float)
-
-
-def problem(loss: Loss, penalty: Penalty, alpha: float = 0.03, *, intercept: bool = True, d: int = 7) -> Problem:
-    X, y, weight = make(loss, d=d)
-    return stated(X, y, weight, loss, penalty, alpha, intercept)
+    return drawn(X, f, rng, loss, penalty, alpha, intercept)
 
 
 def solved(of: Problem, tol: float = 1e-9, start: Any = None) -> Solution | None:

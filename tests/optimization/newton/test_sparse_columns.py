@@ -5,14 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from tests.optimization.newton.problems import (
-    LOSSES,
-    SPARSE,
-    check_bounds_far_from_the_optimum,
-    check_optimum,
-    stated,
-    targets,
-)
+from tests.optimization.newton.problems import LOSSES, SPARSE, check_bounds_far_from_the_optimum, check_optimum, drawn
 
 from certifit._native import newton as native
 from certifit.evaluation.losses import Loss
@@ -31,9 +24,7 @@ def problem(
     rng = np.random.default_rng(0)
     X = sp.random(n, d, density=0.15, format="csc", random_state=1, data_rvs=rng.standard_normal)
     f = X @ rng.standard_normal(d) * min(1.0, (30 / d) ** 0.5) - 0.3
-    y = targets(loss, f, rng)
-    weight = rng.integers(1, 4, n).astype(float)
-    return stated(X, y, weight, loss, penalty, alpha, intercept)
+    return drawn(X, f, rng, loss, penalty, alpha, intercept)
 
 
 def solved(of: Problem, tol: float = 1e-9, max_iter: int = 100) -> Solution | None:
