@@ -1,6 +1,7 @@
 // certifit._native.bayes: counting by class.
 #include "bayes/bayes.hpp"
 #include "core/boundary.hpp"
+#include "core/layouts.hpp"
 
 using namespace certifit::bayes;
 using namespace certifit::boundary;
@@ -127,8 +128,5 @@ NB_MODULE(bayes, m) {
     define_codes<double>(m);
     define_codes<float>(m);
     define_codes<std::int64_t>(m);
-    define_sparse<double, std::int32_t>(m);
-    define_sparse<float, std::int32_t>(m);
-    define_sparse<double, std::int64_t>(m);
-    define_sparse<float, std::int64_t>(m);
+    for_sparse([&]<class T, class I>() { define_sparse<T, I>(m); });
 }

@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "core/boundary.hpp"
+#include "core/layouts.hpp"
 #include "products/told.hpp"
 #include "ridge/conjugate.hpp"
 
@@ -133,14 +134,8 @@ void define_squares(nb::module_& m) {
 }  // namespace
 
 NB_MODULE(ridge, m) {
-    define_dense<RowMajor<double>>(m);
-    define_dense<ColumnMajor<double>>(m);
-    define_dense<RowMajor<float>>(m);
-    define_dense<ColumnMajor<float>>(m);
-    define_sparse<double, std::int32_t>(m);
-    define_sparse<double, std::int64_t>(m);
-    define_sparse<float, std::int32_t>(m);
-    define_sparse<float, std::int64_t>(m);
+    for_dense([&]<class X>() { define_dense<X>(m); });
+    for_sparse([&]<class T, class I>() { define_sparse<T, I>(m); });
     define_squares<std::int32_t>(m);
     define_squares<std::int64_t>(m);
 }
