@@ -87,7 +87,8 @@ void run_sparse_sums(Vector<T> data, Vector<I> indices, Vector<I> indptr, Codes 
 }
 
 template <class T, class I>
-void run_sparse_scores(Vector<T> data, Vector<I> indices, Vector<I> indptr, Table slope, Vector<double> constant, Sums out, int threads) {
+void run_sparse_scores(Vector<T> data, Vector<I> indices, Vector<I> indptr, Table slope, Vector<double> constant, Sums out,
+                       int threads) {
     const auto X = sparse(data, indices, indptr, rows_of(slope));
     const Index K = columns_of(slope);
     expect_length(constant, static_cast<std::size_t>(K), "constant");
