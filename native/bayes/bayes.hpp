@@ -1,6 +1,6 @@
 // Counting by class, and what the counts say of new rows.
 //
-//   moments      W_kj = Σ s_i,   m_kj = Σ s_i x_ij / W_kj,   S_kj = Σ s_i (x_ij − m_kj)²       over the rows i of class k with x_ij known
+//   moments      W_kj = Σ s_i,   m_kj = Σ s_i x_ij / W_kj,   S_kj = Σ s_i (x_ij − m_kj)²       over the rows i of k with x_ij known
 //   gaussian     out_ik = Σ_j [c_kj − a_kj (x_ij − m_kj)²]                                     over the known x_ij
 //   categories   count_kv = Σ s_i over the rows of class k whose column has the category v; out_ik = Σ_j table_j[x_ij][k]
 //
@@ -31,7 +31,8 @@ namespace detail {
 
 // Sums of s·(x − c) and the known weight; a NaN adds nothing.
 #define CERTIFIT_BAYES(T)                                                                                                        \
-    CERTIFIT_CLONES [[maybe_unused]] static void first(const T* __restrict x, Index d, double s, double* __restrict w, double* __restrict m) { \
+    CERTIFIT_CLONES [[maybe_unused]] static void first(const T* __restrict x, Index d, double s, double* __restrict w,           \
+                                                       double* __restrict m) {                                                   \
         for (Index j = 0; j < d; ++j) {                                                                                          \
             const double v = static_cast<double>(x[j]);                                                                          \
             const bool known = v == v;                                                                                           \
@@ -39,8 +40,8 @@ namespace detail {
             m[j] += known ? s * v : 0.0;                                                                                         \
         }                                                                                                                        \
     }                                                                                                                            \
-    CERTIFIT_CLONES [[maybe_unused]] static void second(const T* __restrict x, Index d, double s, const double* __restrict mean, double* __restrict r, \
-                                                        double* __restrict q) {                                                  \
+    CERTIFIT_CLONES [[maybe_unused]] static void second(const T* __restrict x, Index d, double s, const double* __restrict mean, \
+                                                        double* __restrict r, double* __restrict q) {                            \
         for (Index j = 0; j < d; ++j) {                                                                                          \
             const double v = static_cast<double>(x[j]);                                                                          \
             const double z = v == v ? v - mean[j] : 0.0;                                                                         \
@@ -48,8 +49,8 @@ namespace detail {
             q[j] += s * z * z;                                                                                                   \
         }                                                                                                                        \
     }                                                                                                                            \
-    CERTIFIT_CLONES [[maybe_unused]] static double distance(const T* __restrict x, Index d, const double* __restrict mean, const double* __restrict a, \
-                                                            const double* __restrict c) {                                        \
+    CERTIFIT_CLONES [[maybe_unused]] static double distance(const T* __restrict x, Index d, const double* __restrict mean,       \
+                                                            const double* __restrict a, const double* __restrict c) {            \
         double sum[8] = {};                                                                                                      \
         Index j = 0;                                                                                                             \
         for (; j + 8 <= d; j += 8)                                                                                               \
@@ -76,7 +77,8 @@ void moments(const T* X, Index d, const Labels& rows, double* weight, double* me
     std::vector<double> parts(count * 2 * size, 0.0), all(2 * size);
     products::over_chunks(n, count, n * d, threads, [&](Index c, Index from, Index to) {
         double* part = parts.data() + c * 2 * size;
-        for (Index i = from; i < to; ++i) detail::first(X + i * d, d, rows.weight[i], part + rows.group[i] * d, part + size + rows.group[i] * d);
+        for (Index i = from; i < to; ++i)
+            detail::first(X + i * d, d, rows.weight[i], part + rows.group[i] * d, part + size + rows.group[i] * d);
     });
     products::add_up(parts, count, 2 * size, all.data());
     for (Index k = 0; k < size; ++k) weight[k] = all[k], mean[k] = all[k] > 0.0 ? all[size + k] / all[k] : 0.0;
@@ -98,7 +100,8 @@ void moments(const T* X, Index d, const Labels& rows, double* weight, double* me
 
 // out (n × K)
 template <class T>
-void gaussian(const T* X, Index n, Index d, Index K, const double* mean, const double* a, const double* c, double* out, int threads) {
+void gaussian(const T* X, Index n, Index d, Index K, const double* mean, const double* a, const double* c, double* out,
+              int threads) {
     products::over_chunks(n, products::chunk_count(n, d * K, 1), n * d * K, threads, [&](Index, Index from, Index to) {
         for (Index i = from; i < to; ++i)
             for (Index k = 0; k < K; ++k) out[i * K + k] = detail::distance(X + i * d, d, mean + k * d, a + k * d, c + k * d);
@@ -154,17 +157,18 @@ void sparse_sums(const CsrRows<T, I>& X, const Labels& rows, double* out) {
     for (Index i = 0; i < X.n; ++i) {
         double* o = out + rows.group[i];
         const double s = rows.weight[i];
-        for (I k = X.start[i]; k < X.start[i + 1]; ++k) o[static_cast<Index>(X.indices[k]) * K] += s * static_cast<double>(X.data[k]);
+        for (I k = X.start[i]; k < X.start[i + 1]; ++k)
+            o[static_cast<Index>(X.indices[k]) * K] += s * static_cast<double>(X.data[k]);
     }
 }
 
 namespace detail {
 
-// out[i][k] for the rows from … to − 1 and B blocks of L classes that begin at `first`, at most B·L of them and at least L: the last block ends with the
-// last class and may repeat some. Sums stay in registers from the first entry of a row to its last.
+// out[i][k] for the rows from … to − 1 and B blocks of L classes that begin at `first`, at most B·L of them and at least L: the
+// last block ends with the last class and may repeat some. Sums stay in registers from the first entry of a row to its last.
 template <int L, int B, class T, class I>
-[[gnu::always_inline]] inline void score_blocks(const CsrRows<T, I>& X, Index from, Index to, Index K, Index first, Index classes, const double* slope,
-                                                const double* constant, double* out) {
+[[gnu::always_inline]] inline void score_blocks(const CsrRows<T, I>& X, Index from, Index to, Index K, Index first, Index classes,
+                                                const double* slope, const double* constant, double* out) {
     typedef double Block __attribute__((vector_size(L * sizeof(double))));
     Index at[B];
     for (int b = 0; b < B; ++b) at[b] = first + std::min<Index>(b * L, classes - L);
@@ -185,7 +189,8 @@ template <int L, int B, class T, class I>
 }
 
 template <class T, class I>
-[[gnu::always_inline]] inline void score_rows(const CsrRows<T, I>& X, Index from, Index to, Index K, const double* slope, const double* constant, double* out) {
+[[gnu::always_inline]] inline void score_rows(const CsrRows<T, I>& X, Index from, Index to, Index K, const double* slope,
+                                              const double* constant, double* out) {
     constexpr Index kMost = 32;
     for (Index first = 0; first < K; first += kMost) {
         const Index classes = std::min(kMost, K - first);
@@ -201,10 +206,10 @@ template <class T, class I>
     }
 }
 
-#define CERTIFIT_BAYES(T, I)                                                                                                                       \
-    CERTIFIT_CLONES [[maybe_unused]] static void scores_of(const CsrRows<T, I>& X, Index from, Index to, Index K, const double* slope,              \
-                                                           const double* constant, double* out) {                                                  \
-        score_rows(X, from, to, K, slope, constant, out);                                                                                          \
+#define CERTIFIT_BAYES(T, I)                                                                                           \
+    CERTIFIT_CLONES [[maybe_unused]] static void scores_of(const CsrRows<T, I>& X, Index from, Index to, Index K,      \
+                                                           const double* slope, const double* constant, double* out) { \
+        score_rows(X, from, to, K, slope, constant, out);                                                              \
     }
 CERTIFIT_BAYES(double, std::int32_t)
 CERTIFIT_BAYES(double, std::int64_t)
@@ -218,7 +223,8 @@ CERTIFIT_BAYES(float, std::int64_t)
 template <class T, class I>
 void sparse_scores(const CsrRows<T, I>& X, Index K, const double* slope, const double* constant, double* out, int threads) {
     const Index stored = static_cast<Index>(X.start[X.n]);
-    products::over_chunks(X.n, products::chunk_count(X.n, std::max<Index>(1, stored * K / std::max<Index>(X.n, 1)), 1), stored * K, threads,
+    products::over_chunks(X.n, products::chunk_count(X.n, std::max<Index>(1, stored * K / std::max<Index>(X.n, 1)), 1),
+                          stored * K, threads,
                           [&](Index, Index from, Index to) { detail::scores_of(X, from, to, K, slope, constant, out); });
 }
 

@@ -1,6 +1,7 @@
 // certifit._native.bayes: counting by class.
 #include "bayes/bayes.hpp"
 #include "core/boundary.hpp"
+#include "core/layouts.hpp"
 
 using namespace certifit::bayes;
 using namespace certifit::boundary;
@@ -86,7 +87,8 @@ void run_sparse_sums(Vector<T> data, Vector<I> indices, Vector<I> indptr, Codes 
 }
 
 template <class T, class I>
-void run_sparse_scores(Vector<T> data, Vector<I> indices, Vector<I> indptr, Table slope, Vector<double> constant, Sums out, int threads) {
+void run_sparse_scores(Vector<T> data, Vector<I> indices, Vector<I> indptr, Table slope, Vector<double> constant, Sums out,
+                       int threads) {
     const auto X = sparse(data, indices, indptr, rows_of(slope));
     const Index K = columns_of(slope);
     expect_length(constant, static_cast<std::size_t>(K), "constant");
@@ -127,8 +129,5 @@ NB_MODULE(bayes, m) {
     define_codes<double>(m);
     define_codes<float>(m);
     define_codes<std::int64_t>(m);
-    define_sparse<double, std::int32_t>(m);
-    define_sparse<float, std::int32_t>(m);
-    define_sparse<double, std::int64_t>(m);
-    define_sparse<float, std::int64_t>(m);
+    for_sparse([&]<class T, class I>() { define_sparse<T, I>(m); });
 }

@@ -28,7 +28,8 @@ nb::list quantile_edges(AnyLayout<T> X, std::optional<Vector<double>> weight, Ve
     if (weight && weight->size() != X.shape(0)) refuse("weight must have one entry for each row");
     if (X.shape(0) >= (std::size_t{1} << 32)) refuse("at most 2^32 − 1 rows");
     for (std::size_t k = 0; k < columns.size(); ++k)
-        if (columns.data()[k] < 0 || columns.data()[k] >= static_cast<std::int64_t>(X.shape(1))) refuse("a column is out of bounds");
+        if (columns.data()[k] < 0 || columns.data()[k] >= static_cast<std::int64_t>(X.shape(1)))
+            refuse("a column is out of bounds");
     if (shares) expect_length(*shares, max_bins - 1, "shares");
     for (std::size_t k = 0; shares && k < shares->size(); ++k)
         if (!(shares->data()[k] > 0 && shares->data()[k] < 1 && (k == 0 || shares->data()[k] > shares->data()[k - 1])))
@@ -59,7 +60,11 @@ Table checked_table(const Vector<std::int64_t>& offsets, const Vector<double>& v
         const std::int64_t size = offsets.data()[j + 1] - offsets.data()[j];
         if (size < 0 || size > 255) refuse("a column has at most 255 edges or categories");
     }
-    return {{offsets.data(), d + 1}, {values.data(), values.size()}, {codes.data(), codes.size()}, {categorical.data(), d}, {missing.data(), d}};
+    return {{offsets.data(), d + 1},
+            {values.data(), values.size()},
+            {codes.data(), codes.size()},
+            {categorical.data(), d},
+            {missing.data(), d}};
 }
 
 template <class T>

@@ -4,8 +4,8 @@
 // cuts are placed greedily so that every bin holds about its share of what is left, and a value heavier than an equal share
 // gets a bin of its own (the rule of LightGBM, Ke et al. 2017). A cut between v_i and v_{i+1} is their midpoint. Or the cuts are
 // the quantiles k / B of the weighted values, the mean of two neighbors where the weight up to one is exactly that share
-// (definition 2 of Hyndman and Fan 1996, the rule of scikit-learn's histograms); those that coincide are one. Values are sorted by
-// radix (least significant digit first), so the cost is linear in the rows.
+// (definition 2 of Hyndman and Fan 1996, the rule of scikit-learn's histograms); those that coincide are one. Values are sorted
+// by radix (least significant digit first), so the cost is linear in the rows.
 //
 // Transform: bin(x) = #{edges e : x > e}, by a search of eight halvings without branches; NaN has the bin after the last.
 // Weights enter only through sums of c_i: a row of weight 2 and the row given twice have the same edges.
@@ -150,7 +150,8 @@ std::vector<double> edges_of(Scratch<T>& s, bool weighted, int max_bins, const P
             max_bins, placing);
     };
     if (weighted)
-        return edges(s.pairs, s.spare_pairs, [](const auto& item) { return item.key; }, [](const auto& item) { return item.weight; });
+        return edges(
+            s.pairs, s.spare_pairs, [](const auto& item) { return item.key; }, [](const auto& item) { return item.weight; });
     return edges(s.keys, s.spare, [](Key key) { return key; }, [](Key) { return 1.0; });
 }
 
@@ -326,7 +327,8 @@ void transform(const View<T>& X, const Table& table, const Layout& layout, std::
             for (Index j = 0; j < X.columns; ++j) std::memcpy(out + layout.column[j] + first, bins.data() + j * kBlock, count);
         } else {
             for (int i = 0; i < count; ++i)
-                for (Index j = 0; j < X.columns; ++j) out[(first + i) * layout.row_stride + layout.column[j]] = bins[j * kBlock + i];
+                for (Index j = 0; j < X.columns; ++j)
+                    out[(first + i) * layout.row_stride + layout.column[j]] = bins[j * kBlock + i];
         }
     });
 }

@@ -88,7 +88,8 @@ struct PyGrower {
         if (!(l2 >= 0) || !(min_samples_leaf >= 0) || !(min_curvature >= 0) || !(min_gain >= 0) || max_leaves < 1 ||
             max_depth < 0 || !(category_smoothing >= 0) || !(category_l2 >= 0) || !(category_support >= 0))
             refuse("an option is out of range");
-        grower.options = {l2, min_samples_leaf, min_curvature, min_gain, category_smoothing, category_l2, category_support, max_leaves, max_depth};
+        grower.options = {l2,          min_samples_leaf, min_curvature, min_gain, category_smoothing,
+                          category_l2, category_support, max_leaves,    max_depth};
         grower.weights.count_rows = count_rows;
     }
 
@@ -125,7 +126,8 @@ struct PyGrower {
         const Index n = grower.bins.rows;
         if (static_cast<Index>(scores.shape(0)) != n) refuse("scores must have one row for each row of the table");
         expect_length(out, n, "out");
-        without_gil([&] { boosting::log_sum_exp(scores.data(), n, static_cast<Index>(scores.shape(1)), out.data(), *grower.team); });
+        without_gil(
+            [&] { boosting::log_sum_exp(scores.data(), n, static_cast<Index>(scores.shape(1)), out.data(), *grower.team); });
     }
 
     void grow(std::optional<Vector<std::uint32_t>> rows, Vector<std::uint8_t> active) {
@@ -163,7 +165,8 @@ struct PyGrower {
             }
         }
         nb::dict result;
-        result["feature"] = array(std::move(feature)), result["left"] = array(std::move(left)), result["right"] = array(std::move(right));
+        result["feature"] = array(std::move(feature)), result["left"] = array(std::move(left)),
+        result["right"] = array(std::move(right));
         result["category"] = array(std::move(category)), result["bin"] = array(std::move(bin));
         result["missing_left"] = array(std::move(missing_left)), result["value"] = array(std::move(value));
         result["gain"] = array(std::move(gain)), result["count"] = array(std::move(count));
@@ -205,20 +208,22 @@ struct PyGrower {
     }
 
     // Exact minimizers for the listed nodes, in place of Newton's values.
-    nb::object hinge_values(Vector<double> a, Vector<double> b, Vector<double> down, Vector<double> up, Vector<std::int32_t> wanted,
-                            double l2) const {
+    nb::object hinge_values(Vector<double> a, Vector<double> b, Vector<double> down, Vector<double> up,
+                            Vector<std::int32_t> wanted, double l2) const {
         const Index n = grower.bins.rows, count = static_cast<Index>(wanted.size());
         expect_length(a, n, "a"), expect_length(b, n, "b"), expect_length(down, n, "down"), expect_length(up, n, "up");
         std::vector<double> values(count);
         for (Index k = 0; k < count; ++k)
-            if (wanted.data()[k] < 0 || wanted.data()[k] >= static_cast<Index>(grower.nodes.size())) refuse("a node is out of bounds");
+            if (wanted.data()[k] < 0 || wanted.data()[k] >= static_cast<Index>(grower.nodes.size()))
+                refuse("a node is out of bounds");
         without_gil([&] {
             const Hinges hinges{a.data(), b.data(), down.data(), up.data()};
             std::vector<std::vector<std::pair<double, double>>> points(grower.team->size());
             for (auto& p : points) p.reserve(2 * grower.rows().size());  // so that no task allocates
             grower.team->run(count, n > 8192, [&](Index k, int worker) {
                 const Node& node = grower.nodes[wanted.data()[k]];
-                values[k] = hinge_minimizer(hinges, {grower.rows().data() + node.begin, grower.rows().data() + node.end}, l2, points[worker]);
+                values[k] = hinge_minimizer(hinges, {grower.rows().data() + node.begin, grower.rows().data() + node.end}, l2,
+                                            points[worker]);
             });
         });
         return array(std::move(values));
@@ -237,9 +242,11 @@ struct PyForest {
         : features(static_cast<Index>(missing.size())),
           owners(nb::make_tuple(start, feature, left, right, category, bin, missing_left, nb::make_tuple(value, sets, missing))) {
         const Index n = static_cast<Index>(feature.size());
-        expect_length(left, n, "left"), expect_length(right, n, "right"), expect_length(category, n, "category"), expect_length(bin, n, "bin");
+        expect_length(left, n, "left"), expect_length(right, n, "right"), expect_length(category, n, "category"),
+            expect_length(bin, n, "bin");
         expect_length(missing_left, n, "missing_left"), expect_length(value, n, "value");
-        if (start.size() < 1 || start.data()[0] != 0 || start.data()[start.size() - 1] != n) refuse("start must run from 0 to the number of nodes");
+        if (start.size() < 1 || start.data()[0] != 0 || start.data()[start.size() - 1] != n)
+            refuse("start must run from 0 to the number of nodes");
         if (outputs < 1) refuse("outputs must be at least 1");
         // Both ends are right; with steps that never go back, so is everything between.
         for (std::size_t t = 0; t + 1 < start.size(); ++t)
@@ -253,11 +260,14 @@ struct PyForest {
                 const Index l = left.data()[at], r = right.data()[at];
                 if (feature.data()[at] >= features) refuse("a feature is out of bounds");
                 // Children come after their parent and have only one, so there are no cycles.
-                if (l <= v || r <= v || l >= size || r >= size || l == r || seen[l]++ || seen[r]++) refuse("a tree is not a tree");
-                if (category.data()[at] >= 0 && 4 * (static_cast<std::size_t>(category.data()[at]) + 1) > sets.size()) refuse("a category is out of bounds");
+                if (l <= v || r <= v || l >= size || r >= size || l == r || seen[l]++ || seen[r]++)
+                    refuse("a tree is not a tree");
+                if (category.data()[at] >= 0 && 4 * (static_cast<std::size_t>(category.data()[at]) + 1) > sets.size())
+                    refuse("a category is out of bounds");
             }
         }
-        forest = {span(start), span(feature), span(left), span(right), span(category), span(bin), span(missing_left), span(value), span(sets), span(missing), outputs};
+        forest = {span(start),        span(feature), span(left), span(right),   span(category), span(bin),
+                  span(missing_left), span(value),   span(sets), span(missing), outputs};
     }
 
     void check(Index rows, Index columns, Index first, Index last, Index out, int threads) const {
@@ -272,13 +282,15 @@ struct PyForest {
                  Vector<std::uint8_t> categorical, Vector<std::uint8_t> missing, Index first, Index last, Output<double> out,
                  int threads) const {
         check(X.shape(0), X.shape(1), first, last, out.size(), threads);
-        expect_length(missing, features, "missing"), expect_length(categorical, features, "categorical"), expect_length(offsets, features + 1, "offsets");
+        expect_length(missing, features, "missing"), expect_length(categorical, features, "categorical"),
+            expect_length(offsets, features + 1, "offsets");
         expect_length(codes, values.size(), "codes");
         for (Index j = 0; j < features; ++j) {
             const std::int64_t size = offsets.data()[j + 1] - offsets.data()[j];
             if (offsets.data()[0] != 0 || size < 0 || size > 255) refuse("a column has at most 255 edges or categories");
         }
-        if (offsets.data()[features] != static_cast<std::int64_t>(values.size())) refuse("offsets must end at the number of values");
+        if (offsets.data()[features] != static_cast<std::int64_t>(values.size()))
+            refuse("offsets must end at the number of values");
         const binning::View<T> view{X.data(), static_cast<Index>(X.shape(0)), static_cast<Index>(X.shape(1)),
                                     static_cast<Index>(X.stride(0)), static_cast<Index>(X.stride(1))};
         const binning::Table table{span(offsets), span(values), span(codes), span(categorical), span(missing)};
@@ -304,7 +316,8 @@ struct PyForest {
         Team(threads).blocks(n, 1024, n > 4096, [&](Index from, Index to, int) {
             for (Index i = from; i < to; ++i)
                 for (Index t = 0; t < trees; ++t)
-                    out.data()[i * trees + t] = static_cast<std::int32_t>(forest.leaf(t, [&](Index j) { return data[j * n + i]; }) - forest.start[t]);
+                    out.data()[i * trees + t] =
+                        static_cast<std::int32_t>(forest.leaf(t, [&](Index j) { return data[j * n + i]; }) - forest.start[t]);
         });
     }
 };
@@ -314,7 +327,8 @@ struct PyForest {
 NB_MODULE(boosting, m) {
     nb::set_leak_warnings(false);  // a model that lives as long as the interpreter is no leak
     nb::class_<Table>(m, "Table")
-        .def(nb::init<Vector<std::uint8_t>, Index, Index, Vector<std::int64_t>, Vector<std::int64_t>, Vector<std::uint8_t>, Index>(),
+        .def(nb::init<Vector<std::uint8_t>, Index, Index, Vector<std::int64_t>, Vector<std::int64_t>, Vector<std::uint8_t>,
+                      Index>(),
              "data"_a.noconvert(), "rows"_a, "stride"_a, "column"_a.noconvert(), "n_bins"_a.noconvert(),
              "categorical"_a.noconvert(), "group"_a);
     nb::class_<PyGrower>(m, "Grower")
@@ -342,14 +356,18 @@ NB_MODULE(boosting, m) {
         .def_prop_ro("by_lists", [](const PyGrower& g) { return g.grower.by_lists(); })
         .def_prop_ro("narrow", [](const PyGrower& g) { return g.grower.gradients.narrow; });
     nb::class_<PyForest>(m, "Forest")
-        .def(nb::init<Vector<std::int64_t>, Vector<std::int32_t>, Vector<std::int32_t>, Vector<std::int32_t>, Vector<std::int32_t>,
-                      Vector<std::uint8_t>, Vector<std::uint8_t>, Vector<double>, Vector<std::uint64_t>, Vector<std::uint8_t>, Index>(),
-             "start"_a.noconvert(), "feature"_a.noconvert(), "left"_a.noconvert(), "right"_a.noconvert(), "category"_a.noconvert(),
-             "bin"_a.noconvert(), "missing_left"_a.noconvert(), "value"_a.noconvert(), "sets"_a.noconvert(), "missing"_a.noconvert(), "outputs"_a)
-        .def("predict", &PyForest::predict<double>, "X"_a.noconvert(), "offsets"_a.noconvert(), "values"_a.noconvert(), "codes"_a.noconvert(),
-             "categorical"_a.noconvert(), "missing"_a.noconvert(), "first"_a, "last"_a, "out"_a.noconvert(), "threads"_a)
-        .def("predict", &PyForest::predict<float>, "X"_a.noconvert(), "offsets"_a.noconvert(), "values"_a.noconvert(), "codes"_a.noconvert(),
-             "categorical"_a.noconvert(), "missing"_a.noconvert(), "first"_a, "last"_a, "out"_a.noconvert(), "threads"_a)
+        .def(nb::init<Vector<std::int64_t>, Vector<std::int32_t>, Vector<std::int32_t>, Vector<std::int32_t>,
+                      Vector<std::int32_t>, Vector<std::uint8_t>, Vector<std::uint8_t>, Vector<double>, Vector<std::uint64_t>,
+                      Vector<std::uint8_t>, Index>(),
+             "start"_a.noconvert(), "feature"_a.noconvert(), "left"_a.noconvert(), "right"_a.noconvert(),
+             "category"_a.noconvert(), "bin"_a.noconvert(), "missing_left"_a.noconvert(), "value"_a.noconvert(),
+             "sets"_a.noconvert(), "missing"_a.noconvert(), "outputs"_a)
+        .def("predict", &PyForest::predict<double>, "X"_a.noconvert(), "offsets"_a.noconvert(), "values"_a.noconvert(),
+             "codes"_a.noconvert(), "categorical"_a.noconvert(), "missing"_a.noconvert(), "first"_a, "last"_a,
+             "out"_a.noconvert(), "threads"_a)
+        .def("predict", &PyForest::predict<float>, "X"_a.noconvert(), "offsets"_a.noconvert(), "values"_a.noconvert(),
+             "codes"_a.noconvert(), "categorical"_a.noconvert(), "missing"_a.noconvert(), "first"_a, "last"_a,
+             "out"_a.noconvert(), "threads"_a)
         .def("predict_bins", &PyForest::predict_bins, "bins"_a.noconvert(), "first"_a, "last"_a, "out"_a.noconvert(), "threads"_a)
         .def("apply", &PyForest::apply, "bins"_a.noconvert(), "out"_a.noconvert(), "threads"_a);
 }

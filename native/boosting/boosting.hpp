@@ -68,7 +68,8 @@ class Grower {
         grow_from_root(search, signals);
         for (Node& node : nodes) {
             release(node.histogram), node.histogram = nullptr;
-            node.value = node.bounds.clip(leaf_value(gradients.units.g(node.sums[0]), gradients.units.h(node.sums[1]), options.l2));
+            node.value =
+                node.bounds.clip(leaf_value(gradients.units.g(node.sums[0]), gradients.units.h(node.sums[1]), options.l2));
         }
     }
 
@@ -132,8 +133,10 @@ class Grower {
         if (gradients.narrow || bins.rows > static_cast<Index>(kRowMask)) return false;
         const double mean = weights.unit * static_cast<double>(weights.total) / static_cast<double>(bins.rows);
         const double weight = weights.count_rows ? 1.0 : mean;
-        const double rows = static_cast<double>(n), values = static_cast<double>(bins.total()) / static_cast<double>(bins.features);
-        double leaves = std::min({static_cast<double>(options.max_leaves), rows, std::exp2(static_cast<double>(options.max_depth))});
+        const double rows = static_cast<double>(n),
+                     values = static_cast<double>(bins.total()) / static_cast<double>(bins.features);
+        double leaves =
+            std::min({static_cast<double>(options.max_leaves), rows, std::exp2(static_cast<double>(options.max_depth))});
         if (options.min_samples_leaf > 0) leaves = std::clamp(rows * weight / (2 * options.min_samples_leaf), 1.0, leaves);
         return 3.0 * rows * (std::log2(leaves) + 1) <= leaves * (300.0 + 3.5 * values);
     }
@@ -271,7 +274,8 @@ class Grower {
         const std::vector<std::uint8_t> mine = allowed(node);  // the same for both: they have the same path
         const bool search_node = may_split(node), search_sibling = sibling && may_split(*sibling);
         const Index begin = sibling ? std::min(node.begin, sibling->begin) : node.begin;
-        const Index end = sibling ? std::max(node.end, sibling->end) : node.end, middle = std::max(node.begin, sibling ? sibling->begin : 0);
+        const Index end = sibling ? std::max(node.end, sibling->end) : node.end,
+                    middle = std::max(node.begin, sibling ? sibling->begin : 0);
         if (sibling) ordered_.mark(rows_.data(), begin, middle, end);
         std::vector<Split> best_node(groups), best_sibling(groups);
         team->run(groups, team->size() > 1 && (end - begin) * bins.features > 5000, [&](Index group, int worker) {
@@ -280,7 +284,8 @@ class Grower {
                 if (!mine[j]) continue;
                 if (sibling) ordered_.deal(j, begin, middle, end, worker);
                 const std::uint32_t* list = ordered_.list(j);
-                if (search_node) search.search(j, list + node.begin, n, gradients.pairs(), node.sums, node.bounds, best_node[group]);
+                if (search_node)
+                    search.search(j, list + node.begin, n, gradients.pairs(), node.sums, node.bounds, best_node[group]);
                 if (search_sibling)
                     search.search(j, list + sibling->begin, sibling->end - sibling->begin, gradients.pairs(), sibling->sums,
                                   sibling->bounds, best_sibling[group]);
@@ -289,7 +294,8 @@ class Grower {
         keep_best(best_node, node, best_sibling, sibling);
     }
 
-    static void keep_best(const std::vector<Split>& best_node, Node& node, const std::vector<Split>& best_sibling, Node* sibling) {
+    static void keep_best(const std::vector<Split>& best_node, Node& node, const std::vector<Split>& best_sibling,
+                          Node* sibling) {
         for (std::size_t group = 0; group < best_node.size(); ++group) {
             if (best_node[group].gain > node.split.gain) node.split = best_node[group];
             if (sibling && best_sibling[group].gain > sibling->split.gain) sibling->split = best_sibling[group];
@@ -307,8 +313,10 @@ class Grower {
         left.bounds = right.bounds = node.bounds;
         const int direction = monotone.empty() ? 0 : monotone[node.split.feature];
         if (direction != 0) {
-            const double low = node.bounds.clip(leaf_value(gradients.units.g(left.sums[0]), gradients.units.h(left.sums[1]), options.l2));
-            const double high = node.bounds.clip(leaf_value(gradients.units.g(right.sums[0]), gradients.units.h(right.sums[1]), options.l2));
+            const double low =
+                node.bounds.clip(leaf_value(gradients.units.g(left.sums[0]), gradients.units.h(left.sums[1]), options.l2));
+            const double high =
+                node.bounds.clip(leaf_value(gradients.units.g(right.sums[0]), gradients.units.h(right.sums[1]), options.l2));
             const double middle = 0.5 * (low + high);
             (direction > 0 ? left.bounds.high : left.bounds.low) = middle;
             (direction > 0 ? right.bounds.low : right.bounds.high) = middle;

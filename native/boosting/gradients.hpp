@@ -76,7 +76,8 @@ CERTIFIT_CLONES inline void softmax(const double* __restrict f, const double* __
     }
 }
 
-CERTIFIT_CLONES inline void add_exponentials(const double* __restrict f, const double* __restrict most, int n, double* __restrict sum) {
+CERTIFIT_CLONES inline void add_exponentials(const double* __restrict f, const double* __restrict most, int n,
+                                             double* __restrict sum) {
     for (int i = 0; i < n; ++i) {
         const double a = f[i] - most[i];
         sum[i] += exponential(a < -708.0 ? -708.0 : a);
@@ -382,8 +383,8 @@ class Gradients {
             }
         });
         const double unit = real ? 1.0 : weights.unit;
-        units = {std::ldexp(unit, -power_g), constant ? of_a_count(top[1], weights) : std::ldexp(unit, -power_h), of_a_row(weights),
-                 shift, constant};
+        units = {std::ldexp(unit, -power_g), constant ? of_a_count(top[1], weights) : std::ldexp(unit, -power_h),
+                 of_a_row(weights), shift, constant};
         narrow = false;
     }
 

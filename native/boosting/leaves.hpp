@@ -25,7 +25,8 @@ inline double hinge_minimizer(const Hinges& hinges, std::span<const std::uint32_
     points.clear();
     double slope = 0.0, total = 0.0;
     for (const std::uint32_t i : rows) {
-        if (hinges.down[i] > 0) points.emplace_back(hinges.a[i], hinges.down[i]), slope -= hinges.down[i], total += hinges.down[i];
+        if (hinges.down[i] > 0)
+            points.emplace_back(hinges.a[i], hinges.down[i]), slope -= hinges.down[i], total += hinges.down[i];
         if (hinges.up[i] > 0) points.emplace_back(hinges.b[i], hinges.up[i]), total += hinges.up[i];
     }
     if (points.empty()) return 0.0;

@@ -1,8 +1,8 @@
 // Predictions of many trees on raw numbers.
 //
 // Rows are binned in blocks with the edges of the fit, so that a node compares bytes. A tree with at most 256 leaves is not
-// walked: all its nodes are evaluated for a slice of rows at once, with one byte of mask a row. Leaves are numbered from left to right;
-// a row that goes right at a node adds the number of leaves on the left, and ends with the number of its leaf. No branch
+// walked: all its nodes are evaluated for a slice of rows at once, with one byte of mask a row. Leaves are numbered from left to
+// right; a row that goes right at a node adds the number of leaves on the left, and ends with the number of its leaf. No branch
 // depends on the data (in the spirit of QuickScorer, Lucchese et al. 2015). Larger trees are walked row by row.
 #pragma once
 
@@ -56,8 +56,9 @@ struct Sliced {
 
 namespace detail {
 
-[[gnu::always_inline]] inline void slice_body(const Step* steps, std::size_t n, const std::uint8_t* bins, const std::uint8_t* tables,
-                                              std::uint8_t* __restrict masks, std::uint8_t* __restrict leaf) {
+[[gnu::always_inline]] inline void slice_body(const Step* steps, std::size_t n, const std::uint8_t* bins,
+                                              const std::uint8_t* tables, std::uint8_t* __restrict masks,
+                                              std::uint8_t* __restrict leaf) {
     for (int r = 0; r < kSlice; ++r) masks[r] = 0xFF, leaf[r] = 0;
     for (std::size_t s = 0; s < n; ++s) {
         const Step step = steps[s];
@@ -193,10 +194,11 @@ void predict(const binning::View<T>& X, const binning::Table& table, const Fores
     const std::vector<binning::Rule<T>> rules = binning::rules_of<T>(table);
     const Predictor predictor(forest);
     std::vector<std::vector<T>> buffer(threads);
-    add_blocks(X.rows, X.columns, forest, first, last, out, threads, predictor, [&](Index row, int count, std::uint8_t* bins, int worker) {
-        buffer[worker].resize(64 / sizeof(T) * binning::kBlock);
-        binning::bin_block(X, rules, row, count, bins, buffer[worker].data());
-    });
+    add_blocks(X.rows, X.columns, forest, first, last, out, threads, predictor,
+               [&](Index row, int count, std::uint8_t* bins, int worker) {
+                   buffer[worker].resize(64 / sizeof(T) * binning::kBlock);
+                   binning::bin_block(X, rules, row, count, bins, buffer[worker].data());
+               });
 }
 
 // The same on bins already made, column-major.

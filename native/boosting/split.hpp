@@ -3,8 +3,8 @@
 //   gain = G_L²/(H_L + l2) + G_R²/(H_R + l2) − G²/(H + l2)            (twice the drop of the quadratic model of the loss)
 //
 // Numeric: every cut between bins, missing values tried on both sides. Categorical: categories sorted by gradient over
-// curvature, then cut (Fisher 1958: with l2 = 0 no other partition is better). Monotone features and bounded nodes: the values of the
-// children are clipped to their bounds and the gain is that of the clipped values.
+// curvature, then cut (Fisher 1958: with l2 = 0 no other partition is better). Monotone features and bounded nodes: the values of
+// the children are clipped to their bounds and the gain is that of the clipped values.
 #pragma once
 
 #include <algorithm>
@@ -95,7 +95,8 @@ class FeatureSearch {
     }
 
     // The same for the n rows of the node in the order of their bins (ordered.hpp).
-    void search(Index j, const std::uint32_t* rows, Index n, const Pair* pairs, Pair node, const Bounds& bounds, Split& best) const {
+    void search(Index j, const std::uint32_t* rows, Index n, const Pair* pairs, Pair node, const Bounds& bounds,
+                Split& best) const {
         if (bins_.categorical[j]) {
             std::array<Pair, kSlots> hist{};
             for (Index k = 0; k < n; ++k) hist[rows[k] >> kRowBits] += pairs[rows[k] & kRowMask];
@@ -145,7 +146,8 @@ class FeatureSearch {
         const double G = units_.g(node[0]), H = units_.h(node[1]), C = units_.c(node[1]);
         const double min_c = options_.min_samples_leaf * (1 - 1e-12), min_h = options_.min_curvature;
         const bool constant = units_.constant_curvature;
-        double *g = cuts.g.data() + first, *h = cuts.h.data() + first, *c = cuts.c.data() + first, *gain = cuts.gain.data() + first;
+        double *g = cuts.g.data() + first, *h = cuts.h.data() + first, *c = cuts.c.data() + first,
+               *gain = cuts.gain.data() + first;
         const int n = last - first;
         detail::numbers(reinterpret_cast<const std::int64_t*>(cuts.sums.data() + first), n, units_.shift,
                         constant ? -1 : (std::int64_t{1} << units_.shift) - 1, units_.gradient, units_.count, units_.curvature,

@@ -38,7 +38,8 @@ void expect_steps(const Longs& v, Index last, const char* name) {
 }
 
 void expect_range(const Ints& v, Index from, Index to, const char* name) {
-    const auto low = static_cast<std::int32_t>(from), high = static_cast<std::int32_t>(std::min<Index>(to, std::numeric_limits<std::int32_t>::max()));
+    const auto low = static_cast<std::int32_t>(from),
+               high = static_cast<std::int32_t>(std::min<Index>(to, std::numeric_limits<std::int32_t>::max()));
     const auto outside = [=](std::int32_t x) { return (x < low) | (x >= high); };
     bool any = false;  // without leaving the loop early, so that it is vectorized
     for (std::size_t i = 0; i < v.size(); ++i) any |= outside(v.data()[i]);
@@ -54,8 +55,8 @@ struct PySequences {
     nb::object owners;
 };
 
-Rows rows_of(const std::optional<Longs>& row, const std::optional<Ints>& feature, const std::optional<Reals>& value, Index positions,
-             Index features, const char* name) {
+Rows rows_of(const std::optional<Longs>& row, const std::optional<Ints>& feature, const std::optional<Reals>& value,
+             Index positions, Index features, const char* name) {
     if (!row) return {};
     if (!feature) refuse(std::string(name) + " need their features");
     expect_length(*row, positions + 1, name);
@@ -65,9 +66,10 @@ Rows rows_of(const std::optional<Longs>& row, const std::optional<Ints>& feature
     return {row->data(), feature->data(), value ? value->data() : nullptr};
 }
 
-PySequences sequences(Longs offset, Index features, std::optional<Longs> row, std::optional<Ints> feature, std::optional<Reals> value,
-                      std::optional<Table<const double>> given, Index edge_features, std::optional<Longs> edge_row,
-                      std::optional<Ints> edge_feature, std::optional<Reals> edge_value, std::optional<Ints> parent, std::optional<Ints> order) {
+PySequences sequences(Longs offset, Index features, std::optional<Longs> row, std::optional<Ints> feature,
+                      std::optional<Reals> value, std::optional<Table<const double>> given, Index edge_features,
+                      std::optional<Longs> edge_row, std::optional<Ints> edge_feature, std::optional<Reals> edge_value,
+                      std::optional<Ints> parent, std::optional<Ints> order) {
     PySequences made;
     if (offset.size() < 1) refuse("offset must begin with 0");
     const Index positions = static_cast<Index>(offset.data()[offset.size() - 1]);
@@ -109,7 +111,8 @@ struct PyShape {
     nb::object owners;
 };
 
-Layout layout_of(Index features, Index codes, const std::optional<Longs>& first, const std::optional<Ints>& code, const char* name) {
+Layout layout_of(Index features, Index codes, const std::optional<Longs>& first, const std::optional<Ints>& code,
+                 const char* name) {
     if (first.has_value() != code.has_value()) refuse(std::string(name) + ": first and code go together");
     Layout made{features, codes, nullptr, nullptr};
     if (!first) return made;
@@ -123,8 +126,8 @@ Layout layout_of(Index features, Index codes, const std::optional<Longs>& first,
     return made;
 }
 
-PyShape shape_of(Table<const std::uint8_t> allowed, Index features, std::optional<Longs> first, std::optional<Ints> code, Index edge_features,
-                 std::optional<Longs> edge_first, std::optional<Ints> edge_code) {
+PyShape shape_of(Table<const std::uint8_t> allowed, Index features, std::optional<Longs> first, std::optional<Ints> code,
+                 Index edge_features, std::optional<Longs> edge_first, std::optional<Ints> edge_code) {
     const Index K = static_cast<Index>(allowed.shape(0)) - 1;
     if (K < 1 || static_cast<Index>(allowed.shape(1)) != K + 1) refuse("allowed must be (labels + 1) × (labels + 1)");
     if (features < 0 || edge_features < 0) refuse("there cannot be fewer than no features");
@@ -169,8 +172,8 @@ void expect_fixed(const Vector<const std::uint8_t>& fixed, const Shape& shape) {
     expect_length(fixed, tail_of(shape) - shape.edge.size(), "fixed");
 }
 
-double run_evaluate(const PySequences& data, const PyShape& shape, Reals w, Ints y, Reals p, Table<double> residual, Vector<double> tail,
-                    Vector<double> loss, int threads) {
+double run_evaluate(const PySequences& data, const PyShape& shape, Reals w, Ints y, Reals p, Table<double> residual,
+                    Vector<double> tail, Vector<double> loss, int threads) {
     expect_match(data, shape, threads);
     expect_length(w, shape.view.size(), "w");
     expect_labels(y, data, shape);
@@ -181,12 +184,13 @@ double run_evaluate(const PySequences& data, const PyShape& shape, Reals w, Ints
     if (static_cast<Index>(residual.shape(0)) != data.positions || (stride != shape.view.width && stride != shape.view.labels))
         refuse("residual has the wrong shape");
     return without_gil([&] {
-        return evaluate(data.view, shape.view, w.data(), y.data(), p.data(), residual.data(), stride, tail.data(), loss.data(), threads);
+        return evaluate(data.view, shape.view, w.data(), y.data(), p.data(), residual.data(), stride, tail.data(), loss.data(),
+                        threads);
     });
 }
 
-void run_pull(const PyShape& shape, Longs first, Ints position, std::optional<Reals> value, Table<double> residual, Vector<double> slope,
-              int threads) {
+void run_pull(const PyShape& shape, Longs first, Ints position, std::optional<Reals> value, Table<double> residual,
+              Vector<double> slope, int threads) {
     const Layout& at = shape.view.unary;
     expect_length(first, at.features + 1, "first");
     expect_steps(first, static_cast<Index>(position.size()), "first");
@@ -200,9 +204,10 @@ void run_pull(const PyShape& shape, Longs first, Ints position, std::optional<Re
     without_gil([&] { pull_all(columns, at, residual.data(), shape.view.width, slope.data(), threads); });
 }
 
-void run_infer(const PySequences& data, const PyShape& shape, Reals w, std::optional<Vector<double>> log_z, std::optional<Table<double>> marginals,
-               std::optional<Table<double>> pairs, std::optional<Vector<std::int32_t>> path, std::optional<Vector<double>> best,
-               std::optional<Ints> y, std::optional<Vector<double>> score, int threads) {
+void run_infer(const PySequences& data, const PyShape& shape, Reals w, std::optional<Vector<double>> log_z,
+               std::optional<Table<double>> marginals, std::optional<Table<double>> pairs,
+               std::optional<Vector<std::int32_t>> path, std::optional<Vector<double>> best, std::optional<Ints> y,
+               std::optional<Vector<double>> score, int threads) {
     expect_match(data, shape, threads);
     expect_length(w, shape.view.size(), "w");
     const Index K = shape.view.labels, n = data.view.n;
@@ -210,11 +215,13 @@ void run_infer(const PySequences& data, const PyShape& shape, Reals w, std::opti
     if ((marginals || pairs) && !log_z) refuse("marginals come with log_z");
     if (log_z) expect_length(*log_z, n, "log_z"), wanted.log_z = log_z->data();
     if (marginals) {
-        if (static_cast<Index>(marginals->shape(0)) != data.positions || static_cast<Index>(marginals->shape(1)) != K) refuse("marginals has the wrong shape");
+        if (static_cast<Index>(marginals->shape(0)) != data.positions || static_cast<Index>(marginals->shape(1)) != K)
+            refuse("marginals has the wrong shape");
         wanted.marginals = marginals->data();
     }
     if (pairs) {
-        if (static_cast<Index>(pairs->shape(0)) != data.positions || static_cast<Index>(pairs->shape(1)) != K * K) refuse("pairs has the wrong shape");
+        if (static_cast<Index>(pairs->shape(0)) != data.positions || static_cast<Index>(pairs->shape(1)) != K * K)
+            refuse("pairs has the wrong shape");
         wanted.pairs = pairs->data();
     }
     if (path.has_value() != best.has_value() || y.has_value() != score.has_value()) refuse("path comes with best, y with score");
@@ -232,7 +239,8 @@ void run_infer(const PySequences& data, const PyShape& shape, Reals w, std::opti
 }
 
 // The n best labellings of one sequence of a chain: how many were found.
-Index run_best_paths(const PySequences& data, const PyShape& shape, Reals w, Index i, Table<std::int32_t> paths, Vector<double> scores) {
+Index run_best_paths(const PySequences& data, const PyShape& shape, Reals w, Index i, Table<std::int32_t> paths,
+                     Vector<double> scores) {
     expect_match(data, shape, 1);
     expect_length(w, shape.view.size(), "w");
     if (data.view.parent) refuse("the n best labellings are found on chains only");
@@ -247,8 +255,8 @@ Index run_best_paths(const PySequences& data, const PyShape& shape, Reals w, Ind
     });
 }
 
-nb::tuple run_perceptron(const PySequences& data, const PyShape& shape, Ints y, Vector<const std::uint32_t> order, Vector<double> w,
-                         Vector<double> late, Vector<const std::uint8_t> fixed, double visits) {
+nb::tuple run_perceptron(const PySequences& data, const PyShape& shape, Ints y, Vector<const std::uint32_t> order,
+                         Vector<double> w, Vector<double> late, Vector<const std::uint8_t> fixed, double visits) {
     expect_match(data, shape, 1);
     expect_rows(data);
     expect_labels(y, data, shape);
@@ -258,7 +266,9 @@ nb::tuple run_perceptron(const PySequences& data, const PyShape& shape, Ints y, 
     expect_fixed(fixed, shape.view);
     Perceptron state{w.data(), late.data(), fixed.data(), visits};
     double mistakes[2];
-    without_gil([&] { perceptron_epoch(data.view, shape.view, y.data(), order.data(), static_cast<Index>(order.size()), state, mistakes); });
+    without_gil([&] {
+        perceptron_epoch(data.view, shape.view, y.data(), order.data(), static_cast<Index>(order.size()), state, mistakes);
+    });
     return nb::make_tuple(mistakes[0], mistakes[1], state.visits);
 }
 
@@ -272,8 +282,8 @@ nb::tuple run_descent(const PySequences& data, const PyShape& shape, Ints y, Vec
     expect_fixed(fixed, shape.view);
     if (!(alpha > 0.0) || !(scale > 0.0) || !(t0 > 1.0) || !(t >= 0.0)) refuse("alpha and scale must be positive, t0 above 1");
     Descent state{v.data(), scale, alpha, t0, t, fixed.data()};
-    const double loss =
-        without_gil([&] { return descent_epoch(data.view, shape.view, y.data(), order.data(), static_cast<Index>(order.size()), state); });
+    const double loss = without_gil(
+        [&] { return descent_epoch(data.view, shape.view, y.data(), order.data(), static_cast<Index>(order.size()), state); });
     return nb::make_tuple(loss, state.scale, state.t);
 }
 
@@ -307,7 +317,8 @@ void expect_same(const PySequences& data, const PyShape& shape, const Ints& y, c
 void run_frank_wolfe(const PySequences& data, const PyShape& shape, Ints y, Vector<const std::uint32_t> order, PyMargin& state) {
     expect_same(data, shape, y, state);
     expect_order(order, data);
-    without_gil([&] { frank_wolfe_epoch(data.view, shape.view, y.data(), order.data(), static_cast<Index>(order.size()), state.view); });
+    without_gil(
+        [&] { frank_wolfe_epoch(data.view, shape.view, y.data(), order.data(), static_cast<Index>(order.size()), state.view); });
 }
 
 // Rebuilds w from the mixtures; the mean loss there and the mean cost of the mixtures.
@@ -329,26 +340,28 @@ NB_MODULE(chain, m) {
         .def_prop_ro("size", [](const PyShape& s) { return s.view.size(); })
         .def_prop_ro("width", [](const PyShape& s) { return s.view.width; });
     nb::class_<PyMargin>(m, "Margin");
-    m.def("sequences", &sequences, "offset"_a.noconvert(), "features"_a, "row"_a.noconvert() = nb::none(), "feature"_a.noconvert() = nb::none(),
-          "value"_a.noconvert() = nb::none(), "given"_a.noconvert() = nb::none(), "edge_features"_a = 0, "edge_row"_a.noconvert() = nb::none(),
-          "edge_feature"_a.noconvert() = nb::none(), "edge_value"_a.noconvert() = nb::none(), "parent"_a.noconvert() = nb::none(),
-          "order"_a.noconvert() = nb::none());
-    m.def("shape", &shape_of, "allowed"_a.noconvert(), "features"_a, "first"_a.noconvert() = nb::none(), "code"_a.noconvert() = nb::none(),
-          "edge_features"_a = 0, "edge_first"_a.noconvert() = nb::none(), "edge_code"_a.noconvert() = nb::none());
-    m.def("evaluate", &run_evaluate, "data"_a, "shape"_a, "w"_a.noconvert(), "y"_a.noconvert(), "p"_a.noconvert(), "residual"_a.noconvert(),
-          "tail"_a.noconvert(), "loss"_a.noconvert(), "threads"_a);
+    m.def("sequences", &sequences, "offset"_a.noconvert(), "features"_a, "row"_a.noconvert() = nb::none(),
+          "feature"_a.noconvert() = nb::none(), "value"_a.noconvert() = nb::none(), "given"_a.noconvert() = nb::none(),
+          "edge_features"_a = 0, "edge_row"_a.noconvert() = nb::none(), "edge_feature"_a.noconvert() = nb::none(),
+          "edge_value"_a.noconvert() = nb::none(), "parent"_a.noconvert() = nb::none(), "order"_a.noconvert() = nb::none());
+    m.def("shape", &shape_of, "allowed"_a.noconvert(), "features"_a, "first"_a.noconvert() = nb::none(),
+          "code"_a.noconvert() = nb::none(), "edge_features"_a = 0, "edge_first"_a.noconvert() = nb::none(),
+          "edge_code"_a.noconvert() = nb::none());
+    m.def("evaluate", &run_evaluate, "data"_a, "shape"_a, "w"_a.noconvert(), "y"_a.noconvert(), "p"_a.noconvert(),
+          "residual"_a.noconvert(), "tail"_a.noconvert(), "loss"_a.noconvert(), "threads"_a);
     m.def("pull", &run_pull, "shape"_a, "first"_a.noconvert(), "position"_a.noconvert(), "value"_a.noconvert() = nb::none(),
           "residual"_a.noconvert(), "slope"_a.noconvert(), "threads"_a);
-    m.def("infer", &run_infer, "data"_a, "shape"_a, "w"_a.noconvert(), "log_z"_a.noconvert() = nb::none(), "marginals"_a.noconvert() = nb::none(),
-          "pairs"_a.noconvert() = nb::none(), "path"_a.noconvert() = nb::none(), "best"_a.noconvert() = nb::none(), "y"_a.noconvert() = nb::none(),
-          "score"_a.noconvert() = nb::none(), "threads"_a = 1);
-    m.def("best_paths", &run_best_paths, "data"_a, "shape"_a, "w"_a.noconvert(), "i"_a, "paths"_a.noconvert(), "scores"_a.noconvert());
-    m.def("perceptron", &run_perceptron, "data"_a, "shape"_a, "y"_a.noconvert(), "order"_a.noconvert(), "w"_a.noconvert(), "late"_a.noconvert(),
-          "fixed"_a.noconvert(), "visits"_a);
-    m.def("descent", &run_descent, "data"_a, "shape"_a, "y"_a.noconvert(), "order"_a.noconvert(), "v"_a.noconvert(), "fixed"_a.noconvert(),
-          "scale"_a, "alpha"_a, "t0"_a, "t"_a);
-    m.def("margin", &margin_of, "data"_a, "shape"_a, "y"_a.noconvert(), "w"_a.noconvert(), "p"_a.noconvert(), "cost"_a.noconvert(),
-          "fixed"_a.noconvert(), "alpha"_a);
+    m.def("infer", &run_infer, "data"_a, "shape"_a, "w"_a.noconvert(), "log_z"_a.noconvert() = nb::none(),
+          "marginals"_a.noconvert() = nb::none(), "pairs"_a.noconvert() = nb::none(), "path"_a.noconvert() = nb::none(),
+          "best"_a.noconvert() = nb::none(), "y"_a.noconvert() = nb::none(), "score"_a.noconvert() = nb::none(), "threads"_a = 1);
+    m.def("best_paths", &run_best_paths, "data"_a, "shape"_a, "w"_a.noconvert(), "i"_a, "paths"_a.noconvert(),
+          "scores"_a.noconvert());
+    m.def("perceptron", &run_perceptron, "data"_a, "shape"_a, "y"_a.noconvert(), "order"_a.noconvert(), "w"_a.noconvert(),
+          "late"_a.noconvert(), "fixed"_a.noconvert(), "visits"_a);
+    m.def("descent", &run_descent, "data"_a, "shape"_a, "y"_a.noconvert(), "order"_a.noconvert(), "v"_a.noconvert(),
+          "fixed"_a.noconvert(), "scale"_a, "alpha"_a, "t0"_a, "t"_a);
+    m.def("margin", &margin_of, "data"_a, "shape"_a, "y"_a.noconvert(), "w"_a.noconvert(), "p"_a.noconvert(),
+          "cost"_a.noconvert(), "fixed"_a.noconvert(), "alpha"_a);
     m.def("frank_wolfe", &run_frank_wolfe, "data"_a, "shape"_a, "y"_a.noconvert(), "order"_a.noconvert(), "state"_a);
     m.def("margin_values", &run_margin_values, "data"_a, "shape"_a, "y"_a.noconvert(), "state"_a, "threads"_a);
 }

@@ -2,13 +2,13 @@
 //
 //   min_w  alpha/2 ‖w‖² + Σ_i p_i max_y (Δ_i(y) + w·ψ_i(y) − w·ψ_i(y_i)),     Δ_i(y) = Σ_t cost(y_it, y_t)
 //
-// by block-coordinate Frank-Wolfe on its dual, with pairwise steps (Lacoste-Julien et al. 2013; Osokin et al. 2016). The dual point of
-// sequence i is a mixture Σ_a λ_a y_a of labellings it has met:
+// by block-coordinate Frank-Wolfe on its dual, with pairwise steps (Lacoste-Julien et al. 2013; Osokin et al. 2016). The dual
+// point of sequence i is a mixture Σ_a λ_a y_a of labellings it has met:
 //
 //   w = (1/alpha) Σ_i p_i Σ_a λ_a (ψ_i(y_i) − ψ_i(y_a)),      dual = Σ_i p_i Σ_a λ_a Δ_i(y_a) − alpha/2 ‖w‖²
 //
-// A step takes the labelling s that violates most and the member v that violates least, and moves as much of λ_v to s as is best. Only
-// positions where the two differ move w. The sum of the blocks' gaps is the duality gap.
+// A step takes the labelling s that violates most and the member v that violates least, and moves as much of λ_v to s as is best.
+// Only positions where the two differ move w. The sum of the blocks' gaps is the duality gap.
 #pragma once
 
 #include <vector>
@@ -29,7 +29,8 @@ struct Margin {
     double alpha;
     std::vector<std::vector<Member>> mixtures;
 
-    Margin(double* w_, const double* p_, const double* cost_, const std::uint8_t* fixed_, double alpha_, const Sequences& data, const std::int32_t* y)
+    Margin(double* w_, const double* p_, const double* cost_, const std::uint8_t* fixed_, double alpha_, const Sequences& data,
+           const std::int32_t* y)
         : w(w_), p(p_), cost(cost_), fixed(fixed_), alpha(alpha_), mixtures(data.n) {
         for (Index i = 0; i < data.n; ++i)
             mixtures[i].push_back({std::vector<std::int32_t>(y + data.offset[i], y + data.offset[i + 1]), 1.0, 0.0});
@@ -73,8 +74,8 @@ class Direction {
 };
 
 // direction += ψ_i(a) − ψ_i(b), without what is fixed
-inline void add_difference(const Sequences& data, const Shape& shape, Index i, const std::uint8_t* has_child, const std::int32_t* a,
-                           const std::int32_t* b, const std::uint8_t* fixed, Direction& direction) {
+inline void add_difference(const Sequences& data, const Shape& shape, Index i, const std::uint8_t* has_child,
+                           const std::int32_t* a, const std::int32_t* b, const std::uint8_t* fixed, Direction& direction) {
     const Index K = shape.labels;
     const std::int64_t from = data.offset[i], edge_at = shape.unary.size(), trans_at = edge_at + shape.edge.size();
     const std::int64_t start_at = trans_at + K * K, end_at = start_at + K;
@@ -151,7 +152,8 @@ inline void rebuild(const Sequences& data, const Shape& shape, const std::int32_
     }
 }
 
-inline void frank_wolfe_epoch(const Sequences& data, const Shape& shape, const std::int32_t* y, const std::uint32_t* order, Index count, Margin& state) {
+inline void frank_wolfe_epoch(const Sequences& data, const Shape& shape, const std::int32_t* y, const std::uint32_t* order,
+                              Index count, Margin& state) {
     Transitions trans(shape, state.w);
     Work work(shape);
     std::vector<std::int32_t> path(data.longest());

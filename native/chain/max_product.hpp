@@ -80,7 +80,8 @@ inline double max_product(const Sequences& data, const Transitions& trans, Index
 }
 
 // The `count` best labellings of a chain, best first: paths count × T, scores count; returns how many there are.
-inline Index best_paths(const Sequences& data, const Transitions& trans, Index i, Work& work, Index count, std::int32_t* paths, double* scores) {
+inline Index best_paths(const Sequences& data, const Transitions& trans, Index i, Work& work, Index count, std::int32_t* paths,
+                        double* scores) {
     const Index T = data.length(i), K = work.K, width = work.width;
     struct Entry {
         double score;

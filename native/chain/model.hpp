@@ -29,7 +29,8 @@ constexpr double kNever = -std::numeric_limits<double>::infinity();
 
 inline Index padded(Index k) { return (k + 7) / 8 * 8; }
 
-// Features × codes: feature f has the weights first[f] … first[f + 1] − 1, for the codes listed there; without lists, all of them.
+// Features × codes: feature f has the weights first[f] … first[f + 1] − 1, for the codes listed there; without lists, all of
+// them.
 struct Layout {
     Index features = 0, codes = 0;
     const std::int64_t* first = nullptr;
@@ -89,8 +90,8 @@ struct Transitions {
     bool forbids = false;
 
     Transitions(const Shape& shape, const double* w, double scale = 1.0)
-        : K(shape.labels), width(shape.width), score(K * width, kNever), weight(K * width), turned(K * width), start(width, kNever),
-          end(width, kNever), forbids(shape.forbids()) {
+        : K(shape.labels), width(shape.width), score(K * width, kNever), weight(K * width), turned(K * width),
+          start(width, kNever), end(width, kNever), forbids(shape.forbids()) {
         read(shape, w, scale);
     }
 
@@ -115,7 +116,8 @@ namespace detail {
 
 }  // namespace detail
 
-// For each group of rows the highest finite score and the distance to the lowest one; a score that is not a number makes the distance one.
+// For each group of rows the highest finite score and the distance to the lowest one; a score that is not a number makes the
+// distance one.
 CERTIFIT_CLONES [[maybe_unused]] static void spans_of(const double* x, Index groups, Index size, double* highest, double* range) {
     for (Index g = 0; g < groups; ++g, x += size) {
         Lanes high = Lanes{} + kNever, deep = high, odd = {}, v;  // deep: the lowest, turned round
@@ -180,8 +182,8 @@ struct Work {
     }
 }
 
-CERTIFIT_CLONES [[maybe_unused]] static void gather_rows(const Rows& rows, const Layout& at, const double* w, double scale, std::int64_t from,
-                                                         Index T, Index width, double* u) {
+CERTIFIT_CLONES [[maybe_unused]] static void gather_rows(const Rows& rows, const Layout& at, const double* w, double scale,
+                                                         std::int64_t from, Index T, Index width, double* u) {
     for (Index t = 0; t < T; ++t, u += width)
         for (std::int64_t e = rows.row[from + t]; e < rows.row[from + t + 1]; ++e)
             gather(at, w, rows.feature[e], rows.value ? scale * rows.value[e] : scale, u);
@@ -206,8 +208,8 @@ struct Spread {
 };
 
 // The same as gather_rows from weights that lie spread out.
-CERTIFIT_CLONES [[maybe_unused]] static void gather_spread(const Rows& rows, const double* w, double scale, std::int64_t from, Index T, Index width,
-                                                           double* u) {
+CERTIFIT_CLONES [[maybe_unused]] static void gather_spread(const Rows& rows, const double* w, double scale, std::int64_t from,
+                                                           Index T, Index width, double* u) {
     for (Index t = 0; t < T; ++t, u += width)
         for (Index k = 0; k < width; k += 8) {
             Lanes s = {}, v;
@@ -233,8 +235,8 @@ inline void mark_children(const Sequences& data, Index i, Work& work) {
 }
 
 // Unary and own transition scores of sequence i.
-inline void score_sequence(const Sequences& data, const Shape& shape, const double* w, double scale, const Transitions& trans, Index i,
-                           Work& work, const Spread* spread = nullptr) {
+inline void score_sequence(const Sequences& data, const Shape& shape, const double* w, double scale, const Transitions& trans,
+                           Index i, Work& work, const Spread* spread = nullptr) {
     const Index T = data.length(i), K = shape.labels, width = shape.width;
     const std::int64_t from = data.offset[i];
     const Parts<const double> part(shape, w);
@@ -273,7 +275,8 @@ inline void score_sequence(const Sequences& data, const Shape& shape, const doub
             const Index f = data.edge.feature[e];
             const double value = data.edge.value ? scale * data.edge.value[e] : scale;
             const Layout& lay = shape.edge;
-            const std::int64_t first = lay.first ? lay.first[f] : f * lay.codes, last = lay.first ? lay.first[f + 1] : first + lay.codes;
+            const std::int64_t first = lay.first ? lay.first[f] : f * lay.codes,
+                               last = lay.first ? lay.first[f + 1] : first + lay.codes;
             for (std::int64_t p = first; p < last; ++p) {
                 const Index code = lay.first ? lay.code[p] : p - first;
                 own[code / K * width + code % K] += value * part.edge[p];

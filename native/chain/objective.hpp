@@ -3,8 +3,8 @@
 //   loss(w) = Σ_i p_i (log Z_i − score_i(y_i)),     slope = Σ_i p_i (E[ψ_i] − ψ_i(y_i))
 //
 // First the marginals, sequences shared by the threads: residuals p_i (P(y_t = k) − [k = y_it]) of every position, and sums over
-// transitions by fixed chunks of sequences, added in their order. Then the slopes of the weights, features shared by the threads: each
-// is a sum over the positions that have the feature, in their order. So no result depends on the number of threads.
+// transitions by fixed chunks of sequences, added in their order. Then the slopes of the weights, features shared by the threads:
+// each is a sum over the positions that have the feature, in their order. So no result depends on the number of threads.
 #pragma once
 
 #include "chain/max_product.hpp"
@@ -40,8 +40,8 @@ namespace detail {
 
 // L × 8 columns of the sum over the positions of a feature, in registers.
 template <int L>
-[[gnu::always_inline]] inline void pull_block(const Columns& columns, std::int64_t from, std::int64_t to, const double* residual, Index stride,
-                                              double* out) {
+[[gnu::always_inline]] inline void pull_block(const Columns& columns, std::int64_t from, std::int64_t to, const double* residual,
+                                              Index stride, double* out) {
     Lanes s[L] = {}, v;
     for (std::int64_t e = from; e < to; ++e) {
         const double* r = residual + columns.position[e] * stride;
@@ -56,8 +56,8 @@ template <int L>
 }  // namespace detail
 
 // slope[f, k] = Σ over positions t of feature f of value · residual[t, k]
-CERTIFIT_CLONES [[maybe_unused]] static void pull(const Columns& columns, const Layout& at, const double* residual, Index stride, Index from,
-                                                  Index to, double* scratch, double* slope) {
+CERTIFIT_CLONES [[maybe_unused]] static void pull(const Columns& columns, const Layout& at, const double* residual, Index stride,
+                                                  Index from, Index to, double* scratch, double* slope) {
     for (Index f = from; f < to; ++f) {
         const std::int64_t a = columns.first[f], b = columns.first[f + 1];
         Index k = 0;
@@ -92,7 +92,8 @@ inline void pull_all(const Columns& columns, const Layout& at, const double* res
 }
 
 // Adds value · weight to the slopes of the Markov features of position t, given the joint probabilities of the two labels.
-inline void add_edge(const Sequences& data, const Shape& shape, std::int64_t position, const double* joint, double by, double* slope) {
+inline void add_edge(const Sequences& data, const Shape& shape, std::int64_t position, const double* joint, double by,
+                     double* slope) {
     const Layout& at = shape.edge;
     const Index K = shape.labels;
     for (std::int64_t e = data.edge.row[position]; e < data.edge.row[position + 1]; ++e) {
@@ -107,7 +108,8 @@ inline void add_edge(const Sequences& data, const Shape& shape, std::int64_t pos
 }
 
 // Adds by · (transition of the labels a, b into position t) to the slopes of the Markov features conditioned on the input.
-inline void add_edge_path(const Sequences& data, const Shape& shape, std::int64_t position, Index a, Index b, double by, double* slope) {
+inline void add_edge_path(const Sequences& data, const Shape& shape, std::int64_t position, Index a, Index b, double by,
+                          double* slope) {
     const Layout& at = shape.edge;
     const Index code = a * shape.labels + b;
     for (std::int64_t e = data.edge.row[position]; e < data.edge.row[position + 1]; ++e) {
@@ -126,8 +128,8 @@ inline void add_edge_path(const Sequences& data, const Shape& shape, std::int64_
 CERTIFIT_CLONES [[maybe_unused]] static void add(double by, const double* __restrict x, Index n, double* __restrict out) {
     for (Index k = 0; k < n; ++k) out[k] += by * x[k];
 }
-CERTIFIT_CLONES [[maybe_unused]] static void scaled_rows(double by, const double* __restrict x, Index rows, Index K, Index width, Index stride,
-                                                         double* __restrict out) {
+CERTIFIT_CLONES [[maybe_unused]] static void scaled_rows(double by, const double* __restrict x, Index rows, Index K, Index width,
+                                                         Index stride, double* __restrict out) {
     if (stride == width) {
         for (Index k = 0; k < rows * width; ++k) out[k] = by * x[k];
         return;
@@ -136,10 +138,10 @@ CERTIFIT_CLONES [[maybe_unused]] static void scaled_rows(double by, const double
         for (Index k = 0; k < K; ++k) out[r * stride + k] = by * x[r * width + k];
 }
 
-// Loss at w. residual: positions × stride (width for sparse rows, labels for given scores); tail: the slopes of edges, transitions,
-// start and end; loss: one number a sequence.
-inline double evaluate(const Sequences& data, const Shape& shape, const double* w, const std::int32_t* y, const double* p, double* residual,
-                       Index stride, double* tail, double* loss, int threads) {
+// Loss at w. residual: positions × stride (width for sparse rows, labels for given scores); tail: the slopes of edges,
+// transitions, start and end; loss: one number a sequence.
+inline double evaluate(const Sequences& data, const Shape& shape, const double* w, const std::int32_t* y, const double* p,
+                       double* residual, Index stride, double* tail, double* loss, int threads) {
     const Index K = shape.labels, width = shape.width, edges = shape.edge.size();
     Transitions trans(shape, w);
     trans.exponentiate();
@@ -157,7 +159,8 @@ inline double evaluate(const Sequences& data, const Shape& shape, const double* 
             const std::int64_t from = data.offset[i];
             const Index T = data.length(i);
             score_sequence(data, shape, w, 1.0, trans, i, work, &spread);
-            sum_product(data, trans, i, work, [&](Index t, const double* joint) { add_edge(data, shape, from + t, joint, p[i], edge); });
+            sum_product(data, trans, i, work,
+                        [&](Index t, const double* joint) { add_edge(data, shape, from + t, joint, p[i], edge); });
             loss[i] = std::max(work.log_z - path_score(data, trans, i, work, y + from), 0.0);
             if (!(work.log_z > kNever && work.log_z < -kNever)) loss[i] = std::numeric_limits<double>::quiet_NaN();
             add(p[i], work.pairs.data(), K * width, moved.data());

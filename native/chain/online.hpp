@@ -1,5 +1,5 @@
-// Methods that learn from one sequence after the other: the averaged perceptron, and stochastic gradient descent on the likelihood.
-// Sequences are visited in the order given, by one thread.
+// Methods that learn from one sequence after the other: the averaged perceptron, and stochastic gradient descent on the
+// likelihood. Sequences are visited in the order given, by one thread.
 #pragma once
 
 #include "chain/objective.hpp"
@@ -20,16 +20,16 @@ inline void add_row(const Rows& rows, const Layout& at, std::int64_t position, I
     }
 }
 
-// One epoch of the perceptron (Collins 2002): w += ψ(y) − ψ(ŷ) after a mistake. `late` sums the updates times the number of visits
-// before them, so that the average over all visits is w − late / visits. Parameters with fixed = 1 stay zero.
+// One epoch of the perceptron (Collins 2002): w += ψ(y) − ψ(ŷ) after a mistake. `late` sums the updates times the number of
+// visits before them, so that the average over all visits is w − late / visits. Parameters with fixed = 1 stay zero.
 struct Perceptron {
     double *w, *late;
     const std::uint8_t* fixed;
     double visits;
 };
 
-inline void perceptron_epoch(const Sequences& data, const Shape& shape, const std::int32_t* y, const std::uint32_t* order, Index count,
-                             Perceptron& state, double* mistakes) {
+inline void perceptron_epoch(const Sequences& data, const Shape& shape, const std::int32_t* y, const std::uint32_t* order,
+                             Index count, Perceptron& state, double* mistakes) {
     const Index K = shape.labels, tail = shape.unary.size() + shape.edge.size(), size = shape.size();
     Transitions trans(shape, state.w);
     Work work(shape);
@@ -76,14 +76,15 @@ inline void perceptron_epoch(const Sequences& data, const Shape& shape, const st
     }
 }
 
-// Stochastic gradient descent on mean loss + alpha/2 ‖w‖² (Bottou 2010): w ← (1 − η alpha) w − η ∇loss_i, η = 1 / (alpha (t0 + t)).
-// w = scale · v, so that the shrinking costs nothing.
+// Stochastic gradient descent on mean loss + alpha/2 ‖w‖² (Bottou 2010): w ← (1 − η alpha) w − η ∇loss_i, η = 1 / (alpha (t0 +
+// t)). w = scale · v, so that the shrinking costs nothing.
 struct Descent {
     double *v, scale, alpha, t0, t;
     const std::uint8_t* fixed;
 };
 
-inline double descent_epoch(const Sequences& data, const Shape& shape, const std::int32_t* y, const std::uint32_t* order, Index count, Descent& state) {
+inline double descent_epoch(const Sequences& data, const Shape& shape, const std::int32_t* y, const std::uint32_t* order,
+                            Index count, Descent& state) {
     const Index K = shape.labels, width = shape.width, tail = shape.unary.size() + shape.edge.size(), size = shape.size();
     Transitions trans(shape, state.v, state.scale);
     Work work(shape);
@@ -101,7 +102,8 @@ inline double descent_epoch(const Sequences& data, const Shape& shape, const std
         // t0 > 1 keeps 1 − η alpha positive.
         const double scale = state.scale * (1.0 - eta * state.alpha), by = -eta / scale;
         const Parts<double> v(shape, state.v);
-        sum_product(data, trans, i, work, [&](Index t, const double* joint) { add_edge(data, shape, from + t, joint, by, v.edge); });
+        sum_product(data, trans, i, work,
+                    [&](Index t, const double* joint) { add_edge(data, shape, from + t, joint, by, v.edge); });
         sum += std::max(work.log_z - path_score(data, trans, i, work, own), 0.0);
         state.scale = scale;
         for (Index t = 0; t < data.length(i); ++t) {
@@ -111,7 +113,8 @@ inline double descent_epoch(const Sequences& data, const Shape& shape, const std
                 const Index f = data.unary.feature[e];
                 const double step = data.unary.value ? by * data.unary.value[e] : by;
                 if (shape.unary.first)
-                    for (std::int64_t p = shape.unary.first[f]; p < shape.unary.first[f + 1]; ++p) v.unary[p] += step * mu[shape.unary.code[p]];
+                    for (std::int64_t p = shape.unary.first[f]; p < shape.unary.first[f + 1]; ++p)
+                        v.unary[p] += step * mu[shape.unary.code[p]];
                 else
                     for (Index k = 0; k < K; ++k) v.unary[f * K + k] += step * mu[k];
             }

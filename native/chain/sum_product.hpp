@@ -5,11 +5,12 @@
 //   a_t(j) = e_t(j) Σ_i a_{t−1}(i) M(i, j) / Σ a_{t−1},      b_{t−1}(i) = Σ_j M(i, j) e_t(j) b_t(j) / Σ b_t
 //   P(y_t = j) = a_t(j) b_t(j) / n_t,    n_t = Σ_j a_t(j) b_t(j),    log Z = Σ_t log Σ a_t + shifts
 //
-// with e_t = exp(U_t − max U_t) and M = exp(A − max A) made once for all sequences: a step is K² multiplications and additions. A step is
-// scaled by the sum of the numbers before it, which is ready in time, and the two directions run side by side, so that neither waits for
-// its own last result. When every transition is allowed, no product a_t(j) b_t(j) is below e^−(4 range(A) + range(U_t)) / K³, whatever came
-// before; so nothing is lost to underflow while that exponent is below 600. With forbidden transitions a label can fall behind step by
-// step; then the numbers themselves are watched. Whatever fails the test is done in log space, by the recursion for trees:
+// with e_t = exp(U_t − max U_t) and M = exp(A − max A) made once for all sequences: a step is K² multiplications and additions. A
+// step is scaled by the sum of the numbers before it, which is ready in time, and the two directions run side by side, so that
+// neither waits for its own last result. When every transition is allowed, no product a_t(j) b_t(j) is below e^−(4 range(A) +
+// range(U_t)) / K³, whatever came before; so nothing is lost to underflow while that exponent is below 600. With forbidden
+// transitions a label can fall behind step by step; then the numbers themselves are watched. Whatever fails the test is done in
+// log space, by the recursion for trees:
 //
 //   m_v(i) = log Σ_j exp(A_v(i, j) + U_v(j) + Σ_children m_c(j)),    P(y_v = j | y_parent = i) = exp(A_v(i, j) + … − m_v(i))
 //
@@ -31,8 +32,8 @@ namespace detail {
 
 // L × 8 numbers of Σ_i a(i) M(i, ·), times `by`, times e if given; adds them to `all`. Two sums a lane keep the multipliers busy.
 template <int L>
-[[gnu::always_inline]] inline void step_block(const double* a, const double* M, const double* e, double by, Index K, Index width, double* out,
-                                              Lanes& all) {
+[[gnu::always_inline]] inline void step_block(const double* a, const double* M, const double* e, double by, Index K, Index width,
+                                              double* out, Lanes& all) {
     Lanes s[L] = {}, r[L] = {}, m;
     Index i = 0;
     for (; i + 2 <= K; i += 2, M += 2 * width)
@@ -51,7 +52,8 @@ template <int L>
 }
 
 // out = by · Σ_i a(i) M(i, ·), times e if given; returns the sum of out.
-[[gnu::always_inline]] inline double step(const double* a, const double* M, const double* e, double by, Index K, Index width, double* out) {
+[[gnu::always_inline]] inline double step(const double* a, const double* M, const double* e, double by, Index K, Index width,
+                                          double* out) {
     Lanes all = {};
     Index j = 0;
     for (; j + 32 <= width; j += 32) step_block<4>(a, M + j, e ? e + j : nullptr, by, K, width, out + j, all);
@@ -78,8 +80,8 @@ template <int L>
 
 // pairs(i, j) = M(i, j) Σ_t a_{t−1}(i) v_t(j) for R rows from i and L × 8 columns from j, over the positions that share M.
 template <int R, int L>
-[[gnu::always_inline]] inline void pair_block(const double* alpha, const double* v, const std::int32_t* own_at, Index T, Index width, Index rows,
-                                              const double* M, double* pairs) {
+[[gnu::always_inline]] inline void pair_block(const double* alpha, const double* v, const std::int32_t* own_at, Index T,
+                                              Index width, Index rows, const double* M, double* pairs) {
     Lanes s[R][L] = {}, x[L];
     for (Index t = 1; t < T; ++t) {
         if (own_at[t] >= 0) continue;
@@ -96,8 +98,8 @@ template <int R, int L>
 }
 
 template <int R, int L>
-[[gnu::always_inline]] inline void pair_rows(const double* alpha, const double* v, const std::int32_t* own_at, Index T, Index K, Index width,
-                                             const double* M, double* pairs) {
+[[gnu::always_inline]] inline void pair_rows(const double* alpha, const double* v, const std::int32_t* own_at, Index T, Index K,
+                                             Index width, const double* M, double* pairs) {
     for (Index i = 0; i < K; i += R)  // rows are padded to a multiple of eight, so that R of them can be read
         pair_block<R, L>(alpha + i, v, own_at, T, width, K - i, M + i * width, pairs + i * width);
 }
@@ -223,8 +225,8 @@ CERTIFIT_CLONES [[maybe_unused]] static void upward(const double* score, const d
 }
 
 // joint(i, j) = P(parent = i) · exp(score(i, j) + inside(j) − message(i)), and its sums over i
-CERTIFIT_CLONES [[maybe_unused]] static void downward(const double* score, const double* inside, const double* message, const double* parent,
-                                                      Index K, Index width, double* joint, double* below) {
+CERTIFIT_CLONES [[maybe_unused]] static void downward(const double* score, const double* inside, const double* message,
+                                                      const double* parent, Index K, Index width, double* joint, double* below) {
     for (Index j = 0; j < width; ++j) below[j] = 0.0;
     for (Index i = 0; i < K; ++i, score += width, joint += width) {
         for (Index j = 0; j < width; ++j) joint[j] = 0.0;
@@ -237,7 +239,8 @@ CERTIFIT_CLONES [[maybe_unused]] static void downward(const double* score, const
     }
 }
 
-// The log-space recursion for trees and for chains of any scores. pair(t, joint) sees P(y_parent, y_t) of every position with a parent.
+// The log-space recursion for trees and for chains of any scores. pair(t, joint) sees P(y_parent, y_t) of every position with a
+// parent.
 template <class Pair>
 void sum_product_tree(const Sequences& data, const Transitions& trans, Index i, Work& work, Pair&& pair) {
     const Index T = data.length(i), K = work.K, width = work.width;
@@ -274,13 +277,14 @@ void sum_product_tree(const Sequences& data, const Transitions& trans, Index i, 
             continue;
         }
         const double* own = work.own_scores(t);
-        downward(own ? own : trans.score.data(), in, work.message.data() + t * width, work.beta.data() + p * width, K, width, joint.data(), mu);
+        downward(own ? own : trans.score.data(), in, work.message.data() + t * width, work.beta.data() + p * width, K, width,
+                 joint.data(), mu);
         pair(t, joint.data());
     }
 }
 
-// Fills work.log_z, work.beta (marginals, positions × width) and work.pairs (expected transitions that share A, plus those of positions
-// with their own); pair(t, joint) sees the joint probabilities of positions with transitions of their own.
+// Fills work.log_z, work.beta (marginals, positions × width) and work.pairs (expected transitions that share A, plus those of
+// positions with their own); pair(t, joint) sees the joint probabilities of positions with transitions of their own.
 template <class Pair>
 void sum_product(const Sequences& data, const Transitions& trans, Index i, Work& work, Pair&& pair) {
     const Index T = data.length(i), K = work.K, width = work.width, size = T * width;
@@ -319,8 +323,9 @@ void sum_product(const Sequences& data, const Transitions& trans, Index i, Work&
                 shifts += trans.highest;
             }
         }
-        const Chain c{T, K, width, trans.weight.data(), trans.turned.data(), work.own_at.data(), work.own.data(), work.exps.data(),
-                      work.alpha.data(), work.beta.data(), work.ahead.data(), work.total.data(), trans.forbids};
+        const Chain c{T, K, width, trans.weight.data(), trans.turned.data(), work.own_at.data(), work.own.data(),
+                      work.exps.data(), work.alpha.data(), work.beta.data(), work.ahead.data(), work.total.data(),
+                      trans.forbids};
         scaled = forward_backward(c, work.pairs.data());
         if (scaled) {
             work.log_z = sum_of_logs(work.total.data(), T) + shifts;

@@ -8,8 +8,8 @@
 
 namespace certifit::boundary {
 
-// Keeps the arrays alive. `Dense` is a view {data, n, d} of one layout, `Compressed` a view {data, indices, start, n, d} by rows (CSR) or, without
-// `ByRow`, by columns (CSC).
+// Keeps the arrays alive. `Dense` is a view {data, n, d} of one layout, `Compressed` a view {data, indices, start, n, d} by rows
+// (CSR) or, without `ByRow`, by columns (CSC).
 template <template <class> class Dense, template <class, class> class Compressed, bool ByRow>
 struct HeldMatrix {
     using Index = std::ptrdiff_t;
@@ -41,7 +41,8 @@ struct HeldMatrix {
     // The class, and the functions that make it: dense(X), and csr(data, indices, indptr, d) or csc(data, indices, indptr, n).
     static void define(nb::module_& m, const char* name) {
         using namespace nb::literals;
-        nb::class_<HeldMatrix>(m, name).def_prop_ro("shape", [](const HeldMatrix& X) { return nb::make_tuple(X.rows(), X.columns()); });
+        nb::class_<HeldMatrix>(m, name).def_prop_ro("shape",
+                                                    [](const HeldMatrix& X) { return nb::make_tuple(X.rows(), X.columns()); });
         m.def("dense", &HeldMatrix::dense<double>, "X"_a.noconvert());
         m.def("dense", &HeldMatrix::dense<float>, "X"_a.noconvert());
         define_compressed<double, std::int32_t>(m);
@@ -54,8 +55,8 @@ struct HeldMatrix {
     template <class T, class I>
     static void define_compressed(nb::module_& m) {
         using namespace nb::literals;
-        m.def(ByRow ? "csr" : "csc", &HeldMatrix::compressed<T, I>, "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(),
-              nb::arg(ByRow ? "d" : "n"));
+        m.def(ByRow ? "csr" : "csc", &HeldMatrix::compressed<T, I>, "data"_a.noconvert(), "indices"_a.noconvert(),
+              "indptr"_a.noconvert(), nb::arg(ByRow ? "d" : "n"));
     }
 };
 

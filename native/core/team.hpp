@@ -9,8 +9,8 @@
 // nothing waits beside Python when no kernel runs, and a process may fork at any time: a forked child has none of the
 // helpers, and a team that was alive during the fork notices it and starts its own.
 //
-// Tasks are handed out as they are asked for. Results must not depend on who does a task: a task writes what is its own, and sums over
-// tasks are added by the caller in the order of the tasks.
+// Tasks are handed out as they are asked for. Results must not depend on who does a task: a task writes what is its own, and sums
+// over tasks are added by the caller in the order of the tasks.
 #pragma once
 
 #include <pthread.h>
@@ -45,7 +45,8 @@ struct Stopped {};
 class Team {
   public:
     // With `signals`, the caller polls them between its tasks and while it waits: Ctrl-C ends a loop like an exception.
-    explicit Team(int threads, SignalPoll* signals = nullptr) : size_(threads < 1 ? 1 : threads), signals_(signals), born_(forks()) {}
+    explicit Team(int threads, SignalPoll* signals = nullptr)
+        : size_(threads < 1 ? 1 : threads), signals_(signals), born_(forks()) {}
     ~Team() {
         abandon_after_fork();
         stop_.store(true);

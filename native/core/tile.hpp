@@ -2,13 +2,13 @@
 //
 //     sum[r][c] += Σ_k a[k][r] · b[k][c]          Rows × (Vectors · lanes) sums at a time, k upward
 //
-// b lies in panels, the entries of one k side by side, so that they load as vectors. The entries of a are broadcast one by one and may
-// lie anywhere: `Along` apart from one k to the next, `Across` apart from one row to the next. A family says how far a panel reaches, what the
-// sums begin with and what becomes of them while they are still in registers.
+// b lies in panels, the entries of one k side by side, so that they load as vectors. The entries of a are broadcast one by one
+// and may lie anywhere: `Along` apart from one k to the next, `Across` apart from one row to the next. A family says how far a
+// panel reaches, what the sums begin with and what becomes of them while they are still in registers.
 //
-// Every sum runs over its own products in the order of k and nothing else, so that neither the shape of a tile nor threads change it.
-// Panels are read from end to end for every tile: eight bytes for each multiplication of vectors, which caches far from the core
-// deliver too, so that long k need no blocks of their own.
+// Every sum runs over its own products in the order of k and nothing else, so that neither the shape of a tile nor threads change
+// it. Panels are read from end to end for every tile: eight bytes for each multiplication of vectors, which caches far from the
+// core deliver too, so that long k need no blocks of their own.
 #pragma once
 
 #include <cstddef>
@@ -96,8 +96,8 @@ struct Tile {
     }
 };
 
-// to[r][c] = Σ_k a[k][r] · b[k][c] for Tall rows and `columns` columns: the entries of one k lie side by side on both sides, Along apart from
-// one k to the next in a and Step apart in b; rows of the result are Step apart.
+// to[r][c] = Σ_k a[k][r] · b[k][c] for Tall rows and `columns` columns: the entries of one k lie side by side on both sides,
+// Along apart from one k to the next in a and Step apart in b; rows of the result are Step apart.
 template <class Set, Index Tall, Index Along, Index Step, int Vectors = 2, class T>
 [[gnu::always_inline]] inline void multiply(const T* a, const T* b, Index depth, Index columns, T* to) {
     constexpr int rows = Set::template rows<Tall>;
@@ -112,8 +112,8 @@ template <class Set, Index Tall, Index Along, Index Step, int Vectors = 2, class
         }
 }
 
-// A panel, or a strip, of Wide rows of d entries: to[j][c] = value(first + c, j), and zeros from row n on. Gives square(c, Σ_j value²) of each,
-// unless `square` is null.
+// A panel, or a strip, of Wide rows of d entries: to[j][c] = value(first + c, j), and zeros from row n on. Gives square(c, Σ_j
+// value²) of each, unless `square` is null.
 template <Index Wide, class T, class Value, class Square = std::nullptr_t>
 void pack(Index first, Index n, Index d, T* to, Value&& value, Square&& square = nullptr) {
     for (Index c = 0; c < Wide; ++c) {
@@ -122,7 +122,8 @@ void pack(Index first, Index n, Index d, T* to, Value&& value, Square&& square =
         for (Index j = 0; j < d; ++j) {
             const T x = i < n ? static_cast<T>(value(i, j)) : T(0);
             to[j * Wide + c] = x;
-            if constexpr (!std::is_null_pointer_v<std::remove_cvref_t<Square>>) sum += static_cast<double>(x) * static_cast<double>(x);
+            if constexpr (!std::is_null_pointer_v<std::remove_cvref_t<Square>>)
+                sum += static_cast<double>(x) * static_cast<double>(x);
         }
         if constexpr (!std::is_null_pointer_v<std::remove_cvref_t<Square>>) square(c, sum);
     }

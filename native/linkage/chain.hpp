@@ -1,7 +1,8 @@
 // The nearest-neighbor chain: a hierarchy in O(n²) for every linkage in which a merge brings nothing nearer.
 //
-// Follow nearest neighbors until two clusters are each other's: these merge, and the chain before them stays as it is (Benzécri 1982, Murtagh 1983).
-// Clusters live in slots; a dead slot has a penalty of infinity, and when half of the slots are dead the living move together.
+// Follow nearest neighbors until two clusters are each other's: these merge, and the chain before them stays as it is (Benzécri
+// 1982, Murtagh 1983). Clusters live in slots; a dead slot has a penalty of infinity, and when half of the slots are dead the
+// living move together.
 //
 //   complete   D(A ∪ B, C) = max(D(A, C), D(B, C))
 //   average    D(A ∪ B, C) = (|A| D(A, C) + |B| D(B, C)) / (|A| + |B|)
@@ -46,7 +47,8 @@ CERTIFIT_CLONES inline double least_of(const double* value, const double* penalt
 // What both kinds of distances share: the slots, and who lives in them.
 struct Slots {
     explicit Slots(Index n)
-        : count(n), alive(n), penalty(static_cast<std::size_t>(n), 0.0), size(static_cast<std::size_t>(n), 1.0), point(static_cast<std::size_t>(n)) {
+        : count(n), alive(n), penalty(static_cast<std::size_t>(n), 0.0), size(static_cast<std::size_t>(n), 1.0),
+          point(static_cast<std::size_t>(n)) {
         std::iota(point.begin(), point.end(), std::int64_t{0});
     }
     Index count, alive;
@@ -75,12 +77,13 @@ struct Slots {
 
 // Distances between all clusters in a square matrix, which is overwritten.
 //
-// A merge writes its row alone. Its column would cost a line of the cache for each number, most of them overwritten or dead before anyone reads them:
-// a row takes from the rows merged since it was last read what it lacks, when it is read.
+// A merge writes its row alone. Its column would cost a line of the cache for each number, most of them overwritten or dead
+// before anyone reads them: a row takes from the rows merged since it was last read what it lacks, when it is read.
 class Square {
   public:
     Square(double* D, Index n, bool average)
-        : slots(n), D_(D), stride_(n), average_(average), merged_(static_cast<std::size_t>(n), 0), read_(static_cast<std::size_t>(n), 0) {}
+        : slots(n), D_(D), stride_(n), average_(average), merged_(static_cast<std::size_t>(n), 0),
+          read_(static_cast<std::size_t>(n), 0) {}
     Slots slots;
 
     Nearest nearest(Index slot, Index preferred, Team&) {
@@ -110,7 +113,8 @@ class Square {
 
     void gather(std::vector<Index>& renamed) {
         for (Index k = 0; k < slots.count; ++k)
-            if (slots.penalty[static_cast<std::size_t>(k)] != kFar) refreshed(k);  // neighbors find what they lack in the same lines of the cache
+            if (slots.penalty[static_cast<std::size_t>(k)] != kFar)
+                refreshed(k);  // neighbors find what they lack in the same lines of the cache
         const std::vector<Index> living = slots.gather(renamed);
         for (Index i = 0; i < slots.count; ++i) {
             const double* row = D_ + living[static_cast<std::size_t>(i)] * stride_;
@@ -151,7 +155,8 @@ class Square {
 // Ward: the means of the clusters, a column after the other.
 class Means {
   public:
-    Means(const double* X, Index n, Index d) : slots(n), stride_(n), d_(d), mean_(static_cast<std::size_t>(n * d)), square_(static_cast<std::size_t>(n)) {
+    Means(const double* X, Index n, Index d)
+        : slots(n), stride_(n), d_(d), mean_(static_cast<std::size_t>(n * d)), square_(static_cast<std::size_t>(n)) {
         for (Index i = 0; i < n; ++i)
             for (Index j = 0; j < d; ++j) mean_[static_cast<std::size_t>(j * n + i)] = X[i * d + j];
     }
@@ -172,7 +177,8 @@ class Means {
         Nearest found{std::sqrt(least), preferred};
         if (preferred < 0 || square_[static_cast<std::size_t>(preferred)] > least) {
             found.slot = block * kBlock;
-            while (square_[static_cast<std::size_t>(found.slot)] + slots.penalty[static_cast<std::size_t>(found.slot)] != least) ++found.slot;
+            while (square_[static_cast<std::size_t>(found.slot)] + slots.penalty[static_cast<std::size_t>(found.slot)] != least)
+                ++found.slot;
         }
         own = 0.0;
         return found;
@@ -192,7 +198,8 @@ class Means {
         const std::vector<Index> living = slots.gather(renamed);
         for (Index j = 0; j < d_; ++j)
             for (Index k = 0; k < slots.count; ++k)
-                mean_[static_cast<std::size_t>(j * slots.count + k)] = mean_[static_cast<std::size_t>(j * stride_ + living[static_cast<std::size_t>(k)])];
+                mean_[static_cast<std::size_t>(j * slots.count + k)] =
+                    mean_[static_cast<std::size_t>(j * stride_ + living[static_cast<std::size_t>(k)])];
         stride_ = slots.count;
     }
 
@@ -202,11 +209,11 @@ class Means {
     std::vector<double> mean_, square_, least_;
 
     void distances(Index from, Index size, Index slot) {
-        of_block(mean_.data() + from, stride_, mean_.data() + slot, d_, slots.size.data() + from, slots.size[static_cast<std::size_t>(slot)], size,
-                 square_.data() + from);
+        of_block(mean_.data() + from, stride_, mean_.data() + slot, d_, slots.size.data() + from,
+                 slots.size[static_cast<std::size_t>(slot)], size, square_.data() + from);
     }
-    CERTIFIT_CLONES static void of_block(const double* mean, Index stride, const double* own, Index d, const double* sizes, double size, Index n,
-                                         double* out) {
+    CERTIFIT_CLONES static void of_block(const double* mean, Index stride, const double* own, Index d, const double* sizes,
+                                         double size, Index n, double* out) {
         for (Index k = 0; k < n; ++k) out[k] = 0.0;
         for (Index j = 0; j < d; ++j) {
             const double* column = mean + j * stride;
@@ -254,7 +261,8 @@ std::vector<Merge> chain(Distances& clusters, Team& team, SignalPoll* signals) {
     return merges;
 }
 
-// Euclidean distances of the rows from … from + size − 1 to those from `from` on, and their mirror images; tiles stay in the cache.
+// Euclidean distances of the rows from … from + size − 1 to those from `from` on, and their mirror images; tiles stay in the
+// cache.
 inline constexpr Index kStrip = 32;
 
 CERTIFIT_CLONES inline void strip_of_distances(const double* columns, Index n, Index d, Index from, Index size, double* D) {

@@ -1,7 +1,7 @@
 // A hierarchy as the list of its merges, in SciPy's form.
 //
-// Row t of Z joins the clusters Z[t, 0] < Z[t, 1] at height Z[t, 2] into cluster n + t of Z[t, 3] points; points are 0 … n − 1. Every method here
-// finds pairs of points with heights first; sorted by height, a union-find turns them into rows (Müllner 2011).
+// Row t of Z joins the clusters Z[t, 0] < Z[t, 1] at height Z[t, 2] into cluster n + t of Z[t, 3] points; points are 0 … n − 1.
+// Every method here finds pairs of points with heights first; sorted by height, a union-find turns them into rows (Müllner 2011).
 #pragma once
 
 #include <algorithm>
@@ -51,7 +51,8 @@ inline std::vector<double> as_rows(std::vector<Merge> merges, Index n) {
     for (const Merge& merge : merges) {
         const auto a = static_cast<std::size_t>(sets.find(merge.first)), b = static_cast<std::size_t>(sets.find(merge.second));
         const double total = size[a] + size[b];
-        rows.insert(rows.end(), {static_cast<double>(std::min(name[a], name[b])), static_cast<double>(std::max(name[a], name[b])), merge.height, total});
+        rows.insert(rows.end(), {static_cast<double>(std::min(name[a], name[b])), static_cast<double>(std::max(name[a], name[b])),
+                                 merge.height, total});
         sets.join(merge.first, merge.second);
         const std::size_t root = std::min(a, b);
         size[root] = total, name[root] = next++;

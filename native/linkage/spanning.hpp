@@ -37,7 +37,8 @@ class Outside {
     }
     void measure(Index from, Index size, double* out) const { squares(columns_.data() + from, n_, here_.data(), d_, size, out); }
     void move(Index from, Index to) {
-        for (Index j = 0; j < d_; ++j) columns_[static_cast<std::size_t>(j * n_ + to)] = columns_[static_cast<std::size_t>(j * n_ + from)];
+        for (Index j = 0; j < d_; ++j)
+            columns_[static_cast<std::size_t>(j * n_ + to)] = columns_[static_cast<std::size_t>(j * n_ + from)];
     }
     Index cost() const { return d_; }
     static double height(double measured) { return std::sqrt(measured); }
@@ -58,7 +59,9 @@ class Outside {
 // The same from a square matrix of dissimilarities.
 class OutsideGiven {
   public:
-    OutsideGiven(const double* D, Index n) : D_(D), n_(n), point_(static_cast<std::size_t>(n)) { std::iota(point_.begin(), point_.end(), Index{0}); }
+    OutsideGiven(const double* D, Index n) : D_(D), n_(n), point_(static_cast<std::size_t>(n)) {
+        std::iota(point_.begin(), point_.end(), Index{0});
+    }
     void from(Index place) { row_ = D_ + point_[static_cast<std::size_t>(place)] * n_; }
     void measure(Index from, Index size, double* out) const {
         for (Index k = 0; k < size; ++k) out[k] = row_[point_[static_cast<std::size_t>(from + k)]];
@@ -107,7 +110,8 @@ std::vector<Merge> prim(Points& points, Index n, Team& team, SignalPoll* signals
         });
         Nearest least;
         for (Index block = 0; block < blocks; ++block)
-            if (least.slot < 0 || best[static_cast<std::size_t>(block)].distance < least.distance) least = best[static_cast<std::size_t>(block)];
+            if (least.slot < 0 || best[static_cast<std::size_t>(block)].distance < least.distance)
+                least = best[static_cast<std::size_t>(block)];
         current = least.slot;
         const auto at = static_cast<std::size_t>(current);
         merges.push_back({via[at], point[at], Points::height(nearest[at])});
@@ -126,7 +130,8 @@ struct Edge {
 
 class Boruvka {
   public:
-    Boruvka(const double* X, Index n, Index d) : n_(n), d_(d), order_(static_cast<std::size_t>(n)), rows_(static_cast<std::size_t>(n * d)) {
+    Boruvka(const double* X, Index n, Index d)
+        : n_(n), d_(d), order_(static_cast<std::size_t>(n)), rows_(static_cast<std::size_t>(n * d)) {
         std::iota(order_.begin(), order_.end(), std::int64_t{0});
         build(X, 0, n);
         for (Index i = 0; i < n; ++i) std::copy_n(X + order_[at(i)] * d, d, rows_.data() + i * d);
@@ -192,10 +197,11 @@ class Boruvka {
         }
         if (to - from > kLeaf && width > 0.0) {
             const Index middle = from + (to - from) / 2;
-            std::nth_element(order_.begin() + from, order_.begin() + middle, order_.begin() + to, [&](std::int64_t a, std::int64_t b) {
-                const double xa = X[a * d_ + widest], xb = X[b * d_ + widest];
-                return xa != xb ? xa < xb : a < b;
-            });
+            std::nth_element(order_.begin() + from, order_.begin() + middle, order_.begin() + to,
+                             [&](std::int64_t a, std::int64_t b) {
+                                 const double xa = X[a * d_ + widest], xb = X[b * d_ + widest];
+                                 return xa != xb ? xa < xb : a < b;
+                             });
             build(X, from, middle);
             const Index right = build(X, middle, to);
             nodes_[at(node)].right = right;
@@ -234,8 +240,8 @@ class Boruvka {
         return sum * kSurely;
     }
 
-    // The shortest edge from point i to another component, if it is no longer than what the component knows already. `known` only shrinks, and
-    // what is longer is never wanted: the answer of the component does not depend on who asks first.
+    // The shortest edge from point i to another component, if it is no longer than what the component knows already. `known` only
+    // shrinks, and what is longer is never wanted: the answer of the component does not depend on who asks first.
     Edge search(Index i, std::atomic<double>& known) {
         Edge best;
         if (bound_[at(i)] > known.load(std::memory_order_relaxed)) return best;

@@ -24,7 +24,8 @@ class Prepared {
         if (X.shape(0) < 1 || X.shape(1) < 1) refuse("X must have rows and columns");
         expect_length(weight, X.shape(0), "weight");
         with_team(threads, [&](Team& team) {
-            panels_ = std::make_unique<Panels<T>>(X.data(), static_cast<Index>(X.shape(0)), static_cast<Index>(X.shape(1)), weight.data(), team);
+            panels_ = std::make_unique<Panels<T>>(X.data(), static_cast<Index>(X.shape(0)), static_cast<Index>(X.shape(1)),
+                                                  weight.data(), team);
         });
     }
 
@@ -32,7 +33,8 @@ class Prepared {
         const auto k = static_cast<Index>(uniform.shape(0)), trials = static_cast<Index>(uniform.shape(1));
         if (k < 1 || trials < 1) refuse("uniform must have a row for each center");
         std::vector<std::int64_t> rows(static_cast<std::size_t>(k));
-        with_team(threads, [&](Team& team) { Seeding<T>(*panels_, weight_.data()).draw(uniform.data(), k, trials, rows.data(), team); });
+        with_team(threads,
+                  [&](Team& team) { Seeding<T>(*panels_, weight_.data()).draw(uniform.data(), k, trials, rows.data(), team); });
         return array(std::move(rows));
     }
 

@@ -2,11 +2,12 @@
 //
 //     minimize over centers c₁ … c_k    Σ s_i min_c ‖x_i − c‖²
 //
-// Exact: labels are those of distances in double precision, the first of equal centers. A row is looked at only if it may have changed:
-// with u ≥ ‖x − own‖ and l ≤ ‖x − second‖, moved by what the centers moved, u ≤ max(l, half the distance from the own center to the next)
-// proves that it has not (Hamerly 2010). Rows that are looked at go through tiles in single precision (panels.hpp), and those that these
-// cannot decide are computed in double. Sums of the clusters change by the rows that moved; when nothing moves any more they
-// are added up anew and checked once more. Blocks of rows are fixed and their sums are added in order: threads change nothing.
+// Exact: labels are those of distances in double precision, the first of equal centers. A row is looked at only if it may have
+// changed: with u ≥ ‖x − own‖ and l ≤ ‖x − second‖, moved by what the centers moved, u ≤ max(l, half the distance from the own
+// center to the next) proves that it has not (Hamerly 2010). Rows that are looked at go through tiles in single precision
+// (panels.hpp), and those that these cannot decide are computed in double. Sums of the clusters change by the rows that moved;
+// when nothing moves any more they are added up anew and checked once more. Blocks of rows are fixed and their sums are added in
+// order: threads change nothing.
 #pragma once
 
 #include "lloyd/panels.hpp"
@@ -17,8 +18,9 @@ namespace certifit::lloyd {
 constexpr Index kDirect = 16;  // rows of a panel from which on all of it is computed in place
 
 // u and l after the centers moved; need[c] = 1 where they prove nothing.
-CERTIFIT_CLONES [[maybe_unused]] static void refresh(float* u, float* l, const std::int32_t* label, const float* moved, const float* half,
-                                                     std::int32_t mover, float most, float next, std::uint8_t* need) {
+CERTIFIT_CLONES [[maybe_unused]] static void refresh(float* u, float* l, const std::int32_t* label, const float* moved,
+                                                     const float* half, std::int32_t mover, float most, float next,
+                                                     std::uint8_t* need) {
     constexpr float up = 1.0f + 0x1p-22f;
     for (Index c = 0; c < kWide; ++c) {
         const float reach = (u[c] + moved[label[c]]) * up;
@@ -30,8 +32,8 @@ CERTIFIT_CLONES [[maybe_unused]] static void refresh(float* u, float* l, const s
 }
 
 // Bounds from the two nearest; unsure[c] = 1 where the nearest is not certain or is not the label so far.
-CERTIFIT_CLONES [[maybe_unused]] static void digest(const Two& two, const float* square, const std::int32_t* label, float gamma, float longest,
-                                                    float* u, float* l, std::uint8_t* unsure) {
+CERTIFIT_CLONES [[maybe_unused]] static void digest(const Two& two, const float* square, const std::int32_t* label, float gamma,
+                                                    float longest, float* u, float* l, std::uint8_t* unsure) {
     for (Index c = 0; c < kWide; ++c) {
         const float error = gamma * (square[c] + longest);
         const float near = two.best[c] + square[c] + error, far = two.second[c] + square[c] - error;
@@ -168,7 +170,8 @@ class Lloyd {
         for (Index c = 0; c < k_; ++c) {
             const auto s = static_cast<std::size_t>(c);
             if (!delta.touched[s]) continue;
-            for (auto e = static_cast<std::size_t>(c * d_); e < static_cast<std::size_t>((c + 1) * d_); ++e) sums_[e] += delta.sum[e], delta.sum[e] = 0.0;
+            for (auto e = static_cast<std::size_t>(c * d_); e < static_cast<std::size_t>((c + 1) * d_); ++e)
+                sums_[e] += delta.sum[e], delta.sum[e] = 0.0;
             mass_[s] += delta.mass[s], counts_[s] += delta.count[s];
             delta.mass[s] = 0.0, delta.count[s] = 0, delta.touched[s] = 0;
         }
@@ -183,7 +186,8 @@ class Lloyd {
                 double least = std::numeric_limits<double>::infinity();
                 for (Index b = 0; b < k_; ++b)
                     if (b != a) least = std::min(least, squared(centers_ + a * d_, centers_ + b * d_, d_));
-                half_[static_cast<std::size_t>(a)] = k_ > 1 ? static_cast<float>(0.5 * std::sqrt(least) * X_.scale * (1.0 - 1e-6)) : kInfinity;
+                half_[static_cast<std::size_t>(a)] =
+                    k_ > 1 ? static_cast<float>(0.5 * std::sqrt(least) * X_.scale * (1.0 - 1e-6)) : kInfinity;
             }
         });
     }
@@ -215,16 +219,19 @@ class Lloyd {
             const Index base = p * kWide, rows = std::min(kWide, X_.n - base);
             Index wanted = rows;
             if (known_) {
-                refresh(u_.data() + base, l_.data() + base, label_.data() + base, moved_.data(), half_.data(), mover_, most_, next_, need);
+                refresh(u_.data() + base, l_.data() + base, label_.data() + base, moved_.data(), half_.data(), mover_, most_,
+                        next_, need);
                 wanted = 0;
                 for (Index c = 0; c < rows; ++c) wanted += need[c];
             }
             if (wanted == 0) continue;
             if (wanted >= kDirect || !known_) {
                 tile_(X_.panel(p), packed, two);
-                digest(two, X_.square.data() + base, label_.data() + base, gamma, longest, u_.data() + base, l_.data() + base, unsure);
+                digest(two, X_.square.data() + base, label_.data() + base, gamma, longest, u_.data() + base, l_.data() + base,
+                       unsure);
                 for (Index c = 0; c < rows; ++c)
-                    if (unsure[c]) settle(base + c, two, c, gamma * (X_.square[static_cast<std::size_t>(base + c)] + longest), delta);
+                    if (unsure[c])
+                        settle(base + c, two, c, gamma * (X_.square[static_cast<std::size_t>(base + c)] + longest), delta);
                 if (!known_)
                     for (Index c = rows; c < kWide; ++c) label_[static_cast<std::size_t>(base + c)] = 0;
                 continue;
@@ -302,7 +309,8 @@ class Lloyd {
                 away.resize(static_cast<std::size_t>(X_.n));
                 team.blocks(X_.n, 4096, true, [&](Index from, Index to, int) {
                     for (Index i = from; i < to; ++i)
-                        away[static_cast<std::size_t>(i)] = squared(row(i), centers_ + label_[static_cast<std::size_t>(i)] * d_, d_);
+                        away[static_cast<std::size_t>(i)] =
+                            squared(row(i), centers_ + label_[static_cast<std::size_t>(i)] * d_, d_);
                 });
             }
             const Index i = std::max_element(away.begin(), away.end()) - away.begin();
@@ -346,7 +354,8 @@ class Lloyd {
         std::vector<double> parts(static_cast<std::size_t>((X_.n + size - 1) / size));
         team.blocks(X_.n, size, true, [&](Index from, Index to, int) {
             double sum = 0.0;
-            for (Index i = from; i < to; ++i) sum += weight_[i] * squared(row(i), centers_ + label_[static_cast<std::size_t>(i)] * d_, d_);
+            for (Index i = from; i < to; ++i)
+                sum += weight_[i] * squared(row(i), centers_ + label_[static_cast<std::size_t>(i)] * d_, d_);
             parts[static_cast<std::size_t>(from / size)] = sum;
         });
         double total = 0.0;

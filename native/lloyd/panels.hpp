@@ -3,12 +3,13 @@
 //     rows are shifted by their mean and scaled by a power of two to entries near 1, and lie column by column: [panel][j][64]
 //     centers lie in groups of four, times −2:                                                                [group][j][4]
 //
-// A row's lane then holds  ‖c‖² − 2 x·c  = ‖x − c‖² − ‖x‖²,  so that the nearest, the second and the number of the nearest are found by
-// comparisons between registers; no distance is stored. Sums of d products in single precision are off by at most
+// A row's lane then holds  ‖c‖² − 2 x·c  = ‖x − c‖² − ‖x‖²,  so that the nearest, the second and the number of the nearest are
+// found by comparisons between registers; no distance is stored. Sums of d products in single precision are off by at most
 //
 //     γ (‖x‖² + ‖c‖²),     γ = 2.02 (d + 16) 2⁻²⁴
 //
-// (entries rounded, products, sums, squares): a row whose two nearest differ by more than twice that has its nearest center for certain.
+// (entries rounded, products, sums, squares): a row whose two nearest differ by more than twice that has its nearest center for
+// certain.
 #pragma once
 
 #include <algorithm>
@@ -171,7 +172,8 @@ class Panels {
         team.blocks(n, size, true, [&](Index from, Index to, int) {
             double most = 0.0;
             for (Index i = from; i < to; ++i)
-                for (Index j = 0; j < d; ++j) most = std::max(most, std::fabs(static_cast<double>(rows[i * d + j]) - mean[static_cast<std::size_t>(j)]));
+                for (Index j = 0; j < d; ++j)
+                    most = std::max(most, std::fabs(static_cast<double>(rows[i * d + j]) - mean[static_cast<std::size_t>(j)]));
             largest[static_cast<std::size_t>(from / size)] = most;
         });
         const double most = *std::max_element(largest.begin(), largest.end());
@@ -180,7 +182,8 @@ class Panels {
 
     void pack(Index p) {
         tile::pack<kWide>(
-            p * kWide, n, d, entries_.data() + p * kWide * d, [&](Index i, Index j) { return placed(static_cast<double>(rows[i * d + j]), j); },
+            p * kWide, n, d, entries_.data() + p * kWide * d,
+            [&](Index i, Index j) { return placed(static_cast<double>(rows[i * d + j]), j); },
             [&](Index c, double length) { square[static_cast<std::size_t>(p * kWide + c)] = static_cast<float>(length); });
     }
 };

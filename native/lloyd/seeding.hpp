@@ -1,8 +1,8 @@
 // Starts for k-means: k-means++ with several candidates a step (Arthur and Vassilvitskii 2007, the greedy variant).
 //
-// Each further center is drawn among the rows with probability s_i·D_i², D_i being the distance from the nearest center so far; of a few
-// candidates the one that leaves the least Σ s_i D_i² is taken. The draws come as numbers in [0, 1): the same numbers, the same rows,
-// whatever the number of threads.
+// Each further center is drawn among the rows with probability s_i·D_i², D_i being the distance from the nearest center so far;
+// of a few candidates the one that leaves the least Σ s_i D_i² is taken. The draws come as numbers in [0, 1): the same numbers,
+// the same rows, whatever the number of threads.
 #pragma once
 
 #include "lloyd/panels.hpp"
@@ -13,7 +13,8 @@ template <class T>
 class Seeding {
   public:
     Seeding(const Panels<T>& panels, const double* weight)
-        : X_(panels), away_(static_cast<std::size_t>(panels.count * kWide)), weight_(away_.size()), share_(static_cast<std::size_t>(panels.count)) {
+        : X_(panels), away_(static_cast<std::size_t>(panels.count * kWide)), weight_(away_.size()),
+          share_(static_cast<std::size_t>(panels.count)) {
         const double top = *std::max_element(weight, weight + panels.n);
         for (Index i = 0; i < panels.n; ++i) {
             weight_[static_cast<std::size_t>(i)] = static_cast<float>(weight[i] / top);
@@ -92,7 +93,8 @@ class Seeding {
         const Index first = p * kWide, last = std::min(X_.n, first + kWide);
         Index found = first;
         for (Index i = first; i < last; ++i) {
-            const double mass = static_cast<double>(weight_[static_cast<std::size_t>(i)]) * static_cast<double>(away_[static_cast<std::size_t>(i)]);
+            const double mass = static_cast<double>(weight_[static_cast<std::size_t>(i)]) *
+                                static_cast<double>(away_[static_cast<std::size_t>(i)]);
             if (mass > 0.0) found = i;
             if (left < mass) break;
             left -= mass;

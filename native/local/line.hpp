@@ -27,7 +27,8 @@ template <Shape shape>
 }
 
 template <Shape shape>
-[[gnu::always_inline]] inline void moments(const double* x, const double* y, const double* s, Index from, Index to, double q, double inverse, Moments& out) {
+[[gnu::always_inline]] inline void moments(const double* x, const double* y, const double* s, Index from, Index to, double q,
+                                           double inverse, Moments& out) {
     Lanes S0 = {}, S1 = {}, S2 = {}, S3 = {}, S4 = {}, T0 = {}, T1 = {}, T2 = {}, z, v, a;
     for (Index i = from; i < to; i += 8) {
         load(x + i, z), load(y + i, v), load(s + i, a);
@@ -39,12 +40,14 @@ template <Shape shape>
         w *= z, S3 += w;
         w *= z, S4 += w;
     }
-    out = {{vec::detail::total(S0), vec::detail::total(S1), vec::detail::total(S2), vec::detail::total(S3), vec::detail::total(S4)},
-           {vec::detail::total(T0), vec::detail::total(T1), vec::detail::total(T2)}};
+    out = {
+        {vec::detail::total(S0), vec::detail::total(S1), vec::detail::total(S2), vec::detail::total(S3), vec::detail::total(S4)},
+        {vec::detail::total(T0), vec::detail::total(T1), vec::detail::total(T2)}};
 }
 
 template <Shape shape>
-[[gnu::always_inline]] inline double squared_influence(const double* x, const double* s, Index from, Index to, double q, double inverse, const double* v) {
+[[gnu::always_inline]] inline double squared_influence(const double* x, const double* s, Index from, Index to, double q,
+                                                       double inverse, const double* v) {
     Lanes sum = {}, z, a;
     for (Index i = from; i < to; i += 8) {
         load(x + i, z), load(s + i, a);
@@ -55,20 +58,20 @@ template <Shape shape>
     return vec::detail::total(sum);
 }
 
-CERTIFIT_CLONES [[maybe_unused]] static void moments_gaussian(const double* x, const double* y, const double* s, Index from, Index to, double q,
-                                                              double inverse, Moments& out) {
+CERTIFIT_CLONES [[maybe_unused]] static void moments_gaussian(const double* x, const double* y, const double* s, Index from,
+                                                              Index to, double q, double inverse, Moments& out) {
     moments<Shape::gaussian>(x, y, s, from, to, q, inverse, out);
 }
-CERTIFIT_CLONES [[maybe_unused]] static void moments_tricube(const double* x, const double* y, const double* s, Index from, Index to, double q,
-                                                             double inverse, Moments& out) {
+CERTIFIT_CLONES [[maybe_unused]] static void moments_tricube(const double* x, const double* y, const double* s, Index from,
+                                                             Index to, double q, double inverse, Moments& out) {
     moments<Shape::tricube>(x, y, s, from, to, q, inverse, out);
 }
-CERTIFIT_CLONES [[maybe_unused]] static double influence_gaussian(const double* x, const double* s, Index from, Index to, double q, double inverse,
-                                                                  const double* v) {
+CERTIFIT_CLONES [[maybe_unused]] static double influence_gaussian(const double* x, const double* s, Index from, Index to,
+                                                                  double q, double inverse, const double* v) {
     return squared_influence<Shape::gaussian>(x, s, from, to, q, inverse, v);
 }
-CERTIFIT_CLONES [[maybe_unused]] static double influence_tricube(const double* x, const double* s, Index from, Index to, double q, double inverse,
-                                                                 const double* v) {
+CERTIFIT_CLONES [[maybe_unused]] static double influence_tricube(const double* x, const double* s, Index from, Index to, double q,
+                                                                 double inverse, const double* v) {
     return squared_influence<Shape::tricube>(x, s, from, to, q, inverse, v);
 }
 
@@ -91,7 +94,8 @@ class Line {
     // Gram matrix and right side of the local polynomial.
     void gather(double* gram, double* right) const {
         Moments found;
-        (lens_.shape == Shape::gaussian ? detail::moments_gaussian : detail::moments_tricube)(rows_.X, rows_.y, rows_.s, from_, to_, q_, inverse_, found);
+        (lens_.shape == Shape::gaussian ? detail::moments_gaussian : detail::moments_tricube)(rows_.X, rows_.y, rows_.s, from_,
+                                                                                              to_, q_, inverse_, found);
         const Index terms = lens_.terms(1);
         for (Index a = 0; a < terms; ++a) {
             right[a] = found.T[a];
@@ -102,7 +106,8 @@ class Line {
     double influence(const double* v) const {
         const Index terms = lens_.terms(1);
         const double all[3] = {v[0], terms > 1 ? v[1] : 0.0, terms > 2 ? v[2] : 0.0};
-        return (lens_.shape == Shape::gaussian ? detail::influence_gaussian : detail::influence_tricube)(rows_.X, rows_.s, from_, to_, q_, inverse_, all);
+        return (lens_.shape == Shape::gaussian ? detail::influence_gaussian : detail::influence_tricube)(rows_.X, rows_.s, from_,
+                                                                                                         to_, q_, inverse_, all);
     }
 
   private:

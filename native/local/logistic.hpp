@@ -2,8 +2,9 @@
 //
 //     minimize over β   (1/Σw) Σ_i w_i log(1 + exp(−t_i f_i)) + alpha·½‖β‖²,   f_i = f₀ + β·φ(z_i),   t_i = ±1
 //
-// f₀ are the log odds of the class among all rows, so that where the neighbors say nothing the answer is the share of the class. The objective is
-// strongly convex: Newton's method with steps halved until they descend ends at its minimum, and ‖gradient‖²/(2·alpha) bounds what is missing.
+// f₀ are the log odds of the class among all rows, so that where the neighbors say nothing the answer is the share of the class.
+// The objective is strongly convex: Newton's method with steps halved until they descend ends at its minimum, and
+// ‖gradient‖²/(2·alpha) bounds what is missing.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +39,8 @@ struct Left {
 class Newton {
   public:
     Newton(Index terms, double alpha, double tolerance)
-        : terms_(terms), alpha_(alpha), tolerance_(tolerance), factor_(terms), beta_(u(terms)), step_(u(terms)), trial_(u(terms)), at_(terms), next_(terms) {}
+        : terms_(terms), alpha_(alpha), tolerance_(tolerance), factor_(terms), beta_(u(terms)), step_(u(terms)), trial_(u(terms)),
+          at_(terms), next_(terms) {}
 
     // The log odds at the query; poll() may throw.
     template <class Poll>
@@ -93,7 +95,8 @@ class Newton {
             const double* x = rows.phi.data() + i * terms_;
             double f = base;
             for (Index a = 0; a < terms_; ++a) f += beta[u(a)] * x[a];
-            const double w = rows.weight[u(i)], t = rows.target[u(i)], e = std::exp(-std::fabs(f)), p = (f > 0.0 ? 1.0 : e) / (1.0 + e);
+            const double w = rows.weight[u(i)], t = rows.target[u(i)], e = std::exp(-std::fabs(f)),
+                         p = (f > 0.0 ? 1.0 : e) / (1.0 + e);
             const double margin = t > 0.0 ? -f : f, h = w * e / ((1.0 + e) * (1.0 + e));
             out.value += w * ((margin > 0.0 ? margin : 0.0) + std::log1p(e));
             for (Index a = 0; a < terms_; ++a) {
@@ -117,7 +120,8 @@ inline bool gather(Neighborhood& near, const Rows& rows, Index left, double copy
     near.each([&](Index b) {
         for (Index i = 0; i < kRows; ++i) {
             const Index place = b * kRows + i;
-            const double s = rows.s[place], w = place == left ? near.weight()[i] * std::max(0.0, s - copy * (1 + 1e-12)) / s : near.weight()[i];
+            const double s = rows.s[place],
+                         w = place == left ? near.weight()[i] * std::max(0.0, s - copy * (1 + 1e-12)) / s : near.weight()[i];
             if (!(w > 0.0)) continue;
             all.weight.push_back(w), all.place.push_back(place), total += w;
             for (Index a = 0; a < terms; ++a) all.phi.push_back(near.phi()[a * kRows + i]);
@@ -129,8 +133,8 @@ inline bool gather(Neighborhood& near, const Rows& rows, Index left, double copy
 }
 
 // `rows.y` holds one column of ones and zeros for each class; of two classes, one column for the second.
-inline void classify(const Rows& rows, const Lens& lens, const double* base, Newton newton, const double* queries, Index m, const Left& left,
-                     const Odds& odds, Team& team) {
+inline void classify(const Rows& rows, const Lens& lens, const double* base, Newton newton, const double* queries, Index m,
+                     const Left& left, const Odds& odds, Team& team) {
     const Index classes = rows.targets;
     team.blocks(m, 4, true, [&](Index from, Index to, int worker) {
         Neighborhood near(rows, lens);
@@ -146,7 +150,8 @@ inline void classify(const Rows& rows, const Lens& lens, const double* base, New
             for (Index c = 0; c < classes; ++c) {
                 for (std::size_t i = 0; i < all.place.size(); ++i)
                     all.target[i] = rows.y[(all.place[i] / kRows * classes + c) * kRows + all.place[i] % kRows];
-                odds.value[q * classes + c] = all.weight.empty() ? base[c] : solver.solve(all, base[c], [&] { team.check(worker); });
+                odds.value[q * classes + c] =
+                    all.weight.empty() ? base[c] : solver.solve(all, base[c], [&] { team.check(worker); });
                 odds.missing[q] = std::max(odds.missing[q], all.weight.empty() ? 0.0 : solver.missing());
             }
         }

@@ -1,9 +1,12 @@
 // Local regression: at each query, the polynomial of least weighted squares around it, read off at the query.
 //
-//     minimize over β   Σ_i w_i (y_i − β·φ(z_i))²        ŷ(q) = β_0 = Σ_i l_i y_i,   l_i = w_i v·φ(z_i),   v = G⁻¹e_0,   G = Σ w φφ'
+//     minimize over β   Σ_i w_i (y_i − β·φ(z_i))²
+//     ŷ(q) = β_0 = Σ_i l_i y_i,   l_i = w_i v·φ(z_i),   v = G⁻¹e_0,   G = Σ w φφ'
 //
-// Of a row that is the query itself one copy has the influence K(0)·v_0, with which the answer without it follows in closed form; the
-// variance of the answer is σ²·Σ l_i².                                                                    Cleveland 1979; Loader 1999
+// Of a row that is the query itself one copy has the influence K(0)·v_0, with which the answer without it follows in closed form;
+// the
+// variance of the answer is σ²·Σ l_i².                                                                    Cleveland 1979; Loader
+// 1999
 #pragma once
 
 #include "core/team.hpp"
@@ -15,7 +18,8 @@ namespace certifit::local {
 
 constexpr double kPivot = 1e-9;  // of scaled Gram matrices: directions with less are left out
 
-// For each query: its values, [query][target]; the influence of one copy of a row at the query; Σ l²; the width. What is null is not wanted.
+// For each query: its values, [query][target]; the influence of one copy of a row at the query; Σ l²; the width. What is null is
+// not wanted.
 struct Found {
     double* value;
     double* own;
@@ -29,15 +33,17 @@ inline void regress(const Rows& rows, const Lens& lens, const double* queries, I
         Neighborhood near(rows, lens);
         Line line(rows, lens);
         Factor factor(terms);
-        std::vector<double> gram(static_cast<std::size_t>(terms * terms)), right(static_cast<std::size_t>(terms * targets)), beta(static_cast<std::size_t>(terms)),
-            unit(static_cast<std::size_t>(terms)), v(static_cast<std::size_t>(terms));
+        std::vector<double> gram(static_cast<std::size_t>(terms * terms)), right(static_cast<std::size_t>(terms * targets)),
+            beta(static_cast<std::size_t>(terms)), unit(static_cast<std::size_t>(terms)), v(static_cast<std::size_t>(terms));
         unit[0] = 1.0;
         const auto gathered = [&](bool on_line) {
             std::fill(gram.begin(), gram.end(), 0.0), std::fill(right.begin(), right.end(), 0.0);
             if (on_line) line.settle(near.query()[0], near.width()), line.gather(gram.data(), right.data());
-            else near.each([&](Index b) {
-                detail::gather(near.phi(), near.weight(), rows.y + b * targets * kRows, terms, targets, gram.data(), right.data());
-            });
+            else
+                near.each([&](Index b) {
+                    detail::gather(near.phi(), near.weight(), rows.y + b * targets * kRows, terms, targets, gram.data(),
+                                   right.data());
+                });
             return factor.of(gram.data(), kPivot);
         };
         for (Index i = from; i < to; ++i) {
@@ -55,7 +61,9 @@ inline void regress(const Rows& rows, const Lens& lens, const double* queries, I
             if (!found.spread) continue;
             double sum = 0.0;
             if (on_line) sum = line.influence(v.data());
-            else near.each([&](Index b) { sum += detail::influence(near.phi(), near.weight(), rows.s + b * kRows, v.data(), terms); });
+            else
+                near.each(
+                    [&](Index b) { sum += detail::influence(near.phi(), near.weight(), rows.s + b * kRows, v.data(), terms); });
             found.spread[i] = sum;
         }
     });

@@ -50,7 +50,8 @@ namespace detail {
 using vec::detail::load;
 
 // z, and r² = ‖z‖².
-CERTIFIT_CLONES [[maybe_unused]] static void place(const double* X, const double* q, Index d, double inverse, double* z, double* square) {
+CERTIFIT_CLONES [[maybe_unused]] static void place(const double* X, const double* q, Index d, double inverse, double* z,
+                                                   double* square) {
     for (Index i = 0; i < kRows; ++i) square[i] = 0.0;
     for (Index j = 0; j < d; ++j) {
         const double* x = X + j * kRows;
@@ -89,8 +90,8 @@ CERTIFIT_CLONES [[maybe_unused]] static void squares(const double* z, Index d, d
 }
 
 // gram[a][b ≥ a] += Σ w φ_a φ_b,  right[k][a] += Σ w φ_a y_k
-CERTIFIT_CLONES [[maybe_unused]] static void gather(const double* phi, const double* w, const double* y, Index terms, Index targets, double* gram,
-                                                    double* right) {
+CERTIFIT_CLONES [[maybe_unused]] static void gather(const double* phi, const double* w, const double* y, Index terms,
+                                                    Index targets, double* gram, double* right) {
     alignas(64) double weighted[kRows];
     for (Index a = 0; a < terms; ++a) {
         for (Index i = 0; i < kRows; ++i) weighted[i] = w[i] * phi[a * kRows + i];
@@ -100,7 +101,8 @@ CERTIFIT_CLONES [[maybe_unused]] static void gather(const double* phi, const dou
 }
 
 // Σ s (w/s · φ·v)²
-CERTIFIT_CLONES [[maybe_unused]] static double influence(const double* phi, const double* w, const double* s, const double* v, Index terms) {
+CERTIFIT_CLONES [[maybe_unused]] static double influence(const double* phi, const double* w, const double* s, const double* v,
+                                                         Index terms) {
     alignas(64) double at[kRows];
     for (Index i = 0; i < kRows; ++i) at[i] = 0.0;
     for (Index a = 0; a < terms; ++a)
@@ -116,8 +118,8 @@ CERTIFIT_CLONES [[maybe_unused]] static double influence(const double* phi, cons
 class Neighborhood {
   public:
     Neighborhood(const Rows& rows, const Lens& lens)
-        : rows_(rows), lens_(lens), terms_(lens.terms(rows.d)), phi_(static_cast<std::size_t>(std::max(terms_, 1 + rows.d) * kRows)),
-          square_(kRows), weight_(kRows) {
+        : rows_(rows), lens_(lens), terms_(lens.terms(rows.d)),
+          phi_(static_cast<std::size_t>(std::max(terms_, 1 + rows.d) * kRows)), square_(kRows), weight_(kRows) {
         std::fill(phi_.begin(), phi_.begin() + kRows, 1.0);
     }
 
@@ -188,13 +190,15 @@ class Neighborhood {
     void over_distances(Visit&& visit) {
         for (Index b = 0; b < rows_.blocks; ++b) {
             detail::place(rows_.X + b * rows_.d * kRows, q_, rows_.d, 1.0, phi_.data() + kRows, square_.data());
-            for (Index i = 0; i < std::min(kRows, rows_.n - b * kRows); ++i) visit(square_[static_cast<std::size_t>(i)], rows_.s[b * kRows + i]);
+            for (Index i = 0; i < std::min(kRows, rows_.n - b * kRows); ++i)
+                visit(square_[static_cast<std::size_t>(i)], rows_.s[b * kRows + i]);
         }
     }
 
     // The least distance within which the wanted share of the weight lies.
     double reach() {
-        const Index k = std::clamp<Index>(static_cast<Index>(std::ceil(lens_.fraction * static_cast<double>(rows_.n) * (1 - 1e-12))), 1, rows_.n);
+        const Index k = std::clamp<Index>(
+            static_cast<Index>(std::ceil(lens_.fraction * static_cast<double>(rows_.n) * (1 - 1e-12))), 1, rows_.n);
         const double found = !rows_.alike ? shared() : rows_.d == 1 ? windowed(k) : counted(k);
         if (found > 0.0) return found;
         // All of them lie at the query: up to the first row that does not, which then has no weight.

@@ -10,11 +10,13 @@ namespace certifit::local {
 
 using Index = std::ptrdiff_t;
 
-// G = D P' R'R P D with D the roots of the diagonal. Pivots below `tolerance` of the scaled matrix are left out: their unknowns are zero.
-// The first unknown, the intercept, is never left out.
+// G = D P' R'R P D with D the roots of the diagonal. Pivots below `tolerance` of the scaled matrix are left out: their unknowns
+// are zero. The first unknown, the intercept, is never left out.
 class Factor {
   public:
-    explicit Factor(Index n) : n_(n), R_(static_cast<std::size_t>(n * n)), scale_(static_cast<std::size_t>(n)), order_(static_cast<std::size_t>(n)), work_(static_cast<std::size_t>(n)) {}
+    explicit Factor(Index n)
+        : n_(n), R_(static_cast<std::size_t>(n * n)), scale_(static_cast<std::size_t>(n)), order_(static_cast<std::size_t>(n)),
+          work_(static_cast<std::size_t>(n)) {}
 
     // From the upper triangle; false where the intercept has no weight.
     bool of(const double* gram, double tolerance) {

@@ -20,7 +20,8 @@ Index check(const RowMajor<double>& D, const Vector<double>& weight, const Outpu
     return n;
 }
 
-nb::tuple run_swap(RowMajor<double> D, Vector<double> weight, Output<std::int64_t> medoid, Output<std::int32_t> label, std::int64_t most, int threads) {
+nb::tuple run_swap(RowMajor<double> D, Vector<double> weight, Output<std::int64_t> medoid, Output<std::int32_t> label,
+                   std::int64_t most, int threads) {
     const Index n = check(D, weight, medoid), k = static_cast<Index>(medoid.size());
     expect_length(label, D.shape(0), "label");
     std::pair<Index, bool> made;
@@ -37,11 +38,13 @@ nb::tuple run_center(RowMajor<double> D, Vector<double> weight, int threads) {
     if (D.shape(0) != D.shape(1) || D.shape(0) < 1) refuse("D must be square");
     expect_length(weight, D.shape(0), "weight");
     std::pair<Index, double> found;
-    with_team(threads, [&](Team& team) { found = Medoids(D.data(), weight.data(), static_cast<Index>(D.shape(0)), team).center(); });
+    with_team(threads,
+              [&](Team& team) { found = Medoids(D.data(), weight.data(), static_cast<Index>(D.shape(0)), team).center(); });
     return nb::make_tuple(found.first, found.second);
 }
 
-double run_bound(RowMajor<double> D, Vector<double> weight, Output<std::int64_t> medoid, std::int64_t steps, double wanted, int threads) {
+double run_bound(RowMajor<double> D, Vector<double> weight, Output<std::int64_t> medoid, std::int64_t steps, double wanted,
+                 int threads) {
     const Index n = check(D, weight, medoid);
     double found = 0.0;
     with_team(threads, [&](Team& team) {
@@ -53,7 +56,9 @@ double run_bound(RowMajor<double> D, Vector<double> weight, Output<std::int64_t>
 }  // namespace
 
 NB_MODULE(medoids, m) {
-    m.def("swap", &run_swap, "D"_a.noconvert(), "weight"_a.noconvert(), "medoid"_a.noconvert(), "label"_a.noconvert(), "most"_a, "threads"_a);
+    m.def("swap", &run_swap, "D"_a.noconvert(), "weight"_a.noconvert(), "medoid"_a.noconvert(), "label"_a.noconvert(), "most"_a,
+          "threads"_a);
     m.def("center", &run_center, "D"_a.noconvert(), "weight"_a.noconvert(), "threads"_a);
-    m.def("bound", &run_bound, "D"_a.noconvert(), "weight"_a.noconvert(), "medoid"_a.noconvert(), "steps"_a, "wanted"_a, "threads"_a);
+    m.def("bound", &run_bound, "D"_a.noconvert(), "weight"_a.noconvert(), "medoid"_a.noconvert(), "steps"_a, "wanted"_a,
+          "threads"_a);
 }

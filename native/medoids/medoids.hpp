@@ -2,8 +2,10 @@
 //
 //     minimize over sets M of k rows    Σ_i s_i min_{m ∈ M} D[m][i]
 //
-// swap     exchanges one medoid for one row as long as that lowers the cost (FasterPAM: Schubert and Rousseeuw 2021). With the nearest and
-//          the second medoid of every row, one pass over D[x] gives the change for x in place of each of the k medoids. Candidates are
+// swap     exchanges one medoid for one row as long as that lowers the cost (FasterPAM: Schubert and Rousseeuw 2021). With the
+// nearest and
+//          the second medoid of every row, one pass over D[x] gives the change for x in place of each of the k medoids.
+//          Candidates are
 //          looked at in blocks of fixed size and the best of a block is taken: threads change nothing.
 // bound    of every set M, by the Lagrangian dual of the p-median problem: for any λ
 //
@@ -32,11 +34,13 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 struct Nearest {
     std::vector<std::int32_t> first;
     std::vector<double> near, second;
-    explicit Nearest(Index n) : first(static_cast<std::size_t>(n)), near(static_cast<std::size_t>(n)), second(static_cast<std::size_t>(n)) {}
+    explicit Nearest(Index n)
+        : first(static_cast<std::size_t>(n)), near(static_cast<std::size_t>(n)), second(static_cast<std::size_t>(n)) {}
 };
 
 // Σ_i min(0, s_i d_i − λ_i) in a fixed order.
-CERTIFIT_CLONES [[maybe_unused]] static double shortfall(const double* d, const double* weight, const double* multiplier, Index n) {
+CERTIFIT_CLONES [[maybe_unused]] static double shortfall(const double* d, const double* weight, const double* multiplier,
+                                                         Index n) {
     double sums[16] = {};
     Index i = 0;
     for (; i + 16 <= n; i += 16)
@@ -65,8 +69,10 @@ class Medoids {
         while (quiet < n_) {
             const Index count = std::min(kBlock, n_ - start);
             const std::vector<double> leaving = losses(state, k);
-            team_.run(count, n_ * count > 20000, [&](Index c, int) { found[static_cast<std::size_t>(c)] = change(start + c, state, leaving, k); });
-            const auto best = std::min_element(found.begin(), found.begin() + count, [](const Candidate& a, const Candidate& b) { return a.change < b.change; });
+            team_.run(count, n_ * count > 20000,
+                      [&](Index c, int) { found[static_cast<std::size_t>(c)] = change(start + c, state, leaving, k); });
+            const auto best = std::min_element(found.begin(), found.begin() + count,
+                                               [](const Candidate& a, const Candidate& b) { return a.change < b.change; });
             if (best->change < -1e-12 * unit) {
                 if (swaps == most) return {swaps, false};
                 medoid[best->out] = start + (best - found.begin());
@@ -109,7 +115,8 @@ class Medoids {
         const double upper = cost(state);
         std::vector<double> mass(static_cast<std::size_t>(k));
         for (Index i = 0; i < n_; ++i) mass[static_cast<std::size_t>(state.first[static_cast<std::size_t>(i)])] += weight_[i];
-        // Prices to begin with: half way to the second medoid, or the cost of a row and its share of what every cluster pays alike.
+        // Prices to begin with: half way to the second medoid, or the cost of a row and its share of what every cluster pays
+        // alike.
         std::vector<double> multiplier(static_cast<std::size_t>(n_)), rho(static_cast<std::size_t>(n_)), first(multiplier);
         const auto begin = [&](double factor) {
             for (Index i = 0; i < n_; ++i) {
@@ -123,10 +130,12 @@ class Medoids {
         for (const double factor : {0.0, 0.25, 1.0, 4.0, 16.0}) {
             begin(factor);
             team_.blocks(n_, 16, true, [&](Index from, Index to, int) {
-                for (Index j = from; j < to; ++j) rho[static_cast<std::size_t>(j)] = shortfall(D_ + j * n_, weight_, multiplier.data(), n_);
+                for (Index j = from; j < to; ++j)
+                    rho[static_cast<std::size_t>(j)] = shortfall(D_ + j * n_, weight_, multiplier.data(), n_);
             });
             std::nth_element(rho.begin(), rho.begin() + (k - 1), rho.end());
-            const double value = std::accumulate(multiplier.begin(), multiplier.end(), 0.0) + std::accumulate(rho.begin(), rho.begin() + k, 0.0);
+            const double value =
+                std::accumulate(multiplier.begin(), multiplier.end(), 0.0) + std::accumulate(rho.begin(), rho.begin() + k, 0.0);
             if (value > top) top = value, first = multiplier;
         }
         multiplier = first;
@@ -135,11 +144,14 @@ class Medoids {
         Index since = 0;
         for (Index step = 0; step < steps && best < wanted; ++step) {
             team_.blocks(n_, 16, true, [&](Index from, Index to, int) {
-                for (Index j = from; j < to; ++j) rho[static_cast<std::size_t>(j)] = shortfall(D_ + j * n_, weight_, multiplier.data(), n_);
+                for (Index j = from; j < to; ++j)
+                    rho[static_cast<std::size_t>(j)] = shortfall(D_ + j * n_, weight_, multiplier.data(), n_);
             });
             std::iota(order.begin(), order.end(), Index{0});
             std::nth_element(order.begin(), order.begin() + (k - 1), order.end(), [&](Index a, Index b) {
-                return rho[static_cast<std::size_t>(a)] != rho[static_cast<std::size_t>(b)] ? rho[static_cast<std::size_t>(a)] < rho[static_cast<std::size_t>(b)] : a < b;
+                return rho[static_cast<std::size_t>(a)] != rho[static_cast<std::size_t>(b)]
+                           ? rho[static_cast<std::size_t>(a)] < rho[static_cast<std::size_t>(b)]
+                           : a < b;
             });
             double value = 0.0, magnitude = 0.0;
             for (const double m : multiplier) value += m, magnitude += m;

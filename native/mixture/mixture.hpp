@@ -3,9 +3,9 @@
 //     ln p_k(x) = c_k − ½‖A_k(x − m_k)‖²        r_k(x) = p_k(x)/Σp(x)        A_k lower triangular, or a diagonal
 //     N_k = Σ s r_k        D_k = Σ s r_k (x − m_k)        S_k = Σ s r_k (x − m_k)(x − m_k)ᵀ        and Σ s ln Σp(x)
 //
-// 64 rows are worked on at a time, a column of them after the other, so that every loop runs along 64 numbers; sums are kept in eight
-// lanes and added up once a block. Differences are from the means so far: no digits cancel in S. Blocks are fixed and their sums
-// are added in order: threads change nothing.
+// 64 rows are worked on at a time, a column of them after the other, so that every loop runs along 64 numbers; sums are kept in
+// eight lanes and added up once a block. Differences are from the means so far: no digits cancel in S. Blocks are fixed and their
+// sums are added in order: threads change nothing.
 #pragma once
 
 #include <algorithm>
@@ -35,7 +35,8 @@ struct Gaussians {
 };
 
 // out[c] = constant − ½‖A z_c‖² for 64 columns z.
-CERTIFIT_CLONES [[maybe_unused]] static void log_density(const double* z, const double* A, Index d, bool diagonal, double constant, double* out) {
+CERTIFIT_CLONES [[maybe_unused]] static void log_density(const double* z, const double* A, Index d, bool diagonal,
+                                                         double constant, double* out) {
     double square[kWide] = {};
     for (Index i = 0; i < d; ++i) {
         double y[kWide] = {};
@@ -76,7 +77,8 @@ CERTIFIT_CLONES [[maybe_unused]] static void normalize(double* logs, Index K, do
 }
 
 // What 64 rows z with shares r add to N, D and S of one Gaussian, each sum in eight lanes.
-CERTIFIT_CLONES [[maybe_unused]] static void accumulate(const double* z, const double* share, Index d, bool diagonal, double* sums) {
+CERTIFIT_CLONES [[maybe_unused]] static void accumulate(const double* z, const double* share, Index d, bool diagonal,
+                                                        double* sums) {
     const auto add = [](double* to, const double* a, const double* b) {
         Lanes even, odd = {}, x, y;
         std::memcpy(&even, to, sizeof(Lanes));
@@ -122,7 +124,8 @@ class Step {
             }
             for (Index e = 0; e < model_.sums(); ++e) {
                 const double* at = lanes.data() + 8 * e;
-                parts[static_cast<std::size_t>(b * model_.sums() + e)] = ((at[0] + at[4]) + (at[2] + at[6])) + ((at[1] + at[5]) + (at[3] + at[7]));
+                parts[static_cast<std::size_t>(b * model_.sums() + e)] =
+                    ((at[0] + at[4]) + (at[2] + at[6])) + ((at[1] + at[5]) + (at[3] + at[7]));
             }
         });
         std::fill_n(sums, model_.sums(), 0.0);
@@ -137,11 +140,13 @@ class Step {
     // ln p_k(x) of every row, n × K.
     void densities(double* out) {
         team_.blocks((n_ + kWide - 1) / kWide, 8, true, [&](Index from, Index to, int) {
-            std::vector<double> x(static_cast<std::size_t>(model_.d * kWide)), z(x.size()), logs(static_cast<std::size_t>(model_.K * kWide));
+            std::vector<double> x(static_cast<std::size_t>(model_.d * kWide)), z(x.size()),
+                logs(static_cast<std::size_t>(model_.K * kWide));
             for (Index p = from; p < to; ++p) {
                 const Index rows = evaluate(p, x.data(), z.data(), logs.data());
                 for (Index c = 0; c < rows; ++c)
-                    for (Index k = 0; k < model_.K; ++k) out[(p * kWide + c) * model_.K + k] = logs[static_cast<std::size_t>(k * kWide + c)];
+                    for (Index k = 0; k < model_.K; ++k)
+                        out[(p * kWide + c) * model_.K + k] = logs[static_cast<std::size_t>(k * kWide + c)];
             }
         });
     }
@@ -158,7 +163,8 @@ class Step {
             for (Index c = 0; c < kWide; ++c) z[j * kWide + c] = x[j * kWide + c] - model_.mean[k * model_.d + j];
     }
 
-    // The rows of a panel column by column (beyond the last row: zeros), and their log densities. Returns how many rows there are.
+    // The rows of a panel column by column (beyond the last row: zeros), and their log densities. Returns how many rows there
+    // are.
     Index evaluate(Index p, double* x, double* z, double* logs) const {
         const Index first = p * kWide, rows = std::min(kWide, n_ - first);
         for (Index c = 0; c < rows; ++c)
@@ -173,7 +179,8 @@ class Step {
     }
 
     double panel(Index p, double* lanes) const {
-        std::vector<double> x(static_cast<std::size_t>(model_.d * kWide)), z(x.size()), shares(static_cast<std::size_t>(model_.K * kWide));
+        std::vector<double> x(static_cast<std::size_t>(model_.d * kWide)), z(x.size()),
+            shares(static_cast<std::size_t>(model_.K * kWide));
         double total[kWide], sum = 0.0;
         const Index rows = evaluate(p, x.data(), z.data(), shares.data());
         normalize(shares.data(), model_.K, total);

@@ -20,14 +20,16 @@ struct Sparse {
     Index n;
 };
 
-// search.row(i) of each query in [from, to) gets the distances to all rows. Queries are taken together so that a row is read once for all.
+// search.row(i) of each query in [from, to) gets the distances to all rows. Queries are taken together so that a row is read once
+// for all.
 template <class SinkOf>
 void scan(const Dense& rows, const Dense& queries, const Norm& norm, Index from, Index to, SinkOf&& sink_of) {
     std::vector<std::decay_t<decltype(sink_of(0))>> sinks;
     for (Index q = from; q < to; ++q) sinks.push_back(sink_of(q));
     for (Index i = 0; i < rows.n; ++i)
         for (Index q = from; q < to; ++q)
-            sinks[static_cast<std::size_t>(q - from)].offer(distance(norm, rows.values + i * rows.d, queries.values + q * rows.d, rows.d), i);
+            sinks[static_cast<std::size_t>(q - from)].offer(
+                distance(norm, rows.values + i * rows.d, queries.values + q * rows.d, rows.d), i);
     for (auto& sink : sinks) sink.finish();
 }
 

@@ -1,10 +1,10 @@
-// The k nearest of dense rows in many columns: a filter in single precision at the speed of a matrix product, and the exact distance in
-// double precision of the few rows that pass.
+// The k nearest of dense rows in many columns: a filter in single precision at the speed of a matrix product, and the exact
+// distance in double precision of the few rows that pass.
 //
-//     ‖x − q‖²  =  ‖x‖² − 2 x·q + ‖q‖²        with x, q shifted by the mean of the rows and scaled by a power of two to entries near 1
+//     ‖x − q‖²  =  ‖x‖² − 2 x·q + ‖q‖²    with x, q shifted by the mean of the rows and scaled by a power of two to be near 1
 //
-// Products of d terms in single precision are off by at most γ‖x‖‖q‖ ≤ ½γ(‖x‖² + ‖q‖²) with γ ≈ d·2⁻²⁴. So a row can be nearer than the
-// k-th found so far, at distance T, only if
+// Products of d terms in single precision are off by at most γ‖x‖‖q‖ ≤ ½γ(‖x‖² + ‖q‖²) with γ ≈ d·2⁻²⁴. So a row can be nearer
+// than the k-th found so far, at distance T, only if
 //
 //     (1 − γ)‖x‖² − 2 fl(x·q)  ≤  T − (1 − γ)‖q‖²
 //
@@ -56,7 +56,8 @@ __attribute__((target("arch=x86-64-v4"))) inline std::uint32_t at_most(tile::V4,
 // hits[r] has bit c set where lift[c] − 2 Σ_j q[j][r]·x[j][c] ≤ limit[r].
 struct Near {
     template <class Set>
-    [[gnu::always_inline]] static void run(const float* q, const float* x, Index d, const float* lift, const float* limit, std::uint32_t* hits) {
+    [[gnu::always_inline]] static void run(const float* q, const float* x, Index d, const float* lift, const float* limit,
+                                           std::uint32_t* hits) {
         alignas(64) float values[kTall * kWide];
         tile::multiply<Set, kTall, kTall, kWide>(q, x, d, kWide, values);
         for (Index r = 0; r < kTall; ++r) {
@@ -99,14 +100,16 @@ class Panels {
 
     void nearest(const T* queries, Index m, const Answer& answer, Team& team) const {
         const Filter::Call filter = Filter::best();
-        const Index held = std::max<Index>(kWide, kPanelBytes / (static_cast<Index>(sizeof(float)) * std::max<Index>(1, d_)) / kWide * kWide);
+        const Index held =
+            std::max<Index>(kWide, kPanelBytes / (static_cast<Index>(sizeof(float)) * std::max<Index>(1, d_)) / kWide * kWide);
         const Index room = std::min(held, (n_ + kWide - 1) / kWide * kWide);
         std::vector<float> packed(static_cast<std::size_t>(room * d_)), lift(static_cast<std::size_t>(room));
         for (Index q = 0; q < m; ++q) answer.of(q).clear();
         for (Index first = 0; first < n_; first += held) {
             const Index count = std::min(held, n_ - first);
             team.blocks((count + kWide - 1) / kWide, 16, true, [&](Index from, Index to, int) {
-                for (Index p = from; p < to; ++p) pack(first + p * kWide, packed.data() + p * kWide * d_, lift.data() + p * kWide);
+                for (Index p = from; p < to; ++p)
+                    pack(first + p * kWide, packed.data() + p * kWide * d_, lift.data() + p * kWide);
             });
             team.blocks(m, kTall * kTiles, true, [&](Index from, Index to, int worker) {
                 search(queries, from, to, first, count, packed.data(), lift.data(), answer, filter, team, worker);
@@ -121,7 +124,9 @@ class Panels {
     Frame frame_;
     double gamma_;
 
-    float placed(T value, Index j) const { return static_cast<float>((static_cast<double>(value) - frame_.center[j]) * frame_.scale); }
+    float placed(T value, Index j) const {
+        return static_cast<float>((static_cast<double>(value) - frame_.center[j]) * frame_.scale);
+    }
 
     void pack(Index first, float* panel, float* lift) const {
         tile::pack<kWide>(
@@ -131,26 +136,29 @@ class Panels {
             });
     }
 
-    void search(const T* queries, Index from, Index to, Index first, Index count, const float* packed, const float* lift, const Answer& answer,
-                Filter::Call filter, Team& team, int worker) const {
+    void search(const T* queries, Index from, Index to, Index first, Index count, const float* packed, const float* lift,
+                const Answer& answer, Filter::Call filter, Team& team, int worker) const {
         const Index tiles = (to - from + kTall - 1) / kTall;
         std::vector<float> q(static_cast<std::size_t>(tiles * kTall * d_));
         std::vector<float> limit(static_cast<std::size_t>(tiles * kTall), -std::numeric_limits<float>::infinity());
         std::vector<double> lowered(limit.size());
         for (Index t = 0; t < tiles; ++t)
             tile::pack<kTall>(
-                from + t * kTall, to, d_, q.data() + t * kTall * d_, [&](Index i, Index j) { return placed(queries[i * d_ + j], j); },
+                from + t * kTall, to, d_, q.data() + t * kTall * d_,
+                [&](Index i, Index j) { return placed(queries[i * d_ + j], j); },
                 [&](Index c, double square) {
                     const Index r = t * kTall + c;
                     if (r >= to - from) return;
                     lowered[static_cast<std::size_t>(r)] = (1.0 - gamma_) * square;
-                    limit[static_cast<std::size_t>(r)] = limit_of(answer.of(from + r).bound(), lowered[static_cast<std::size_t>(r)]);
+                    limit[static_cast<std::size_t>(r)] =
+                        limit_of(answer.of(from + r).bound(), lowered[static_cast<std::size_t>(r)]);
                 });
         std::array<std::uint32_t, kTall> hits;
         for (Index p = 0; p * kWide < count; ++p) {
             if (p % 64 == 0) team.check(worker);
             for (Index t = 0; t < tiles; ++t) {
-                filter(q.data() + t * kTall * d_, packed + p * kWide * d_, d_, lift + p * kWide, limit.data() + t * kTall, hits.data());
+                filter(q.data() + t * kTall * d_, packed + p * kWide * d_, d_, lift + p * kWide, limit.data() + t * kTall,
+                       hits.data());
                 for (Index r = 0; r < kTall; ++r)
                     if (hits[static_cast<std::size_t>(r)] && t * kTall + r < to - from)
                         meet(queries, from + t * kTall + r, first + p * kWide, hits[static_cast<std::size_t>(r)], answer,
@@ -160,10 +168,13 @@ class Panels {
     }
 
     // The last term is above what products lose that are too small for a normal number.
-    float limit_of(double bound, double lowered) const { return detail::above(bound * frame_.scale * frame_.scale - lowered + 1e-37); }
+    float limit_of(double bound, double lowered) const {
+        return detail::above(bound * frame_.scale * frame_.scale - lowered + 1e-37);
+    }
 
     // The exact distances of the rows that passed.
-    void meet(const T* queries, Index query, Index first, std::uint32_t hits, const Answer& answer, float& limit, double lowered) const {
+    void meet(const T* queries, Index query, Index first, std::uint32_t hits, const Answer& answer, float& limit,
+              double lowered) const {
         Nearest nearest = answer.of(query);
         for (; hits; hits &= hits - 1) {
             const Index i = first + __builtin_ctz(hits);

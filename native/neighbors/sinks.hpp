@@ -14,12 +14,14 @@ namespace certifit::neighbors {
 using Index = std::ptrdiff_t;
 using Entry = std::pair<double, std::int64_t>;
 
-// The k nearest so far, kept in the arrays of the answer: sorted where k is small, a heap with the farthest at its root where it is not.
+// The k nearest so far, kept in the arrays of the answer: sorted where k is small, a heap with the farthest at its root where it
+// is not.
 class Nearest {
   public:
     static constexpr Index kSorted = 64;
 
-    Nearest(double* distance, std::int64_t* row, Index k, std::int64_t except) : distance_(distance), row_(row), k_(k), except_(except) {}
+    Nearest(double* distance, std::int64_t* row, Index k, std::int64_t except)
+        : distance_(distance), row_(row), k_(k), except_(except) {}
 
     // To begin with, k rows that are farther than any.
     void clear() {

@@ -1,9 +1,9 @@
 // A k-d tree for few columns: halves by the median of the widest column, leaves of a few rows that are read with wide registers.
 //
-// The tree is balanced, so that its shape follows from the number of rows: node i has the children 2i + 1 and 2i + 2, a node of rows [a, b)
-// is cut at a + (b − a)/2, and all leaves lie at the same depth. What is kept is the order of the rows, their coordinates leaf by leaf, and
-// for each node the column it cuts and the gap that the cut leaves: no coordinate on the left is larger than `left`, none on the right
-// smaller than `right`.
+// The tree is balanced, so that its shape follows from the number of rows: node i has the children 2i + 1 and 2i + 2, a node of
+// rows [a, b) is cut at a + (b − a)/2, and all leaves lie at the same depth. What is kept is the order of the rows, their
+// coordinates leaf by leaf, and for each node the column it cuts and the gap that the cut leaves: no coordinate on the left is
+// larger than `left`, none on the right smaller than `right`.
 //
 // Bentley 1975; the distance to a cell from that to its parent: Arya and Mount 1993.
 #pragma once
@@ -71,7 +71,8 @@ inline Index widest(const Dense& rows, const std::int64_t* order, Index count) {
     Index best = 0;
     double most = -1.0;
     for (Index j = 0; j < rows.d; ++j) {
-        double low[together] = {infinity, infinity, infinity, infinity}, high[together] = {-infinity, -infinity, -infinity, -infinity};
+        double low[together] = {infinity, infinity, infinity, infinity},
+               high[together] = {-infinity, -infinity, -infinity, -infinity};
         const auto see = [&](Index i, Index lane) {
             const double x = rows.values[order[i * step] * rows.d + j];
             low[lane] = std::min(low[lane], x), high[lane] = std::max(high[lane], x);
@@ -86,8 +87,9 @@ inline Index widest(const Dense& rows, const std::int64_t* order, Index count) {
     return best;
 }
 
-// A number and the place of its row as one integer, in the order of (number, place) but for the last bits of the number, which give room
-// to the place. `floor` and `ceiling` are the least and the largest number with the remaining bits: no number lies beyond them.
+// A number and the place of its row as one integer, in the order of (number, place) but for the last bits of the number, which
+// give room to the place. `floor` and `ceiling` are the least and the largest number with the remaining bits: no number lies
+// beyond them.
 class Keys {
   public:
     using Key = std::uint64_t;
@@ -127,7 +129,8 @@ CERTIFIT_CLONES [[maybe_unused]] static void sort_short(const Keys::Key* keys, I
 
 }  // namespace detail
 
-// Puts the key that is number `place` of all in order where it belongs, smaller ones before it and larger ones behind. No two are equal.
+// Puts the key that is number `place` of all in order where it belongs, smaller ones before it and larger ones behind. No two are
+// equal.
 //
 // As std::nth_element, but passes over the keys have no branches that depend on them, and so none that a processor guesses wrong.
 // From the second pass on the pivot lies a little beyond the place, so that most of the rest falls away (Floyd and Rivest 1975).
@@ -247,9 +250,15 @@ CERTIFIT_CLONES [[maybe_unused]] static void leaf_maximum(const double* points, 
     leaf<Kind::maximum>(points, q, d, m, out);
 }
 
-inline void leaf_distances(const Part<Kind::squared>&, const double* x, const double* q, Index d, Index m, double* out) { leaf_squared(x, q, d, m, out); }
-inline void leaf_distances(const Part<Kind::absolute>&, const double* x, const double* q, Index d, Index m, double* out) { leaf_absolute(x, q, d, m, out); }
-inline void leaf_distances(const Part<Kind::maximum>&, const double* x, const double* q, Index d, Index m, double* out) { leaf_maximum(x, q, d, m, out); }
+inline void leaf_distances(const Part<Kind::squared>&, const double* x, const double* q, Index d, Index m, double* out) {
+    leaf_squared(x, q, d, m, out);
+}
+inline void leaf_distances(const Part<Kind::absolute>&, const double* x, const double* q, Index d, Index m, double* out) {
+    leaf_absolute(x, q, d, m, out);
+}
+inline void leaf_distances(const Part<Kind::maximum>&, const double* x, const double* q, Index d, Index m, double* out) {
+    leaf_maximum(x, q, d, m, out);
+}
 inline void leaf_distances(const Part<Kind::power>& part, const double* x, const double* q, Index d, Index m, double* out) {
     for (Index i = 0; i < m; ++i) {
         out[i] = 0.0;

@@ -40,7 +40,8 @@ struct Inputs {
                             return [view](Index i, float* to, Index stride) {
                                 const float* row = view.row(i);
                                 for (Index j = 0; j < view.d; j += kWide, to += stride)
-                                    std::memcpy(to, row + j, static_cast<std::size_t>(std::min(kWide, view.d - j)) * sizeof(float));
+                                    std::memcpy(to, row + j,
+                                                static_cast<std::size_t>(std::min(kWide, view.d - j)) * sizeof(float));
                             };
                     }
                     return [this, view](Index i, float* to, Index stride) {
@@ -52,7 +53,8 @@ struct Inputs {
                     return [this, view](Index i, float* to, Index stride) {
                         constexpr double zeros[kWide] = {};
                         for (Index j = 0; j < view.d; j += kWide)
-                            seen(zeros, center.data() + j, factor.data() + j, to + j / kWide * stride, std::min(kWide, view.d - j));
+                            seen(zeros, center.data() + j, factor.data() + j, to + j / kWide * stride,
+                                 std::min(kWide, view.d - j));
                         for (Index e = static_cast<Index>(view.start[i]); e < static_cast<Index>(view.start[i + 1]); ++e) {
                             const auto j = static_cast<Index>(view.indices[e]);
                             seen(view.data + e, center.data() + j, factor.data() + j, to + j / kWide * stride + j % kWide, 1);
@@ -68,7 +70,8 @@ struct Inputs {
 Inputs make_inputs(const RowMatrix& X, std::optional<Vector<double>> center, std::optional<Vector<double>> factor) {
     if (center.has_value() != factor.has_value()) refuse("center and factor must be given together");
     if (!center) {
-        if (!std::holds_alternative<DenseRows<float>>(X.view)) refuse("rows without center and factor must be dense and of single precision");
+        if (!std::holds_alternative<DenseRows<float>>(X.view))
+            refuse("rows without center and factor must be dense and of single precision");
         return {X, {}, {}};
     }
     expect_length(center->size(), static_cast<std::size_t>(X.columns()), "center");
@@ -76,14 +79,16 @@ Inputs make_inputs(const RowMatrix& X, std::optional<Vector<double>> center, std
     return {X, {center->data(), center->data() + center->size()}, {factor->data(), factor->data() + factor->size()}};
 }
 
-// Computed once, for many passes, unless that would fill a sparse matrix: where the network does not see most of its zeros as zeros.
+// Computed once, for many passes, unless that would fill a sparse matrix: where the network does not see most of its zeros as
+// zeros.
 Inputs keep_inputs(const RowMatrix& X, std::optional<Vector<double>> center, std::optional<Vector<double>> factor, int threads) {
     Inputs inputs = make_inputs(X, center, factor);
     const bool dense = std::holds_alternative<DenseRows<double>>(X.view) || std::holds_alternative<DenseRows<float>>(X.view);
     std::size_t moved = 0;  // columns whose zeros the network does not see as zeros
     for (std::size_t j = 0; j < inputs.center.size(); ++j) moved += inputs.center[j] * inputs.factor[j] != 0.0;
     if (!dense && static_cast<double>(moved) >= Kept::kFull * static_cast<double>(X.columns())) return inputs;
-    with_team(threads, [&](Team& team) { inputs.kept = std::make_shared<const Kept>(inputs.gather(), X.rows(), X.columns(), team); });
+    with_team(threads,
+              [&](Team& team) { inputs.kept = std::make_shared<const Kept>(inputs.gather(), X.rows(), X.columns(), team); });
     inputs.X.owners = nb::none();  // what was kept needs X no longer, only its shape
     return inputs;
 }
@@ -153,7 +158,8 @@ Plan make_plan(const std::string& rule, double rate, double momentum, nb::tuple 
 }
 
 // What every call on rows checks: they fit the network, the targets fit the scores, the order names rows that exist.
-Targets check_rows(Network& net, const Inputs& X, const RowMajor<double>& y, const Vector<std::uint32_t>& order, const LossHere& loss) {
+Targets check_rows(Network& net, const Inputs& X, const RowMajor<double>& y, const Vector<std::uint32_t>& order,
+                   const LossHere& loss) {
     if (X.columns() != net.inputs()) refuse("X has another number of columns than the network has inputs");
     expect_length(y.shape(0), static_cast<std::size_t>(X.rows()), "y");
     for (std::size_t k = 0; k < order.size(); ++k)
@@ -164,14 +170,15 @@ Targets check_rows(Network& net, const Inputs& X, const RowMajor<double>& y, con
         if (columns != (loss.output.softmax ? 1 : net.scores())) refuse("y has another number of columns than the loss wants");
         if (loss.output.softmax)
             for (std::size_t i = 0; i < y.shape(0); ++i)
-                if (!(y.data()[i] >= 0 && y.data()[i] < static_cast<double>(net.scores()))) refuse("y names a class that has no score");
+                if (!(y.data()[i] >= 0 && y.data()[i] < static_cast<double>(net.scores())))
+                    refuse("y names a class that has no score");
     }
     return {y.data(), columns};
 }
 
 // clock = (steps so far), which goes on. Returns (summed loss, whether it stayed finite).
-nb::tuple train(Network& net, const Inputs& X, RowMajor<double> y, Vector<std::uint32_t> order, const LossHere& loss, const Plan& plan,
-                boundary::Output<double> clock, int threads) {
+nb::tuple train(Network& net, const Inputs& X, RowMajor<double> y, Vector<std::uint32_t> order, const LossHere& loss,
+                const Plan& plan, boundary::Output<double> clock, int threads) {
     const Targets targets = check_rows(net, X, y, order, loss);
     expect_length(clock, 1, "clock");
     if (order.size() == 0) refuse("the order must name at least one row");
@@ -179,7 +186,8 @@ nb::tuple train(Network& net, const Inputs& X, RowMajor<double> y, Vector<std::u
     const Elsewhere elsewhere = elsewhere_of(loss, net.scores());
     const Source source = X.source();
     with_team(threads, [&](Team& team) {
-        found = net.train(source, targets, order.data(), static_cast<Index>(order.size()), loss.output, elsewhere, plan, clock.data()[0], team);
+        found = net.train(source, targets, order.data(), static_cast<Index>(order.size()), loss.output, elsewhere, plan,
+                          clock.data()[0], team);
     });
     return nb::make_tuple(found.first, found.second);
 }
@@ -206,7 +214,8 @@ void input_slopes(Network& net, const Inputs& X, RowMajor<double> y, Vector<std:
     const Elsewhere elsewhere = elsewhere_of(loss, net.scores());
     const Source source = X.source();
     with_team(threads, [&](Team& team) {
-        net.input_slopes(source, targets, order.data(), static_cast<Index>(order.size()), loss.output, elsewhere, slopes.data(), team);
+        net.input_slopes(source, targets, order.data(), static_cast<Index>(order.size()), loss.output, elsewhere, slopes.data(),
+                         team);
     });
 }
 
@@ -247,19 +256,22 @@ NB_MODULE(network, m) {
     m.def("plan", &make_plan, "rule"_a, "rate"_a, "momentum"_a, "adam"_a, "decay"_a, "batch"_a, "draws"_a, "clip"_a, "seed"_a);
     nb::class_<Network>(m, "Network")
         .def_prop_ro("size", &Network::parameters)
-        .def("load",
-             [](Network& net, const std::string& part, Vector<float> plain) {
-                 expect_length(plain, static_cast<std::size_t>(net.parameters()), "plain");
-                 net.load(part_of(part), plain.data());
-             },
-             "part"_a, "plain"_a.noconvert())
-        .def("save",
-             [](Network& net, const std::string& part, boundary::Output<float> plain) {
-                 expect_length(plain, static_cast<std::size_t>(net.parameters()), "plain");
-                 net.save(part_of(part), plain.data());
-             },
-             "part"_a, "plain"_a.noconvert())
-        .def("train", &train, "X"_a, "y"_a.noconvert(), "order"_a.noconvert(), "loss"_a, "plan"_a, "clock"_a.noconvert(), "threads"_a)
+        .def(
+            "load",
+            [](Network& net, const std::string& part, Vector<float> plain) {
+                expect_length(plain, static_cast<std::size_t>(net.parameters()), "plain");
+                net.load(part_of(part), plain.data());
+            },
+            "part"_a, "plain"_a.noconvert())
+        .def(
+            "save",
+            [](Network& net, const std::string& part, boundary::Output<float> plain) {
+                expect_length(plain, static_cast<std::size_t>(net.parameters()), "plain");
+                net.save(part_of(part), plain.data());
+            },
+            "part"_a, "plain"_a.noconvert())
+        .def("train", &train, "X"_a, "y"_a.noconvert(), "order"_a.noconvert(), "loss"_a, "plan"_a, "clock"_a.noconvert(),
+             "threads"_a)
         .def("differentiate", &differentiate, "X"_a, "y"_a.noconvert(), "order"_a.noconvert(), "loss"_a, "gradient"_a.noconvert(),
              "threads"_a)
         .def("input_slopes", &input_slopes, "X"_a, "y"_a.noconvert(), "order"_a.noconvert(), "loss"_a, "slopes"_a.noconvert(),

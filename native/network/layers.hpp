@@ -33,7 +33,8 @@ class Floats {
 };
 
 struct Layer {
-    // Its weights: for each panel of `out` columns a row for each input, then the bias, and the slopes of the units below zero if they learn them.
+    // Its weights: for each panel of `out` columns a row for each input, then the bias, and the slopes of the units below zero if
+    // they learn them.
     Index in, out, start;
     bool bends = false;
 

@@ -2,10 +2,10 @@
 //
 //     a₀ = x,   a_l = σ(W_lᵀ a_{l−1} + b_l),   f = W_Lᵀ a_{L−1} + b_L,       minimize  mean ℓ(y, f) + decay·½ Σ ‖W_l‖²
 //
-// A batch takes two loops of a team. The first is over blocks of rows: each goes forward through all layers and its slopes come back
-// through all of them, since rows do not meet. The second is over panels of the weights: each sums its gradient over the rows of the
-// batch and takes its step at once, so that no gradient is ever stored (unless its norm is asked for first). What a task computes does
-// not depend on who does it, nor on how many there are.
+// A batch takes two loops of a team. The first is over blocks of rows: each goes forward through all layers and its slopes come
+// back through all of them, since rows do not meet. The second is over panels of the weights: each sums its gradient over the
+// rows of the batch and takes its step at once, so that no gradient is ever stored (unless its norm is asked for first). What a
+// task computes does not depend on who does it, nor on how many there are.
 #pragma once
 
 #include <algorithm>
@@ -58,7 +58,8 @@ class Network {
 
     enum class Part { weights, first, second, gradient };
 
-    // The plain layout: for each layer its weights, (in, out) row by row, then its biases, then the slopes below zero if its units learn them.
+    // The plain layout: for each layer its weights, (in, out) row by row, then its biases, then the slopes below zero if its
+    // units learn them.
     void load(Part part, const float* plain) {
         each(part, [&](float& x) { x = *plain++; });
         if (part == Part::weights) turn_all();
@@ -68,8 +69,8 @@ class Network {
     }
 
     // One pass over `count` rows in batches, from step number t on; the summed loss, and whether it stayed finite.
-    std::pair<double, bool> train(const Source& source, const Targets& y, const std::uint32_t* order, Index count, const Output& output,
-                                  const Elsewhere& elsewhere, Plan plan, double& t, Team& team) {
+    std::pair<double, bool> train(const Source& source, const Targets& y, const std::uint32_t* order, Index count,
+                                  const Output& output, const Elsewhere& elsewhere, Plan plan, double& t, Team& team) {
         reserve(std::min(plan.batch, count));
         if (plan.clip > 0) store();
         double total = 0.0;
@@ -84,10 +85,12 @@ class Network {
             if (plan.clip > 0) {
                 const double norm = std::sqrt(gradient(rows, team));
                 if (norm > plan.clip) plan.step.clip = static_cast<float>(plan.clip / norm);
-                visit_weights(rows, team, [&](const Layer& layer, std::size_t l, Index q, int) { apply(plan.step, layer, l, q); });
+                visit_weights(rows, team,
+                              [&](const Layer& layer, std::size_t l, Index q, int) { apply(plan.step, layer, l, q); });
             } else {
                 visit_weights(rows, team, [&](const Layer& layer, std::size_t l, Index q, int worker) {
-                    tiles(layer, l, q, rows, worker, [&](Index count, Index k, Index p, const float* g) { move(plan.step, layer, l, count, k, p, g); });
+                    tiles(layer, l, q, rows, worker,
+                          [&](Index count, Index k, Index p, const float* g) { move(plan.step, layer, l, count, k, p, g); });
                 });
             }
         }
@@ -131,7 +134,8 @@ class Network {
             const bool compact = source.compact && layer > 0;
             for (Index r = 0; r < rows; ++r)
                 if (compact)
-                    first_layer(*source.compact, from + r, source.compact->count(from + r), a[1].data() + r * kWide, block * kWide);
+                    first_layer(*source.compact, from + r, source.compact->count(from + r), a[1].data() + r * kWide,
+                                block * kWide);
                 else
                     source.gather(from + r, a[0].data() + r * kWide, block * kWide);
             if (compact && layers_.size() > 1)
@@ -151,7 +155,8 @@ class Network {
     std::vector<Index> turned_;      // where the transposed weights of each layer begin: panels of inputs, a row for each output
     Floats w_, m_, v_, g_, t_;       // weights, two running averages of their gradients, a gradient, transposed weights
     Index room_ = 0;                 // rows the buffers of a batch have room for
-    std::vector<Floats> a_, s_, d_;  // inputs of each layer and the scores; slopes of the units; slopes of the loss at their inputs
+    std::vector<Floats> a_, s_,
+        d_;  // inputs of each layer and the scores; slopes of the units; slopes of the loss at their inputs
     std::vector<Floats> n_;          // of layers that learn to bend: slopes of the outputs, then of the loss, at what bends them
 
     struct Room {  // of a worker
@@ -159,7 +164,8 @@ class Network {
         Floats g;
     };
     std::vector<Room> rooms_;
-    // The batch, where only entries that are not zero are kept: its rows, and where the entries of each reach a new panel of columns.
+    // The batch, where only entries that are not zero are kept: its rows, and where the entries of each reach a new panel of
+    // columns.
     const Compact* compact_ = nullptr;
     const std::uint32_t* order_ = nullptr;
     std::vector<std::uint32_t> cuts_;
@@ -167,7 +173,10 @@ class Network {
     static constexpr double kAlone = 2e5;  // multiplications below which a second thread costs more than it saves
 
     float* part(Part which) {
-        return which == Part::weights ? w_.data() : which == Part::first ? m_.data() : which == Part::second ? v_.data() : g_.data();
+        return which == Part::weights  ? w_.data()
+               : which == Part::first  ? m_.data()
+               : which == Part::second ? v_.data()
+                                       : g_.data();
     }
     template <class Visit>
     void each(Part which, Visit&& visit) {
@@ -205,7 +214,9 @@ class Network {
             activate(unit_, z, slope, rows * kWide);
     }
     // Where row r of panel p of what bends layer l is; null where nothing does.
-    float* low(std::size_t l, Index p, Index r) const { return layers_[l].bends ? n_[l].data() + p * room_ * kWide + r * kWide : nullptr; }
+    float* low(std::size_t l, Index p, Index r) const {
+        return layers_[l].bends ? n_[l].data() + p * room_ * kWide + r * kWide : nullptr;
+    }
 
     // Layer l for `tall` rows of buffers with room for `room` rows; slopes may be null.
     void forward(std::size_t l, const float* a, float* z, float* slope, float* below, Index room, Index tall) {
@@ -230,10 +241,11 @@ class Network {
     void first_layer(const Compact& X, Index row, Index count, float* z, Index stride) {
         const Layer& layer = layers_[0];
         const Index all = layer.tall() * kWide;
-        products_.gathered(X.values(row), X.columns(row), count, layer.panel(w_.data(), 0), all, layer.bias(w_.data(), 0), all, z, stride,
-                           panels(layer.out));
+        products_.gathered(X.values(row), X.columns(row), count, layer.panel(w_.data(), 0), all, layer.bias(w_.data(), 0), all, z,
+                           stride, panels(layer.out));
     }
-    // The first layer for the rows [r0, r1) of a batch of which only the entries that are not zero are kept, and where these reach a new panel.
+    // The first layer for the rows [r0, r1) of a batch of which only the entries that are not zero are kept, and where these
+    // reach a new panel.
     void forward_compact(Index r0, Index r1, Index rows) {
         const Layer& layer = layers_[0];
         const Index stride = room_ * kWide, in = panels(layer.in);
@@ -249,7 +261,8 @@ class Network {
         }
         if (layers_.size() > 1)
             for (Index p = 0; p < panels(layer.out); ++p)
-                bend(0, p, a_[1].data() + p * stride + r0 * kWide, s_[0].data() + p * stride + r0 * kWide, low(0, p, r0), r1 - r0);
+                bend(0, p, a_[1].data() + p * stride + r0 * kWide, s_[0].data() + p * stride + r0 * kWide, low(0, p, r0),
+                     r1 - r0);
     }
 
     void forward_rows(Index r0, Index r1, Index rows, const Plan* plan, std::uint64_t key) {
@@ -258,11 +271,13 @@ class Network {
             if (l == 0 && compact_)
                 forward_compact(r0, r1, rows);
             else
-                forward(l, a_[l].data() + r0 * kWide, a_[l + 1].data() + r0 * kWide, s_[l].data() + r0 * kWide, low(l, 0, r0), room_, tall);
+                forward(l, a_[l].data() + r0 * kWide, a_[l + 1].data() + r0 * kWide, s_[l].data() + r0 * kWide, low(l, 0, r0),
+                        room_, tall);
             if (!plan || plan->dropout <= 0.0f || l + 1 == layers_.size()) continue;
             for (Index p = 0; p < panels(layers_[l].out); ++p)
                 drop(mixed64(key + static_cast<std::uint64_t>(l + 1) * 0x10001u + static_cast<std::uint64_t>(p) * 0x100000001u),
-                     plan->dropout, a_[l + 1].data() + p * stride + r0 * kWide, s_[l].data() + p * stride + r0 * kWide, low(l, p, r0), r0, tall);
+                     plan->dropout, a_[l + 1].data() + p * stride + r0 * kWide, s_[l].data() + p * stride + r0 * kWide,
+                     low(l, p, r0), r0, tall);
         }
     }
     double loss_rows(const Targets& y, const std::uint32_t* order, Index rows, Index r0, Index r1, const Output& output) {
@@ -303,7 +318,8 @@ class Network {
     // Forward and back for a batch: leaves the inputs of every layer and the slopes at its outputs; returns the summed loss.
     double slopes(const Source& source, const Targets& y, const std::uint32_t* order, Index rows, const Output& output,
                   const Elsewhere& elsewhere, const Plan* plan, std::uint64_t key, Team& team) {
-        const Index tall = padded(rows), block = tall <= 64 ? 16 : 32, stride = room_ * kWide, blocks = (tall + block - 1) / block;
+        const Index tall = padded(rows), block = tall <= 64 ? 16 : 32, stride = room_ * kWide,
+                    blocks = (tall + block - 1) / block;
         const std::size_t last = layers_.size() - 1;
         const bool many = together(rows);
         compact_ = plan && (plan->noise > 0.0f || plan->attack > 0.0f) ? nullptr : source.compact, order_ = order;
@@ -311,11 +327,13 @@ class Network {
             cuts_.resize(static_cast<std::size_t>(tall * (panels(inputs()) + 1)));
         // What pads the batch, and what a larger batch has left there, must not count.
         for (Index p = 0; p < panels(scores()); ++p)
-            std::memset(d_[last].data() + p * stride + rows * kWide, 0, static_cast<std::size_t>((tall - rows) * kWide) * sizeof(float));
+            std::memset(d_[last].data() + p * stride + rows * kWide, 0,
+                        static_cast<std::size_t>((tall - rows) * kWide) * sizeof(float));
         std::vector<double> sums(static_cast<std::size_t>(blocks), 0.0);
         team.run(blocks, many, [&](Index b, int) {
             const Index r0 = b * block, r1 = std::min(r0 + block, tall);
-            for (Index r = r0; r < std::min(r1, rows) && !compact_; ++r) source.gather(order[r], a_[0].data() + r * kWide, stride);
+            for (Index r = r0; r < std::min(r1, rows) && !compact_; ++r)
+                source.gather(order[r], a_[0].data() + r * kWide, stride);
             if (plan && plan->attack > 0.0f) {
                 forward_rows(r0, r1, rows, nullptr, 0);
                 loss_rows(y, order, rows, r0, r1, output);
@@ -324,8 +342,8 @@ class Network {
             }
             if (plan && plan->noise > 0.0f)
                 for (Index q = 0; q < panels(inputs()); ++q)
-                    add_noise(mixed64(key + static_cast<std::uint64_t>(q)), plan->noise, a_[0].data() + q * stride + r0 * kWide, r0,
-                              std::min(r1, rows) - r0, std::min(kWide, inputs() - q * kWide));
+                    add_noise(mixed64(key + static_cast<std::uint64_t>(q)), plan->noise, a_[0].data() + q * stride + r0 * kWide,
+                              r0, std::min(r1, rows) - r0, std::min(kWide, inputs() - q * kWide));
             forward_rows(r0, r1, rows, plan, key);
             if (elsewhere) return;
             sums[static_cast<std::size_t>(b)] = loss_rows(y, order, rows, r0, r1, output);
@@ -340,7 +358,9 @@ class Network {
         std::vector<double> f(static_cast<std::size_t>(rows * K)), g(f.size());
         const auto at = [&](Index r, Index k) { return k / kWide * stride + r * kWide + k % kWide; };
         for (Index r = 0; r < rows; ++r)
-            for (Index k = 0; k < K; ++k) f[static_cast<std::size_t>(r * K + k)] = static_cast<double>(a_[last + 1].data()[at(r, k)]) + output.offset[static_cast<std::size_t>(k)];
+            for (Index k = 0; k < K; ++k)
+                f[static_cast<std::size_t>(r * K + k)] =
+                    static_cast<double>(a_[last + 1].data()[at(r, k)]) + output.offset[static_cast<std::size_t>(k)];
         const double sum = elsewhere(order, rows, f.data(), g.data());
         for (Index r = 0; r < rows; ++r)
             for (Index k = 0; k < K; ++k)
@@ -362,8 +382,8 @@ class Network {
         });
     }
 
-    // tile(rows of the weights, first of them, panel of outputs, their gradient) for the weights of one panel of inputs; the last panel
-    // brings the bias too, as the row after the last.
+    // tile(rows of the weights, first of them, panel of outputs, their gradient) for the weights of one panel of inputs; the last
+    // panel brings the bias too, as the row after the last.
     template <class Tile>
     void tiles(const Layer& layer, std::size_t l, Index q, Index rows, int worker, Tile&& tile) {
         alignas(64) float g[kTall * kWide] = {};
@@ -402,14 +422,15 @@ class Network {
             const std::uint32_t* cut = cuts_.data() + r * (panels(layer.in) + 1) + q;
             const float* value = compact_->values(order_[r]);
             const std::uint32_t* column = compact_->columns(order_[r]);
-            for (std::uint32_t e = cut[0]; e < cut[1]; ++e) room.lists.add(static_cast<Index>(column[e]) - q * kWide, r, value[e]);
+            for (std::uint32_t e = cut[0]; e < cut[1]; ++e)
+                room.lists.add(static_cast<Index>(column[e]) - q * kWide, r, value[e]);
         }
         for (Index i = 0; i < last; i += kTall) {
             const Index count = std::min(kTall, last - i);
             for (Index p = 0; p < out; ++p) prefetch(layer, q * kWide + i, p);
             for (Index k = 0; k < count; ++k)
-                products_.gathered(room.lists.values(i + k), room.lists.rows(i + k), room.lists.count(i + k), d_[0].data(), room_ * kWide,
-                                   nullptr, 0, room.g.data() + k * kWide, kTall * kWide, out);
+                products_.gathered(room.lists.values(i + k), room.lists.rows(i + k), room.lists.count(i + k), d_[0].data(),
+                                   room_ * kWide, nullptr, 0, room.g.data() + k * kWide, kTall * kWide, out);
             for (Index p = 0; p < out; ++p) tile(count, q * kWide + i, p, room.g.data() + p * kTall * kWide);
         }
     }
@@ -430,7 +451,8 @@ class Network {
             const float* g = layer.panel(g_.data(), p);
             for (Index i = 0; i < last; i += kTall)
                 move(step, layer, l, std::min(kTall, last - i), q * kWide + i, p, g + (q * kWide + i) * kWide);
-            for (Index k = layer.in; k < layer.tall() && q + 1 == panels(layer.in); ++k) move(step, layer, l, 1, k, p, g + k * kWide);
+            for (Index k = layer.in; k < layer.tall() && q + 1 == panels(layer.in); ++k)
+                move(step, layer, l, 1, k, p, g + k * kWide);
         }
     }
     // Stores the gradient of the mean loss of a batch; its squared norm.

@@ -26,7 +26,8 @@ struct Targets {
 };
 
 // One row of K scores whose panels lie `stride` apart; the slopes are factor·(π − e_label). Returns the loss.
-CERTIFIT_CLONES [[maybe_unused]] static double softmax_row(const float* z, float* d, Index stride, Index K, Index label, float factor) {
+CERTIFIT_CLONES [[maybe_unused]] static double softmax_row(const float* z, float* d, Index stride, Index K, Index label,
+                                                           float factor) {
     float highest = z[0], total = 0.0f;
     for (Index p = 0; p < panels(K); ++p) {
         const Index last = K - p * kWide < kWide ? K - p * kWide : kWide;

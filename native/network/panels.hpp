@@ -1,8 +1,9 @@
 // The products of a network, in single precision.
 //
-// Every matrix lies in panels of 32 columns, one row of a panel after the other: entry (r, c) of a matrix with room for R rows is at
-// (c / 32)·32R + 32r + c % 32. So whatever a product reads or writes is contiguous, a batch and a weight matrix alike, and eight rows
-// of a panel are what the registers hold. A last panel of at most 16 columns is computed at half width; what pads a panel is zero.
+// Every matrix lies in panels of 32 columns, one row of a panel after the other: entry (r, c) of a matrix with room for R rows is
+// at (c / 32)·32R + 32r + c % 32. So whatever a product reads or writes is contiguous, a batch and a weight matrix alike, and
+// eight rows of a panel are what the registers hold. A last panel of at most 16 columns is computed at half width; what pads a
+// panel is zero.
 #pragma once
 
 #include <algorithm>
@@ -27,16 +28,16 @@ constexpr Index width(Index columns, Index p) { return columns - p * kWide <= kW
 // panel with a row for each of them. The bias, a row, may be null.
 struct Product {
     template <class Set>
-    [[gnu::always_inline]] static void run(const float* a, Index a_stride, Index inner, const float* b, const float* bias, float* c,
-                                           Index rows, Index columns) {
+    [[gnu::always_inline]] static void run(const float* a, Index a_stride, Index inner, const float* b, const float* bias,
+                                           float* c, Index rows, Index columns) {
         if (Set::bytes == 64 && columns <= kWide / 2)
             wide<Set, 1>(a, a_stride, inner, b, bias, c, rows, columns);
         else
             wide<Set, 2>(a, a_stride, inner, b, bias, c, rows, columns);
     }
     template <class Set, int Vectors>
-    [[gnu::always_inline]] static void wide(const float* a, Index a_stride, Index inner, const float* b, const float* bias, float* c,
-                                            Index rows, Index columns) {
+    [[gnu::always_inline]] static void wide(const float* a, Index a_stride, Index inner, const float* b, const float* bias,
+                                            float* c, Index rows, Index columns) {
         constexpr int tall = Set::template rows<kTall>;
         using Part = tile::Tile<Set, float, tall, Vectors>;
         for (Index r = 0; r < rows; r += tall)
@@ -44,7 +45,8 @@ struct Product {
                 Part part;
                 bias ? part.start(bias + c0) : part.clear();
                 for (Index k = 0; k < inner; k += kWide)
-                    part.template add<1, kWide, kWide>(a + k / kWide * a_stride + r * kWide, b + k * kWide + c0, std::min(kWide, inner - k));
+                    part.template add<1, kWide, kWide>(a + k / kWide * a_stride + r * kWide, b + k * kWide + c0,
+                                                       std::min(kWide, inner - k));
                 part.store(c + r * kWide + c0, kWide);
             }
     }
@@ -61,26 +63,27 @@ struct Outer {
     }
 };
 
-// The same two sums for rows of which only the entries that are not zero are kept: `count` terms, entry e at place[e] of panels that
-// lie `stride` apart, to `panels` rows of 32 sums that lie `to_stride` apart. They begin with the rows at `start`, start_stride apart, or with
-// zeros if it is null. Leaving out a product with zero changes no bit of a sum.
+// The same two sums for rows of which only the entries that are not zero are kept: `count` terms, entry e at place[e] of panels
+// that lie `stride` apart, to `panels` rows of 32 sums that lie `to_stride` apart. They begin with the rows at `start`,
+// start_stride apart, or with zeros if it is null. Leaving out a product with zero changes no bit of a sum.
 struct Gathered {
     template <class Set>
-    [[gnu::always_inline]] static void run(const float* value, const std::uint32_t* place, Index count, const float* from, Index stride,
-                                           const float* start, Index start_stride, float* to, Index to_stride, Index panels) {
+    [[gnu::always_inline]] static void run(const float* value, const std::uint32_t* place, Index count, const float* from,
+                                           Index stride, const float* start, Index start_stride, float* to, Index to_stride,
+                                           Index panels) {
         constexpr int vectors = static_cast<int>(kWide) / tile::kLanes<Set, float>;
         constexpr Index together = vectors > 4 ? 1 : vectors > 2 ? 2 : 4;  // panels whose sums the registers hold
         Index p = 0;
         for (; p + together <= panels; p += together)
-            some<Set, vectors, together>(value, place, count, from + p * stride, stride, start ? start + p * start_stride : nullptr,
-                                         start_stride, to + p * to_stride, to_stride);
+            some<Set, vectors, together>(value, place, count, from + p * stride, stride,
+                                         start ? start + p * start_stride : nullptr, start_stride, to + p * to_stride, to_stride);
         for (; p < panels; ++p)
-            some<Set, vectors, 1>(value, place, count, from + p * stride, stride, start ? start + p * start_stride : nullptr, start_stride,
-                                  to + p * to_stride, to_stride);
+            some<Set, vectors, 1>(value, place, count, from + p * stride, stride, start ? start + p * start_stride : nullptr,
+                                  start_stride, to + p * to_stride, to_stride);
     }
     template <class Set, int Vectors, Index Together>
-    [[gnu::always_inline]] static void some(const float* value, const std::uint32_t* place, Index count, const float* from, Index stride,
-                                            const float* start, Index start_stride, float* to, Index to_stride) {
+    [[gnu::always_inline]] static void some(const float* value, const std::uint32_t* place, Index count, const float* from,
+                                            Index stride, const float* start, Index start_stride, float* to, Index to_stride) {
         tile::Tile<Set, float, 1, Vectors> sums[Together];
 #pragma GCC unroll 4
         for (Index p = 0; p < Together; ++p) start ? sums[p].start(start + p * start_stride) : sums[p].clear();
@@ -97,8 +100,8 @@ struct Gathered {
 struct Products {
     using OfRows = tile::Versions<Product, void(const float*, Index, Index, const float*, const float*, float*, Index, Index)>;
     using OfColumns = tile::Versions<Outer, void(const float*, const float*, Index, Index, float*)>;
-    using OfEntries = tile::Versions<
-        Gathered, void(const float*, const std::uint32_t*, Index, const float*, Index, const float*, Index, float*, Index, Index)>;
+    using OfEntries = tile::Versions<Gathered, void(const float*, const std::uint32_t*, Index, const float*, Index, const float*,
+                                                    Index, float*, Index, Index)>;
     OfRows::Call product = OfRows::best();
     OfColumns::Call outer = OfColumns::best();
     OfEntries::Call gathered = OfEntries::best();
@@ -121,7 +124,8 @@ CERTIFIT_CLONES [[maybe_unused]] static void transpose(const float* from, float*
             }
         for (int i = 0; i < 4; ++i) {
             *reinterpret_cast<Part*>(to + (c + i) * kWide) = __builtin_shufflevector(t[i], t[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
-            *reinterpret_cast<Part*>(to + (c + i + 4) * kWide) = __builtin_shufflevector(t[i], t[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+            *reinterpret_cast<Part*>(to + (c + i + 4) * kWide) =
+                __builtin_shufflevector(t[i], t[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
         }
     }
 }

@@ -20,19 +20,21 @@ struct Compact {
     std::vector<std::uint32_t> column;
     std::vector<std::size_t> start;
 
-    Index count(Index i) const { return static_cast<Index>(start[static_cast<std::size_t>(i) + 1] - start[static_cast<std::size_t>(i)]); }
+    Index count(Index i) const {
+        return static_cast<Index>(start[static_cast<std::size_t>(i) + 1] - start[static_cast<std::size_t>(i)]);
+    }
     const float* values(Index i) const { return value.data() + start[static_cast<std::size_t>(i)]; }
     const std::uint32_t* columns(Index i) const { return column.data() + start[static_cast<std::size_t>(i)]; }
 };
 
 // to = (x − center)·factor, within ±1e12.
-#define CERTIFIT_SEEN(T)                                                                                                              \
-    CERTIFIT_CLONES [[maybe_unused]] static void seen(const T* __restrict x, const double* __restrict center,                         \
-                                                      const double* __restrict factor, float* __restrict to, Index n) {               \
-        for (Index j = 0; j < n; ++j) {                                                                                               \
-            const double z = (static_cast<double>(x[j]) - center[j]) * factor[j], low = z > 1e12 ? 1e12 : z;                          \
-            to[j] = static_cast<float>(low < -1e12 ? -1e12 : low);                                                                    \
-        }                                                                                                                             \
+#define CERTIFIT_SEEN(T)                                                                                                \
+    CERTIFIT_CLONES [[maybe_unused]] static void seen(const T* __restrict x, const double* __restrict center,           \
+                                                      const double* __restrict factor, float* __restrict to, Index n) { \
+        for (Index j = 0; j < n; ++j) {                                                                                 \
+            const double z = (static_cast<double>(x[j]) - center[j]) * factor[j], low = z > 1e12 ? 1e12 : z;            \
+            to[j] = static_cast<float>(low < -1e12 ? -1e12 : low);                                                      \
+        }                                                                                                               \
     }
 CERTIFIT_SEEN(float)
 CERTIFIT_SEEN(double)
@@ -43,7 +45,8 @@ struct Source {
     const Compact* compact = nullptr;
 };
 
-// Rows in single precision, made once for many passes: compact where that is the shorter way through a product, otherwise as they are.
+// Rows in single precision, made once for many passes: compact where that is the shorter way through a product, otherwise as they
+// are.
 struct Kept {
     static constexpr double kFull = 1.0 / 3;  // share of entries from which on tiles of registers are faster than single rows
     std::vector<float> dense;
@@ -52,7 +55,8 @@ struct Kept {
 
     Kept(const Gather& gather, Index n, Index d, Team& team) {
         constexpr Index block = 256;
-        std::vector<std::vector<float>> rooms(static_cast<std::size_t>(team.size()), std::vector<float>(static_cast<std::size_t>(d)));
+        std::vector<std::vector<float>> rooms(static_cast<std::size_t>(team.size()),
+                                              std::vector<float>(static_cast<std::size_t>(d)));
         compact.start.assign(static_cast<std::size_t>(n) + 1, 0);
         const auto each = [&](auto&& visit) {
             team.blocks(n, block, true, [&](Index from, Index to, int worker) {
@@ -60,7 +64,9 @@ struct Kept {
                 for (Index i = from; i < to; ++i) gather(i, row, kWide), visit(i, row);
             });
         };
-        each([&](Index i, const float* row) { compact.start[static_cast<std::size_t>(i) + 1] = static_cast<std::size_t>(filled(row, d)); });
+        each([&](Index i, const float* row) {
+            compact.start[static_cast<std::size_t>(i) + 1] = static_cast<std::size_t>(filled(row, d));
+        });
         for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) compact.start[i + 1] += compact.start[i];
         const std::size_t total = compact.start.back();
         sparse = static_cast<double>(total) < kFull * static_cast<double>(n) * static_cast<double>(d);

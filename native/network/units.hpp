@@ -84,10 +84,10 @@ CERTIFIT_CLONES [[maybe_unused]] static void activate(Unit unit, float* a, float
     }
 }
 
-// The same for units whose slopes below zero are weights of their own (He et al. 2015); `low`, unless null, becomes min(z, 0), the slope of a at
-// those weights.
-CERTIFIT_CLONES [[maybe_unused]] static void bend_learned(const float* __restrict leak, float* __restrict a, float* __restrict slope,
-                                                          float* __restrict low, Index rows) {
+// The same for units whose slopes below zero are weights of their own (He et al. 2015); `low`, unless null, becomes min(z, 0),
+// the slope of a at those weights.
+CERTIFIT_CLONES [[maybe_unused]] static void bend_learned(const float* __restrict leak, float* __restrict a,
+                                                          float* __restrict slope, float* __restrict low, Index rows) {
     for (Index r = 0; r < rows; ++r, a += kWide)
         for (Index j = 0; j < kWide; ++j) {
             const float s = a[j] > 0.0f ? 1.0f : leak[j];
@@ -97,8 +97,10 @@ CERTIFIT_CLONES [[maybe_unused]] static void bend_learned(const float* __restric
         }
 }
 
-// Drops units of `rows` rows of a panel; `key` is of (seed, batch, layer, panel), the first row is number r0 of the batch. `low` may be null.
-CERTIFIT_CLONES [[maybe_unused]] static void drop(std::uint64_t key, float share, float* a, float* slope, float* low, Index r0, Index rows) {
+// Drops units of `rows` rows of a panel; `key` is of (seed, batch, layer, panel), the first row is number r0 of the batch. `low`
+// may be null.
+CERTIFIT_CLONES [[maybe_unused]] static void drop(std::uint64_t key, float share, float* a, float* slope, float* low, Index r0,
+                                                  Index rows) {
     const auto limit = static_cast<std::uint32_t>(static_cast<double>(share) * 4294967296.0);
     const float scale = 1.0f / (1.0f - share);
     for (Index r = 0; r < rows; ++r) {

@@ -6,6 +6,7 @@
 
 #include "core/bound_options.hpp"
 #include "core/held_matrix.hpp"
+#include "core/layouts.hpp"
 #include "newton/working_sets.hpp"
 #include "newton/newton.hpp"
 #include "newton/truncated.hpp"
@@ -181,18 +182,9 @@ NB_MODULE(newton, m) {
     m.def("logistic_risk", &risk_of, "y"_a.noconvert(), "p"_a.noconvert(), "f"_a.noconvert());
     m.def("logistic_conjugate", &conjugate_of, "y"_a.noconvert(), "p"_a.noconvert(), "theta"_a.noconvert());
     m.def("logistic_slopes", &slopes_of, "y"_a.noconvert(), "f"_a.noconvert());
-    define_truncated<RowMajor<double>>(m);
-    define_truncated<ColumnMajor<double>>(m);
-    define_truncated<RowMajor<float>>(m);
-    define_truncated<ColumnMajor<float>>(m);
-    define_truncated_sparse<double, std::int32_t>(m);
-    define_truncated_sparse<double, std::int64_t>(m);
-    define_truncated_sparse<float, std::int32_t>(m);
-    define_truncated_sparse<float, std::int64_t>(m);
+    for_dense([&]<class X>() { define_truncated<X>(m); });
+    for_sparse([&]<class T, class I>() { define_truncated_sparse<T, I>(m); });
     define_packed<RowMajor<double>>(m);
     define_packed<ColumnMajor<double>>(m);
-    define<RowMajor<double>>(m);
-    define<ColumnMajor<double>>(m);
-    define<RowMajor<float>>(m);
-    define<ColumnMajor<float>>(m);
+    for_dense([&]<class X>() { define<X>(m); });
 }

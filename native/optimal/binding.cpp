@@ -79,12 +79,14 @@ nb::tuple searched(const Kind& kind, const ColumnMajor<std::uint32_t>& codes, co
         optimal::Terms terms;
         terms.price = limits.price, terms.slack = limits.slack, terms.late = &late;
         if (limits.seconds < 1e9)
-            terms.end = std::chrono::steady_clock::now() + std::chrono::microseconds(static_cast<std::int64_t>(1e6 * limits.seconds));
+            terms.end =
+                std::chrono::steady_clock::now() + std::chrono::microseconds(static_cast<std::int64_t>(1e6 * limits.seconds));
         best = optimal::best_tree(kind, root, limits.depth, terms, team, teller);
     });
     const optimal::Tree& tree = best.found.tree;
     return nb::make_tuple(array(std::vector<std::int32_t>(tree.feature.begin(), tree.feature.end())),
-                          array(std::vector<std::uint32_t>(tree.cut.begin(), tree.cut.end())), best.found.value, best.found.lower, best.trees);
+                          array(std::vector<std::uint32_t>(tree.cut.begin(), tree.cut.end())), best.found.value, best.found.lower,
+                          best.trees);
 }
 
 std::size_t checked_rows(const ColumnMajor<std::uint32_t>& codes) {
@@ -96,7 +98,8 @@ std::size_t checked_rows(const ColumnMajor<std::uint32_t>& codes) {
 }
 
 // Weights are whole numbers held in doubles.
-nb::tuple classes(ColumnMajor<std::uint32_t> codes, Vector<std::uint32_t> label, int count, Vector<double> weight, const Limits& limits) {
+nb::tuple classes(ColumnMajor<std::uint32_t> codes, Vector<std::uint32_t> label, int count, Vector<double> weight,
+                  const Limits& limits) {
     const std::size_t n = checked_rows(codes);
     expect_length(label, n, "label"), expect_length(weight, n, "weight");
     if (count < 1 || count > 65535) refuse("classes must lie in 1 … 65535");

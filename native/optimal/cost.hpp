@@ -45,7 +45,9 @@ struct Classes {
         std::vector<double> reach;  // what a row can add to the cost of a tree at most
         Index size() const { return static_cast<Index>(weight.size()); }
         void resize(Index n) { label.resize(n), weight.resize(n), reach.resize(n); }
-        void take(const Rows& from, Index i, Index to) { label[to] = from.label[i], weight[to] = from.weight[i], reach[to] = from.reach[i]; }
+        void take(const Rows& from, Index i, Index to) {
+            label[to] = from.label[i], weight[to] = from.weight[i], reach[to] = from.reach[i];
+        }
     };
     int classes = Fixed;
 
@@ -64,7 +66,8 @@ struct Classes {
     }
     double purity(const V* cell) const {  // what a split should raise: the weight of all rows less Gini's impurity
         double sum = 0.0, squares = 0.0;
-        for (int k = 0; k < planes(); ++k) sum += static_cast<double>(cell[k]), squares += static_cast<double>(cell[k]) * static_cast<double>(cell[k]);
+        for (int k = 0; k < planes(); ++k)
+            sum += static_cast<double>(cell[k]), squares += static_cast<double>(cell[k]) * static_cast<double>(cell[k]);
         return sum > 0.0 ? squares / sum : 0.0;
     }
     // best[c] = min(best[c], cost of the set `one(·, c)` + cost of the set `two(·, c)`); `spare` holds two rows.
@@ -116,11 +119,11 @@ struct Numbers {
     }
 };
 
-// For every cell c of the root column, lowers left[c] to the least cost of a question of the child column about the rows of the cells
-// up to c, and right[c] about the rows of the cells after c.
+// For every cell c of the root column, lowers left[c] to the least cost of a question of the child column about the rows of the
+// cells up to c, and right[c] about the rows of the cells after c.
 template <class Kind, class V = typename Kind::Value>
-__attribute__((always_inline)) inline void question_bounds(const Kind& kind, const Sums<V>& sums, Index width, Questions child, V* left,
-                                                           V* right, V* spare) {
+__attribute__((always_inline)) inline void question_bounds(const Kind& kind, const Sums<V>& sums, Index width, Questions child,
+                                                           V* left, V* right, V* spare) {
     const Index m = child.cells, last = width - 1;
     for (Index e = 0; e < child.count(); ++e) {
         const Index below = e + child.shift(), above = e + 1;
@@ -138,8 +141,8 @@ __attribute__((always_inline)) inline void question_bounds(const Kind& kind, con
 //     N(all) + P(below) − N(below or within)    or    P(all) + N(below) − P(below or within),
 // and the same differences, taken from those of all cells, are those of the cells after c.
 template <class V>
-__attribute__((always_inline)) inline void question_bounds(const Classes<V, 2>&, const Sums<V>& sums, Index width, Questions child, V* left,
-                                                           V* right, V*) {
+__attribute__((always_inline)) inline void question_bounds(const Classes<V, 2>&, const Sums<V>& sums, Index width,
+                                                           Questions child, V* left, V* right, V*) {
     constexpr Index kLanes = 32 / sizeof(V);
     const Index m = child.cells, last = width - 1;
     for (Index from = 0; from < width; from += kLanes) {

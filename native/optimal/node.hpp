@@ -16,7 +16,8 @@ struct Entry {
     std::uint32_t row, code;
 };
 
-// Question q asks whether the code of a column is at most `cut`; yes leads to question 2q + 1, no to 2q + 2; feature −1 is a leaf.
+// Question q asks whether the code of a column is at most `cut`; yes leads to question 2q + 1, no to 2q + 2; feature −1 is a
+// leaf.
 inline constexpr int kMostDepth = 4, kQuestions = (1 << kMostDepth) - 1;
 struct Tree {
     std::array<std::int32_t, kQuestions> feature;
@@ -37,7 +38,8 @@ struct Tree {
     }
 };
 
-// What is known of the best tree of some depth: none costs less than `lower`; `tree` costs `value`, infinite if none was wanted so dear.
+// What is known of the best tree of some depth: none costs less than `lower`; `tree` costs `value`, infinite if none was wanted
+// so dear.
 struct Found {
     double lower, value;
     Tree tree;

@@ -2,12 +2,13 @@
 //
 //     min over (f, t)    best question about {x_f ≤ t}  +  best question about {x_f > t}
 //
-// First in the coarse: every column is cut into cells of about as many rows, and the rows of each pair of cells of each pair of columns
-// are counted once, n·d²/2 additions. Sums over these counts bound the cost of all trees whose root lies within a cell, since
-// the rows of cells that contain a threshold may be left out (Demirović et al. 2022 count pairs of binary features; the cells make bounds of
-// them for numbers, as in Mazumder, Meng and Wang 2022). Then exactly, within the cells that may hold something better: a threshold is
-// evaluated by one pass over each column that may matter, and those beside it are bounded by it (Briţa, van der Linden and Demirović 2025):
-// further right the left side costs no less, the right side less by what the rows between can cost at most.
+// First in the coarse: every column is cut into cells of about as many rows, and the rows of each pair of cells of each pair of
+// columns are counted once, n·d²/2 additions. Sums over these counts bound the cost of all trees whose root lies within a cell,
+// since the rows of cells that contain a threshold may be left out (Demirović et al. 2022 count pairs of binary features; the
+// cells make bounds of them for numbers, as in Mazumder, Meng and Wang 2022). Then exactly, within the cells that may hold
+// something better: a threshold is evaluated by one pass over each column that may matter, and those beside it are bounded by it
+// (Briţa, van der Linden and Demirović 2025): further right the left side costs no less, the right side less by what the rows
+// between can cost at most.
 #pragma once
 
 #include <algorithm>
@@ -54,7 +55,8 @@ class Questioner {
     Side side[2];
 
     explicit Questioner(const Kind& kind, double price)
-        : kind_(kind), price_(price), planes_(kind.planes()), total_(2 * static_cast<std::size_t>(planes_)), cell_(total_.size()) {}
+        : kind_(kind), price_(price), planes_(kind.planes()), total_(2 * static_cast<std::size_t>(planes_)),
+          cell_(total_.size()) {}
 
     // The first p rows in the order of column f are the left side; each side is a leaf to begin with.
     void divide(const Node<Kind>& node, Index f, Index p) {
@@ -261,12 +263,15 @@ class Pairs {
             std::fill_n(least, 2 * width_, std::numeric_limits<V>::max());
             for (Index g = 0; g < d; ++g) {
                 const V *const l = left_.data() + at(f, g, 0), *const r = right_.data() + at(f, g, 0);
-                for (Index c = 0; c < width_; ++c) least[c] = std::min(least[c], l[c]), least_after[c] = std::min(least_after[c], r[c]);
+                for (Index c = 0; c < width_; ++c)
+                    least[c] = std::min(least[c], l[c]), least_after[c] = std::min(least_after[c], r[c]);
             }
             for (Index c = 0; c < cells_[f]; ++c) {
                 const V l = least[c], r = least_after[c];
-                left[c] = std::min(static_cast<double>(leaves_left_[f * width_ + c]) + price, static_cast<double>(l) + 2.0 * price);
-                right[c] = std::min(static_cast<double>(leaves_right_[f * width_ + c]) + price, static_cast<double>(r) + 2.0 * price);
+                left[c] =
+                    std::min(static_cast<double>(leaves_left_[f * width_ + c]) + price, static_cast<double>(l) + 2.0 * price);
+                right[c] =
+                    std::min(static_cast<double>(leaves_right_[f * width_ + c]) + price, static_cast<double>(r) + 2.0 * price);
             }
             for (Index c = 0; c < questions_of(f).count(); ++c) {
                 const double bound = (exact_[f] ? left[c] : left_before(f, c)) + right[c];
@@ -289,7 +294,8 @@ class Pairs {
         double floor = kInfinity;
         // The columns in the order of what they promise, with their bounds on both sides of the cell.
         const auto promise = [&](Index g) {
-            return static_cast<double>(right_[at(f, g, c)]) + (c || exact_[f] ? static_cast<double>(left_[at(f, g, exact_[f] ? c : c - 1)]) : 0.0);
+            return static_cast<double>(right_[at(f, g, c)]) +
+                   (c || exact_[f] ? static_cast<double>(left_[at(f, g, exact_[f] ? c : c - 1)]) : 0.0);
         };
         asked_.resize(static_cast<std::size_t>(node.columns));
         for (Index g = 0; g < node.columns; ++g) asked_[g] = g;

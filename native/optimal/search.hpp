@@ -1,12 +1,13 @@
 // The best tree of any depth, by branch and bound over the root's thresholds.
 //
-// An open interval of thresholds of a column has a bound: what lies surely left of it and what lies surely right of it cost at least so
-// much, each as the best tree with one level less. The interval with the least bound is looked at next, at its middle: both
-// sides are bounded (two levels: `Pairs::bound`) and, if they may be better than the best tree known, solved. What is learnt bounds the two
-// intervals that remain, and those thresholds of them that differ from the middle by too few rows to matter are gone.
+// An open interval of thresholds of a column has a bound: what lies surely left of it and what lies surely right of it cost at
+// least so much, each as the best tree with one level less. The interval with the least bound is looked at next, at its middle:
+// both sides are bounded (two levels: `Pairs::bound`) and, if they may be better than the best tree known, solved. What is learnt
+// bounds the two intervals that remain, and those thresholds of them that differ from the middle by too few rows to matter are
+// gone.
 //
-// At the root, rounds of as many intervals as ever are looked at by all threads, each with what was known when the round began; so the
-// tree does not depend on the number of threads.
+// At the root, rounds of as many intervals as ever are looked at by all threads, each with what was known when the round began;
+// so the tree does not depend on the number of threads.
 #pragma once
 
 #include <algorithm>
@@ -50,7 +51,8 @@ struct Look {
 template <class Kind>
 class Searcher {
   public:
-    Searcher(const Kind& kind, const Terms& terms, int depth) : kind_(kind), terms_(terms), pairs_{{kind, terms}, {kind, terms}}, ask_(kind, terms.price) {
+    Searcher(const Kind& kind, const Terms& terms, int depth)
+        : kind_(kind), terms_(terms), pairs_{{kind, terms}, {kind, terms}}, ask_(kind, terms.price) {
         if (depth > 2) halves_ = std::make_unique<Halves<Kind>>(), below_ = std::make_unique<Searcher>(kind, terms, depth - 1);
     }
 
@@ -129,7 +131,8 @@ class Searcher {
                 Found two = side(!larger, depth - 1, most - (larger ? l : r), tick);
                 (larger ? r : l) = std::max(larger ? r : l, two.lower);
                 look.found.value = one.value + two.value;
-                look.found.tree = Tree::asking(now.f, node.column(now.f)[p - 1].code, larger ? one.tree : two.tree, larger ? two.tree : one.tree);
+                look.found.tree = Tree::asking(now.f, node.column(now.f)[p - 1].code, larger ? one.tree : two.tree,
+                                               larger ? two.tree : one.tree);
             }
             look.found.lower = l + r;
             look.trees += 2;
@@ -137,7 +140,8 @@ class Searcher {
             look.found.lower = l + r;
         }
         if (now.solve) return look;
-        const auto [before, after] = Pairs<Kind>::beside(node, now.f, p, now.from, now.to, l + r - std::min(most, look.found.value));
+        const auto [before, after] =
+            Pairs<Kind>::beside(node, now.f, p, now.from, now.to, l + r - std::min(most, look.found.value));
         if (now.from <= before) look.rest.push_back({now.left + r, now.f, now.from, before, now.left, r, now.halved + 1, false});
         if (after <= now.to) look.rest.push_back({l + now.right, now.f, after, now.to, l, now.right, now.halved + 1, false});
         return look;
@@ -191,8 +195,8 @@ struct Best {
     std::int64_t trees = 0;
 };
 
-// The best tree of all rows, by all threads. After each round, `told(looked at, open, value, bound)`: how much was looked at and how many
-// intervals are open, the cost of the best tree so far, and what every tree costs at least.
+// The best tree of all rows, by all threads. After each round, `told(looked at, open, value, bound)`: how much was looked at and
+// how many intervals are open, the cost of the best tree so far, and what every tree costs at least.
 template <class Kind, class Told>
 Best best_tree(const Kind& kind, const Node<Kind>& root, int depth, const Terms& terms, Team& team, Told&& told) {
     std::vector<std::unique_ptr<Searcher<Kind>>> workers(static_cast<std::size_t>(team.size()));

@@ -1,5 +1,6 @@
 // certifit._native.products: passes over a dense matrix of many rows.
 #include "core/boundary.hpp"
+#include "core/layouts.hpp"
 #include "products/lanczos.hpp"
 #include "products/order.hpp"
 #include "products/products.hpp"
@@ -236,10 +237,7 @@ void define(nb::module_& m) {
 }  // namespace
 
 NB_MODULE(products, m) {
-    define<RowMajor<double>>(m);
-    define<ColumnMajor<double>>(m);
-    define<RowMajor<float>>(m);
-    define<ColumnMajor<float>>(m);
+    for_dense([&]<class X>() { define<X>(m); });
     m.def("sums", &run_sums<RowMajor<double>>, "X"_a.noconvert(), "y"_a.noconvert(), "p"_a.noconvert(), "threads"_a);
     m.def("sums", &run_sums<ColumnMajor<double>>, "X"_a.noconvert(), "y"_a.noconvert(), "p"_a.noconvert(), "threads"_a);
     m.def("squares", &run_squares<RowMajor<double>>, "X"_a.noconvert(), "y"_a.noconvert(), "p"_a.noconvert(), "l2"_a.noconvert(),

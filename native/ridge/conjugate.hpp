@@ -2,14 +2,14 @@
 //
 //   P(w, b) = Σ p_i ½(y_i − x_i·w − b)² + ½ Σ_j l2_j w_j²,   Σ p = 1, l2 > 0
 //
-// b is the best for w, so that H w = Σ p (y − ȳ)(x − m) with H = Σ p (x − m)(x − m)' + diag(l2), m = Σ p x. A product with H reads X
-// once: a block of rows is pulled back while it is in the cache. The residuals r of any w are a dual point,
+// b is the best for w, so that H w = Σ p (y − ȳ)(x − m) with H = Σ p (x − m)(x − m)' + diag(l2), m = Σ p x. A product with H
+// reads X once: a block of rows is pulled back while it is in the cache. The residuals r of any w are a dual point,
 //
 //   P(w, b) − D(p r) = ½ Σ_j g_j²/l2_j ≥ ½ Σ_j l2_j (w_j − w*_j)²,   g = Σ p r (x − m) − l2 w,
 //
-// and g is what conjugate gradients know anyhow. Directions are scaled by the diagonal of H (Hestenes & Stiefel 1952). Where there are fewer rows
-// than columns they may be scaled by the penalty instead: then w = L⁻¹Σ a (x − m) with L = diag(l2), and a, which follows from the same numbers, is a
-// dual point too. No penalty, however weak, divides its gap:
+// and g is what conjugate gradients know anyhow. Directions are scaled by the diagonal of H (Hestenes & Stiefel 1952). Where
+// there are fewer rows than columns they may be scaled by the penalty instead: then w = L⁻¹Σ a (x − m) with L = diag(l2), and a,
+// which follows from the same numbers, is a dual point too. No penalty, however weak, divides its gap:
 //
 //   P(w, b) − D(a) = ½ Σ_i (p_i r_i − a_i)²/p_i + ½ Σ_j (l2_j w_j − Σ a (x − m))_j²/l2_j,   where the second sum is rounding
 //
@@ -114,7 +114,9 @@ class Conjugate {
         return 0.5 * sum;
     }
 
-    double proof(const std::vector<double>& g) const { return duals_.any() ? std::min(by_gradient(g), duals_.gap(p_)) : by_gradient(g); }
+    double proof(const std::vector<double>& g) const {
+        return duals_.any() ? std::min(by_gradient(g), duals_.gap(p_)) : by_gradient(g);
+    }
 
     double wanted() const {
         if (!std::isfinite(asked_.share)) return asked_.tol;
@@ -123,21 +125,24 @@ class Conjugate {
         return std::min(asked_.tol, asked_.share * 0.5 * penalty);
     }
 
-    // The rate of the later half of the products so far, which is better than that of all: few directions stand out, and go first.
+    // The rate of the later half of the products so far, which is better than that of all: few directions stand out, and go
+    // first.
     bool hopeless(const std::vector<double>& proven) const {
         constexpr Index kLook = 6;
         const Index k = static_cast<Index>(proven.size()) - 1;
         if (!std::isfinite(asked_.most) || k < kLook) return false;
         if (static_cast<double>(k) > asked_.most) return true;
         // The least so far: a direction that stands out comes back with rounding, is seen in one gradient, and goes again.
-        const double before = *std::min_element(proven.begin(), proven.begin() + k / 2 + 1), now = *std::min_element(proven.begin(), proven.end());
+        const double before = *std::min_element(proven.begin(), proven.begin() + k / 2 + 1),
+                     now = *std::min_element(proven.begin(), proven.end());
         const double rate = std::log(before / now) / static_cast<double>(k - k / 2), left = std::log(now / wanted());
         return !(rate * (kSlack * asked_.most - static_cast<double>(k)) >= left);
     }
 
-    // Whether directions are scaled by the penalty alone. They then stay in the span of the rows, where H has no small eigenvalues if rows are nearly
-    // orthogonal: there are many columns for each row, or so many that count as much as each other (Marchenko & Pastur 1967); any other scaling lets
-    // in what is orthogonal to the rows, and its curvature is that of the penalty.
+    // Whether directions are scaled by the penalty alone. They then stay in the span of the rows, where H has no small
+    // eigenvalues if rows are nearly orthogonal: there are many columns for each row, or so many that count as much as each other
+    // (Marchenko & Pastur 1967); any other scaling lets in what is orthogonal to the rows, and its curvature is that of the
+    // penalty.
     bool stay_with_rows(const std::vector<double>& energies) const {
         if (X_.n > d_ || !std::all_of(p_, p_ + X_.n, [](double weight) { return weight > 0.0; })) return false;
         double sum = 0, squares = 0;

@@ -25,14 +25,17 @@ struct Task {
         const auto groups = beta.shape(0);
         if (groups < 1) refuse("beta needs a group");
         const auto fits = [&](const auto& v) { return v.shape(0) == groups && v.shape(1) == n; };
-        if (!fits(lower) || !fits(upper) || !fits(low) || !fits(high) || !fits(beta)) refuse("lower, upper, low, high and beta must be groups × rows");
+        if (!fits(lower) || !fits(upper) || !fits(low) || !fits(high) || !fits(beta))
+            refuse("lower, upper, low, high and beta must be groups × rows");
         expect_length(g, n, "g");
         for (std::size_t i = 0; i < n; ++i)
             if (rows.data()[i] < 0 || rows.data()[i] >= limit) refuse("rows must be numbers of rows");
         for (std::size_t v = 0; v < n * groups; ++v)
-            if (!(low.data()[v] <= 0.0 && high.data()[v] >= 0.0 && low.data()[v] <= beta.data()[v] && beta.data()[v] <= high.data()[v]))
+            if (!(low.data()[v] <= 0.0 && high.data()[v] >= 0.0 && low.data()[v] <= beta.data()[v] &&
+                  beta.data()[v] <= high.data()[v]))
                 refuse("0 and beta must be between low and high");
-        return {static_cast<Index>(n), static_cast<int>(groups), lower.data(), upper.data(), low.data(), high.data(), beta.data(), g.data()};
+        return {static_cast<Index>(n), static_cast<int>(groups), lower.data(), upper.data(), low.data(), high.data(),
+                beta.data(), g.data()};
     }
 };
 
@@ -45,8 +48,9 @@ Options checked(double target, double bytes, std::int64_t max_rounds, std::int64
 nb::tuple told(const Outcome& out) { return nb::make_tuple(out.rounds, out.steps, out.gap); }
 
 // One problem after the other with all threads, or many problems at a time with one thread each: the result is the same.
-nb::list solve_features(RowMajor<double> X, Vector<double> square, int form, double offset, int degree, const std::vector<Task>& tasks,
-                        Vector<double> targets, double bytes, std::int64_t max_rounds, std::int64_t block, bool single, int threads) {
+nb::list solve_features(RowMajor<double> X, Vector<double> square, int form, double offset, int degree,
+                        const std::vector<Task>& tasks, Vector<double> targets, double bytes, std::int64_t max_rounds,
+                        std::int64_t block, bool single, int threads) {
     expect_threads(threads);
     expect_length(square, X.shape(0), "square");
     expect_length(targets, tasks.size(), "targets");
@@ -80,8 +84,8 @@ nb::list solve_features(RowMajor<double> X, Vector<double> square, int form, dou
 }
 
 // make(rows) returns K[rows, :] as an array of doubles.
-nb::tuple solve_rows(nb::callable make, Vector<double> diagonal, const Task& task, double target, double bytes, std::int64_t max_rounds, std::int64_t block,
-                     int threads) {
+nb::tuple solve_rows(nb::callable make, Vector<double> diagonal, const Task& task, double target, double bytes,
+                     std::int64_t max_rounds, std::int64_t block, int threads) {
     const Index n = static_cast<Index>(diagonal.size());
     const Dual dual = task.dual(n);
     expect_threads(threads);
@@ -94,10 +98,12 @@ nb::tuple solve_rows(nb::callable make, Vector<double> diagonal, const Task& tas
         const auto call = [&](const Index* rows, Index m, double* const* to, Team&) {
             nb::gil_scoped_acquire acquire;
             const auto found = nb::cast<RowMajor<double>>(make(array(std::vector<std::int64_t>(rows, rows + m))));
-            if (static_cast<Index>(found.shape(0)) != m || static_cast<Index>(found.shape(1)) != n) refuse("make must return one row of K for each number");
+            if (static_cast<Index>(found.shape(0)) != m || static_cast<Index>(found.shape(1)) != n)
+                refuse("make must return one row of K for each number");
             for (Index r = 0; r < m; ++r) std::copy(found.data() + r * n, found.data() + (r + 1) * n, to[r]);
         };
-        CachedRows<double> rows(n, bytes, std::min(how.block, n), std::vector<double>(diagonal.data(), diagonal.data() + n), call);
+        CachedRows<double> rows(n, bytes, std::min(how.block, n), std::vector<double>(diagonal.data(), diagonal.data() + n),
+                                call);
         out = solve(rows, dual, how, team, [&] { signals.poll(); });
     });
     return told(out);
@@ -108,10 +114,12 @@ nb::tuple solve_rows(nb::callable make, Vector<double> diagonal, const Task& tas
 NB_MODULE(smo, m) {
     nb::class_<Task>(m, "Task").def(
         "__init__",
-        [](Task* self, Numbers rows, RowMajor<double> lower, RowMajor<double> upper, RowMajor<double> low, RowMajor<double> high, OutputRows<double> beta,
-           Output<double> g) { new (self) Task{rows, lower, upper, low, high, beta, g}; },
-        "rows"_a.noconvert(), "lower"_a.noconvert(), "upper"_a.noconvert(), "low"_a.noconvert(), "high"_a.noconvert(), "beta"_a.noconvert(), "g"_a.noconvert());
-    m.def("solve_features", &solve_features, "X"_a.noconvert(), "square"_a.noconvert(), "form"_a, "offset"_a, "degree"_a, "tasks"_a, "targets"_a.noconvert(),
-          "bytes"_a, "max_rounds"_a, "block"_a, "single"_a, "threads"_a);
-    m.def("solve_rows", &solve_rows, "make"_a, "diagonal"_a.noconvert(), "task"_a, "target"_a, "bytes"_a, "max_rounds"_a, "block"_a, "threads"_a);
+        [](Task* self, Numbers rows, RowMajor<double> lower, RowMajor<double> upper, RowMajor<double> low, RowMajor<double> high,
+           OutputRows<double> beta, Output<double> g) { new (self) Task{rows, lower, upper, low, high, beta, g}; },
+        "rows"_a.noconvert(), "lower"_a.noconvert(), "upper"_a.noconvert(), "low"_a.noconvert(), "high"_a.noconvert(),
+        "beta"_a.noconvert(), "g"_a.noconvert());
+    m.def("solve_features", &solve_features, "X"_a.noconvert(), "square"_a.noconvert(), "form"_a, "offset"_a, "degree"_a,
+          "tasks"_a, "targets"_a.noconvert(), "bytes"_a, "max_rounds"_a, "block"_a, "single"_a, "threads"_a);
+    m.def("solve_rows", &solve_rows, "make"_a, "diagonal"_a.noconvert(), "task"_a, "target"_a, "bytes"_a, "max_rounds"_a,
+          "block"_a, "threads"_a);
 }

@@ -21,7 +21,9 @@ namespace certifit::smo {
 struct Terms {
     double lower, upper, low, high;
     // Slope of c to the right and to the left; ∓∞ where the variable cannot go.
-    double rise(double beta) const { return beta < high ? (beta >= 0.0 ? lower : upper) : -std::numeric_limits<double>::infinity(); }
+    double rise(double beta) const {
+        return beta < high ? (beta >= 0.0 ? lower : upper) : -std::numeric_limits<double>::infinity();
+    }
     double fall(double beta) const { return beta > low ? (beta > 0.0 ? lower : upper) : std::numeric_limits<double>::infinity(); }
     // The end of the piece on which the slope holds: a bound, or the kink at zero.
     double above(double beta) const { return beta < 0.0 ? std::min(0.0, high) : high; }
@@ -69,13 +71,15 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
     return out;
 }
 
-[[gnu::always_inline]] inline void widen(const float* x, Lanes& out) { out = __builtin_convertvector(*reinterpret_cast<const vec::detail::HalfLanes*>(x), Lanes); }
+[[gnu::always_inline]] inline void widen(const float* x, Lanes& out) {
+    out = __builtin_convertvector(*reinterpret_cast<const vec::detail::HalfLanes*>(x), Lanes);
+}
 [[gnu::always_inline]] inline void widen(const double* x, Lanes& out) { out = *reinterpret_cast<const Lanes*>(x); }
 
 // The variable whose exchange with one of slope `low` gains most: (g − fall − low)² / curvature.
 template <class T>
-[[gnu::always_inline]] inline Choice partner(const double* g, const double* fall, const double* diagonal, const T* row, double own, double low, Index from,
-                                             Index to) {
+[[gnu::always_inline]] inline Choice partner(const double* g, const double* fall, const double* diagonal, const T* row,
+                                             double own, double low, Index from, Index to) {
     Lanes best = {}, worst = {};
     using certifit::detail::Whole;
     Whole at = Whole{} - 1, here = {0, 1, 2, 3, 4, 5, 6, 7};
@@ -121,19 +125,26 @@ template <class T>
 
 }  // namespace detail
 
-CERTIFIT_CLONES [[maybe_unused]] static Choice least(const double* g, const double* rise, Index from, Index to) { return detail::least(g, rise, from, to); }
-CERTIFIT_CLONES [[maybe_unused]] static Choice partner(const double* g, const double* fall, const double* diagonal, const float* row, double own, double low,
-                                                       Index from, Index to) {
+CERTIFIT_CLONES [[maybe_unused]] static Choice least(const double* g, const double* rise, Index from, Index to) {
+    return detail::least(g, rise, from, to);
+}
+CERTIFIT_CLONES [[maybe_unused]] static Choice partner(const double* g, const double* fall, const double* diagonal,
+                                                       const float* row, double own, double low, Index from, Index to) {
     return detail::partner(g, fall, diagonal, row, own, low, from, to);
 }
-CERTIFIT_CLONES [[maybe_unused]] static Choice partner(const double* g, const double* fall, const double* diagonal, const double* row, double own, double low,
-                                                       Index from, Index to) {
+CERTIFIT_CLONES [[maybe_unused]] static Choice partner(const double* g, const double* fall, const double* diagonal,
+                                                       const double* row, double own, double low, Index from, Index to) {
     return detail::partner(g, fall, diagonal, row, own, low, from, to);
 }
-CERTIFIT_CLONES [[maybe_unused]] static void shift(double* g, const float* a, const float* b, double s, Index q) { detail::shift(g, a, b, s, q); }
-CERTIFIT_CLONES [[maybe_unused]] static void shift(double* g, const double* a, const double* b, double s, Index q) { detail::shift(g, a, b, s, q); }
+CERTIFIT_CLONES [[maybe_unused]] static void shift(double* g, const float* a, const float* b, double s, Index q) {
+    detail::shift(g, a, b, s, q);
+}
+CERTIFIT_CLONES [[maybe_unused]] static void shift(double* g, const double* a, const double* b, double s, Index q) {
+    detail::shift(g, a, b, s, q);
+}
 
-// Exchanges within groups until no two slopes differ by more than tol; returns the number of exchanges. g holds Qβ + r and is kept so.
+// Exchanges within groups until no two slopes differ by more than tol; returns the number of exchanges. g holds Qβ + r and is
+// kept so.
 template <class T, class Poll>
 Index exchange(Block<T>& p, double tol, Index max_steps, Poll&& poll) {
     for (Index k = 0; k < p.q; ++k) p.rise[k] = p.terms[k].rise(p.beta[k]), p.fall[k] = p.terms[k].fall(p.beta[k]);
@@ -145,7 +156,8 @@ Index exchange(Block<T>& p, double tol, Index max_steps, Poll&& poll) {
             const Choice low = least(p.g.data(), p.rise.data(), from, to);
             if (low.at >= 0) {
                 const T* row = p.Q.data() + low.at * p.stride;
-                const Choice found = partner(p.g.data(), p.fall.data(), p.diagonal.data(), row, p.diagonal[low.at], low.value, from, to);
+                const Choice found =
+                    partner(p.g.data(), p.fall.data(), p.diagonal.data(), row, p.diagonal[low.at], low.value, from, to);
                 worst = std::max(worst, found.worst);
                 if (found.at >= 0 && found.value > j.value) j = found, i = low.at;
             }
@@ -159,7 +171,8 @@ Index exchange(Block<T>& p, double tol, Index max_steps, Poll&& poll) {
         const double end_i = p.terms[i].above(bi), end_j = p.terms[j.at].below(bj);
         const double room_i = end_i - bi, room_j = bj - end_j, step = std::min({wanted, room_i, room_j});
         if (!(step > 0.0)) return steps;
-        const double to_i = step == room_i ? end_i : std::min(bi + step, end_i), to_j = step == room_j ? end_j : std::max(bj - step, end_j);
+        const double to_i = step == room_i ? end_i : std::min(bi + step, end_i),
+                     to_j = step == room_j ? end_j : std::max(bj - step, end_j);
         if (to_i == bi && to_j == bj) return steps;  // less than rounding
         bi = to_i, bj = to_j;
         p.rise[i] = p.terms[i].rise(bi), p.fall[i] = p.terms[i].fall(bi);

@@ -1,5 +1,5 @@
-// Where kernel values come from: rows of features behind a kernel's formula, or rows that somebody else makes, kept within a limit of
-// memory; and the linear kernel, whose scores need no rows of the kernel matrix at all.
+// Where kernel values come from: rows of features behind a kernel's formula, or rows that somebody else makes, kept within a
+// limit of memory; and the linear kernel, whose scores need no rows of the kernel matrix at all.
 #pragma once
 
 #include <sys/mman.h>
@@ -79,12 +79,13 @@ void cross(const Features& X, const Index* rows, Index m, const Index* columns, 
         for (Index p = 0; p < panels.pieces; ++p) {
             T* to[kStrip];
             for (Index r = 0; r < kStrip; ++r) to[r] = s * kStrip + r < m ? Q + (s * kStrip + r) * stride + p * P : spare;
-            tile(strips.values.get() + s * kStrip * X.d(), panels.values.get() + p * P * X.d(), X.d(), X.shape(), strips.squares.get() + s * kStrip,
-                 panels.squares.get() + p * P, to);
+            tile(strips.values.get() + s * kStrip * X.d(), panels.values.get() + p * P * X.d(), X.d(), X.shape(),
+                 strips.squares.get() + s * kStrip, panels.squares.get() + p * P, to);
         }
         for (Index r = s * kStrip; r < end; ++r)
             for (Index c = 0; c < q; ++c)
-                if (columns[c] == rows[r]) Q[r * stride + c] = static_cast<T>(X.own(rows[r]));  // exact where products would round
+                if (columns[c] == rows[r])
+                    Q[r * stride + c] = static_cast<T>(X.own(rows[r]));  // exact where products would round
     });
 }
 
@@ -92,7 +93,8 @@ void cross(const Features& X, const Index* rows, Index m, const Index* columns, 
 template <class T>
 class FeatureRows {
   public:
-    FeatureRows(const Features& X, Team& team) : X_(X), panels_(packed<T, kPanel<T>>(X, [](Index i) { return i; }, X.n(), team)) {}
+    FeatureRows(const Features& X, Team& team)
+        : X_(X), panels_(packed<T, kPanel<T>>(X, [](Index i) { return i; }, X.n(), team)) {}
 
     void operator()(const Index* rows, Index m, T* const* out, Team& team) const {
         const Packed<T> strips = packed<T, kStrip>(X_, [rows](Index i) { return rows[i]; }, m, team);
@@ -138,7 +140,8 @@ inline void scores(const Features& X, const Index* rows, const double* beta, Ind
         double* to[kStrip];
         for (Index r = 0; r < kStrip; ++r) to[r] = values[r];
         for (Index s = 0; s < strips.pieces; ++s) {
-            tile(strips.values.get() + s * kStrip * X.d(), panel.data(), X.d(), X.shape(), strips.squares.get() + s * kStrip, squares, to);
+            tile(strips.values.get() + s * kStrip * X.d(), panel.data(), X.d(), X.shape(), strips.squares.get() + s * kStrip,
+                 squares, to);
             for (Index r = 0; r < kStrip && s * kStrip + r < m; ++r) {
                 const Index row = rows[s * kStrip + r];
                 if (row >= p * P && row < (p + 1) * P) values[r][row - p * P] = X.own(row);
@@ -157,14 +160,16 @@ class CachedRows {
     using Make = std::function<void(const Index*, Index, T* const*, Team&)>;
 
     CachedRows(Index n, double bytes, Index least, std::vector<double> diagonal, Make make, const Features* cheap = nullptr)
-        : n_(n), stride_((n + kPanel<T> - 1) / kPanel<T> * kPanel<T>), make_(std::move(make)), cheap_(cheap), diagonal_(std::move(diagonal)), slot_(n, -1) {
+        : n_(n), stride_((n + kPanel<T> - 1) / kPanel<T> * kPanel<T>), make_(std::move(make)), cheap_(cheap),
+          diagonal_(std::move(diagonal)), slot_(n, -1) {
         capacity_ = std::min(n, std::max(least, static_cast<Index>(bytes / (sizeof(T) * stride_))));
         const std::size_t bytes_wanted = static_cast<std::size_t>(capacity_) * stride_ * sizeof(T);
         const std::size_t page = bytes_wanted > (std::size_t(1) << 22) ? std::size_t(1) << 21 : 64;
         const std::size_t whole = (bytes_wanted + page - 1) / page * page;
         data_.reset(static_cast<T*>(std::aligned_alloc(page, whole)));
         if (!data_) throw std::bad_alloc();
-        if (page > 64) (void)madvise(data_.get(), whole, MADV_HUGEPAGE);  // the first touch of small pages costs as much as their numbers
+        if (page > 64)
+            (void)madvise(data_.get(), whole, MADV_HUGEPAGE);  // the first touch of small pages costs as much as their numbers
         owner_.assign(capacity_, -1), used_.assign(capacity_, 0);
     }
 
@@ -190,7 +195,8 @@ class CachedRows {
             std::vector<const T*> held(count);
             std::vector<T> by(count);
             for (Index r = 0; r < count; ++r) held[r] = at(rows[from + r]), by[r] = static_cast<T>(delta[from + r]);
-            team.blocks(n_, 1024, count * n_ > 50000, [&](Index a, Index b, int) { combine(held.data(), by.data(), count, a, b, g); });
+            team.blocks(n_, 1024, count * n_ > 50000,
+                        [&](Index a, Index b, int) { combine(held.data(), by.data(), count, a, b, g); });
         }
     }
 
@@ -250,7 +256,9 @@ class LinearRows {
 
     double diagonal(Index i) const { return X_.square(i); }
 
-    void cross(const Index* rows, Index m, const Index* columns, Index q, double* Q, Index stride, Team& team) { smo::cross(X_, rows, m, columns, q, Q, stride, team); }
+    void cross(const Index* rows, Index m, const Index* columns, Index q, double* Q, Index stride, Team& team) {
+        smo::cross(X_, rows, m, columns, q, Q, stride, team);
+    }
 
     void update(const Index* rows, const double* delta, Index m, double* g, Team& team) {
         std::vector<double> w(X_.d(), 0.0);

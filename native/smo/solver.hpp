@@ -1,17 +1,21 @@
 // Support vectors on any kernel: sequential minimal optimization over large blocks of variables.
 //
-//   minimize over β    ½ βᵀKβ − Σ c_i(β_i)      low ≤ β ≤ high,   the sum of each group given                    (block.hpp has c)
+//   minimize over β    ½ βᵀKβ − Σ c_i(β_i)      low ≤ β ≤ high,   the sum of each group given      (block.hpp has c)
 //
-// Each round takes the variables that violate the optimality conditions most beside those of the round before, solves that block by
-// pairs of second order, and updates all scores by one product with the rows of the block. The duality gap costs one pass over the scores:
+// Each round takes the variables that violate the optimality conditions most beside those of the round before, solves that block
+// by pairs of second order, and updates all scores by one product with the rows of the block. The duality gap costs one pass over
+// the scores:
 //
-//   gap = Σ_i φ_i(f_i) − c_i(β_i) + β_i f_i  ≥ 0,     f = Kβ + b of the group,     φ_i(f) = max over low ≤ β ≤ high of c_i(β) − βf, the loss
+//   gap = Σ_i φ_i(f_i) − c_i(β_i) + β_i f_i  ≥ 0,     f = Kβ + b of the group,
+//   φ_i(f) = max over low ≤ β ≤ high of c_i(β) − βf, the loss
 //
-// and is what the fit stops on. Rows of K may be in single precision: after a leg the scores are computed anew in double precision, and
-// the next leg goes on from them, so that rounding only touches the changes of β, which vanish (iterative refinement).
+// and is what the fit stops on. Rows of K may be in single precision: after a leg the scores are computed anew in double
+// precision, and the next leg goes on from them, so that rounding only touches the changes of β, which vanish (iterative
+// refinement).
 //
-// Without c, for two groups, the objective is the distance of two hulls, and never below zero. Hulls that meet have no street between them, and
-// their gap may never close: where the objective alone is a small share of the target and round after round leaves no street, there is none to find.
+// Without c, for two groups, the objective is the distance of two hulls, and never below zero. Hulls that meet have no street
+// between them, and their gap may never close: where the objective alone is a small share of the target and round after round
+// leaves no street, there is none to find.
 //
 // Joachims (1998), Making large-scale SVM learning practical; Wen et al. (2018), ThunderSVM.
 #pragma once
@@ -82,13 +86,17 @@ struct Slopes {
             }
             const bool both = least[k] < detail::kInfinity && most[k] > -detail::kInfinity;
             if (both) violation = std::max(violation, most[k] - least[k]);
-            const double b = both ? -0.5 * (least[k] + most[k]) : least[k] < detail::kInfinity ? -least[k] : most[k] > -detail::kInfinity ? -most[k] : 0.0;
+            const double b = both                           ? -0.5 * (least[k] + most[k])
+                             : least[k] < detail::kInfinity ? -least[k]
+                             : most[k] > -detail::kInfinity ? -most[k]
+                                                            : 0.0;
             street = k == 0 ? -b : street + b;
             for (Index i = 0; i < n; ++i) {
                 const Index v = k * n + i;
                 const double f = p.g[i] + b, beta = p.beta[v];
                 energy += beta * p.g[i];
-                const double loss = std::max({0.0, p.high[v] > 0.0 ? p.high[v] * (p.lower[v] - f) : 0.0, p.low[v] < 0.0 ? p.low[v] * (p.upper[v] - f) : 0.0});
+                const double loss = std::max({0.0, p.high[v] > 0.0 ? p.high[v] * (p.lower[v] - f) : 0.0,
+                                              p.low[v] < 0.0 ? p.low[v] * (p.upper[v] - f) : 0.0});
                 gap += loss - beta * ((beta >= 0.0 ? p.lower[v] : p.upper[v]) - f);
             }
         }
@@ -98,7 +106,9 @@ struct Slopes {
 // The worst violators on each side, then free variables of the block before, then the rest of it, then further violators.
 inline std::vector<Index> choose(const Dual& p, const Slopes& slopes, const std::vector<Index>& before, Index size) {
     using Candidate = std::pair<double, Index>;
-    const auto worse = [](const Candidate& a, const Candidate& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; };
+    const auto worse = [](const Candidate& a, const Candidate& b) {
+        return a.first != b.first ? a.first > b.first : a.second < b.second;
+    };
     std::vector<Candidate> sides[2];
     for (int k = 0; k < p.groups; ++k)
         for (Index v = k * p.n; v < (k + 1) * p.n; ++v) {
@@ -194,8 +204,8 @@ class Succession {
 template <class Rows>
 void leg(const Dual& p, Rows& rows, double target, double slack, const Options& how, Outcome& out, Team& team, const Poll& poll);
 
-// Exchanges on a block. An exchange costs as much as the block is long, and few variables of a large block still move after a while: these
-// are solved as a block of their own, until the whole block is as good as asked for.
+// Exchanges on a block. An exchange costs as much as the block is long, and few variables of a large block still move after a
+// while: these are solved as a block of their own, until the whole block is as good as asked for.
 template <class T>
 Index settle(Block<T>& block, double tol, Team& team, const Poll& poll) {
     const Index q = block.q;
@@ -204,7 +214,9 @@ Index settle(Block<T>& block, double tol, Team& team, const Poll& poll) {
     const Index part = std::max<Index>(kInner, free + free / 4 + 32);
     if (block.ends.size() > 1 || 3 * part > 2 * q) return exchange(block, tol, 100 * q, poll);
     std::vector<double> lower(q), upper(q), low(q), high(q);
-    for (Index r = 0; r < q; ++r) lower[r] = block.terms[r].lower, upper[r] = block.terms[r].upper, low[r] = block.terms[r].low, high[r] = block.terms[r].high;
+    for (Index r = 0; r < q; ++r)
+        lower[r] = block.terms[r].lower, upper[r] = block.terms[r].upper, low[r] = block.terms[r].low,
+        high[r] = block.terms[r].high;
     const Dual inside{q, 1, lower.data(), upper.data(), low.data(), high.data(), block.beta.data(), block.g.data()};
     BlockRows<T> rows(block);
     Outcome out;
@@ -212,7 +224,8 @@ Index settle(Block<T>& block, double tol, Team& team, const Poll& poll) {
     return out.steps;
 }
 
-// Rounds until the gap, as the scores have it, is within `target`, or slopes differ by no more than `slack`. p.g must hold the scores of p.beta.
+// Rounds until the gap, as the scores have it, is within `target`, or slopes differ by no more than `slack`. p.g must hold the
+// scores of p.beta.
 template <class Rows>
 void leg(const Dual& p, Rows& rows, double target, double slack, const Options& how, Outcome& out, Team& team, const Poll& poll) {
     using T = typename Rows::Scalar;
@@ -234,18 +247,22 @@ void leg(const Dual& p, Rows& rows, double target, double slack, const Options& 
         best = std::min(best, slopes.gap);
         streetless = hulls && 0.5 * slopes.energy <= kMeeting * target && !(slopes.street > 0.0) ? streetless + 1 : 0;
         if (idle > patience || streetless > kStreetless) return;
-        if (!(slopes.gap > target) || !(slopes.violation > std::max(slack, kRounding * slopes.size)) || (how.max_rounds >= 0 && out.rounds >= how.max_rounds)) return;
+        if (!(slopes.gap > target) || !(slopes.violation > std::max(slack, kRounding * slopes.size)) ||
+            (how.max_rounds >= 0 && out.rounds >= how.max_rounds))
+            return;
         ++out.rounds;
         chosen = choose(p, slopes, chosen, std::min(how.block, p.variables()));
         const Index q = block.q = static_cast<Index>(chosen.size());
         block.stride = (q + 31) / 32 * 32;  // whole panels of single precision
-        block.terms.resize(q), block.diagonal.resize(q), block.beta.resize(q), block.g.resize(q), block.rise.resize(q), block.fall.resize(q);
+        block.terms.resize(q), block.diagonal.resize(q), block.beta.resize(q), block.g.resize(q), block.rise.resize(q),
+            block.fall.resize(q);
         block.ends.clear(), number.resize(q);
         for (Index r = 0; r < q; ++r) {
             const Index v = chosen[r];
             number[r] = v % p.n;
             if (r > 0 && v / p.n != chosen[r - 1] / p.n) block.ends.push_back(r);
-            block.terms[r] = p.terms(v), block.beta[r] = p.beta[v], block.g[r] = p.g[number[r]], block.diagonal[r] = rows.diagonal(number[r]);
+            block.terms[r] = p.terms(v), block.beta[r] = p.beta[v], block.g[r] = p.g[number[r]],
+            block.diagonal[r] = rows.diagonal(number[r]);
         }
         block.ends.push_back(q);
         matrices.next(rows, number, block, team);

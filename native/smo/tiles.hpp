@@ -2,8 +2,8 @@
 //
 //   linear      x·z              polynomial  (x·z + c)^p              Gaussian   exp(−(‖x‖² + ‖z‖² − 2 x·z))
 //
-// The rows come scaled by the root of gamma (and centered, for the Gaussian), so that there is no other parameter. Single precision takes
-// half the memory and twice the lanes; what it loses is won back by `solve` in solver.hpp.
+// The rows come scaled by the root of gamma (and centered, for the Gaussian), so that there is no other parameter. Single
+// precision takes half the memory and twice the lanes; what it loses is won back by `solve` in solver.hpp.
 #pragma once
 
 #include <algorithm>
@@ -114,7 +114,8 @@ template <class T>
 template <class T>
 struct KernelTile {
     template <class Set>
-    [[gnu::always_inline]] static void run(const T* a, const T* b, Index d, const Shape& shape, const T* square_a, const T* square_b, T* const* out) {
+    [[gnu::always_inline]] static void run(const T* a, const T* b, Index d, const Shape& shape, const T* square_a,
+                                           const T* square_b, T* const* out) {
         using V = detail::Wide<T>;
         alignas(64) T products[kStrip * kPanel<T>];
         tile::multiply<Set, kStrip, kStrip, kPanel<T>>(a, b, d, kPanel<T>, products);
@@ -128,10 +129,12 @@ struct KernelTile {
 template <class T>
 using KernelTiles = tile::Versions<KernelTile<T>, void(const T*, const T*, Index, const Shape&, const T*, const T*, T* const*)>;
 
-CERTIFIT_CLONES [[maybe_unused]] static void combine(const float* const* rows, const float* delta, Index m, Index from, Index to, double* g) {
+CERTIFIT_CLONES [[maybe_unused]] static void combine(const float* const* rows, const float* delta, Index m, Index from, Index to,
+                                                     double* g) {
     detail::combine(rows, delta, m, from, to, g);
 }
-CERTIFIT_CLONES [[maybe_unused]] static void combine(const double* const* rows, const double* delta, Index m, Index from, Index to, double* g) {
+CERTIFIT_CLONES [[maybe_unused]] static void combine(const double* const* rows, const double* delta, Index m, Index from,
+                                                     Index to, double* g) {
     detail::combine(rows, delta, m, from, to, g);
 }
 

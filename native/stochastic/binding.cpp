@@ -101,7 +101,8 @@ nb::tuple evaluate_rows(const RowMatrix& X, Vector<double> y, Vector<double> p, 
         X.view);
 }
 
-double conjugate(Vector<double> y, Vector<double> p, Vector<double> f, const Loss& loss, double shift, double scale, int threads) {
+double conjugate(Vector<double> y, Vector<double> p, Vector<double> f, const Loss& loss, double shift, double scale,
+                 int threads) {
     const Index n = static_cast<Index>(y.size());
     expect_length(p.size(), n, "p");
     expect_length(f.size(), n, "f");
@@ -156,8 +157,8 @@ void pocket(const RowMatrix& X, Vector<double> sign, Vector<double> p, Vector<st
 }
 
 // W, late: K × d; B, b_late: K; steps: length 1. late and b_late may be empty.
-Index multiclass(const RowMatrix& X, Vector<std::int64_t> label, Vector<std::uint32_t> order, double unit, Square W, Output<double> B,
-                 Square late, Output<double> b_late, Output<double> steps) {
+Index multiclass(const RowMatrix& X, Vector<std::int64_t> label, Vector<std::uint32_t> order, double unit, Square W,
+                 Output<double> B, Square late, Output<double> b_late, Output<double> steps) {
     const Index K = static_cast<Index>(W.shape(0));
     expect_length(label.size(), X.rows(), "label");
     expect_order(order, X.rows());

@@ -196,13 +196,13 @@ template <class T>
     state.loss_sum += loss_sum, state.watched += watched;
 }
 
-#define CERTIFIT_DENSE_ROWS(T)                                                                                                         \
-    CERTIFIT_CLONES [[maybe_unused]] static void dense_rows(const DenseRows<T>& X, const double* y, const std::uint32_t* order,        \
-                                                            Index count, const Plan& plan, State& state, Lanes* memory) {              \
-        if (plan.batch == 1 && plan.l1 == 0.0)                                                                                         \
-            dense_single(X, y, order, count, plan, state, memory);                                                                     \
-        else                                                                                                                           \
-            dense_body(X, y, order, count, plan, state, memory);                                                                       \
+#define CERTIFIT_DENSE_ROWS(T)                                                                                                  \
+    CERTIFIT_CLONES [[maybe_unused]] static void dense_rows(const DenseRows<T>& X, const double* y, const std::uint32_t* order, \
+                                                            Index count, const Plan& plan, State& state, Lanes* memory) {       \
+        if (plan.batch == 1 && plan.l1 == 0.0)                                                                                  \
+            dense_single(X, y, order, count, plan, state, memory);                                                              \
+        else                                                                                                                    \
+            dense_body(X, y, order, count, plan, state, memory);                                                                \
     }
 CERTIFIT_DENSE_ROWS(double)
 CERTIFIT_DENSE_ROWS(float)
@@ -211,7 +211,8 @@ CERTIFIT_DENSE_ROWS(float)
 // All batches, a stretch at a time: no exception may leave a function that is cloned per instruction set, so signals are
 // polled out here.
 template <class T>
-void dense_epoch(const DenseRows<T>& X, const double* y, const std::uint32_t* order, Index count, const Plan& plan, State& state) {
+void dense_epoch(const DenseRows<T>& X, const double* y, const std::uint32_t* order, Index count, const Plan& plan,
+                 State& state) {
     // Numbers, read as vectors of eight: w, its sum, and the gradient of a batch.
     std::vector<double> memory(static_cast<std::size_t>(3 * 8 * Padded(X.d).size));
     auto* lanes = reinterpret_cast<Lanes*>(memory.data());

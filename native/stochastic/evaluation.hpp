@@ -28,7 +28,8 @@ constexpr Index kAlone = 8;     // blocks of a column: passing over them takes l
 [[gnu::always_inline]] inline Lanes larger(const Lanes& a, double b) { return a > b ? a : (a * 0.0 + b); }
 
 // θ, h and the loss of eight rows.
-[[gnu::always_inline]] inline void eight(const Loss& loss, const Lanes& y, const Lanes& f, Lanes& theta, Lanes& curvature, Lanes& value) {
+[[gnu::always_inline]] inline void eight(const Loss& loss, const Lanes& y, const Lanes& f, Lanes& theta, Lanes& curvature,
+                                         Lanes& value) {
     if (loss.kind == Kind::logistic) {
         const Lanes size = f > 0.0 ? f : -f, capped = size > 708.0 ? (size * 0.0 + 708.0) : size;
         const Lanes e = exponential(-capped), share = 1.0 / (1.0 + e);
@@ -135,8 +136,8 @@ CERTIFIT_CLONES [[maybe_unused]] static void evaluate_block(const DenseRows<floa
 }
 
 template <class T>
-Evaluation evaluate(const DenseRows<T>& X, const double* y, const double* p, const Loss& loss, const double* w, double b, double* f,
-                    int threads) {
+Evaluation evaluate(const DenseRows<T>& X, const double* y, const double* p, const Loss& loss, const double* w, double b,
+                    double* f, int threads) {
     const Index blocks = (X.n + kBlock - 1) / kBlock;
     Evaluation total;
     total.g.assign(static_cast<std::size_t>(X.d), 0.0), total.h = total.g;

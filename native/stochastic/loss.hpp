@@ -14,7 +14,9 @@ namespace certifit::sgd {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-enum class Kind { squared, absolute, huber, quantile, epsilon, logistic, hinge, squared_hinge, modified_huber, exponential, poisson, gamma };
+enum class Kind {
+    squared, absolute, huber, quantile, epsilon, logistic, hinge, squared_hinge, modified_huber, exponential, poisson, gamma
+};
 
 // By its name in Python.
 inline std::optional<Kind> kind_of(std::string_view name) {

@@ -2,20 +2,22 @@
 //
 //     min over S, |S| = s     RSS(S) = min_w ‖y − X_S w‖²          for s = 0 … K at once
 //
-// Branch and bound over the columns that are dropped (Furnival and Wilson 1974; Gatu and Kontoghiorghes 2006). A node is a set A of
-// columns, of which some are kept for good; what lies below it are the subsets of A that contain these. All that is asked of
+// Branch and bound over the columns that are dropped (Furnival and Wilson 1974; Gatu and Kontoghiorghes 2006). A node is a set A
+// of columns, of which some are kept for good; what lies below it are the subsets of A that contain these. All that is asked of
 // the data is the Gram matrix of (y, X), held as a swept tableau: for a basis B of A
 //
-//     T_BB = −P = −G_BB⁻¹,    T_Bj = coefficients of x_j on X_B,    T_By = w,    T_yy = RSS(A),    T_jj = what B leaves of x_j (zero),
+//     T_BB = −P = −G_BB⁻¹,    T_Bj = coefficients of x_j on X_B,    T_By = w,
+//     T_yy = RSS(A),    T_jj = what B leaves of x_j (zero),
 //
 // and dropping a column i of B is one update of the rest,  T_jl −= T_ji T_il / T_ii.
 //
-// Two bounds. No subset without i is better than A∖{i}:  RSS ≥ RSS(A) + w_i²/P_ii. And if diag(δ) ⪯ G, then leaving out the columns D
-// costs, whatever else is fitted,
+// Two bounds. No subset without i is better than A∖{i}:  RSS ≥ RSS(A) + w_i²/P_ii. And if diag(δ) ⪯ G, then leaving out the
+// columns D costs, whatever else is fitted,
 //
 //     RSS(A∖D) = min over v with v_D = 0 of RSS(A) + (v − w)ᵀG(v − w)  ≥  RSS(A) + Σ_{i ∈ D} δ_i w_i²,
 //
-// so a subset of s columns costs at least the sum of the |A| − s smallest terms: a bound that adds up, where the first is a maximum.
+// so a subset of s columns costs at least the sum of the |A| − s smallest terms: a bound that adds up, where the first is a
+// maximum.
 #pragma once
 
 #include <algorithm>
@@ -99,8 +101,8 @@ struct Search {
     }
 };
 
-// Good subsets to begin with: columns are added one after the other, each time the one that helps most, and then exchanged as long as
-// that helps.
+// Good subsets to begin with: columns are added one after the other, each time the one that helps most, and then exchanged as
+// long as that helps.
 inline void greedy(Tableau t, Search& found) {
     const auto helpful = [&](Index except) {
         Index which = 0;
@@ -151,14 +153,16 @@ class Explorer {
     struct Level {
         Tableau t;
         std::vector<std::uint8_t> kept;          // by place
-        std::vector<Index> order, cheap, rank;   // free places by falling cost of dropping them; by rising term of the second bound
+        std::vector<Index> order, cheap,
+            rank;  // free places by falling cost of dropping them; by rising term of the second bound
         std::vector<double> cost, term, prefix;  // by place, by place, sums of the smallest terms
     };
     Search& s_;
     const Tableau& root_;  // nothing is swept in it: the Gram matrix
     std::vector<Level> levels_;
 
-    // The tableau of its columns from the Gram matrix: into the basis goes the column of which most is left, as long as there is one.
+    // The tableau of its columns from the Gram matrix: into the basis goes the column of which most is left, as long as there is
+    // one.
     void build(Tableau& t) {
         const Index n = t.size() + 1;
         for (Index i = 0; i < n; ++i)

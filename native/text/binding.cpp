@@ -112,7 +112,8 @@ class Block {
 
 template <class Sink>
 nb::tuple matrix(Sink& sink) {
-    return nb::make_tuple(array(std::move(sink.rows.ends)), array(std::move(sink.rows.columns)), array(std::move(sink.rows.counts)));
+    return nb::make_tuple(array(std::move(sink.rows.ends)), array(std::move(sink.rows.columns)),
+                          array(std::move(sink.rows.counts)));
 }
 
 template <class Sink>

@@ -1,4 +1,4 @@
-// What growing trees works on: random numbers, the coded table, when to stop, and the nodes that come out.
+// What growing trees works on: random numbers, the coded table, and when to stop.
 #pragma once
 
 #include <cstddef>
@@ -74,23 +74,6 @@ struct Growth {
     bool drawn = false;                  // whether each feature tried is given one threshold at random, not the best one
     std::uint64_t seed = 0;
     const std::int8_t* monotone = nullptr;
-};
-
-struct Node {
-    std::int32_t feature = -1, left = -1;  // the right child is left + 1
-    double threshold = 0;                  // x <= threshold goes left
-    std::int32_t bits = -1;                // first word of the set of categories that go left
-    bool missing_left = false;
-    double weight = 0, loss = 0;
-};
-
-template <class Cell>
-struct Tree {
-    std::vector<Node> nodes;
-    std::vector<Cell> cells;            // statistics of each node
-    std::vector<double> values;         // predictions of each node, one for each target; none for classes
-    std::vector<std::uint64_t> bits;    // categories
-    int depth = 0;
 };
 
 }  // namespace certifit::tree

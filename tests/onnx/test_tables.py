@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 from sklearn.pipeline import make_pipeline
-from tests.onnx.test_export import compare, run, session
+from tests.onnx.sessions import compare, run, session
 
 import certifit as cf
 from certifit.contest.record.model import Blend, Chain, TableModel

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/team.hpp"
+#include "tree/grow/nodes.hpp"
 #include "tree/grow/search.hpp"
 
 namespace certifit::tree {
@@ -30,7 +31,7 @@ struct Crew {
 template <class Code, class Statistics>
 class Grower : private FeatureSearch<Code, Statistics> {
     using Search = FeatureSearch<Code, Statistics>;
-    using typename Search::Context, typename Search::Job, typename Search::Scratch, typename Search::Split;
+    using typename Search::Context, typename Search::Scratch;
     using Search::growth_, Search::keep, Search::kFewCodes, Search::kLoads, Search::loads_, Search::order_, Search::rank_;
     using Search::requires_classes, Search::root_weight_, Search::rows_, Search::search, Search::stat_, Search::table_, Search::width_;
 
@@ -78,7 +79,7 @@ class Grower : private FeatureSearch<Code, Statistics> {
             best_first(root);
         else if (open)
             depth_first(root);
-        return canonical();
+        return tree_.in_preorder(table_.columns, width_, outputs_);
     }
 
   private:
@@ -103,7 +104,7 @@ class Grower : private FeatureSearch<Code, Statistics> {
         std::vector<Tree<Cell>> grown(pending.size());
         crew_.team.run(static_cast<std::ptrdiff_t>(pending.size()), true,
                        [&](std::ptrdiff_t k, int worker) { grown[k] = subtree(pending[k], worker); });
-        for (std::size_t k = 0; k < pending.size(); ++k) graft(pending[k].node, grown[k]);
+        for (std::size_t k = 0; k < pending.size(); ++k) tree_.graft(pending[k].node, grown[k], width_, outputs_);
     }
 
     Tree<Cell> subtree(Job job, int worker) {
@@ -122,23 +123,6 @@ class Grower : private FeatureSearch<Code, Statistics> {
             expand(tree, next, scratch_[worker], false, stack);
         }
         return tree;
-    }
-
-    void graft(std::int32_t at, const Tree<Cell>& branch) {
-        const auto offset = static_cast<std::int32_t>(tree_.nodes.size()) - 1;
-        const auto words = static_cast<std::int32_t>(tree_.bits.size());
-        for (std::size_t k = 0; k < branch.nodes.size(); ++k) {
-            Node node = branch.nodes[k];
-            if (node.left >= 0) node.left += offset;
-            if (node.bits >= 0) node.bits += words;
-            if (k == 0)
-                tree_.nodes[at] = node;
-            else
-                tree_.nodes.push_back(node);
-        }
-        tree_.cells.insert(tree_.cells.end(), branch.cells.begin() + width_, branch.cells.end());
-        tree_.values.insert(tree_.values.end(), branch.values.begin() + outputs_, branch.values.end());
-        tree_.bits.insert(tree_.bits.end(), branch.bits.begin(), branch.bits.end());
     }
 
     void best_first(const Job& root) {
@@ -175,41 +159,6 @@ class Grower : private FeatureSearch<Code, Statistics> {
     void expand(Tree<Cell>& tree, const Job& job, Scratch& scratch, bool together, std::vector<Job>& stack) {
         const Split split = find(tree, job, scratch, together);
         if (split.found()) apply(tree, job, split, scratch, together, stack);
-    }
-
-    // Nodes in preorder, siblings side by side, so that neither threads nor the order of growth show.
-    Tree<Cell> canonical() {
-        Tree<Cell> out;
-        const std::size_t count = tree_.nodes.size();
-        out.nodes.resize(count);
-        out.cells.resize(count * width_);
-        out.values.resize(count * outputs_);
-        std::vector<std::array<std::int32_t, 3>> stack{{0, 0, 0}};  // old, new, depth
-        std::int32_t next = 1;
-        while (!stack.empty()) {
-            const auto [old, now, depth] = stack.back();
-            stack.pop_back();
-            Node node = tree_.nodes[old];
-            out.depth = std::max(out.depth, depth);
-            std::copy_n(tree_.cells.begin() + static_cast<std::size_t>(old) * width_, width_,
-                        out.cells.begin() + static_cast<std::size_t>(now) * width_);
-            std::copy_n(tree_.values.begin() + static_cast<std::size_t>(old) * outputs_, outputs_,
-                        out.values.begin() + static_cast<std::size_t>(now) * outputs_);
-            if (node.left >= 0) {
-                stack.push_back({node.left + 1, next + 1, depth + 1});
-                stack.push_back({node.left, next, depth + 1});
-                node.left = next;
-                next += 2;
-            }
-            if (node.bits >= 0) {
-                const std::size_t words = table_.columns[node.feature].codes() / 64 + 1;
-                const auto from = tree_.bits.begin() + node.bits;
-                node.bits = static_cast<std::int32_t>(out.bits.size());
-                out.bits.insert(out.bits.end(), from, from + words);
-            }
-            out.nodes[now] = node;
-        }
-        return out;
     }
 
     // ---- one node -------------------------------------------------------------------------------------------------------

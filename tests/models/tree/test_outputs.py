@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn.tree as theirs
-from tests.models.tree.test_model import CLASSES, NUMBERS, check_every_split, tree_for
+from tests.models.tree.brute_force import CLASSES, NUMBERS, check_every_split, tree_for
 
 from certifit import (
     DecisionTreeClassifier,

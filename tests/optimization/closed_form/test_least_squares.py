@@ -10,12 +10,8 @@ import pytest
 import scipy.sparse as sp
 
 from certifit.optimization.closed_form import factorizations, least_squares
-from certifit.optimization.closed_form.least_squares import (
-    hat_matrix,
-    leverage,
-    normal_inverse,
-    solve_least_squares,
-)
+from certifit.optimization.closed_form.hat import hat_matrix, leverage
+from certifit.optimization.closed_form.least_squares import normal_inverse, solve_least_squares
 from certifit.optimization.closed_form.normal_equations import NormalEquations
 
 

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.oracles.convex import optimum
+from tests.optimization.newton.problems import LOSSES, SPARSE, check_bounds_far_from_the_optimum, check_optimum, drawn
 
-from certifit.evaluation.losses import Loss, Poisson
+from certifit.evaluation.losses import Loss
 from certifit.evaluation.losses.labels.margin import HardLogistic
-from certifit.evaluation.penalties import L1, L2, ElasticNet, NonNegative, Penalty
-from certifit.optimization.newton.few_columns import KERNELS, on_dense_columns
+from certifit.evaluation.penalties import L1, L2, NonNegative, Penalty
+from certifit.optimization.newton.few_columns import on_dense_columns
 from certifit.optimization.newton.proximal import prox_newton
 from certifit.optimization.objective.problem import Problem, Solution
 from certifit.optimization.objective.regularizer import Regularizer
 from certifit.progress import Progress
-
-PENALTIES: dict[str, Penalty] = {"l1": L1(), "elasticnet": ElasticNet(0.4)}
-LOSSES: dict[str, Loss] = {kernel: loss() for loss, kernel in KERNELS.items()}
 
 
 def problem(
@@ -25,9 +22,7 @@ def problem(
     rng = np.random.default_rng(0)
     X = rng.standard_normal((n, d)) + 0.5
     f = X[:, :6] @ np.array([0.5, -0.4, 0.3, 0.3, -0.2, 0.1]) - 0.3
-    y = rng.poisson(np.exp(f)) if isinstance(loss, Poisson) else rng.random(n) < 1 / (1 + np.exp(-f))
-    weight = rng.integers(0, 4, n).astype(float)
-    return Problem(X, y.astype(float), weight / weight.sum(), loss, Regularizer.of(penalty, alpha, None, d), intercept)
+    return drawn(X, f, rng, loss, penalty, alpha, intercept, least=0)
 
 
 def solved(of: Problem, tol: float = 1e-9, max_iter: int = 100) -> Solution | None:
@@ -35,31 +30,18 @@ def solved(of: Problem, tol: float = 1e-9, max_iter: int = 100) -> Solution | No
 
 
 @pytest.mark.parametrize("intercept", [True, False])
-@pytest.mark.parametrize("penalty", PENALTIES)
+@pytest.mark.parametrize("penalty", SPARSE)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_the_optimum(loss: str, penalty: str, intercept: bool) -> None:
-    of = problem(LOSSES[loss], PENALTIES[penalty], intercept=intercept)
-    value, *_ = optimum(of.X, of.y, of.p, of.loss, PENALTIES[penalty], 0.02, fit_intercept=intercept)
-    found = solved(of)
-    assert found is not None
-    assert abs(found.objective - value) <= 1e-7 * of.scale
-    assert found.bound <= value + 1e-8 * of.scale
-    assert found.objective == pytest.approx(of.objective(found.coef, found.intercept), rel=1e-13)
-    assert found.objective - found.bound <= 1e-9 * of.scale
+    of = problem(LOSSES[loss], SPARSE[penalty], intercept=intercept)
+    check_optimum(of, solved(of), SPARSE[penalty], 0.02)
 
 
-@pytest.mark.parametrize("penalty", PENALTIES)
+@pytest.mark.parametrize("penalty", SPARSE)
 @pytest.mark.parametrize(("loss", "alpha"), [("logistic", 0.02), ("logistic", 3e-4), ("poisson", 0.02)])
 def test_bounds_hold_far_from_the_optimum(loss: str, penalty: str, alpha: float) -> None:
-    """Whatever tolerance ends the steps, the bound is below the optimum and the value above it."""
-    of = problem(LOSSES[loss], PENALTIES[penalty], alpha)
-    best = solved(of, 1e-10)
-    assert best is not None
-    for tol in (0.3, 0.03, 1e-3, 1e-5):
-        found = solved(of, tol)
-        assert found is not None
-        assert found.bound <= best.objective + 1e-14
-        assert best.bound <= found.objective + 1e-14
+    of = problem(LOSSES[loss], SPARSE[penalty], alpha)
+    check_bounds_far_from_the_optimum(lambda tol: solved(of, tol), 1e-10)
 
 
 def test_order_and_general_method() -> None:

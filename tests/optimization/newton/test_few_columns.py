@@ -6,33 +6,28 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.optimization.newton.problems import SPARSE, check_bounds_far_from_the_optimum, check_optimum, drawn
 from tests.oracles.convex import optimum
 
 from certifit._native import newton as native
 from certifit.evaluation.losses import Loss, Poisson
 from certifit.evaluation.losses.labels.margin import HardLogistic
-from certifit.evaluation.penalties import L1, L2, ElasticNet, NonNegative, NoPenalty, Penalty
+from certifit.evaluation.penalties import L1, L2, NonNegative, NoPenalty, Penalty
 from certifit.optimization.newton.few_columns import FEW_KERNELS, in_one_call
 from certifit.optimization.objective.problem import Problem, Solution
 from certifit.optimization.objective.regularizer import Regularizer
 from certifit.representation.design.design import Partitioned
 
-PENALTIES: dict[str, Penalty] = {"l2": L2(), "l1": L1(), "elasticnet": ElasticNet(0.4)}
+PENALTIES: dict[str, Penalty] = {"l2": L2(), **SPARSE}
 LOSSES: dict[str, Loss] = {kernel: loss() for loss, kernel in FEW_KERNELS.items()}
 
 
-def make(loss: Loss, n: int = 90, d: int = 7, seed: int = 0) -> tuple[Any, Any, Any]:
-    """Correlated columns of unequal size; targets; weights."""
-    rng = np.random.default_rng(seed)
+def problem(loss: Loss, penalty: Penalty, alpha: float = 0.03, *, intercept: bool = True, d: int = 7) -> Problem:
+    """Correlated columns of unequal size."""
+    rng, n = np.random.default_rng(0), 90
     X = (rng.standard_normal((n, d)) + rng.standard_normal((n, 1))) * np.logspace(-1, 1, d) + 0.5
     f = (X - 0.5) @ (rng.standard_normal(d) / np.logspace(-1, 1, d)) * 0.5
-    y = rng.poisson(np.exp(f)) if isinstance(loss, Poisson) else rng.random(n) < 1 / (1 + np.exp(-f))
-    return X, y.astype(float), rng.integers(1, 4, n).astype(float)
-
-
-def problem(loss: Loss, penalty: Penalty, alpha: float = 0.03, *, intercept: bool = True, d: int = 7) -> Problem:
-    X, y, weight = make(loss, d=d)
-    return Problem(X, y, weight / weight.sum(), loss, Regularizer.of(penalty, alpha, None, d), intercept)
+    return drawn(X, f, rng, loss, penalty, alpha, intercept)
 
 
 def solved(of: Problem, tol: float = 1e-9, start: Any = None) -> Solution | None:
@@ -44,13 +39,7 @@ def solved(of: Problem, tol: float = 1e-9, start: Any = None) -> Solution | None
 @pytest.mark.parametrize("loss", LOSSES)
 def test_the_optimum(loss: str, penalty: str, intercept: bool) -> None:
     of = problem(LOSSES[loss], PENALTIES[penalty], intercept=intercept)
-    value, *_ = optimum(of.X, of.y, of.p, of.loss, PENALTIES[penalty], 0.03, fit_intercept=intercept)
-    found = solved(of)
-    assert found is not None
-    assert abs(found.objective - value) <= 1e-7 * of.scale
-    assert found.bound <= value + 1e-8 * of.scale
-    assert found.objective == pytest.approx(of.objective(found.coef, found.intercept), rel=1e-13)
-    assert found.objective - found.bound <= 1e-9 * of.scale
+    found = check_optimum(of, solved(of), PENALTIES[penalty], 0.03)
     zero = np.abs(of.at(found.coef, found.intercept).slope.columns) < 0.9 * 0.03 * (penalty == "l1")
     assert (found.coef[zero] == 0.0).all()
 
@@ -58,15 +47,8 @@ def test_the_optimum(loss: str, penalty: str, intercept: bool) -> None:
 @pytest.mark.parametrize("penalty", PENALTIES)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_bounds_hold_far_from_the_optimum(loss: str, penalty: str) -> None:
-    """Whatever tolerance ends the steps, the bound is below the optimum and the value above it."""
     of = problem(LOSSES[loss], PENALTIES[penalty], 0.003)
-    best = solved(of, 1e-12)
-    assert best is not None
-    for tol in (0.3, 0.03, 1e-3, 1e-5):
-        found = solved(of, tol)
-        assert found is not None
-        assert found.bound <= best.objective + 1e-14
-        assert best.bound <= found.objective + 1e-14
+    check_bounds_far_from_the_optimum(lambda tol: solved(of, tol), 1e-12)
 
 
 @pytest.mark.parametrize("loss", LOSSES)

@@ -5,20 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from tests.oracles.convex import optimum
+from tests.optimization.newton.problems import LOSSES, SPARSE, check_bounds_far_from_the_optimum, check_optimum, drawn
 
 from certifit._native import newton as native
-from certifit.evaluation.losses import Loss, Poisson
+from certifit.evaluation.losses import Loss
 from certifit.evaluation.losses.labels.margin import HardLogistic
-from certifit.evaluation.penalties import L1, L2, ElasticNet, NonNegative, Penalty
-from certifit.optimization.newton.few_columns import KERNELS, on_sparse_columns
+from certifit.evaluation.penalties import L1, L2, NonNegative, Penalty
+from certifit.optimization.newton.few_columns import on_sparse_columns
 from certifit.optimization.newton.proximal import prox_newton
 from certifit.optimization.objective.problem import Problem, Solution
 from certifit.optimization.objective.regularizer import Regularizer
 from certifit.progress import Progress
-
-PENALTIES: dict[str, Penalty] = {"l1": L1(), "elasticnet": ElasticNet(0.4)}
-LOSSES: dict[str, Loss] = {kernel: loss() for loss, kernel in KERNELS.items()}
 
 
 def problem(
@@ -27,9 +24,7 @@ def problem(
     rng = np.random.default_rng(0)
     X = sp.random(n, d, density=0.15, format="csc", random_state=1, data_rvs=rng.standard_normal)
     f = X @ rng.standard_normal(d) * min(1.0, (30 / d) ** 0.5) - 0.3
-    y = rng.poisson(np.exp(f)) if isinstance(loss, Poisson) else rng.random(n) < 1 / (1 + np.exp(-f))
-    weight = rng.integers(1, 4, n).astype(float)
-    return Problem(X, y.astype(float), weight / weight.sum(), loss, Regularizer.of(penalty, alpha, None, d), intercept)
+    return drawn(X, f, rng, loss, penalty, alpha, intercept)
 
 
 def solved(of: Problem, tol: float = 1e-9, max_iter: int = 100) -> Solution | None:
@@ -37,32 +32,20 @@ def solved(of: Problem, tol: float = 1e-9, max_iter: int = 100) -> Solution | No
 
 
 @pytest.mark.parametrize("intercept", [True, False])
-@pytest.mark.parametrize("penalty", PENALTIES)
+@pytest.mark.parametrize("penalty", SPARSE)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_the_optimum(loss: str, penalty: str, intercept: bool) -> None:
-    of = problem(LOSSES[loss], PENALTIES[penalty], intercept=intercept)
-    value, *_ = optimum(of.X.toarray(), of.y, of.p, of.loss, PENALTIES[penalty], 0.01, fit_intercept=intercept)
-    found = solved(of)
-    assert found is not None
-    assert abs(found.objective - value) <= 1e-7 * of.scale
-    assert found.bound <= value + 1e-8 * of.scale
-    assert found.objective == pytest.approx(of.objective(found.coef, found.intercept), rel=1e-13)
-    assert found.objective - found.bound <= 1e-9 * of.scale
+    of = problem(LOSSES[loss], SPARSE[penalty], intercept=intercept)
+    check_optimum(of, solved(of), SPARSE[penalty], 0.01)
 
 
 @pytest.mark.parametrize("intercept", [True, False])
-@pytest.mark.parametrize("penalty", PENALTIES)
+@pytest.mark.parametrize("penalty", SPARSE)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_far_more_columns_than_rows(loss: str, penalty: str, intercept: bool) -> None:
     """Working sets are solved as problems of their own; what they prove holds for all columns."""
-    of = problem(LOSSES[loss], PENALTIES[penalty], 0.004, intercept=intercept, n=50, d=500)
-    value, *_ = optimum(of.X.toarray(), of.y, of.p, of.loss, PENALTIES[penalty], 0.004, fit_intercept=intercept)
-    found = solved(of, 1e-8)
-    assert found is not None
-    assert abs(found.objective - value) <= 2e-8 * of.scale
-    assert found.bound <= value + 1e-9 * of.scale
-    assert found.objective == pytest.approx(of.objective(found.coef, found.intercept), rel=1e-13)
-    assert found.objective - found.bound <= 1e-8 * of.scale
+    of = problem(LOSSES[loss], SPARSE[penalty], 0.004, intercept=intercept, n=50, d=500)
+    check_optimum(of, solved(of, 1e-8), SPARSE[penalty], 0.004, apart=2e-8, above=1e-9, gap=1e-8)
 
 
 def test_a_start_that_uses_most_columns() -> None:
@@ -77,18 +60,11 @@ def test_a_start_that_uses_most_columns() -> None:
     assert found.bound <= best.objective + 1e-14
 
 
-@pytest.mark.parametrize("penalty", PENALTIES)
+@pytest.mark.parametrize("penalty", SPARSE)
 @pytest.mark.parametrize(("loss", "d"), [("logistic", 30), ("logistic", 300), ("poisson", 30)])
 def test_bounds_hold_far_from_the_optimum(loss: str, penalty: str, d: int) -> None:
-    """Whatever tolerance ends the steps, the bound is below the optimum and the value above it."""
-    of = problem(LOSSES[loss], PENALTIES[penalty], 0.003, d=d)
-    best = solved(of, 1e-11)
-    assert best is not None
-    for tol in (0.3, 0.03, 1e-3, 1e-5):
-        found = solved(of, tol)
-        assert found is not None
-        assert found.bound <= best.objective + 1e-14
-        assert best.bound <= found.objective + 1e-14
+    of = problem(LOSSES[loss], SPARSE[penalty], 0.003, d=d)
+    check_bounds_far_from_the_optimum(lambda tol: solved(of, tol), 1e-11)
 
 
 def test_the_general_method_is_not_needed() -> None:

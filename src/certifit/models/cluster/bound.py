@@ -24,7 +24,7 @@ from scipy.spatial.distance import cdist
 import certifit._native.medoids as _medoids
 from certifit._types import Array, Matrix, is_sparse
 from certifit.models.cluster.rows import ldexp, times, unit_exponent
-from certifit.optimization.closed_form.normal_equations import power_of_two
+from certifit.optimization.closed_form.magnitudes import power_of_two
 from certifit.representation.design.moments import Moments
 from certifit.representation.design.scatter import inner, outer, weighted_mean
 from certifit.representation.kernels.basic import squared_lengths

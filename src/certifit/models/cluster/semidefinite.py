@@ -22,7 +22,7 @@ import numpy as np
 from scipy.linalg import eigh, eigvalsh
 
 from certifit._types import Array, Matrix
-from certifit.optimization.closed_form.normal_equations import power_of_two
+from certifit.optimization.closed_form.magnitudes import power_of_two
 from certifit.representation.design.scatter import outer
 from certifit.threads import one_blas_thread
 

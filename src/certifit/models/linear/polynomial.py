@@ -22,7 +22,8 @@ from certifit.evaluation.losses import Loss, Squared
 from certifit.evaluation.penalties import L2, Constraint, Penalty
 from certifit.models.linear.inference.inference import InferenceMixin, Summary
 from certifit.models.linear.model import BaseLinear
-from certifit.optimization.closed_form.least_squares import leverage, solve_least_squares
+from certifit.optimization.closed_form.hat import leverage
+from certifit.optimization.closed_form.least_squares import solve_least_squares
 from certifit.parameters import ALPHA, FIT_INTERCEPT, TOL, VERBOSE, Declared, Either, Flag, Given, Integer, Parameter
 from certifit.representation.basis.monomials import PolynomialFeatures
 from certifit.representation.basis.scaling import StandardScaler

@@ -14,6 +14,7 @@ from scipy.sparse.linalg import LinearOperator, lsmr
 
 from certifit._types import Array
 from certifit.optimization.closed_form import sparse_rows
+from certifit.optimization.closed_form.cholesky import cholesky_condition
 from certifit.optimization.closed_form.normal_equations import (
     CHOLESKY_LIMIT,
     EPS,
@@ -22,7 +23,6 @@ from certifit.optimization.closed_form.normal_equations import (
     OFFSET,
     SINGLE_LIMIT,
     NormalEquations,
-    cholesky_condition,
 )
 from certifit.optimization.objective.costs import iterating_pays
 from certifit.representation.design.products import entry_columns, same_places

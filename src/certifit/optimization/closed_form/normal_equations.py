@@ -8,16 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.linalg import blas, lapack
+from scipy.linalg import blas
 
 import certifit._native.products as _products
 from certifit._types import Array, Matrix, is_sparse
 from certifit.optimization.closed_form import sparse_rows
+from certifit.optimization.closed_form.cholesky import cholesky_condition
+from certifit.optimization.closed_form.magnitudes import power_of_two, sane
+from certifit.optimization.closed_form.rows import HeldRows
+from certifit.optimization.closed_form.twice import sum_twice, two_product, two_sum
 from certifit.optimization.objective.fold import total
 from certifit.representation.design.design import Partitioned, as_design
 from certifit.representation.design.products import NARROW, at_entries, entry_columns, in_one_piece, same_places
@@ -37,68 +40,12 @@ LARGEST_EXACT = 20_000_000  # entries of X up to which a hard problem gets exact
 MIXED = 200_000_000  # operations of a Gram matrix from which single precision may be worth its test
 MOST_STEPS = 8
 ROUNDED = 4.0  # by how many units in the last place the entries of X may be off: they were computed, too
-FEW_ROWS = 1 << 14  # of vectors whose sum is all that counts
 ORDINARY = 1e9  # magnitudes of y, and their inverses, that need no unit of their own
 SAMPLE = 1 << 14  # entries of a larger X that are
 TRUSTED = 1e-9  # a larger residual of the normal equations calls for the orthogonal factorization
 OFFSET = 10.0  # mean over deviation of a column from which the Gram matrix is formed of centered blocks
 WORTH = 12  # rows for each column from which the sample of `plan` is a small part of the work
-ONE_THREAD = 1000  # columns up to which one thread of SciPy's LAPACK factors as fast as NumPy's, which makes copies
 TALL = 16  # rows for each column from which every thread has a Gram matrix of its own
-
-
-@dataclass
-class HeldRows:
-    """Rows that are kept in one place: features, targets (one after the other, shape (K, n)) and weights."""
-
-    X: Matrix
-    Y: Array
-    p: Array
-    means: Array
-    """Of the targets."""
-
-    @cached_property
-    def sums(self) -> Array:
-        """p, and below it p·(y − mean of y) of each target: what X is summed by."""
-        sums = np.empty((self.Y.shape[0] + 1, self.p.shape[0]))
-        sums[0] = self.p
-        np.subtract(self.Y, self.means[:, None], out=sums[1:])
-        sums[1:] *= self.p
-        return sums
-
-    @property
-    def centered(self) -> Array:
-        """p·(y − mean of y)."""
-        return np.asarray(self.sums[1:])
-
-    def squares(self, k: int) -> float:
-        """Σ p (y − mean of y)² of target k, over blocks that stay in the cache: a vector as long as y costs more than the sum."""
-        squares = 0.0
-        for i in range(0, self.n, FEW_ROWS):
-            r = self.Y[k, i : i + FEW_ROWS] - self.means[k]
-            r *= r
-            squares += float(self.p[i : i + FEW_ROWS] @ r)
-        return squares
-
-    @cached_property
-    def T(self) -> Matrix:  # noqa: N802 - as NumPy calls it
-        """Xᵀ; of a sparse X the arrays are the same, and to put them together takes as long as a short product."""
-        return self.X.T
-
-    @property
-    def n(self) -> int:
-        """How many."""
-        return int(self.X.shape[0])
-
-    def block(self, rows: slice) -> Array:
-        """Some rows of X as a dense float64 array (a view where X is one)."""
-        part = self.X[rows].toarray() if is_sparse(self.X) else self.X[rows]
-        return np.asarray(part, dtype=np.float64)
-
-    def columns(self, chosen: Array) -> Array:
-        """Some columns of X, dense."""
-        part = self.X[:, chosen]
-        return np.asarray(part.toarray() if is_sparse(part) else part, dtype=np.float64)
 
 
 class NormalEquations:
@@ -511,76 +458,3 @@ def most_lost(n: int, d: int, l2: Array) -> float:
     if n * d <= 2_000:  # with a penalty the digits of the data are not the last word
         return 1e-12 if (l2 > 0).all() else 1e-13
     return 1e-10
-
-
-def power_of_two(x: float) -> float:
-    """The power of two next to x; one for zero."""
-    return float(2.0 ** np.floor(np.log2(x))) if x > 0 and np.isfinite(x) else 1.0
-
-
-def sane(magnitudes: Array, allow_zero: bool = True, columns: Matrix | None = None) -> bool:
-    """Whether squares and fourth powers of these magnitudes neither overflow nor vanish."""
-    if not float(magnitudes.max(initial=0.0)) <= 1e70:  # neither is what is not a number
-        return False
-    if magnitudes.ndim == 1:
-        tiny = magnitudes < 1e-70
-        if allow_zero:
-            tiny &= magnitudes > 0
-        elif tiny.any() and columns is not None:  # a column that is zero everywhere is no reason to worry
-            suspects = columns[:, np.flatnonzero(tiny)]
-            tiny = np.asarray((abs(suspects) > 0).sum(axis=0)).ravel() > 0
-        return not tiny.any()
-    largest = magnitudes.max(axis=0, initial=0.0)
-    return not ((largest > 0) & (largest < 1e-70)).any()
-
-
-def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
-    """Sum and error with s + e = a + b exactly (Knuth)."""
-    s = a + b
-    t = s - a
-    return s, (a - (s - t)) + (b - t)
-
-
-def two_product(a: Array, b: Array) -> tuple[Array, Array]:
-    """Product and error with x + e = a·b exactly (Dekker, with Veltkamp's splitting)."""
-    x = a * b
-    c = 134217729.0 * a
-    a_high = c - (c - a)
-    a_low = a - a_high
-    c = 134217729.0 * b
-    b_high = c - (c - b)
-    b_low = b - b_high
-    return x, a_low * b_low - (((x - a_high * b_high) - a_low * b_high) - a_high * b_low)
-
-
-def sum_twice(terms: Array, carry: Array) -> tuple[Array, Array]:
-    """Sum over the last axis as an unevaluated pair, as if in twice the precision, plus a small carry."""
-    while terms.shape[1] > 1:
-        half = terms.shape[1] // 2
-        s, e = two_sum(terms[:, :half], terms[:, half : 2 * half])
-        carry = carry + e.sum(axis=1)
-        terms = np.column_stack([s, terms[:, 2 * half :]]) if terms.shape[1] % 2 else s
-    total = terms[:, 0] if terms.shape[1] else np.zeros(terms.shape[0])
-    high, low = two_sum(total, carry)
-    return high, low
-
-
-def cholesky_condition(H: Array) -> tuple[Array, float]:
-    """Upper Cholesky factor and estimated condition of a symmetric matrix; infinite if not definite."""
-    H = H.T if H.flags.c_contiguous else H
-    norm = float(lapack.dlange("1", H)) if H.size else 0.0  # type: ignore[call-arg]  # its stub wants none
-    if H.shape[0] <= ONE_THREAD or n_threads(None) == 1:
-        with one_blas_thread():
-            R, failed = lapack.dpotrf(H)
-    else:
-        try:
-            # NumPy's LAPACK on purpose: SciPy brings a second BLAS, whose idle threads slow the next product.
-            R, failed = np.asarray(np.linalg.cholesky(H).T), 0
-        except np.linalg.LinAlgError:
-            failed = 1
-    if failed:
-        return H, np.inf
-    if not np.isfinite(norm):
-        return R, np.inf
-    rcond = float(lapack.dpocon(R, norm)[0])
-    return R, 1.0 / rcond if rcond > 0 else np.inf

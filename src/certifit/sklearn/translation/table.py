@@ -20,23 +20,6 @@ from typing import Any
 import numpy as np
 from sklearn.utils import column_or_1d
 
-__all__ = [
-    "COPY_X",
-    "By",
-    "Data",
-    "Free",
-    "Here",
-    "Instead",
-    "Of",
-    "Only",
-    "Row",
-    "Same",
-    "Table",
-    "array",
-    "labels",
-    "same",
-]
-
 
 def array(given: Any) -> Any:
     """What can be made an array and has no shape of its own, as an array: NumPy's functions may not take it as it is."""

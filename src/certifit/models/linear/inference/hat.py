@@ -21,7 +21,8 @@ from certifit._types import Array, Matrix
 from certifit.data.gate import check_real, check_sample_weight
 from certifit.evaluation.losses.numbers.squared import Squared
 from certifit.names import stored
-from certifit.optimization.closed_form.least_squares import hat_matrix, leverage, normal_inverse
+from certifit.optimization.closed_form.hat import hat_matrix, leverage
+from certifit.optimization.closed_form.least_squares import normal_inverse
 
 __all__ = ["BiasVariance", "LinearInTarget"]
 

@@ -17,7 +17,7 @@ from sklearn.base import clone
 
 from certifit._types import Array
 from certifit.data.gate import check_xy
-from certifit.optimization.closed_form.least_squares import leverage
+from certifit.optimization.closed_form.hat import leverage
 
 __all__ = ["LeaveOneOutMixin"]
 

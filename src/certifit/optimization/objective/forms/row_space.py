@@ -15,7 +15,7 @@ from scipy.linalg import lapack
 
 from certifit._types import Array
 from certifit.evaluation.penalties import L2
-from certifit.optimization.closed_form.normal_equations import cholesky_condition
+from certifit.optimization.closed_form.cholesky import cholesky_condition
 from certifit.optimization.objective.costs import rows_pay
 from certifit.optimization.objective.problem import Point, Problem, Solution
 from certifit.optimization.objective.regularizer import Regularizer
