@@ -125,6 +125,39 @@ inline double best_intercept(const Terms& terms, std::span<const double> scores)
     return flat ? 0.5 * (first->first + std::min_element(last, kinks.end())->first) : first->first;
 }
 
+// Makes Σpθ zero: rows off their bounds first, where a change costs nothing to first order, then all of one sign.
+inline void balance(const Terms& terms, std::vector<double>& t) {
+    const Index n = static_cast<Index>(t.size());
+    for (int round = 0; round < 3; ++round) {
+        double sum = 0, room = 0;
+        for (Index i = 0; i < n; ++i) sum += terms.p[i] * t[i];
+        if (sum == 0) return;
+        const auto slack = [&](Index i) {  // how far θ can move against the sum without passing zero or a bound
+            if (sum > 0) return t[i] > 0 && t[i] < terms.slope_high[i] ? t[i]
+                                : t[i] < 0 && t[i] > -terms.slope_low[i] ? t[i] + terms.slope_low[i] : 0.0;
+            return t[i] < 0 && t[i] > -terms.slope_low[i] ? -t[i]
+                   : t[i] > 0 && t[i] < terms.slope_high[i] ? terms.slope_high[i] - t[i] : 0.0;
+        };
+        for (Index i = 0; i < n; ++i) {
+            const double s = slack(i);
+            if (s < kInfinity) room += terms.p[i] * s;
+        }
+        const double share = room > 0 ? std::min(1.0, std::abs(sum) / room) : 0.0;
+        for (Index i = 0; i < n; ++i) {
+            const double s = slack(i);
+            if (s < kInfinity) t[i] += sum > 0 ? -share * s : share * s;
+        }
+        double left = 0, mass = 0;
+        for (Index i = 0; i < n; ++i) left += terms.p[i] * t[i];
+        if (std::abs(left) <= 1e-16) return;
+        for (Index i = 0; i < n; ++i)
+            if (t[i] * left > 0) mass += terms.p[i] * std::abs(t[i]);
+        const double factor = std::max(0.0, 1.0 - std::abs(left) / mass);
+        for (Index i = 0; i < n; ++i)
+            if (t[i] * left > 0) t[i] *= factor;
+    }
+}
+
 // 0: θ is zero, 1: it is between its limits, 2: it is at one. A solver leaves both θ and the distance to the kink a little off; at the
 // optimum one of them vanishes, so that the larger one decides, the distance in units of `unit`.
 inline std::int8_t class_of(const Terms& terms, Index i, double theta, double f, double unit) {
@@ -367,7 +400,7 @@ class HingeDual {
         if (objective <= best.objective * (1 + 1e-14)) best.objective = objective, best.intercept = b, best_w_ = w;
 
         std::vector<double> fixed = theta, v(d, 0.0);
-        if (options_.constant > 0) repair(fixed);
+        if (options_.constant > 0) balance(terms_, fixed);
         double bound = 0;
         for (Index i = 0; i < n; ++i) {
             if (fixed[i] == 0) continue;
@@ -377,38 +410,6 @@ class HingeDual {
         bound -= 0.5 * vec::dot(v.data(), v.data(), d) / options_.alpha;
         if (bound > best.bound) best.bound = bound, best_theta_ = std::move(fixed);
         if (best_theta_.empty()) best_theta_ = theta;  // a bound that is not a number never gets better
-    }
-
-    // Makes Σpθ zero: rows off their bounds first, where a change costs nothing to first order, then all of one sign.
-    void repair(std::vector<double>& t) const {
-        for (int round = 0; round < 3; ++round) {
-            double sum = 0, room = 0;
-            for (Index i = 0; i < X_.n; ++i) sum += terms_.p[i] * t[i];
-            if (sum == 0) return;
-            auto slack = [&](Index i) {  // how far θ can move against the sum without passing zero or a bound
-                if (sum > 0) return t[i] > 0 && t[i] < terms_.slope_high[i] ? t[i]
-                                    : t[i] < 0 && t[i] > -terms_.slope_low[i] ? t[i] + terms_.slope_low[i] : 0.0;
-                return t[i] < 0 && t[i] > -terms_.slope_low[i] ? -t[i]
-                       : t[i] > 0 && t[i] < terms_.slope_high[i] ? terms_.slope_high[i] - t[i] : 0.0;
-            };
-            for (Index i = 0; i < X_.n; ++i) {
-                const double s = slack(i);
-                if (s < kInfinity) room += terms_.p[i] * s;
-            }
-            const double share = room > 0 ? std::min(1.0, std::abs(sum) / room) : 0.0;
-            for (Index i = 0; i < X_.n; ++i) {
-                const double s = slack(i);
-                if (s < kInfinity) t[i] += sum > 0 ? -share * s : share * s;
-            }
-            double left = 0, mass = 0;
-            for (Index i = 0; i < X_.n; ++i) left += terms_.p[i] * t[i];
-            if (std::abs(left) <= 1e-16) return;
-            for (Index i = 0; i < X_.n; ++i)
-                if (t[i] * left > 0) mass += terms_.p[i] * std::abs(t[i]);
-            const double factor = std::max(0.0, 1.0 - std::abs(left) / mass);
-            for (Index i = 0; i < X_.n; ++i)
-                if (t[i] * left > 0) t[i] *= factor;
-        }
     }
 
     const Rows& X_;

@@ -2,7 +2,9 @@
 #include <cmath>
 
 #include "core/bound_options.hpp"
+#include "core/row_matrix.hpp"
 #include "interior_point/ridge.hpp"
+#include "interior_point/tall.hpp"
 
 using namespace certifit::boundary;
 using certifit::Options;
@@ -26,7 +28,14 @@ struct LossArrays {
     dual::Terms view() const { return {lower.data(), upper.data(), slope_low.data(), slope_high.data(), p.data(), 0.0}; }
 };
 
-// (coef, intercept, theta, objective, bound, iterations, exact); None where the problem is not one for this method.
+// (coef, intercept, theta, objective, bound, iterations, exact); None where there is no solution.
+nb::object told(Found found) {
+    if (found.w.empty()) return nb::none();
+    return nb::make_tuple(array(std::move(found.w)), found.intercept, array(std::move(found.theta)), found.objective, found.bound, found.iterations,
+                          found.exact);
+}
+
+// None where the problem is not one for this method.
 template <class T>
 nb::object ridge(const AnyLayout<T>& X, const LossArrays& loss, const Vector<double>& l2, const Options& options) {
     const Index n = static_cast<Index>(X.shape(0)), d = static_cast<Index>(X.shape(1));
@@ -44,9 +53,17 @@ nb::object ridge(const AnyLayout<T>& X, const LossArrays& loss, const Vector<dou
         suited = solver.suited();
         return suited ? solver.solve() : Found();
     });
-    if (!suited || found.w.empty()) return nb::none();
-    return nb::make_tuple(array(std::move(found.w)), found.intercept, array(std::move(found.theta)), found.objective, found.bound, found.iterations,
-                          found.exact);
+    return suited ? told(std::move(found)) : nb::none();
+}
+
+// The same of rows that are many times the columns.
+nb::object tall(const RowMatrix& X, const LossArrays& loss, const Vector<double>& l2, const Options& options) {
+    const Index n = X.rows(), d = X.columns();
+    expect_length(loss.p, static_cast<std::size_t>(n), "the loss");
+    expect_length(l2, static_cast<std::size_t>(d), "l2");
+    if (n == 0 || d == 0) return nb::none();
+    return told(std::visit(
+        [&](const auto& view) { return without_gil([&] { return Tall(view, loss.view(), l2.data(), options).solve(); }); }, X.view));
 }
 
 }  // namespace
@@ -57,5 +74,7 @@ NB_MODULE(interior_point, m) {
              "slope_low"_a.noconvert(), "slope_high"_a.noconvert(), "p"_a.noconvert());
     define_options(m);
     m.def("ridge", &ridge<double>, "X"_a.noconvert(), "loss"_a, "l2"_a.noconvert(), "options"_a);
+    RowMatrix::define(m, "RowMatrix");
+    m.def("tall", &tall, "X"_a, "loss"_a, "l2"_a.noconvert(), "options"_a);
     m.def("ridge", &ridge<float>, "X"_a.noconvert(), "loss"_a, "l2"_a.noconvert(), "options"_a);
 }

@@ -1,6 +1,7 @@
 // certifit._native.products: passes over a dense matrix of many rows.
-#include "core/boundary.hpp"
 #include "core/layouts.hpp"
+#include "core/row_matrix.hpp"
+#include "products/equal.hpp"
 #include "products/lanczos.hpp"
 #include "products/order.hpp"
 #include "products/products.hpp"
@@ -188,6 +189,19 @@ nb::object run_codes(const Array& X) {
     return nb::cast(nb::ndarray<nb::numpy, std::uint64_t, nb::ndim<1>>(data, {static_cast<std::size_t>(view.n)}, owner));
 }
 
+// The rows that differ from all before them, and which of those each row is; None where copies are few.
+nb::object run_copies(const RowMatrix& X, const Vector<double>& y) {
+    expect_length(y, static_cast<std::size_t>(X.rows()), "y");
+    return std::visit(
+        [&](const auto& view) -> nb::object {
+            Copies copies(view, y.data());
+            std::vector<Index> which = without_gil([&] { return copies.found(); });
+            if (which.empty()) return nb::none();
+            return nb::make_tuple(array(std::move(copies.first)), array(std::move(which)));
+        },
+        X.view);
+}
+
 // Into an array of the caller's: NumPy asks for large pages, without which getting the memory takes longer than the copy.
 template <class T>
 void run_by_column(const RowMajor<T>& X, nb::ndarray<T, nb::ndim<2>, nb::f_contig, nb::device::cpu> out, int threads) {
@@ -238,6 +252,8 @@ void define(nb::module_& m) {
 
 NB_MODULE(products, m) {
     for_dense([&]<class X>() { define<X>(m); });
+    RowMatrix::define(m, "RowMatrix");
+    m.def("copies", &run_copies, "X"_a, "y"_a.noconvert());
     m.def("sums", &run_sums<RowMajor<double>>, "X"_a.noconvert(), "y"_a.noconvert(), "p"_a.noconvert(), "threads"_a);
     m.def("sums", &run_sums<ColumnMajor<double>>, "X"_a.noconvert(), "y"_a.noconvert(), "p"_a.noconvert(), "threads"_a);
     m.def("squares", &run_squares<RowMajor<double>>, "X"_a.noconvert(), "y"_a.noconvert(), "p"_a.noconvert(), "l2"_a.noconvert(),

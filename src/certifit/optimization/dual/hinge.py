@@ -22,7 +22,7 @@ from certifit._types import Array, Matrix, is_sparse
 from certifit.docstrings import takes_as
 from certifit.evaluation.losses.terms import TwoSidedHinge
 
-__all__ = ["DualResult", "best_intercept", "classes_of", "hinge_dual", "multiclass_dual", "row_matrix"]
+__all__ = ["DualResult", "best_intercept", "classes_of", "hinge_dual", "multiclass_dual", "row_matrix", "sides_of"]
 
 # The intercept enters the augmented dual as a feature of this share of the mean squared row norm: larger couples all
 # rows and slows the coordinates, smaller needs more multiplier steps. That of one score grows where those are what is slow.
@@ -54,14 +54,14 @@ class DualResult:
     iterations: int
 
 
-def row_matrix(X: Matrix) -> Any:
-    """The rows of X as the kernels see them: C-contiguous or CSR, float32 or float64."""
+def row_matrix(X: Matrix, kernels: Any = native) -> Any:
+    """The rows of X as the kernels of a module see them: C-contiguous or CSR, float32 or float64."""
     if is_sparse(X):
         rows = sp.csr_array(X)
         kind = np.int64 if rows.indices.dtype == np.int64 or rows.indptr.dtype == np.int64 else np.int32
         indices, indptr = rows.indices.astype(kind, copy=False), rows.indptr.astype(kind, copy=False)
-        return native.csr(np.ascontiguousarray(rows.data), indices, indptr, rows.shape[1])
-    return native.dense(np.ascontiguousarray(X))
+        return kernels.csr(np.ascontiguousarray(rows.data), indices, indptr, rows.shape[1])
+    return kernels.dense(np.ascontiguousarray(X))
 
 
 def _centered(X: Matrix, p: Array, fit_intercept: bool, share: float) -> tuple[Matrix, Array | None, float]:
@@ -140,7 +140,7 @@ def hinge_dual(
     (array([1.]), -2.0)
     """
     n = X.shape[0]
-    sides = _sides(terms, n)
+    sides = sides_of(terms, n)
     if curvature > 0:
         sides[2:] = [np.where(side > 0, np.inf, 0.0) for side in sides[2:]]
     loss = native.Loss(*sides, np.ascontiguousarray(p, dtype=np.float64), float(curvature))
@@ -207,7 +207,7 @@ def best_intercept(terms: TwoSidedHinge, p: Array, scores: Array) -> float:
     >>> best_intercept(Hinge().hinge_terms(np.array([0.0, 1.0])), np.full(2, 0.5), np.array([-3.0, 3.0]))
     0.0
     """
-    loss = native.Loss(*_sides(terms, scores.shape[0]), np.ascontiguousarray(p, dtype=np.float64), 0.0)
+    loss = native.Loss(*sides_of(terms, scores.shape[0]), np.ascontiguousarray(p, dtype=np.float64), 0.0)
     return float(native.best_intercept(loss, np.ascontiguousarray(scores, dtype=np.float64)))
 
 
@@ -224,11 +224,12 @@ def classes_of(terms: TwoSidedHinge, p: Array, theta: Array, scores: Array, unit
     >>> classes_of(terms, np.ones(3), theta, np.array([2.0, 1.0, 0.0]), 1.0)
     array([0, 1, 2], dtype=int8)
     """
-    loss = native.Loss(*_sides(terms, scores.shape[0]), np.ascontiguousarray(p, dtype=np.float64), 0.0)
+    loss = native.Loss(*sides_of(terms, scores.shape[0]), np.ascontiguousarray(p, dtype=np.float64), 0.0)
     vectors = (np.ascontiguousarray(v, dtype=np.float64) for v in (theta, scores))
     return np.asarray(native.classes(loss, *vectors, float(unit)))
 
 
-def _sides(terms: TwoSidedHinge, n: int) -> list[Array]:
+def sides_of(terms: TwoSidedHinge, n: int) -> list[Array]:
+    """The kinks and slopes of n rows, an array each."""
     given = (terms.lower, terms.upper, terms.slope_low, terms.slope_high)
     return [np.ascontiguousarray(np.broadcast_to(side, (n,)), dtype=np.float64) for side in given]

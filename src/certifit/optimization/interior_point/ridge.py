@@ -4,20 +4,25 @@
 
 The interior point of core.py, until it shows which rows lie on a kink; their equations then give the optimum itself. What it
 does not solve (kinks of infinite slope, rows that depend on each other in more ways than one) is left to `solve_polyhedral`.
-The mathematics is in native/interior_point/ridge.hpp.
+Of many more rows than columns only those near a kink are rows of the method, the others are their mean. The mathematics is in
+native/interior_point/ridge.hpp and tall.hpp.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 import certifit._native.interior_point as native
-from certifit._types import Array
+from certifit._types import Array, Matrix
+from certifit.docstrings import takes_as
 from certifit.evaluation.losses.terms import TwoSidedHinge
+from certifit.optimization.dual.hinge import row_matrix, sides_of
 from certifit.optimization.interior_point.solve import InteriorPointResult
 from certifit.representation.design.products import NARROW
 
-__all__ = ["MOST_COLUMNS", "solve_ridge"]
+__all__ = ["MOST_COLUMNS", "solve_ridge", "solve_tall"]
 
 MOST_COLUMNS = NARROW  # the native Gram matrix is the faster one up to here
 
@@ -64,10 +69,50 @@ def solve_ridge(
     >>> result.coef.round(12), round(result.intercept, 12), result.exact
     (array([1.]), -2.0, True)
     """
-    sides = (terms.lower, terms.upper, terms.slope_low, terms.slope_high)
-    loss = native.Loss(*(np.ascontiguousarray(side, dtype=np.float64) for side in sides), np.ascontiguousarray(p))
     options = native.Options(bool(fit_intercept), float(tol), float(scale), int(max_iter), int(threads))
-    found = native.ridge(X, loss, np.ascontiguousarray(l2, dtype=np.float64), options)
+    return _called(native.ridge, X, terms, p, l2, options, tol)
+
+
+@takes_as(solve_ridge)
+def solve_tall(
+    X: Matrix,
+    terms: TwoSidedHinge,
+    p: Array,
+    l2: Array,
+    *,
+    fit_intercept: bool = True,
+    tol: float = 1e-8,
+    scale: float = 1.0,
+    max_iter: int = 100,
+    threads: int = 1,
+) -> InteriorPointResult | None:
+    """The same where there are many rows for each column, in dense or in sparse X.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit.losses import Hinge
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(20000, 3))
+    >>> y = (X[:, 0] + rng.normal(size=20000) > 0).astype(float)
+    >>> terms, p = Hinge().hinge_terms(y), np.full(20000, 1 / 20000)
+    >>> result = solve_tall(X, terms, p, np.full(3, 0.01), tol=1e-4)
+    >>> bool(0 <= result.gap <= 1e-4)
+    True
+    """
+    options = native.Options(bool(fit_intercept), float(tol), float(scale), int(max_iter), int(threads))
+    return _called(native.tall, row_matrix(X, native), terms, p, l2, options, tol)
+
+
+def _called(
+    method: Any, X: Any, terms: TwoSidedHinge, p: Array, l2: Array, options: Any, tol: float
+) -> InteriorPointResult | None:
+    loss = native.Loss(*sides_of(terms, p.shape[0]), np.ascontiguousarray(p))
+    found = method(X, loss, np.ascontiguousarray(l2, dtype=np.float64), options)
     if found is None:
         return None
     coef, intercept, theta, objective, bound, iterations, exact = found

@@ -22,6 +22,7 @@ __all__ = [
     "epochs_before",
     "exact_is_cheap",
     "is_long",
+    "is_tall",
     "iterating_pays",
     "newton_passes",
     "newton_products",
@@ -51,6 +52,9 @@ HOPEFUL_PRODUCTS = 12.0  # that a factorization must be worth before conjugate g
 LARGEST_FACTOR = 3000  # rows or columns of a sparse X, whichever are fewer, up to which a closed form has a factor
 SMALL = 1 << 17  # entries of X, zeros counted, up to which a dense copy costs less than the calls of a sparse one
 DIGITS = 10  # iterations of LSMR to full precision, for a condition of one
+TALL_ROWS, TALL_PER_COLUMN = 6000, 120  # rows from which an optimum of some of them says where the others are
+TALL_COLUMNS = 64  # columns up to which the interior point of rows near a kink costs less than Newton's steps on multipliers
+TALL_PASSES = 2.5e-8  # seconds for each row in the passes around it, beside six times that it is read
 INTERIOR = 15  # iterations of the interior point
 VISITING = 2e-8  # seconds of an epoch of dual descent for each row, beside the two times that it reads it
 HOPEFUL = 0.7  # of what the other method costs: where dual descent is likely to cost no more, it has a try
@@ -163,6 +167,9 @@ def _interior_seconds(n: int, d: int) -> float:
     """The interior point: each iteration is a matrix of the rows or of the columns, whichever are fewer, its factor, and passes
     over the rows; in Python where there are many columns.
     """
+    if is_tall(n, d):  # a sample, and as many rows near a kink, half of the iterations each
+        some = min(float(n), max(TALL_ROWS / 3.0, float(np.cbrt((2.5 * n) ** 2 * d))))
+        return INTERIOR * some * (WEIGHING + d * d / MULTIPLYING) + n * (TALL_PASSES + 6.0 * 8.0 * d / READING)
     least = float(min(n, d))
     matrices = n * d * least / MULTIPLYING + least**3 / (3.0 * FACTORING)
     return INTERIOR * (matrices + WEIGHING * n + (INTERIOR_CALLS if d > NARROW else 0.0))
@@ -191,6 +198,11 @@ def newton_products(problem: Problem) -> float:
         hessian = n * d * least / MULTIPLYING + least**3 / (3.0 * FACTORING)
         product = 2.0 * 8.0 * n * d / READING
     return max(LEAST_PRODUCTS, STEPS * hessian / (product + CALL))
+
+
+def is_tall(n: int, d: int) -> bool:
+    """Whether a piecewise linear loss is likely to be cheapest by the interior point of the rows near a kink."""
+    return n >= max(TALL_ROWS, TALL_PER_COLUMN * d) and d <= TALL_COLUMNS
 
 
 def exact_is_cheap(n: int, d: int) -> bool:

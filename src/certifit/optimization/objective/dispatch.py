@@ -7,11 +7,12 @@ before any data is read. `minimize` runs the chosen one; ``"auto"`` reads the ta
     squared            closed form                coordinate descent            multiplier over the same
     smooth             Newton (CG where costs     prox-Newton                   multiplier over the same
                        say so, see costs.py)
-    piecewise linear   tall: Newton on            interior point (a sequence    interior point
-                       multipliers; sparse or     of them for Lq)
+    piecewise linear   few columns, small, or     interior point (a sequence    interior point
+                       no penalty: interior       of them for Lq)
+                       point; tall: Newton on
+                       multipliers; sparse or
                        wide, or where few epochs
-                       do: dual descent; small or
-                       no penalty: interior point
+                       do: dual descent
     any other pair     prox-Newton (accelerated proximal gradient when wide), after smoothing a loss that has kinks
 """
 
@@ -51,6 +52,7 @@ from certifit.optimization.objective.costs import (
     ridge_products,
     small_enough,
 )
+from certifit.optimization.objective.forms.copies import without_copies
 from certifit.optimization.objective.forms.halves import halves, in_halves, whole
 from certifit.optimization.objective.forms.ivanov import solve_on_ball
 from certifit.optimization.objective.forms.row_space import row_space
@@ -422,6 +424,9 @@ def _solved(
 ) -> Solution:
     """By the solver that is wanted; where the choice is free, wide data in the space of its rows."""
     free = isinstance(solver, str) and solver == "auto"
+    fewer = without_copies(problem) if free else None
+    if fewer is not None:
+        return fewer.leave(_solved(fewer.problem, "auto", seed, fewer.enter(start), tol, max_iter, clock))
     solver = choose(problem) if free else solver
     run, gap = _run(problem, solver, seed), tol * problem.scale
     if free and (epochs := rows_in_turn(problem, solver, gap)):

@@ -2,7 +2,8 @@
 
     minimize over w, b    Σ p_i ℓ_i(x_i·w + b) + R(w),      ℓ_i(f) = high_i·max(f − upper_i, 0) + low_i·max(lower_i − f, 0)
 
-interior point      any elastic-net penalty, box or ball; a small problem with an L2 penalty is polished onto the kinks
+interior point      any elastic-net penalty, box or ball; a small problem with an L2 penalty is polished onto the kinks; of
+                    many more rows than columns only those near a kink are asked
 Newton              the method of multipliers, for tall dense X with an L2 penalty; the interior point for more digits
 dual descent        one row after the other, for sparse and wide X with an L2 penalty; for others as long as it is cheaper
 Pegasos             stochastic subgradient steps for the hinge loss, by name only
@@ -12,6 +13,7 @@ Every one returns its dual point θ, the slope of each loss: `Solution.dual`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,11 +22,11 @@ import scipy.sparse as sp
 from certifit._types import Array, Matrix, is_sparse
 from certifit.evaluation.losses.terms import TwoSidedHinge
 from certifit.optimization.dual.hinge import best_intercept, hinge_dual
-from certifit.optimization.interior_point.ridge import MOST_COLUMNS, solve_ridge
+from certifit.optimization.interior_point.ridge import MOST_COLUMNS, solve_ridge, solve_tall
 from certifit.optimization.interior_point.sequential import sequential
 from certifit.optimization.interior_point.solve import InteriorPointResult, solve_polyhedral
 from certifit.optimization.newton.kinked import ROWS_PER_COLUMN, SMALLEST_SAMPLE, Kinks, polish, solve_newton
-from certifit.optimization.objective.costs import epochs_before
+from certifit.optimization.objective.costs import epochs_before, is_tall
 from certifit.optimization.objective.problem import Problem, Solution
 from certifit.progress import Progress
 from certifit.threads import one_blas_thread
@@ -34,6 +36,7 @@ __all__ = ["DualDescent", "choose_kinked", "interior_point", "kinked_newton", "r
 Point = tuple[Array, float]
 SMALL = 1 << 20  # entries of X up to which a fit is polished, and a sparse X is made dense
 INTERIOR_WORK = 2e10  # n·d·min(n, d) up to which second-order methods beat dual coordinate descent
+DIGITS = 1e-9  # of the scale: a gap of less is for all rows, where nearly all of them are to know which side they are on
 ORDINARY = (1e-30, 1e30)  # strengths of an L2 penalty beside which squares of ordinary columns do not vanish
 
 
@@ -46,6 +49,8 @@ def choose_kinked(problem: Problem) -> str:
     """Which solver ``"auto"`` stands for when the loss is piecewise linear and the penalty an elastic net."""
     n, d = problem.shape
     if not _ordinary(problem):
+        return "interior_point"
+    if is_tall(n, d):
         return "interior_point"
     if is_sparse(problem.X) and n * d > SMALL:
         return "dual"
@@ -93,6 +98,12 @@ def interior_point(problem: Problem, start: Point, tol: float, max_iter: int, cl
     parts, l2 = problem.regularizer.elastic(), strong(problem)
     assert parts is not None
     X, (n, d) = problem.X, problem.shape
+    if l2 is not None and is_tall(n, d) and _ordinary(problem) and tol > DIGITS * problem.scale:
+        near = _called(solve_tall, problem, X, l2, tol, max_iter)
+        if near is not None:
+            return Solution(
+                near.coef, near.intercept, near.iterations, "interior_point", near.bound, near.objective, dual=near.theta
+            )
     # A small problem with one solution costs nothing to solve to the last digits, and then does not depend on the order
     # of its rows.
     small = l2 is not None and n * d <= SMALL
@@ -118,9 +129,13 @@ def interior_point(problem: Problem, start: Point, tol: float, max_iter: int, cl
 
 def _in_one_call(problem: Problem, X: Array, l2: Array, tol: float, max_iter: int) -> InteriorPointResult | None:
     """By native code alone, where there are few columns."""
-    if not 0 < problem.shape[1] <= MOST_COLUMNS:
-        return None
-    return solve_ridge(
+    return _called(solve_ridge, problem, X, l2, tol, max_iter) if 0 < problem.shape[1] <= MOST_COLUMNS else None
+
+
+def _called(
+    method: Callable[..., InteriorPointResult | None], problem: Problem, X: Matrix, l2: Array, tol: float, max_iter: int
+) -> InteriorPointResult | None:
+    return method(
         X,
         _terms(problem),
         problem.p,
