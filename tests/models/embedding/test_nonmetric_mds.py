@@ -82,3 +82,10 @@ def test_rows_that_are_all_equal_are_one_point() -> None:
     model = NonmetricMDS().fit(np.ones((5, 2)))
     assert model.stress_ == 0
     assert np.ptp(model.embedding_, axis=0).max() == 0
+
+
+def test_pairs_whose_weight_vanishes_have_a_level() -> None:
+    """Each share is a number, and the product of two is none."""
+    X = np.array([[0.0], [1.0], [3.0]])
+    model = NonmetricMDS().fit(X, sample_weight=[1e300, 1.0, 1.0])
+    assert np.isfinite(model.embedding_).all()

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from tests.fuzz import proofs
 from tests.fuzz.judge import check_proof, failure
 from tests.grids import exhaustive
@@ -13,7 +14,11 @@ from tests.oracles.exact import Exact
 
 from certifit import ChebyshevRegressor, LinearModel
 from certifit.certificate import Certificate
-from certifit.losses import Poisson
+from certifit.losses import LOSSES, Poisson
+from certifit.optimization.objective.bounds import dual_bound
+from certifit.optimization.objective.curvature import where_curved
+from certifit.optimization.objective.problem import Problem
+from certifit.optimization.objective.regularizer import Regularizer
 from certifit.penalties import NoPenalty
 
 
@@ -89,3 +94,22 @@ def test_a_proof_that_is_none_is_noticed(rng: np.random.Generator) -> None:
         model.certificate_ = model.certificate_._with(bound=bound, relative_gap=0.0)
         with pytest.raises(AssertionError, match="of the scale"):
             check_proof(model, X, y, None)
+
+
+@pytest.mark.parametrize("solver", ["newton", "prox_newton"])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_columns_of_nothing_ask_nothing_of_a_proof(solver: str, fit_intercept: bool) -> None:
+    """Nor do free columns that have entries only where they are, beside a row on the linear part of the loss."""
+    y = np.r_[1e8, np.arange(11.0)]
+    for X in (sp.csr_array((12, 3)), sp.csr_array(np.outer(np.cos(y), [0.0, 1.0, 0.0]))):
+        model = LinearModel("huber", "none", solver=solver, fit_intercept=fit_intercept).fit(X, y)
+        assert model.certificate_
+        check_proof(model, X.toarray(), y, None)
+
+
+def test_what_only_rows_without_curvature_hold_is_no_proof() -> None:
+    """The slope of a row on the linear part of the loss cannot move, and so its column has no equation that could be met."""
+    X, y = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 2.0]]), np.array([1e8, 1.0, 2.5])
+    given = Problem(X, y, np.full(3, 1 / 3), LOSSES["huber"](), Regularizer.of(NoPenalty(), 0.0, None, 2), False)
+    assert dual_bound(given.at(np.array([0.0, 1.2]), 0.0)) == 0.0
+    assert where_curved(np.diag([0.0, 2.0]), 1).energy(np.array([1e-9, 0.0]), np.zeros(2)) == np.inf

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
-from certifit import Lasso, LinearModel, LinearRegression, Ridge
+from certifit import Lasso, LinearModel, LinearRegression, LogisticRegression, Ridge
 from certifit.certificate import Certificate
 from certifit.losses import LOSSES
-from certifit.penalties import Box, L1Ball, Lq
+from certifit.optimization.objective.problem import Problem
+from certifit.optimization.objective.regularizer import Regularizer
+from certifit.optimization.objective.units import condition, is_extreme
+from certifit.penalties import Box, L1Ball, Lq, NoPenalty
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 3))
@@ -97,3 +102,31 @@ def test_the_certificate_far_from_zero_is_that_of_the_coefficients_that_are_give
     value = float(risk + 0.005 * coef @ coef)
     assert model.certificate_.objective == pytest.approx(value, rel=1e-9)
     assert model.certificate_
+
+
+@pytest.mark.parametrize("format", ["csr", "csc"])
+def test_sparse_columns_far_from_zero_are_centered(format: str) -> None:
+    """Those without gaps, which are no less sparse for it; one with a gap is not far from zero beside its spread."""
+    far = X + np.array([1e9, 0.0, -1e9])
+    far[3, 2] = 0.0
+    p = np.full(40, 1 / 40)
+    given = Problem(
+        sp.coo_array(far).asformat(format), Y, p, LOSSES["squared"](), Regularizer.of(NoPenalty(), 0.0, None, 3), True
+    )
+    assert is_extreme(given)
+    problem, units = condition(given)
+    assert np.flatnonzero(units.center).tolist() == [0]
+    assert problem.X.nnz == given.X.nnz
+    dense = condition(replace(given, X=far))[1]
+    assert units.center == pytest.approx(dense.center, rel=1e-15)
+    assert units.column == pytest.approx(dense.column)
+
+
+@pytest.mark.parametrize("format", ["csr", "csc"])
+def test_sparse_columns_far_from_zero_give_the_fit_of_dense_ones(format: str) -> None:
+    far, labels = X + np.array([1e9, 0.0, -1e9]), np.median(Y) < Y
+    dense = LogisticRegression(alpha=1e-3).fit(far, labels)
+    sparse = LogisticRegression(alpha=1e-3).fit(sp.coo_array(far).asformat(format), labels)
+    assert sparse.certificate_
+    assert sparse.coef_ == pytest.approx(dense.coef_, rel=1e-4)
+    assert sparse.certificate_.objective == pytest.approx(dense.certificate_.objective, rel=1e-5)

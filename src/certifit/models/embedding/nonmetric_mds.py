@@ -62,7 +62,8 @@ class _Ranks(Stress):
         self._known = D > 0
         self._values, at = np.unique(D[self._known], return_inverse=True)
         self._at = at.ravel()
-        self._pairs = np.outer(self.share, self.share)[self._known]
+        # Products of two shares, each a number, may vanish; a pair without any weight has no level.
+        self._pairs = np.maximum(np.outer(self.share, self.share)[self._known], np.finfo(np.float64).tiny)
         self._mass = np.bincount(self._at, self._pairs, minlength=self._values.size)
 
     def _levels(self, drawn: Array) -> Array:

@@ -79,7 +79,7 @@ class Blocks:
     def of(X: Array, y: Array, weight: Array, threads: int) -> Blocks:
         """Sort by the one column, or by the cells of a k-d tree."""
         peak = float(np.abs(X).max(initial=0.0))
-        unit = 2.0 ** math.frexp(peak)[1] if peak > 0 else 1.0
+        unit = 2.0 ** min(math.frexp(peak)[1], 1023) if peak > 0 else 1.0  # the largest power that is a number
         scaled = np.ascontiguousarray(X / unit, dtype=np.float64)
         one = scaled.shape[1] == 1
         order = np.argsort(scaled[:, 0], kind="stable") if one else _neighbors.build(scaled, threads)[0]

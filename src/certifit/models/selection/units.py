@@ -63,5 +63,7 @@ class InUnits:
         target, chosen = self.rows[:, 0], self.rows[:, 1:][:, support]
         found = np.linalg.lstsq(chosen, target, rcond=None)[0]
         left = target - chosen @ found
-        coef[support] = found * (self.scale[0] / self.scale[1:][support])
-        return coef, float(self.mean[0] - self.mean[1:] @ coef), float(left @ left)
+        with np.errstate(over="ignore", invalid="ignore"):  # what is beyond the range is refused
+            coef[support] = found * (self.scale[0] / self.scale[1:][support])
+            intercept = float(self.mean[0] - self.mean[1:] @ coef)
+        return coef, intercept, float(left @ left)

@@ -214,16 +214,18 @@ def dual_range(problem: Polyhedral, l1: Array, l2: Array) -> tuple[Array, Array]
 
 
 def _room(theta: Array, problem: Polyhedral) -> Array:
-    """Squared distance to the nearest face of the box: a correction in this metric stays inside."""
+    """Squared distance to the nearest face of the box, beside the largest: a correction in this metric stays inside."""
     near = np.minimum(theta + problem.low, problem.high - theta)
     near[np.isinf(near)] = 1.0
+    near /= max(float(near.max(initial=0.0)), 1e-300)  # before squares are taken: multipliers may grow without end
     return np.asarray(near * near)
 
 
 def repair(problem: Polyhedral, theta: Array, bottom: Array, top: Array) -> tuple[Array, Array, Array]:
     """Move theta into its box and v into [bottom, top]; returns theta, v and what v still exceeds."""
     design, c = problem.design, problem.linear
-    theta = np.clip(theta, -problem.low, problem.high)
+    # Multipliers without end are no numbers at last; zero is in every box.
+    theta = np.clip(np.where(np.isfinite(theta), theta, 0.0), -problem.low, problem.high)
     v = -(design.adjoint(theta) + c)
     excess = v - np.clip(v, bottom, top)
     if not excess.any():
@@ -235,10 +237,8 @@ def repair(problem: Polyhedral, theta: Array, bottom: Array, top: Array) -> tupl
         if active.size == 0 or np.abs(excess).max() <= negligible:
             break
         room = _room(theta, problem)
-        peak = float(room.max(initial=0.0))
-        if not peak > 0:
+        if not room.any():
             break
-        room /= peak
         if design.sparse or active.size < design.n_columns:
             part = design.csr[:, active] if design.sparse else design.transposed[active]
             small = ScaledDesign(part, design.threads)
@@ -246,6 +246,8 @@ def repair(problem: Polyhedral, theta: Array, bottom: Array, top: Array) -> tupl
             direction[active] = _least_norm(small.gram(room), excess[active])
         else:
             direction = _least_norm(design.gram(room), excess)
+        if not np.isfinite(direction).all():
+            break
         unclipped = theta + room * design.forward(direction)
         theta = np.clip(unclipped, -problem.low, problem.high)
         v = -(design.adjoint(theta) + c)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from certifit._types import Array
-from certifit.optimization.objective.curvature import EPS, Curvature, factored, orthogonal
+from certifit.optimization.objective.curvature import EPS, Curvature, factored, orthogonal, where_curved
 from certifit.optimization.objective.fold import State, finite_sum, level_step, total
 from certifit.representation.design.design import Design, weighted
 
@@ -194,7 +194,8 @@ def _orthogonalize(
     if k >= n or (K > 1 and K * (k + 1) > EXACT_LIMIT):
         return None, None
     designs = [part.block.design.columns(tight) for part in state.parts]
-    curvature = factored(state.hessian(h, designs), K, problem.loss.shift_invariant)
+    hessian = state.hessian(h, designs)
+    curvature = factored(hessian, K, problem.loss.shift_invariant) or where_curved(hessian, K)
     if curvature is not None and not curvature.regular:
         curvature = orthogonal(state, h, designs, np.zeros(k)) or curvature
     if curvature is None:

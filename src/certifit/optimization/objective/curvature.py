@@ -21,12 +21,14 @@ from certifit._types import Array
 from certifit.optimization.objective.fold import State
 from certifit.representation.design.design import Dense, Design
 
-__all__ = ["REGULAR", "Curvature", "factored", "orthogonal"]
+__all__ = ["REGULAR", "Curvature", "factored", "orthogonal", "where_curved"]
 
 EPS = float(np.finfo(np.float64).eps)
 REGULAR = 1e-6  # least pivot, beside the greatest, of a factor that is trusted: a condition of 1e12
 SINGULAR_LIMIT = 600  # rows of a matrix up to which directions without curvature are taken out of it
 FLAT = 16.0  # times rounding of its terms: what a sum of columns may leave in a row and still be zero
+FEW = 100  # columns from which on a dense copy of sparse ones takes less than that work
+FLATTEST = 1e-300  # curvature of a coordinate up to which it has none
 MOST_WORK = 2e9  # rows times squares of columns up to which singular values are found
 
 
@@ -51,7 +53,7 @@ def factored(hessian: Array, K: int, invariant: bool) -> Curvature | None:
     """
     D = hessian.shape[0] // K
     own = np.diag(hessian).reshape(K, D).mean(axis=0)
-    if not invariant and not (own > 1e-300).all():  # no curvature in some direction (all rows on a linear part)
+    if not invariant and not (own > FLATTEST).all():  # no curvature in some direction (all rows on a linear part)
         return None
     if invariant:
         hessian = hessian + np.kron(np.full((K, K), 1.0 / K), np.diag(np.where(own > 0.0, own, 1.0)))
@@ -68,6 +70,34 @@ def factored(hessian: Array, K: int, invariant: bool) -> Curvature | None:
             least = np.maximum(values, EPS * K * D * top)
             return _by_directions(unit[:, None] * vectors, values, values > 1e-11 * top, least)
     return None
+
+
+def where_curved(hessian: Array, K: int) -> Curvature | None:
+    """The inverse of a Hessian of K scores beside coordinates without curvature, columns of nothing among them.
+
+    No step goes along those, and what is left of their equations costs any amount.
+    """
+    curved = np.tile(np.diag(hessian).reshape(K, -1).mean(axis=0) > FLATTEST, K)
+    part = Curvature(np.zeros_like, lambda v, rounding: 0.0, True)
+    if curved.all():
+        return None
+    if curved.any():
+        found = factored(hessian[np.ix_(curved, curved)], K, False)
+        if found is None:
+            return None
+        part = found
+
+    def solve(right: Array) -> Array:
+        found = np.zeros(curved.shape[0])
+        found[curved] = part.solve(right.ravel()[curved])
+        return found.reshape(right.shape)
+
+    def energy(v: Array, rounding: Array) -> float:
+        v, rounding = v.ravel(), rounding.ravel()
+        flat = bool(v[~curved].any() or rounding[~curved].any())
+        return np.inf if flat else part.energy(v[curved], rounding[curved])
+
+    return Curvature(solve, energy, part.regular)
 
 
 def _by_factor(solve: Callable[[Array], Array], regular: bool) -> Curvature:
@@ -94,12 +124,16 @@ def orthogonal(state: State, h: list[Any], designs: list[Design], l2: Array) -> 
     """By the singular values of the rows √(p·h)·(1, x) and √l2; None where those are not at hand."""
     problem, design = state.problem, designs[0]
     n, m = design.shape[0], design.shape[1] + int(problem.fit_intercept)
-    if problem.n_scores > 1 or len(designs) > 1 or not isinstance(design, Dense) or n * m * m > MOST_WORK:
+    if (
+        problem.n_scores > 1
+        or len(designs) > 1
+        or n * m * (m if isinstance(design, Dense) else max(m, FEW)) > MOST_WORK
+    ):
         return None
     weight = np.sqrt(np.maximum(state.parts[0].block.p * h[0], 0.0))
     A = np.empty((n + m, m))
     A[:n, : m - design.shape[1]] = weight[:, None]
-    np.multiply(design.X, weight[:, None], out=A[:n, m - design.shape[1] :])
+    np.multiply(design.dense_rows(slice(0, n)), weight[:, None], out=A[:n, m - design.shape[1] :])
     A[n:] = np.diag(np.sqrt(problem.join(l2, 0.0)))
     size = np.abs(A).max(axis=0)
     if not (np.isfinite(size).all() and (size > 0).all()):

@@ -2,7 +2,8 @@
 
 With z = (x − m)/u (u one power of two for each column) and t = y/c, minimizing over v = w·u/c is the same problem in numbers
 whose squares neither overflow nor vanish, and whose products with the intercept do not cancel. Powers of two change no
-digit; the means m are taken off only where a column is far from zero beside its spread, and only with an intercept.
+digit; the means m are taken off only where a column is far from zero beside its spread, and only with an intercept. A column of
+a sparse X that is as far from zero has no gaps, so that it is no less sparse without its mean.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ from typing import Any
 import numpy as np
 
 import certifit._native.products as _products
-from certifit._types import Array
+from certifit._types import Array, Matrix, is_sparse
 from certifit.certificate import Certificate
 from certifit.evaluation.losses import Loss
 from certifit.optimization.objective.fold import total
 from certifit.optimization.objective.problem import Problem, Solution
 from certifit.representation.design.design import Dense, as_design
-from certifit.representation.design.products import few_rows
+from certifit.representation.design.products import few_rows, without_gaps
 
 __all__ = ["Units", "check_range", "condition", "is_extreme"]
 
@@ -94,15 +95,24 @@ class Units:
 
 @dataclass(frozen=True)
 class ColumnMoments:
-    """Count, mean and sum of squared deviations of each column: a sum over rows (Chan, Golub and LeVeque 1983)."""
+    """Count, mean and sum of squared deviations of each column: a sum over rows (Chan, Golub and LeVeque 1983).
+
+    Those of a sparse column with gaps are not numbers, and so are all sums with them.
+    """
 
     count: int
     columns: Array
     """Means, and below them the sums, of shape (2, d)."""
 
     @staticmethod
-    def of(X: Array, entries: int | None = None) -> ColumnMoments:
+    def of(X: Matrix, entries: int | None = None) -> ColumnMoments:
         """Of the rows of one block, or of as many of them as have about so many entries."""
+        if is_sparse(X):
+            numbers, values = without_gaps(X, entries)
+            columns = np.full((2, X.shape[1]), np.nan)
+            if numbers.size:
+                columns[:, numbers] = _products.moments(values, 1)
+            return ColumnMoments(values.shape[0], columns)
         X, step = few_rows(X, entries or X.size)
         return ColumnMoments(-(-X.shape[0] // step), _products.moments(X, step))
 
@@ -133,14 +143,12 @@ def is_extreme(problem: Problem) -> bool:
     """Whether a sample of the rows, or the target, is of extreme magnitude or far from zero."""
     if problem.n_scores == 1 and _outside([block.y for block in problem.blocks]):
         return True
-    if not problem.fit_intercept or not _dense(problem):
+    if not problem.fit_intercept:
         return _outside([block.design.sample(SAMPLE) for block in problem.blocks])
     ordinary, far = total(ColumnMoments.of(block.design.X, SAMPLE) for block in problem.blocks).judged()
+    if not all(isinstance(block.design, Dense) for block in problem.blocks):
+        ordinary = not _outside([block.design.sample(SAMPLE) for block in problem.blocks])
     return not ordinary or bool(far)
-
-
-def _dense(problem: Problem) -> bool:
-    return all(isinstance(block.design, Dense) for block in problem.blocks)
 
 
 def _outside(parts: list[Array]) -> bool:
@@ -160,7 +168,7 @@ def _surely_inside(part: Array) -> bool:
 def condition(problem: Problem) -> tuple[Problem, Units]:
     """The same problem in ordinary units."""
     d, center = problem.shape[1], np.zeros(problem.shape[1])
-    if _dense(problem) and problem.fit_intercept:
+    if problem.fit_intercept:
         moments = total(ColumnMoments.of(block.design.X) for block in problem.blocks)
         far = moments.judged()[1]
         center[far] = moments.columns[0, far]

@@ -82,7 +82,7 @@ class Design(ABC):
 
     @abstractmethod
     def rescaled(self, center: Array, unit: Array) -> Matrix:
-        """(X − center) / unit in double precision; only a dense X has a center."""
+        """(X − center) / unit in double precision; of a sparse X, only columns without gaps have a center."""
 
     @abstractmethod
     def dense_rows(self, rows: slice) -> Array:
@@ -287,7 +287,10 @@ class Sparse(Design):
 
     def rescaled(self, center: Array, unit: Array) -> Matrix:
         scaled = self.X.tocsc().astype(np.float64)
-        scaled.data /= np.repeat(unit, np.diff(scaled.indptr))
+        counts = np.diff(scaled.indptr)
+        if center.any():
+            scaled.data -= np.repeat(center, counts)
+        scaled.data /= np.repeat(unit, counts)
         return scaled
 
     def dense_rows(self, rows: slice) -> Array:

@@ -27,6 +27,7 @@ __all__ = [
     "row_scores",
     "same_places",
     "weighted_gram",
+    "without_gaps",
 ]
 
 LARGEST_BLOCK = (1 << 25) - (1 << 16)  # GNU's malloc learns from blocks below 32 MiB only
@@ -44,6 +45,32 @@ def few_rows(X: Array, entries: int) -> tuple[Array, int]:
     if in_one_piece(X) and X.dtype in (np.float64, np.float32):
         return X, step
     return np.ascontiguousarray(X[::step], dtype=np.float64), 1
+
+
+def without_gaps(X: Matrix, entries: int | None = None) -> tuple[Array, Array]:
+    """Columns of a sparse matrix with an entry in every row, and their values in all rows, or in some that have about so many.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse as sp
+    >>> from certifit.representation.design.products import without_gaps
+    >>> without_gaps(sp.csr_array(np.array([[5.0, 0.0], [6.0, 7.0]])))
+    (array([0]), array([[5.],
+           [6.]]))
+    """
+    rows = X[:: max(1, X.nnz // entries)] if entries and X.format == "csr" else X
+    m = rows.shape[0]
+    if m and rows.format == "csr":
+        first, last = (rows.indices[rows.indptr[i] : rows.indptr[i + 1]] for i in (0, m - 1))
+        if not np.intersect1d(first, last).size:  # most often
+            return np.empty(0, dtype=np.intp), np.empty((m, 0))
+    by = rows.tocsc()
+    numbers = np.flatnonzero(np.diff(by.indptr) == m) if m else np.empty(0, dtype=np.intp)
+    step = max(1, m * numbers.size // entries) if entries else 1
+    values = np.empty((-(-m // step), numbers.size))
+    for at, j in enumerate(numbers):
+        values[:, at] = by.data[by.indptr[j] : by.indptr[j + 1] : step]
+    return numbers, values
 
 
 def by_column(X: Array, threads: int = 1) -> Array:

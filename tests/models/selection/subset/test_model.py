@@ -114,3 +114,11 @@ def test_subset_selects_and_draws() -> None:
     with pytest.raises(ValueError, match="3 were selected"):
         model.inverse_transform(X)
     assert len(model.plot().lines) == 2
+
+
+@pytest.mark.parametrize("loss", ["squared", "poisson"])
+def test_coefficients_beyond_the_range_are_refused(loss: str) -> None:
+    rng = np.random.default_rng(0)
+    X, y = 1e-300 * rng.normal(size=(40, 3)), np.exp(rng.normal(size=40))
+    with pytest.raises(ValueError, match="beyond the range of double precision"):
+        BestSubset(loss=loss, choose="size").fit(1e-10 * X, 1e150 * y if loss == "squared" else y)

@@ -64,8 +64,9 @@ class LikelihoodInUnits:
     def in_units_of_the_data(self, w: Array, support: Array) -> tuple[Array, Array]:
         """Coefficients of all columns, shape (m, d), and m intercepts, from those of a subset in units."""
         coef = np.zeros((w.shape[1], support.shape[0]))
-        coef[:, support] = w[1:].T / self.deviation[support]
-        return coef, w[0] - (coef[:, support] * self.mean[support]).sum(axis=1)
+        with np.errstate(over="ignore", invalid="ignore"):  # what is beyond the range is refused
+            coef[:, support] = w[1:].T / self.deviation[support]
+            return coef, w[0] - (coef[:, support] * self.mean[support]).sum(axis=1)
 
 
 class BaseSubset(SelectorOfSizes, CertifiedEstimator):

@@ -20,6 +20,7 @@ from certifit.models.linear.classifier import LinearClassifier
 from certifit.models.logistic.probabilities import LogisticScores
 from certifit.models.margin.separability import separability
 from certifit.models.selection.subset.base import BaseSubset, LikelihoodInUnits
+from certifit.optimization.objective.units import check_range
 from certifit.parameters import CLASS_WEIGHT, Fitted
 from certifit.progress import progress
 
@@ -85,6 +86,7 @@ class BestSubsetClassifier(BaseSubset, LogisticScores, LinearClassifier):
                 coef, intercept = np.vstack([np.zeros((1, X.shape[1])), coef]), np.r_[0.0, intercept]
                 coef, intercept = coef - coef.mean(axis=0), intercept - intercept.mean()
             self.coef_, self.intercept_ = coef.astype(X.dtype), intercept
+            check_range(self.coef_, self.intercept_)
             note = self._separated(X[:, self.support_], codes, float(np.abs(w[1:]).max(initial=0.0)))
             self._certify(self._proof(path, size, objective, data.likelihood.scale, price, clock, note))
         return self

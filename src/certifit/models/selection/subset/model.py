@@ -23,6 +23,7 @@ from certifit.evaluation.losses import Gamma, Loss, Poisson
 from certifit.models.selection.subset.base import BaseSubset, LikelihoodInUnits, SubsetPath
 from certifit.models.selection.subset.least_squares import best_subsets
 from certifit.models.selection.units import InUnits
+from certifit.optimization.objective.units import check_range
 from certifit.parameters import Choice, Fitted, Parameter
 from certifit.progress import Progress, progress
 from certifit.representation.design.products import matvec
@@ -80,6 +81,7 @@ class BestSubset(RegressorMixin, BaseSubset):
                 self._least_squares(X, y, weight, clock)
             else:
                 self._deviance(X, y, weight, clock)
+        check_range(self.coef_, self.intercept_)
         return self
 
     def _least_squares(self, X: Array, y: Array, weight: Array, clock: Progress) -> None:
