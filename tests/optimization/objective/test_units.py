@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import sparse
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from certifit import Lasso, LinearModel, LinearRegression, Ridge
+from certifit import ElasticNet, Lasso, LinearModel, LinearRegression, Ridge
 from certifit.certificate import Certificate
 from certifit.losses import LOSSES
 from certifit.penalties import Box, L1Ball, Lq
+from certifit.representation.design.design import as_design
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 3))
@@ -97,3 +100,20 @@ def test_the_certificate_far_from_zero_is_that_of_the_coefficients_that_are_give
     value = float(risk + 0.005 * coef @ coef)
     assert model.certificate_.objective == pytest.approx(value, rel=1e-9)
     assert model.certificate_
+
+
+@pytest.mark.parametrize("form", [sparse.csr_array, sparse.csc_array])
+@pytest.mark.parametrize(
+    "model", [Lasso(alpha=0.01, tol=1e-8), ElasticNet(alpha=0.01, tol=1e-8), LinearModel("huber", "l1", alpha=0.01, tol=1e-8)]
+)
+def test_sparse_columns_far_from_zero_are_taken_about_their_means(model: Any, form: Any) -> None:
+    """Only a column with a number in every row can be so far off; one with zeros, however few, stays as it is stored."""
+    holes = np.where(RNG.random((40, 4)) < 0.3, RNG.normal(size=(40, 4)), 0.0)
+    near = np.column_stack([X, holes])
+    far = near + np.array([1e7, -3e6, 1e5, 0, 0, 0, 0])
+    plain, moved = clone(model).fit(near, Y), clone(model).fit(form(far), Y)
+    assert moved.certificate_
+    assert moved.certificate_.objective == pytest.approx(plain.certificate_.objective, rel=1e-7)
+    np.testing.assert_allclose(moved.coef_, plain.coef_, atol=1e-4)
+    assert as_design(form(far).tocsr()).full().tolist() == [0, 1, 2]
+    assert as_design(form(holes).tocsr()).full().size == 0

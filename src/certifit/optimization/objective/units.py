@@ -20,7 +20,7 @@ from certifit.certificate import Certificate
 from certifit.evaluation.losses import Loss
 from certifit.optimization.objective.fold import total
 from certifit.optimization.objective.problem import Problem, Solution
-from certifit.representation.design.design import Dense, as_design
+from certifit.representation.design.design import Dense, Sparse, as_design
 from certifit.representation.design.products import few_rows
 
 __all__ = ["Units", "check_range", "condition", "is_extreme"]
@@ -134,13 +134,34 @@ def is_extreme(problem: Problem) -> bool:
     if problem.n_scores == 1 and _outside([block.y for block in problem.blocks]):
         return True
     if not problem.fit_intercept or not _dense(problem):
-        return _outside([block.design.sample(SAMPLE) for block in problem.blocks])
+        outside = _outside([block.design.sample(SAMPLE) for block in problem.blocks])
+        return outside or bool(_far_and_sparse(problem, SAMPLE)[0].size)
     ordinary, far = total(ColumnMoments.of(block.design.X, SAMPLE) for block in problem.blocks).judged()
     return not ordinary or bool(far)
 
 
 def _dense(problem: Problem) -> bool:
     return all(isinstance(block.design, Dense) for block in problem.blocks)
+
+
+def _far_and_sparse(problem: Problem, entries: int | None = None) -> tuple[Array, Array]:
+    """The sparse columns that are far from zero beside their spread, and their means; by about so many entries where that is enough.
+
+    Such a column has a number in every row: where as little as one in a hundred million is a zero, the spread is larger.
+    """
+    designs = [block.design for block in problem.blocks]
+    none = np.empty(0, dtype=np.intp)
+    if not (problem.fit_intercept and all(isinstance(design, Sparse) for design in designs)):
+        return none, none
+    full = reduce(np.intersect1d, (design.full() for design in designs))
+    if not full.size:
+        return none, none
+    steps = [max(1, design.shape[0] * full.size // entries) if entries else 1 for design in designs]
+    moments = total(
+        ColumnMoments.of(design.X[::step][:, full].toarray()) for design, step in zip(designs, steps, strict=True)
+    )
+    far = np.asarray(moments.judged()[1], dtype=np.intp)
+    return full[far], moments.columns[0, far]
 
 
 def _outside(parts: list[Array]) -> bool:
@@ -164,6 +185,9 @@ def condition(problem: Problem) -> tuple[Problem, Units]:
         moments = total(ColumnMoments.of(block.design.X) for block in problem.blocks)
         far = moments.judged()[1]
         center[far] = moments.columns[0, far]
+    else:
+        far, means = _far_and_sparse(problem)
+        center[far] = means
     largest = _largest(
         block.design.rescaled(center, np.ones(d)) if center.any() else block.design.X for block in problem.blocks
     )

@@ -285,8 +285,23 @@ class Sparse(Design):
     def sample(self, entries: int) -> Array:
         return np.asarray(self.X.data)
 
+    def full(self) -> Array:
+        """The columns of which every row stores a number."""
+        n, d = self.shape
+        stored = np.diff(self.X.indptr)
+        if self.X.format == "csc":
+            return np.flatnonzero(stored == n)
+        found = np.arange(d)
+        for i in (int(stored.argmin()), *range(0, n, max(1, n // 8))):  # a few rows tell that there are none
+            found = np.intersect1d(found, self.X.indices[self.X.indptr[i] : self.X.indptr[i + 1]])
+            if not found.size:
+                return found
+        return np.flatnonzero(np.bincount(self.X.indices, minlength=d) == n)
+
     def rescaled(self, center: Array, unit: Array) -> Matrix:
         scaled = self.X.tocsc().astype(np.float64)
+        if center.any():  # of columns that are full
+            scaled.data -= np.repeat(center, np.diff(scaled.indptr))
         scaled.data /= np.repeat(unit, np.diff(scaled.indptr))
         return scaled
 
