@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from tests.oracles.convex import optimum
 
 from certifit import LinearSVC
@@ -13,7 +14,7 @@ from certifit._native import interior_point as native
 from certifit.evaluation.losses import Absolute, EpsilonInsensitive, Hinge, Loss, Quantile
 from certifit.evaluation.losses.terms import TwoSidedHinge
 from certifit.evaluation.penalties import L2
-from certifit.optimization.interior_point.ridge import solve_ridge
+from certifit.optimization.interior_point.ridge import solve_ridge, solve_tall
 from certifit.optimization.interior_point.solve import solve_polyhedral
 
 LOSSES: dict[str, Loss] = {
@@ -59,7 +60,7 @@ def test_the_optimum(name: str, fit_intercept: bool) -> None:
     assert (found.theta >= -np.asarray(terms.slope_low)).all()
     assert (found.theta <= np.asarray(terms.slope_high)).all()
     if fit_intercept:
-        assert abs(p @ found.theta) <= 1e-14
+        assert abs(p @ found.theta) <= 1e-13
 
 
 @pytest.mark.parametrize("name", LOSSES)
@@ -141,3 +142,45 @@ def test_the_boundary_refuses() -> None:
         native.Options(True, 0.0, 1.0, 100, 0)
     with pytest.raises(TypeError):
         native.ridge(X.astype(int), loss, np.ones(6), options)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("name", LOSSES)
+def test_many_rows(name: str, fit_intercept: bool) -> None:
+    """Only those near a kink are asked: what is said of all of them is true, and as near to the optimum as was wanted."""
+    loss = LOSSES[name]
+    X, y, weight = make(loss, n=7000, d=4)
+    alpha, p = 1e-3, weight / weight.sum()
+    value, *_ = optimum(X, y, weight, loss, L2(), alpha, fit_intercept=fit_intercept)
+    terms, l2, tol = loss.hinge_terms(y), np.full(4, alpha), 1e-5 * value
+    assert terms is not None
+    found = solve_tall(X, terms, p, l2, fit_intercept=fit_intercept, tol=tol, scale=value)
+    assert found is not None
+    assert found.gap <= tol
+    assert found.bound <= value + 1e-8 * value
+    assert value - 1e-8 * value <= found.objective <= value + tol
+    f = X @ found.coef + found.intercept
+    assert found.objective == pytest.approx(p @ loss.value(y, f) + 0.5 * alpha * found.coef @ found.coef, rel=1e-12)
+    assert found.bound == pytest.approx(dual_value(found.theta, X, terms, p, l2), rel=1e-9)
+    assert (found.theta >= -np.asarray(terms.slope_low) - 1e-12).all()
+    assert (found.theta <= np.asarray(terms.slope_high) + 1e-12).all()
+    if fit_intercept:
+        assert abs(p @ found.theta) <= 1e-13
+    same = solve_tall(sp.csr_array(X), terms, p, l2, fit_intercept=fit_intercept, tol=tol, scale=value)
+    assert same is not None
+    np.testing.assert_allclose(same.coef, found.coef, rtol=1e-9)
+
+
+def test_many_rows_of_few_kinds() -> None:
+    """Every distance to a kink stands for many rows: none is singled out, and the bound is that of all."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, size=(9000, 3)).astype(float)
+    y = (X.sum(axis=1) + rng.normal(size=9000) > 1.5).astype(float)
+    terms, p, l2 = Hinge().hinge_terms(y), np.full(9000, 1 / 9000), np.full(3, 1e-3)
+    exact = solve_ridge(X, terms, p, l2, tol=1e-9)
+    found = solve_tall(X, terms, p, l2, tol=1e-4)
+    assert exact is not None
+    assert found is None or exact.bound - 1e-9 <= found.objective <= exact.objective + 1e-4
+    model = LinearSVC(alpha=1e-3).fit(X, y)  # which asks each kind once
+    assert model.certificate_.certified
+    assert exact.bound - 1e-9 <= model.certificate_.objective <= exact.objective + 1e-3

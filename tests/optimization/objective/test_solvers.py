@@ -170,9 +170,15 @@ def test_a_loss_of_your_own_works_with_everything(loss: Loss, penalty: Penalty, 
 def test_margins_come_from_the_same_table() -> None:
     """What a support vector machine gets, the general model gets: one dispatcher."""
     rng = np.random.default_rng(0)
-    tall = rng.normal(size=(7000, 3))
+    tall, broader = rng.normal(size=(7000, 3)), rng.normal(size=(9000, 70))
     wide = sp.random(2000, 600, density=0.01, format="csr", random_state=0, data_rvs=rng.standard_normal)
-    cases = ((tall, 1e-5, "newton"), (tall, 0.01, "dual"), (wide, 0.01, "dual"), (tall[:50], 0.01, "interior_point"))
+    cases = (
+        (tall, 1e-5, "interior_point"),
+        (broader, 1e-5, "newton"),
+        (broader, 0.3, "dual"),
+        (wide, 0.01, "dual"),
+        (tall[:50], 0.01, "interior_point"),
+    )
     for X, alpha, solver in cases:
         y = (np.asarray(X[:, :3].sum(axis=1)).ravel() + rng.normal(size=X.shape[0]) > 0).astype(float)
         general = LinearModel("hinge", "l2", alpha, tol=1e-4).fit(X, y)
