@@ -18,11 +18,11 @@ using vec::Index;
 // The numbers of all atoms, each kind in an array of its own.
 struct Atoms {
     Index count = 0, padded = 0;
-    std::vector<double> h, r, a, b, s, v, e, D, inverse_a, inverse_b, slope_s, slope_v, da, ds, dv, push_s, push_v, image, q;
+    std::vector<double> h, share, room, r, a, b, s, v, e, D, inverse_a, inverse_b, slope_s, slope_v, da, ds, dv, push_s, push_v, image, q;
 
     void resize(Index wanted) {
         count = wanted, padded = (wanted + 7) / 8 * 8;
-        for (auto* part : {&h, &a, &b, &s, &v}) part->assign(static_cast<std::size_t>(padded), 1.0);
+        for (auto* part : {&h, &share, &room, &a, &b, &s, &v}) part->assign(static_cast<std::size_t>(padded), 1.0);
         for (auto* part : {&r, &e, &D, &inverse_a, &inverse_b, &slope_s, &slope_v, &da, &ds, &dv, &push_s, &push_v, &image, &q})
             part->assign(static_cast<std::size_t>(padded), 0.0);
     }
@@ -32,12 +32,12 @@ struct Atoms {
 // The pointers of the atoms, for the passes.
 struct View {
     Index count, padded;
-    const double* h;
+    const double* share;
     double *a, *b, *s, *v, *e, *D, *inverse_a, *inverse_b, *slope_s, *slope_v, *da, *ds, *dv, *push_s, *push_v, *image, *q;
 };
 
 inline View view(Atoms& x) {
-    return {x.count,          x.padded,         x.h.data(),       x.a.data(),  x.b.data(),  x.s.data(),  x.v.data(),      x.e.data(),      x.D.data(),
+    return {x.count,          x.padded,         x.share.data(),   x.a.data(),  x.b.data(),  x.s.data(),  x.v.data(),      x.e.data(),      x.D.data(),
             x.inverse_a.data(), x.inverse_b.data(), x.slope_s.data(), x.slope_v.data(), x.da.data(), x.ds.data(), x.dv.data(), x.push_s.data(), x.push_v.data(),
             x.image.data(),   x.q.data()};
 }
@@ -91,12 +91,13 @@ CERTIFIT_CLONES [[maybe_unused]] static Reach predict(const View& x) {
     return {share(least(worst)), total(cross)};
 }
 
-// What the corrector adds: the centre, and the products that the predictor left out; q = a + D·(e + push_s − push_v).
+// What the corrector adds: the centre, and the products that the predictor left out; q = a + D·(e + push_s − push_v). The
+// products of each atom aim at its `share` of the centre.
 CERTIFIT_CLONES [[maybe_unused]] static void correct(const View& x, double centre) {
     using namespace detail;
     for (Index k = 0; k < x.padded; k += 8) {
-        const Lanes da = lanes(x.da + k);
-        const Lanes push_s = (centre - da * lanes(x.ds + k)) * lanes(x.inverse_a + k), push_v = (centre + da * lanes(x.dv + k)) * lanes(x.inverse_b + k);
+        const Lanes da = lanes(x.da + k), own = centre * lanes(x.share + k);
+        const Lanes push_s = (own - da * lanes(x.ds + k)) * lanes(x.inverse_a + k), push_v = (own + da * lanes(x.dv + k)) * lanes(x.inverse_b + k);
         put(x.push_s, k, push_s), put(x.push_v, k, push_v);
         put(x.q, k, lanes(x.a + k) + lanes(x.D + k) * (lanes(x.e + k) + push_s - push_v));
     }

@@ -94,6 +94,7 @@ class Ridge {
   private:
     static constexpr double kEarly = 1e-2;  // products, beside the scale, at which the rows on kinks may show
     static constexpr double kLate = 1e-6;   // and at which they should
+    static constexpr double kLight = 1e-6;  // height, beside the mean, below which there is no more room around a kink
     static constexpr double kOutside = 1e-9;  // what multipliers may exceed their limits by
     static std::size_t u(Index i) { return static_cast<std::size_t>(i); }
 
@@ -152,7 +153,20 @@ class Ridge {
         atoms_.resize(n_ + static_cast<Index>(second_.size()));
         std::copy(h.begin(), h.end(), atoms_.h.begin()), std::copy(h2.begin(), h2.end(), atoms_.h.begin() + n_);
         std::copy(r.begin(), r.end(), atoms_.r.begin()), std::copy(r2.begin(), r2.end(), atoms_.r.begin() + n_);
+        share_products();
         linear_ = pulled(base_);
+    }
+
+    // Between equal products and products in proportion to the heights; optimization/interior_point/atoms.py says why.
+    void share_products() {
+        double mean = 0;
+        for (Index k = 0; k < atoms_.count; ++k) mean += atoms_.h[u(k)] / static_cast<double>(atoms_.count);
+        double level = 0;
+        for (Index k = 0; k < atoms_.count; ++k) {
+            const double size = atoms_.h[u(k)] / mean, room = 1.0 / std::sqrt(std::max(size, kLight));
+            atoms_.room[u(k)] = room, atoms_.share[u(k)] = size * room, level += size * room / static_cast<double>(atoms_.count);
+        }
+        for (Index k = 0; k < atoms_.count; ++k) atoms_.room[u(k)] /= level, atoms_.share[u(k)] /= level;
     }
 
     products::Table<double> table() const { return {table_.data(), n_, m_, false}; }
@@ -244,7 +258,8 @@ class Ridge {
         for (Index k = 0; k < x.count; ++k) spread += std::abs(x.e[u(k)]);
         spread = std::max(spread / static_cast<double>(x.count), 0.1);
         for (Index k = 0; k < x.count; ++k) {
-            x.s[u(k)] = std::max(-x.e[u(k)], 0.0) + spread, x.v[u(k)] = std::max(x.e[u(k)], 0.0) + spread;
+            const double room = spread * x.room[u(k)];  // so that the products are those of the centre
+            x.s[u(k)] = std::max(-x.e[u(k)], 0.0) + room, x.v[u(k)] = std::max(x.e[u(k)], 0.0) + room;
             x.a[u(k)] = x.h[u(k)] * (x.v[u(k)] / (x.s[u(k)] + x.v[u(k)])), x.b[u(k)] = x.h[u(k)] - x.a[u(k)];
         }
         return std::isfinite(spread);

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 from tests.oracles.convex import optimum
 
-from certifit import LinearSVC
+from certifit import LinearModel, LinearSVC
 from certifit._native import interior_point as native
 from certifit.evaluation.losses import Absolute, EpsilonInsensitive, Hinge, Loss, Quantile
 from certifit.evaluation.losses.terms import TwoSidedHinge
@@ -184,3 +184,58 @@ def test_many_rows_of_few_kinds() -> None:
     model = LinearSVC(alpha=1e-3).fit(X, y)  # which asks each kind once
     assert model.certificate_.certified
     assert exact.bound - 1e-9 <= model.certificate_.objective <= exact.objective + 1e-3
+
+
+def test_many_rows_of_which_a_sample_says_nothing() -> None:
+    """One row in a thousand has all the weight: the sample misses most of them, and the gap says so."""
+    rng = np.random.default_rng(0)
+    X, p = rng.normal(size=(8000, 3)), np.full(8000, 1e-12)
+    y = (X[:, 0] + rng.normal(size=8000) > 0).astype(float)
+    p[::1000] = 1.0
+    p /= p.sum()
+    exact = solve_ridge(X, Hinge().hinge_terms(y), p, np.full(3, 1e-2), tol=1e-10)
+    model = LinearSVC(alpha=1e-2, tol=1e-6).fit(X, y, sample_weight=p)
+    assert exact is not None
+    assert model.certificate_.certified
+    assert model.certificate_.bound <= exact.objective + 1e-12
+    assert exact.bound - 1e-9 <= model.certificate_.objective <= exact.objective + 1e-6
+
+
+@pytest.mark.parametrize("small", [1e-6, 1e-9, 1e-12, 1e-15])
+@pytest.mark.parametrize("name", LOSSES)
+def test_rows_of_next_to_no_weight(name: str, small: float) -> None:
+    """They do not hold up the others: the optimum is nearly that of the rows that count."""
+    loss = LOSSES[name]
+    X, y, weight = make(loss, n=160, d=3)
+    weight = np.where(np.arange(160) % 8 == 0, weight, small * weight)
+    p, terms, l2 = weight / weight.sum(), loss.hinge_terms(y), np.full(3, 1e-2)
+    assert terms is not None
+    few = np.flatnonzero(weight > 0.5)
+    heavy = loss.hinge_terms(y[few])
+    assert heavy is not None
+    whole = solve_ridge(X, terms, p, l2, tol=1e-10)
+    alone = solve_ridge(X[few], heavy, p[few] / p[few].sum(), l2, tol=1e-10)
+    general = solve_polyhedral(X, terms, p, l1=np.zeros(3), l2=l2, tol=1e-10)
+    assert whole is not None
+    assert alone is not None
+    assert whole.gap <= 1e-10
+    assert general.gap <= 1e-10
+    assert whole.objective == pytest.approx(alone.objective, abs=1e3 * small + 1e-9)
+    assert whole.bound - 1e-12 <= general.objective <= whole.objective + 1e-10
+
+
+@pytest.mark.parametrize("penalty", ["l2", "elasticnet", "l1", "none"])
+@pytest.mark.parametrize("loss", ["hinge", "absolute", "epsilon_insensitive"])
+@pytest.mark.parametrize("n", [50, 3000])
+def test_weights_of_any_size_take_no_more_than_some_iterations(n: int, loss: str, penalty: str) -> None:
+    """Weights of long tails, and of ten orders of magnitude, beside none."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 4))
+    y = X[:, 0] + rng.normal(size=n)
+    y = (y > 0).astype(float) if loss == "hinge" else y
+    model = LinearModel(loss, penalty, 1e-2, solver="interior_point")
+    usual = model.fit(X, y).certificate_.iterations
+    for weight in (rng.exponential(size=n) ** 3, 10.0 ** rng.uniform(-10, 0, size=n)):
+        found = model.fit(X, y, sample_weight=weight).certificate_
+        assert found.certified
+        assert found.iterations <= 2 * usual + 10

@@ -19,6 +19,8 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 from certifit._types import is_sparse
 from certifit.optimization.interior_point.problem import Array, Polyhedral
 
+LIGHT = 1e-6  # height, beside the mean, below which there is no more room around a kink
+
 
 class Atoms:
     """The one-sided hinges of a problem and the products with their rows G.
@@ -79,6 +81,7 @@ class Atoms:
         self.height = np.concatenate([height, low[self.second], tall])
         self.position = np.concatenate([kink_at, -left[self.second], at])
         self.hard = np.flatnonzero(np.isinf(self.height))
+        self.share, self.room = _shares(self.height)
         self.n, self.n2, self.count = n, n + self.second.size, self.height.size
 
     def forward(self, z: Array) -> Array:
@@ -151,6 +154,23 @@ class Atoms:
         out = D[: self.n].copy()
         out[self.second] += D[self.n : self.n2]
         return out
+
+
+def _shares(height: Array) -> tuple[Array, Array]:
+    """Of each atom: the size of its products on the central path, and the room around its kink that goes with it, both
+    beside those of an atom of the mean height.
+
+    Equal products would keep a row of next to no weight, whose multipliers have next to no room, where it stops the steps of
+    all; products in proportion to the heights, as repeated rows have them, let every light row stop the steps that
+    heavy ones ask for. Their geometric mean does neither.
+    """
+    soft = np.isfinite(height)
+    mean = float(height[soft].mean()) if soft.any() else 1.0
+    size = height / (mean or 1.0)
+    room = 1.0 / np.sqrt(np.maximum(np.where(soft, size, 1.0), LIGHT))
+    share = np.where(soft, size, 1.0) * room
+    level = float(share[soft].mean()) or 1.0 if soft.any() else 1.0
+    return np.where(soft, share / level, 1.0), np.where(soft, room / level, 1.0)
 
 
 class NormalMatrix:

@@ -67,8 +67,9 @@ class _Iterate:
         self.e = atoms.forward(self.z) - atoms.position
         spread = float(np.abs(self.e[: atoms.n2]).mean()) if atoms.n2 else 1.0
         spread = max(spread, 0.1)  # a fit through all kinks would start on the boundary
-        self.s = np.maximum(-self.e, 0.0) + spread
-        self.v = np.maximum(self.e, 0.0) + spread
+        own = spread * atoms.room  # so that the products are those of the centre
+        self.s = np.maximum(-self.e, 0.0) + own
+        self.v = np.maximum(self.e, 0.0) + own
         with np.errstate(invalid="ignore"):
             self.a = h * (self.v / (self.s + self.v))
         if hard.size:
@@ -265,10 +266,11 @@ def _iterate(atoms: Atoms, matrix: NormalMatrix, tol: float, max_iter: int, rela
             hope += step_d * d_lam * point.slack + step_p * point.lam * d_slack + step_p * step_d * d_lam * d_slack
         sigma = min(max(hope / total, 0.0), 1.0) ** 3
         centre = max(sigma, 1e-8) * mu
+        own = centre * atoms.share
 
         # Corrector: the centre, and the products the predictor left out.
-        push_s = (centre - da * ds) * inverse_a
-        push_v = (centre + da * dv) * inverse_b
+        push_s = (own - da * ds) * inverse_a
+        push_v = (own + da * dv) * inverse_b
         rho = e + push_s
         rho -= push_v
         rhs = -fixed - atoms.adjoint(a + D * rho)
