@@ -131,7 +131,7 @@ class RowSpace(Kept):
         self.first = self.Q @ solve_triangular(self.T, T[:k, k:], check_finite=False) / self.D[:, None]
 
     def start(self) -> Array:
-        return np.asarray(self.first[:, self.problem.k])
+        return np.ascontiguousarray(self.first[:, self.problem.k])
 
     def solve(self, g: Array) -> Array:
         v = g / self.D
