@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ import scipy.sparse as sp
 from certifit import Ridge
 from certifit.losses import Squared
 from certifit.optimization.closed_form.conjugate import conjugate_ridge
+from certifit.optimization.closed_form.hat import hat_matrix, leverage
+from certifit.optimization.closed_form.least_squares import solve_least_squares
 from certifit.optimization.objective.problem import Problem
 from certifit.optimization.objective.regularizer import Regularizer
 from certifit.penalties import L2
@@ -77,3 +80,52 @@ def test_a_direction_that_comes_back_is_no_reason_to_give_up() -> None:
     X, y = wide(600, 3000, 3.0)
     model = Ridge(alpha=1e-4).fit(X, y)
     assert (model.solver_, model.certificate_.certified) == ("newton_cg", True)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("case", ["equal rows", "columns of unlike sizes", "one huge row"])
+def test_a_weak_penalty_of_few_rows_costs_no_matrix_of_all_columns(case: str, fit_intercept: bool) -> None:
+    rng = np.random.default_rng(3)
+    n, d = 6, 3000
+    X, y, p = rng.normal(size=(n, d)), rng.normal(size=n), rng.uniform(0.5, 2.0, n)
+    if case == "equal rows":
+        X[1] = X[0]
+    elif case == "columns of unlike sizes":
+        X *= 10.0 ** rng.uniform(-6, 6, size=d)
+    elif case == "one huge row":
+        X[0] *= 1e6
+    X[:, 5] = 2.0
+    p /= p.sum()
+    l2 = np.full(d, 1e-13)
+    tracemalloc.start()
+    try:
+        fit = solve_least_squares(X, y, p, l2=l2, fit_intercept=fit_intercept)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 40 * X.nbytes < 8 * d * d
+    mean = p @ X if fit_intercept else 0.0
+    r = y - X @ fit.coef - fit.intercept
+    slope = (p * r) @ (X - mean) - l2 * fit.coef
+    assert 0.0 <= fit.gap <= 1e-16
+    assert np.abs(slope).max() <= 1e-11 * np.abs(X).max()
+    if case == "equal rows":  # what they disagree in, nothing can fit
+        level = (p[:2] @ y[:2]) / p[:2].sum()
+        assert fit.objective == pytest.approx(0.5 * p[:2] @ (y[:2] - level) ** 2, rel=1e-6)
+    else:
+        assert fit.objective < 1e-12
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_the_hat_matrix_of_a_weak_penalty_is_that_of_rows_that_are_met(fit_intercept: bool) -> None:
+    rng = np.random.default_rng(4)
+    X, p = rng.normal(size=(7, 20)), rng.uniform(0.5, 2.0, 7)
+    X[:, 0] *= 1e8
+    X[6] = X[5]
+    p /= p.sum()
+    share = p[5:] / p[5:].sum()
+    wanted = np.eye(7)
+    wanted[5:, 5:] = share
+    l2 = np.full(20, 1e-14)
+    np.testing.assert_allclose(hat_matrix(X, p, l2, fit_intercept), wanted, atol=1e-7)
+    np.testing.assert_allclose(leverage(X, p, l2, fit_intercept), wanted.diagonal(), atol=1e-7)

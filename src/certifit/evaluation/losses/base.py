@@ -16,7 +16,7 @@ from certifit._types import Array, Matrix
 from certifit.by_value import ByValue
 from certifit.evaluation.losses.terms import TwoSidedHinge
 
-__all__ = ["Fused", "FusedDual", "Loss", "constant_by_slopes", "kernel_form"]
+__all__ = ["Fused", "FusedDual", "Loss", "constant_by_slopes", "finite_means", "kernel_form"]
 
 FAR = 1e200  # a score far beyond all data; slopes are read off there
 
@@ -335,6 +335,21 @@ def constant_by_slopes(slope: Callable[[float], float], bend: Callable[[float], 
         middle = (low + high) // 2
         low, high = (low, middle) if rises(_number(middle)) else (middle, high)
     return _number(low)
+
+
+def finite_means(means: Callable[[Array], Array], f: Array) -> Array:
+    """The means of scores, and the largest number for scores whose mean is beyond all of them: a mean is a number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from certifit.evaluation.losses.base import finite_means
+    >>> finite_means(np.exp, np.array([0.0, 1e4]))
+    array([1.00000000e+000, 1.79769313e+308])
+    """
+    with np.errstate(over="ignore"):
+        found = np.asarray(means(f))
+    return np.minimum(found, np.finfo(found.dtype).max)
 
 
 def _order(x: float) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import entr
 
 from certifit._types import Array
-from certifit.evaluation.losses.base import Loss
+from certifit.evaluation.losses.base import Loss, finite_means
 from certifit.evaluation.losses.families import Family, MeanAt
 from certifit.evaluation.losses.labels.margin import Logistic
 from certifit.evaluation.losses.maps import Map
@@ -148,7 +148,7 @@ class MeanLoss(Loss):
         return float(np.clip(found, -FARTHEST, FARTHEST)) if flat else found
 
     def predict(self, f: Array) -> Array:
-        return self.map.value(f)
+        return finite_means(self.map.value, f)
 
     def check_target(self, y: Array) -> None:
         bad = self.family.refuses(y)

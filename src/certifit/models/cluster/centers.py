@@ -198,6 +198,7 @@ class AroundMeans(
 def _distances(rows: Matrix, centers: Array) -> Array:
     """Of each row from each center, in double precision."""
     if is_sparse(rows):
-        prepared = MeasuredRows(rows, squared_lengths(rows).astype(np.float64))
+        rows = rows.astype(np.float64)  # squares of single precision may be beyond it
+        prepared = MeasuredRows(rows, squared_lengths(rows))
         return np.sqrt(squared_distances(prepared, MeasuredRows(centers, squared_lengths(centers))))
     return cdist(rows.astype(np.float64, copy=False), centers)

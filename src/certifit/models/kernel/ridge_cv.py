@@ -30,6 +30,8 @@ __all__ = ["KernelRidgeCV"]
 
 Chosen = tuple[Curve, Callable[[int], Array]]
 
+LEAST = 1e-150  # of the mean of k(x, x): a ridge that small is none, and what is divided by it is a number
+
 GRID = np.geomspace(1.0, 1e-7, 20)  # of the mean of k(x, x)
 
 
@@ -107,12 +109,12 @@ class KernelRidgeCV(ChosenAlpha, GaussianReading):
         weight, total = sample.weight, float(sample.weight.sum())
         removed = np.minimum(weight, 1.0)
         rest = max(total - float(weight @ removed) / total, 1e-300)
-        ridges = np.maximum(self.alphas_ / size * rest, 1e-300)
+        ridges = np.maximum(np.maximum(self.alphas_ / size, LEAST) * rest, 1e-300)
         form = GramForm.of(gram / size, weight, bool(self.fit_intercept), ridges)
         scaled, unit = in_units(sample.y.reshape(sample.y.shape[0], -1))
 
         def beta(best: int) -> Array:
-            ridge = max(float(self.alphas_[best]) / size * total, 1e-300)
+            ridge = max(max(float(self.alphas_[best]) / size, LEAST) * total, 1e-300)
             return weight[:, None] * next(form.residuals(scaled, np.array([ridge]))) / ridge * (unit / size)
 
         return self._curve(form, sample, removed / weight, ridges), beta

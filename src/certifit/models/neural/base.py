@@ -124,7 +124,7 @@ class BaseNetwork(TakesSparse, Diagnostics, NetworkParameters):
                 state, history = train(trainer, visits, recipe, first, held_out, clock)
                 # The last step may have gone too far, and without its dropped units a network is larger than it ever was.
                 long = recipe.dropout > 0 or float(np.abs(state.weights).max(initial=0.0)) > LONG
-                if (history.ran_away or long) and not _speaks(trainer, state):
+                if (history.ran_away or long) and not _speaks(trainer, state, target.unit):
                     state = first
                     history.note = (
                         f"Training ran away by epoch {len(history.loss)} and went back to the weights it began with: "
@@ -438,6 +438,8 @@ class BaseNetwork(TakesSparse, Diagnostics, NetworkParameters):
         features = self._features(X, len(self.coefs_) - 1).astype(np.float64)
         with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
             scores = features @ self.coefs_[-1] + self.intercepts_[-1]
+            if not np.isfinite(scores).all():  # parts of a sum may be beyond the range where it is not
+                scores = (features @ (self.coefs_[-1] / self._unit) + self.intercepts_[-1] / self._unit) * self._unit
         return np.asarray(scores.astype(X.dtype, copy=False))
 
 
@@ -459,7 +461,8 @@ def takes_steps(network: Any) -> bool:
     return True
 
 
-def _speaks(trainer: Any, state: State) -> bool:
-    """Whether what a network says of the rows it learned from are numbers."""
+def _speaks(trainer: Any, state: State, unit: float) -> bool:
+    """Whether what a network says of the rows it learned from are numbers, in the unit of y too."""
     trainer.load(state)
-    return bool(np.isfinite(trainer.scores()).all())
+    with np.errstate(over="ignore"):
+        return bool(np.isfinite(trainer.scores().astype(np.float64) * unit).all())

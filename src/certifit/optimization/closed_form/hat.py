@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from certifit._types import Array, Matrix
-from certifit.optimization.closed_form.factorizations import DualCholesky, Factor, orthogonal
+from certifit.optimization.closed_form.factorizations import DualCholesky
 from certifit.optimization.closed_form.normal_equations import HAT_LIMIT, NormalEquations
+from certifit.optimization.closed_form.orthogonal import Factor, RowSpace, orthogonal
 
 __all__ = ["hat_matrix", "leverage"]
 
@@ -24,7 +25,7 @@ def leverage(X: Matrix, p: Array, l2: Array, fit_intercept: bool) -> Array:
     array([0.8333, 0.3333, 0.8333])
     """
     problem, factor = _for_hat(X, p, l2, fit_intercept)
-    if isinstance(factor, DualCholesky):
+    if isinstance(factor, (DualCholesky, RowSpace)):
         return np.clip(factor.hat_diagonal() + (p if fit_intercept else 0.0), 0.0, 1.0)
     parts = [np.einsum("ij,ij->j", half, half) for half in (factor.half(A.T) for A, _ in problem.rows())]
     return np.clip(np.concatenate(parts) + (p if fit_intercept else 0.0), 0.0, 1.0)
@@ -43,7 +44,7 @@ def hat_matrix(X: Matrix, p: Array, l2: Array, fit_intercept: bool) -> Array:
     """
     problem, factor = _for_hat(X, p, l2, fit_intercept)
     root = np.sqrt(p)
-    if isinstance(factor, DualCholesky):
+    if isinstance(factor, (DualCholesky, RowSpace)):
         symmetric = factor.hat()
     else:
         half = np.concatenate([factor.half(A.T) for A, _ in problem.rows()], axis=1)

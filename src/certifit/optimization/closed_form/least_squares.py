@@ -31,12 +31,9 @@ from certifit._types import Array, Matrix
 from certifit.optimization.closed_form.factorizations import (
     CholeskyFactor,
     DualCholesky,
-    Factor,
     IterativeLSMR,
     LeastNorm,
-    SingularValues,
     factorize,
-    orthogonal,
 )
 from certifit.optimization.closed_form.few_columns import FewColumns, solve_few
 from certifit.optimization.closed_form.normal_equations import (
@@ -47,6 +44,7 @@ from certifit.optimization.closed_form.normal_equations import (
     NormalEquations,
     most_lost,
 )
+from certifit.optimization.closed_form.orthogonal import Factor, RowSpace, SingularValues, orthogonal
 from certifit.representation.design.design import Partitioned
 from certifit.threads import n_threads
 
@@ -80,7 +78,7 @@ class ClosedForm:
     digits : float
         Estimated correct decimal digits of the coefficients, for the matrix as it is stored.
     method : str
-        ``"cholesky"``, ``"cholesky (mixed precision)"``, ``"dual cholesky"``, ``"least norm"``, ``"svd"`` (of a triangle from
+        ``"cholesky"``, ``"cholesky (mixed precision)"``, ``"dual cholesky"``, ``"least norm"``, ``"svd"`` (of
         an orthogonal factorization), ``"lsmr"`` or ``"mean"`` (nothing but the intercept matters).
     note : str
         What a reader should know: rank deficiency, lost digits.
@@ -195,7 +193,7 @@ def solve_targets(
             problem.turn(k)
             solution = _refined(problem, factor)
             rounding = 1e3 * EPS * (1.0 + problem.offset())  # a column far from zero has no better residual
-            exact = isinstance(factor, (SingularValues, IterativeLSMR))
+            exact = isinstance(factor, (RowSpace, SingularValues, IterativeLSMR))
             if not (exact or solution.residual < max(TRUSTED, rounding)):
                 # The condition was worse than its estimate, and the steps did not contract.
                 problem.measure()
@@ -270,7 +268,7 @@ def _inverse(problem: NormalEquations, factor: Factor) -> NormalInverse:
     unit = np.ones(problem.d) if problem.units is None else problem.units
     live = int((problem.spread > 0).sum())
     mean, rank, d = problem.mean * unit, min(factor.rank, live), problem.d
-    if isinstance(factor, (CholeskyFactor, SingularValues)):
+    if isinstance(factor, (CholeskyFactor, RowSpace, SingularValues)):
         # The factor is as large as what it makes, which takes as long as the factor did and may never be asked for.
         factor = factor.without_data()
         return NormalInverse(lambda: np.asarray(factor.half(np.eye(d)) / unit), mean, rank)
@@ -425,6 +423,8 @@ def _gap(problem: NormalEquations, factor: Factor, g: Array) -> float:
         floor = float((problem.l2 / factor.D**2).min(initial=1.0))
         curvature = floor if floor > 0 else max(1.0 / factor.condition, EPS) ** 2
         return 0.5 * float(scaled @ scaled) / curvature
+    if isinstance(factor, RowSpace):
+        return 0.5 * factor.left(g)
     left = factor.left(g) if isinstance(factor, SingularValues) else 0.0
     return max(0.0, 0.5 * (float(g @ factor.solve(g)) + left))
 

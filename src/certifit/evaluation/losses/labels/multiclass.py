@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from scipy.optimize import linprog
 
 from certifit._types import Array
@@ -60,8 +61,11 @@ class MulticlassHinge(Loss):
 
     def _required(self, y: Array, K: int) -> Array:
         """Δ(y, k), shape (n, K)."""
-        table = 1.0 - np.eye(K) if self.costs is None else np.asarray(self.costs, dtype=np.float64)
-        return np.asarray(table[y])
+        if self.costs is not None:
+            return np.asarray(self.costs, dtype=np.float64)[y]
+        required = np.ones((y.shape[0], K))
+        required[np.arange(y.shape[0]), y] = 0.0
+        return required
 
     def value(self, y: Array, f: Array) -> Array:
         return np.asarray((self._required(y, f.shape[1]) + f).max(axis=1) - own_score(y, f))
@@ -93,18 +97,22 @@ class MulticlassHinge(Loss):
         return low, 1.0 + low
 
     def optimal_constant(self, y: Array, weight: Array) -> Array:
-        """The linear program over the K scores: Σ_y share_y t_y with t_y ≥ Δ(y, k) + c_k − c_y."""
-        K = self.n_scores(y)
-        share, required = np.bincount(y, weights=weight, minlength=K), self._required(np.arange(K), K)
+        """The linear program over the scores of the classes that are there: Σ_y share_y t_y with t_y ≥ Δ(y, k) + c_k − c_y.
+
+        The other classes score so low that they are in nobody's way.
+        """
+        total = np.bincount(y, weights=weight, minlength=self.n_scores(y))
+        there = np.flatnonzero(total)
+        K, share, required = there.size, total[there], self._required(there, total.size)
         own, other = (index.ravel() for index in np.indices((K, K)))
-        rules = np.zeros((K * K, 2 * K))
         every = np.arange(K * K)
-        rules[every, other] += 1.0
-        rules[every, own] -= 1.0
-        rules[every, K + own] = -1.0
+        places = np.tile(every, 3), np.concatenate([other, own, K + own])
+        rules = sparse.csr_array((np.repeat([1.0, -1.0, -1.0], K * K), places), shape=(K * K, 2 * K))
         goal = np.append(np.zeros(K), share / share.sum())
-        found = linprog(goal, rules, -required.ravel(), bounds=[(None, None)] * K + [(0.0, None)] * K)
-        best = np.asarray(found.x)[:K]
+        bounds = [(None, None)] * K + [(0.0, None)] * K
+        found = np.asarray(linprog(goal, rules, -required[:, there].ravel(), bounds=bounds).x)[:K]
+        best = np.full(total.size, found.min() - required.max())
+        best[there] = found
         return np.asarray(best - best.mean())
 
 
@@ -129,3 +137,7 @@ class MulticlassPerceptron(MulticlassHinge):
 
     def _required(self, y: Array, K: int) -> Array:
         return np.zeros((y.shape[0], K))
+
+    def optimal_constant(self, y: Array, weight: Array) -> Array:
+        """Equal scores cost nothing."""
+        return np.zeros(self.n_scores(y))

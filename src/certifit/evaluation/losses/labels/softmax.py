@@ -190,8 +190,8 @@ class Simplex:
 
 
 def class_count(y: Array, given: int | None) -> int:
-    """K: what was given, or what the targets show."""
-    return given if given is not None else int(y.shape[1] if y.ndim == 2 else y.max(initial=0) + 1)
+    """K: what was given, or what the targets show; of one class alone, that and another."""
+    return given if given is not None else int(y.shape[1] if y.ndim == 2 else max(1, y.max(initial=0)) + 1)
 
 
 def check_class_numbers(y: Array, given: int | None, name: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from certifit._types import Array
-from certifit.evaluation.losses.base import Loss
+from certifit.evaluation.losses.base import Loss, finite_means
 
 
 class Gamma(Loss):
@@ -47,7 +47,7 @@ class Gamma(Loss):
         return float(np.log(weight @ (y / unit) / weight.sum()) + np.log(unit))
 
     def predict(self, f: Array) -> Array:
-        return np.exp(f)
+        return finite_means(np.exp, f)
 
     def check_target(self, y: Array) -> None:
         if (y <= 0).any():

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import xlogy
 
 from certifit._types import Array
-from certifit.evaluation.losses.base import Loss
+from certifit.evaluation.losses.base import Loss, finite_means
 
 
 class Poisson(Loss):
@@ -47,7 +47,7 @@ class Poisson(Loss):
         return float(np.log(mean)) if mean > 0 else -np.inf
 
     def predict(self, f: Array) -> Array:
-        return np.exp(f)
+        return finite_means(np.exp, f)
 
     def check_target(self, y: Array) -> None:
         if (y < 0).any():

@@ -98,10 +98,16 @@ class LDA(TransformerMixin, Discriminant):
         self.scalings_ = form.whitening.T @ directions[:k].T
         self.explained_variance_ratio_ = energy[:k] / energy.sum() if energy.sum() > 0 else energy[:k]
         precision = form.whitening.T @ form.whitening
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             linear = self.means_ @ precision
-            constant = np.log(self.priors_) - 0.5 * np.einsum("kj,kj->k", linear, self.means_)
-        self.coef_ = (linear[[1]] - linear[[0]] if K == 2 else linear).astype(self._dtype)
+            squares = np.einsum("kj,kj->k", linear, self.means_)
+            constant = np.log(self.priors_) - 0.5 * squares
+            self.coef_ = (linear[[1]] - linear[[0]] if K == 2 else linear).astype(self._dtype)
+        if not (np.isfinite(self.coef_).all() and np.isfinite(squares).all()):
+            raise ValueError(
+                "The linear scores are beyond the range of their precision: classes vary too little beside their means, or "
+                "columns of X are too small. Scale X."
+            )
         self.intercept_ = (constant[[1]] - constant[[0]] if K == 2 else constant).astype(self._dtype)
 
     def transform(self, X: Any) -> Array:

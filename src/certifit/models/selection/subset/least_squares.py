@@ -73,6 +73,8 @@ def separable_part(correlation: Array) -> tuple[Array, float]:
     if spectrum[0] <= LEAST_PIVOT:
         return np.zeros(correlation.shape[0]), smallest
     unexplained = 1.0 / np.diag(np.linalg.inv(correlation))
+    if not (unexplained > 0.0).all():  # the matrix itself is rounding, and says nothing
+        return np.zeros(correlation.shape[0]), smallest
     root = np.sqrt(unexplained)
     factor = float(np.linalg.eigvalsh(correlation / np.outer(root, root))[0])
     rounding = 16.0 * correlation.shape[0] * np.finfo(np.float64).eps / smallest

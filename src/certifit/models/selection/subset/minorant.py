@@ -239,6 +239,7 @@ class Minorant:
         kept = np.linalg.pinv(self.hessian[np.ix_(stay, stay)], rcond=LEAST_PIVOT, hermitian=True)
         inner = self.hessian[np.ix_(1 + places, 1 + places)]
         left = inner - cross.T @ kept @ cross
+        left = 0.5 * (left + left.T)
         w = self.w[1 + places, 0]
         scale = np.sqrt(np.maximum(np.diag(left), 0.0))
         useful = scale**2 > LEAST_PIVOT * np.diag(inner)

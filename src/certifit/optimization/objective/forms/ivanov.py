@@ -24,6 +24,9 @@ from certifit.progress import Progress
 __all__ = ["matching_alpha", "solve_on_ball"]
 
 INSIDE = 1e-9  # of the radius: nearer than that, the ball holds the coefficients
+RAISED = 2  # times that the greatest multiplier is raised where it does not hold the ball
+UNSOLVED = 1e-3  # of the scale: a gap of the penalized problem from which its norm says little of the multiplier
+MISSES = 3  # of such problems one after the other, from which on no more are tried
 
 Solve = Callable[[Problem, tuple[Array, float], float, int, Progress], Solution]
 
@@ -37,15 +40,19 @@ def solve_on_ball(
     assert parts is not None
     l1, l2 = parts
     best: tuple[Array, float, float] = (np.zeros_like(start[0]), problem.constant, np.inf)
-    bound, iterations, point = 0.0, 0, start
+    bound, iterations, point, misses = 0.0, 0, start, 0
 
     def attempt(multiplier: float) -> float:
         """Solve for one multiplier, keep the best feasible point and bound; returns ‖w‖ − r."""
-        nonlocal best, bound, iterations, point
+        nonlocal best, bound, iterations, point, misses
         extra = (l1 + multiplier, l2) if isinstance(ball, L1Ball) else (l1, l2 + multiplier)
         regularizer = Regularizer(Strengths(*extra), 1.0, None, l1.shape[0])
-        solution = solve(replace(problem, regularizer=regularizer), point, 0.01 * tol, max_iter, Progress())
+        penalized = replace(problem, regularizer=regularizer)
+        solution = solve(penalized, point, 0.01 * tol, max_iter, Progress())
         iterations += max(1, solution.iterations)
+        left = penalized.at(solution.coef, solution.intercept).objective - solution.bound
+        solved = left <= max(tol, UNSOLVED * problem.scale)
+        misses = 0 if solved else misses + 1
         point = (solution.coef, solution.intercept)
         w = problem.regularizer.project(solution.coef)
         state = problem.at(w, solution.intercept)
@@ -63,7 +70,9 @@ def solve_on_ball(
         # At w = 0 the multiplier that keeps it there is the dual norm of the gradient (L1), or anything huge (L2).
         g = problem.at(np.zeros_like(l1), problem.constant).slope.columns
         high = float(np.abs(g).max()) if isinstance(ball, L1Ball) else float(np.linalg.norm(g)) / ball.radius
-        _bracketed_root(attempt, high, lambda: best[2] - bound <= tol or iterations > 100 * max_iter)
+        _bracketed_root(
+            attempt, high, lambda: best[2] - bound <= tol or iterations > 100 * max_iter or misses >= MISSES
+        )
     elif ball.radius == 0:
         bound = problem.at(best[0], problem.constant).risk
         best = (best[0], problem.constant, bound)
@@ -105,6 +114,13 @@ def _bracketed_root(excess: Callable[[float], float], high: float, done: Callabl
     """Illinois' false position on a decreasing function with excess(0) > 0 ≥ excess(high), until `done`."""
     low, at_low = 0.0, np.inf
     at_high = excess(high)
+    for _ in range(RAISED):
+        if not at_high > 0 or done():
+            break
+        high *= 4.0  # rounding of a slope may be short of the multiplier that it asks for
+        at_high = excess(high)
+    if at_high > 0:  # penalized problems beyond their solver: what they gave is kept, and no more is to be had of them
+        return
     for _ in range(100):
         if done() or not high > low:
             return
