@@ -19,6 +19,7 @@ import certifit._native.products as _products
 from certifit._types import Array, Matrix, is_sparse
 from certifit.certificate import Certificate
 from certifit.evaluation.losses import Loss
+from certifit.optimization.closed_form.magnitudes import powers_of_two
 from certifit.optimization.objective.fold import total
 from certifit.optimization.objective.problem import Problem, Solution
 from certifit.representation.design.design import Dense, as_design
@@ -175,7 +176,7 @@ def condition(problem: Problem) -> tuple[Problem, Units]:
     largest = _largest(
         block.design.rescaled(center, np.ones(d)) if center.any() else block.design.X for block in problem.blocks
     )
-    column = _power_of_two(largest)
+    column = powers_of_two(largest)
     if problem.regularizer.ball is not None:  # a ball keeps its shape only under one unit for all columns
         column = np.full(d, column.max(initial=1.0))
     changes: dict[str, Any] = {}
@@ -185,7 +186,7 @@ def condition(problem: Problem) -> tuple[Problem, Units]:
         least = problem.start()[0]
         sizes = [block.y for block in problem.blocks]
         sizes += [block.design.scores(least, 0.0, exact=True) for block in problem.blocks] if least.any() else []
-        unit = float(_power_of_two(_largest(part[:, None] for part in sizes))[0])
+        unit = float(powers_of_two(_largest(part[:, None] for part in sizes))[0])
         rescaled = problem.loss.rescaled(unit)
         if rescaled is not None:
             (changes["loss"], factor), target = rescaled, unit
@@ -207,7 +208,3 @@ def _degree(loss: Loss) -> float:
     """q with ℓ(c·y, c·f) = c^q·ℓ(y, f); zero for a loss that has no such q."""
     rescaled = loss.rescaled(2.0)
     return 0.0 if rescaled is None else float(np.log2(rescaled[1]))
-
-
-def _power_of_two(values: Array) -> Array:
-    return np.exp2(np.clip(np.floor(np.log2(np.where(values > 0, values, 1.0))), -1000, 1000))
