@@ -93,8 +93,8 @@ from certifit.models.kernel.model import KernelModel as KernelModel
 from certifit.models.kernel.model import KernelQuantile as KernelQuantile
 from certifit.models.kernel.one_class import OneClassSVM as OneClassSVM
 from certifit.models.kernel.perceptron import KernelPerceptron as KernelPerceptron
-from certifit.models.kernel.ridge import KernelRidge as KernelRidge
-from certifit.models.kernel.ridge_cv import KernelRidgeCV as KernelRidgeCV
+from certifit.models.kernel.ridge.cv import KernelRidgeCV as KernelRidgeCV
+from certifit.models.kernel.ridge.model import KernelRidge as KernelRidge
 from certifit.models.kernel.svc import SVC as SVC
 from certifit.models.kernel.svc import NuSVC as NuSVC
 from certifit.models.kernel.svr import SVR as SVR
@@ -128,10 +128,10 @@ from certifit.models.margin.separability import is_separable as is_separable
 from certifit.models.margin.svm import LinearSVC as LinearSVC
 from certifit.models.margin.svm import LinearSVR as LinearSVR
 from certifit.models.margin.svm import NotSeparableError as NotSeparableError
-from certifit.models.neighbors.local_logistic import (
+from certifit.models.neighbors.local.logistic import (
     LocallyWeightedLogisticRegression as LocallyWeightedLogisticRegression,
 )
-from certifit.models.neighbors.local_regression import LocallyWeightedRegression as LocallyWeightedRegression
+from certifit.models.neighbors.local.regression import LocallyWeightedRegression as LocallyWeightedRegression
 from certifit.models.neighbors.model import KNeighborsClassifier as KNeighborsClassifier
 from certifit.models.neighbors.model import KNeighborsRegressor as KNeighborsRegressor
 from certifit.models.neighbors.model import NearestNeighbors as NearestNeighbors

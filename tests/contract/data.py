@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from tests.contract.discovery import Case
 
-from certifit.models.neighbors.local import BaseLocal
+from certifit.models.neighbors.local.base import BaseLocal
 
 Array = NDArray[Any]
 N, D = 61, 5

@@ -95,6 +95,7 @@ MACHINES = {
 KERNELS = {
     "kernel ridge": (cf.KernelRidge(), "value"),
     "kernel ridge cv": (cf.KernelRidgeCV(kernel=cf.kernels.Linear()), "value"),
+    "kernel sum": (cf.KernelRidge(kernel=cf.kernels.RBF() + 0.5 * cf.kernels.Polynomial(2, 0.1)), "value"),
     "kernel poisson": (cf.KernelModel("poisson", cf.kernels.Polynomial(2, 0.1), 1e-2), "count"),
     "kernel quantile": (cf.KernelQuantile(0.3, alpha=1e-2), "value"),
     "kernel logistic": (cf.KernelLogisticRegression(), "two"),

@@ -331,6 +331,10 @@ def test_kernels_that_are_no_plain_operators_are_refused() -> None:
         to_onnx(cf.KernelRidge(kernel="laplacian").fit(X, X[:, 0]))
     with pytest.raises(NotExportableError, match="several targets"):
         to_onnx(cf.KernelRidge().fit(X, X[:, :2]))
+    words = ["abab", "baba", "xyz", "zyx"]
+    for model in (cf.KernelRidge(kernel=cf.kernels.Spectrum(n=2)), cf.SVC(kernel=cf.kernels.Spectrum(n=2))):
+        with pytest.raises(NotExportableError, match=r"the kernel .* cannot be exported"):
+            to_onnx(model.fit(words, [0, 0, 1, 1]))
 
 
 def test_networks_of_several_scores_are_refused() -> None:

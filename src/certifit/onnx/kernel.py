@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from certifit._types import Array, is_sparse
+from certifit._types import is_sparse
 from certifit.models.kernel.one_class import ROUNDING, OneClassSVM
 from certifit.models.kernel.svc import PairMachine
 from certifit.models.kernel.svr import TubeMachine
@@ -22,20 +22,11 @@ from certifit.representation.kernels import RBF, Kernel, Linear, Polynomial
 from certifit.representation.kernels.basic import squared_lengths
 from certifit.representation.kernels.calculus import Exponential, Product, Scaled, Sum
 
-__all__ = ["EXPORTERS", "gram", "polynomial"]
+__all__ = ["EXPORTERS", "gram"]
 
 
-def polynomial(graph: Graph, product: str, kernel: Polynomial) -> str:
-    """(gamma·x·z + offset)^degree of the products gamma·x·z."""
-    base = graph.add("Add", product, graph.constant(float(kernel.offset)))
-    power = base
-    for _ in range(int(kernel.degree) - 1):
-        power = graph.add("Mul", power, base)
-    return power
-
-
-def gram(graph: Graph, table: str, kernel: Kernel, vectors: Array) -> str:
-    """k of the rows of a table and some fixed rows."""
+def gram(graph: Graph, table: str, kernel: Kernel, vectors: Any) -> str:
+    """k of the rows of a table and some fixed rows, an array or a sparse matrix."""
     # onnxruntime joins a product and a number that scales it, and keeps that number in single precision: so the vectors are
     # scaled here.
     if isinstance(kernel, Scaled) and isinstance(kernel.k, Linear):
@@ -52,16 +43,20 @@ def gram(graph: Graph, table: str, kernel: Kernel, vectors: Array) -> str:
             f"the kernel {kernel} cannot be exported to ONNX: linear, polynomial and Gaussian ones can, and their sums, "
             "products and exponentials."
         )
+    vectors = np.asarray(vectors.toarray() if is_sparse(vectors) else vectors, dtype=np.float64)
     if isinstance(kernel, RBF):
-        # About the center of the support vectors, so that differences of squares do not cancel.
+        # About the center of the fixed rows, so that differences of squares do not cancel.
         center = vectors.mean(axis=0)
         table, vectors = graph.add("Sub", table, graph.constant(center[None, :])), vectors - center
     factor = float(kernel.gamma) if isinstance(kernel, Polynomial) else 1.0
-    product = graph.add("MatMul", table, graph.constant(np.ascontiguousarray(factor * vectors.T), "support_vectors"))
+    product = graph.add("MatMul", table, graph.constant(np.ascontiguousarray(factor * vectors.T), "rows"))
     if isinstance(kernel, Linear):
         return product
     if isinstance(kernel, Polynomial):
-        return polynomial(graph, product, kernel)
+        power = base = graph.add("Add", product, graph.constant(float(kernel.offset)))
+        for _ in range(int(kernel.degree) - 1):
+            power = graph.add("Mul", power, base)
+        return power
     square = graph.add("ReduceSum", graph.add("Mul", table, table), graph.constant(np.array([1])), keepdims=1)
     lengths = graph.add("Add", square, graph.constant(squared_lengths(vectors)[None, :]))
     distance = graph.add("Sub", lengths, graph.add("Mul", product, graph.constant(2.0)))
@@ -73,15 +68,9 @@ def _functions(graph: Graph, table: str, model: Any) -> str:
     """Σ β_i k(x_i, x) + b of every function, shape (rows, functions)."""
     intercept = graph.constant(np.asarray(model.intercept_, dtype=np.float64)[None, :], "intercept")
     coef = model._functions()
-    vectors = model.support_vectors_
     if not coef.shape[1]:  # no row supports: a constant
         return graph.add("Add", graph.zeros(table), intercept)
-    if not hasattr(vectors, "shape") or not vectors.size:
-        raise NotExportableError(
-            f"{type(model).__name__} on {model.kernel_} cannot be exported to ONNX: its rows are no vectors."
-        )
-    dense = np.asarray(vectors.toarray() if is_sparse(vectors) else vectors, dtype=np.float64)
-    rows = gram(graph, table, model.kernel_, dense)
+    rows = gram(graph, table, model.kernel_, model.support_vectors_)
     return graph.add(
         "Add", graph.add("MatMul", rows, graph.constant(np.ascontiguousarray(coef.T), "dual_coef")), intercept
     )

@@ -6,16 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from certifit._types import Array, is_sparse
 from certifit.models.kernel.logistic import KernelLogisticRegression
 from certifit.models.kernel.model import BaseKernel, KernelRegressor
 from certifit.models.kernel.perceptron import KernelPerceptron
 from certifit.onnx.answers import Answer, classified, flat
 from certifit.onnx.errors import NotExportableError
 from certifit.onnx.graph import Graph
-from certifit.onnx.kernel import polynomial
+from certifit.onnx.kernel import gram
 from certifit.onnx.linear import link, two_classes
-from certifit.representation.kernels import RBF, Linear, Polynomial
 
 __all__ = ["EXPORTERS"]
 
@@ -40,33 +38,11 @@ def export_classifier(graph: Graph, table: str, model: Any) -> Answer:
 
 def _scores(graph: Graph, table: str, model: BaseKernel) -> str:
     """K·β + b, one column for each score."""
-    beta = model.dual_coef_.reshape(model.dual_coef_.shape[0], -1)
-    product = graph.add("MatMul", _similarities(graph, table, model), graph.constant(beta, "beta"))
-    return graph.add("Add", product, graph.constant(np.atleast_1d(model.intercept_), "intercept"))
-
-
-def _similarities(graph: Graph, table: str, model: BaseKernel) -> str:
-    kernel, points = model.kernel_, model.points_
-    if not isinstance(kernel, (RBF, Linear, Polynomial)):
-        raise NotExportableError(
-            f"the kernel {kernel} cannot be exported to ONNX: RBF, Linear and Polynomial with numbers for parameters can."
-        )
-    rows: Array = np.asarray(points.rows.toarray() if is_sparse(points.rows) else points.rows, dtype=np.float64)
+    beta, points = model.dual_coef_.reshape(model.dual_coef_.shape[0], -1), model.points_
     if points.center is not None:
         table = graph.add("Sub", table, graph.constant(points.center, "center"))
-    # Factors are put into the constant: beside a product, a runtime may keep them in single precision.
-    factor = 1.0 if isinstance(kernel, Linear) else float(kernel.gamma) * (2.0 if isinstance(kernel, RBF) else 1.0)
-    products = graph.add("MatMul", table, graph.constant(np.ascontiguousarray(factor * rows.T), "rows"))
-    if isinstance(kernel, Linear):
-        return products
-    if isinstance(kernel, Polynomial):
-        return polynomial(graph, products, kernel)
-    gamma = float(kernel.gamma)
-    own = graph.add("ReduceSumSquare", table, graph.constant(np.array([1])), keepdims=1)
-    lengths = graph.constant(gamma * np.einsum("ij,ij->i", rows, rows), "lengths")
-    both = graph.add("Add", graph.add("Mul", own, graph.constant(gamma)), lengths)
-    distance = graph.add("Max", graph.add("Sub", both, products), graph.constant(0.0))
-    return graph.add("Exp", graph.add("Neg", distance))
+    product = graph.add("MatMul", gram(graph, table, model.kernel_, points.rows), graph.constant(beta, "beta"))
+    return graph.add("Add", product, graph.constant(np.atleast_1d(model.intercept_), "intercept"))
 
 
 EXPORTERS = {(KernelRegressor,): export_regressor, (KernelLogisticRegression, KernelPerceptron): export_classifier}

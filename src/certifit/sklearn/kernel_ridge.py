@@ -9,7 +9,7 @@ import numpy as np
 import sklearn.kernel_ridge as theirs
 
 from certifit._types import is_sparse
-from certifit.models.kernel.ridge import KernelRidge as OurRidge
+from certifit.models.kernel.ridge.model import KernelRidge as OurRidge
 from certifit.representation.kernels import Precomputed, resolve_kernel
 from certifit.sklearn.kernel_approximation import kernel_of
 from certifit.sklearn.translation import By, Data, Here, Table

@@ -285,7 +285,7 @@ def test_extreme_scales_are_certified_or_refused(scale):
     assert np.isfinite(model.certificate_.objective)
 
 
-@pytest.mark.parametrize(("d", "solver"), [(10, "interior_point"), (66, "newton")])
+@pytest.mark.parametrize(("d", "solver"), [(10, "interior_point"), (30, "newton")])
 def test_tall_data(d, solver):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(8000, d))
@@ -297,7 +297,8 @@ def test_tall_data(d, solver):
     assert fast.certificate_.objective >= exact.certificate_.bound - 1e-12
     weight = rng.integers(1, 3, size=8000).astype(float)
     target = X[:, 0] + rng.normal(size=8000)
-    assert LinearSVR(alpha=1e-4).fit(X, target, weight).certificate_.certified
+    tube = LinearSVR(alpha=1e-4).fit(X, target, weight)
+    assert (tube.solver_, tube.certificate_.certified) == ("interior_point", True)  # two kinks a row
     precise = LinearSVC(alpha=1e-4, tol=1e-8).fit(X, y)
     assert precise.certificate_.certified
 

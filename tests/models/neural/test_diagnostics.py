@@ -47,6 +47,15 @@ def test_a_wrong_gradient_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert str(report).startswith("Gradients DISAGREE.")
 
 
+@pytest.mark.parametrize("activation", ["relu", "leaky_relu"])
+def test_a_unit_at_its_kink_is_no_wrong_gradient(activation: str) -> None:
+    """There the slopes of the two sides differ, and the gradient is one of them: the middle of both is none."""
+    model = MLPRegressor(activation=activation, **QUICK).fit(X, LABELS.astype(float))
+    inputs = (X[:4] - model.mean_) / model.scale_
+    model.intercepts_[0][:] = -inputs[0] @ model.coefs_[0]
+    assert model.check_gradients(X[:4], LABELS[:4].astype(float), n_weights=200).passed
+
+
 def test_dead_and_saturated_units_are_counted() -> None:
     model = MLPClassifier(**QUICK).fit(X, LABELS)
     before = model.unit_report(X, LABELS)

@@ -16,8 +16,9 @@ from certifit.certificate import Certificate
 from certifit.losses import LOSSES
 from certifit.optimization.objective.problem import Problem
 from certifit.optimization.objective.regularizer import Regularizer
-from certifit.optimization.objective.units import condition, is_extreme
+from certifit.optimization.objective.units import Deviations, condition, is_extreme
 from certifit.penalties import Box, L1Ball, Lq, NoPenalty
+from certifit.representation.design.design import Design, as_design
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 3))
@@ -130,3 +131,19 @@ def test_sparse_columns_far_from_zero_give_the_fit_of_dense_ones(format: str) ->
     assert sparse.certificate_
     assert sparse.coef_ == pytest.approx(dense.coef_, rel=1e-4)
     assert sparse.certificate_.objective == pytest.approx(dense.certificate_.objective, rel=1e-5)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array, sp.csc_array])
+def test_a_design_tells_the_moments_of_its_columns(form: Any) -> None:
+    """Those of its blocks add up; a kind of design that knows none has no column far from zero."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 3)) + np.array([1e6, 0.0, 3.0])
+    X[:, 1] = np.where(X[:, 1] > 0, X[:, 1], 0.0)
+    parts = [Deviations(*as_design(form(part)).moments()) for part in (X[:20], X[20:])]
+    found, kept = parts[0] + parts[1], [0, 2]
+    assert found.count == 50
+    np.testing.assert_allclose(found.columns[0, kept], X.mean(axis=0)[kept])
+    np.testing.assert_allclose(found.columns[1, kept], 50 * X.var(axis=0)[kept], rtol=1e-6)
+    assert bool(np.isnan(found.columns[0, 1])) == (form is not np.asarray)
+    assert list(found.judged()[1]) == [0]
+    assert not Deviations(*Design.moments(as_design(X))).judged()[1]

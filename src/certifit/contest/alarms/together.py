@@ -44,9 +44,7 @@ STRAY = 0.001  # of the rows that a rule of classes may get wrong beside those a
 AT_ONE = 3  # rows at a border that may be nearer to one of the other side
 SCREENED = 150  # rows that dismiss nearly all combinations
 PROMISING = 0.98  # R² of ranks on these
-AT_BORDER = (
-    0.07  # of a class lies in the tenth of its range next to a border, on average, where a threshold cuts through
-)
+AT_BORDER = 0.07  # of a class lies in the tenth of its range next to a border, on average, where a threshold cuts
 MOST_AT_BORDER = 0.15  # that counts of one class
 ENOUGH = 30  # combinations that show whether classes are cut
 MAIN = 0.1  # of the rows of a class make a band of it

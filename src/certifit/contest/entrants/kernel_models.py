@@ -7,7 +7,7 @@ from typing import Any
 
 from certifit.contest.entrants.base import CLASSIFICATION, Conditions, Encoded, Entrant, Path
 from certifit.models.kernel.logistic import KernelLogisticRegression
-from certifit.models.kernel.ridge import KernelRidge
+from certifit.models.kernel.ridge.model import KernelRidge
 from certifit.representation.kernels import RBF
 
 __all__ = ["ENTRANTS"]

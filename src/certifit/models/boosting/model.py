@@ -35,6 +35,7 @@ from certifit.evaluation.losses import (
 from certifit.models.boosting.base import L2, BaseBoosting
 from certifit.models.boosting.fit import OF_CLASSES, PIECE, formula
 from certifit.models.linear.parameters import LOSS
+from certifit.optimization.closed_form.magnitudes import power_of_two
 from certifit.parameters import CLASS_WEIGHT, N_JOBS, RANDOM_STATE, VERBOSE, Any_, Fitted, Parameter
 
 __all__ = ["BoostedTrees", "GradientBoostingClassifier", "GradientBoostingRegressor"]
@@ -298,6 +299,6 @@ def _in_units(loss: Loss, y: Array) -> tuple[Loss, float, float]:
     size = float(np.abs(y).max())
     if size == 0.0 or 1e-60 < size < 1e60:
         return loss, 1.0, 1.0
-    unit = float(2.0 ** np.floor(np.log2(size)))
+    unit = power_of_two(size)
     scaled = loss.rescaled(unit)
     return (loss, 1.0, 1.0) if scaled is None else (scaled[0], unit, scaled[1])

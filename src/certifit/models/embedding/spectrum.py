@@ -28,9 +28,7 @@ __all__ = ["SOLVERS", "Effort", "Spectrum", "choose_solver", "spectrum"]
 
 SOLVERS = ("auto", "covariance", "svd", "gram", "power", "randomized")
 SMALL = 2000  # up to here all eigenvectors of a matrix are found as fast as some
-RANGE = (
-    1e50  # entries beyond which, or below whose inverse, X is scaled first: residuals are squares of squares of them
-)
+RANGE = 1e50  # entries beyond which, or below whose inverse, X is scaled first: residuals are fourth powers of them
 ROUNDING = 1e-24  # the variance that rounding may leave of equal rows whose largest entry is one
 
 

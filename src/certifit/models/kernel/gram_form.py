@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from certifit._types import Array
-from certifit.optimization.closed_form.resolvent import Resolvent
+from certifit.optimization.closed_form.shifts.resolvent import Resolvent
 
 __all__ = ["GramForm"]
 

@@ -22,7 +22,7 @@ from certifit.models.linear.model import BaseLinear
 from certifit.models.linear.parameters import Grid
 from certifit.models.linear.path.lasso_cv import RATIOS, ChosenOnPath, SeveralRatios
 from certifit.models.linear.path.path import RegularizationPath, alpha_grid, elastic_path, ridge_alphas
-from certifit.optimization.closed_form.spectrum import in_units
+from certifit.optimization.closed_form.magnitudes import in_units
 from certifit.optimization.coordinate.rows import CenteredRows, least_squares_rows
 from certifit.optimization.objective.forms.rows import LARGEST, scale_of
 from certifit.parameters import (

@@ -25,6 +25,7 @@ from sklearn.base import BaseEstimator
 
 from certifit._types import Array, Matrix, is_sparse
 from certifit.data.targets import check_labels
+from certifit.optimization.closed_form.magnitudes import powers_of_two
 from certifit.optimization.newton.systems import solve_semidefinite
 from certifit.representation.design.products import weighted_gram
 
@@ -201,7 +202,7 @@ def _program(
         scaled, center, unit = way(X, fit_intercept)
         rows = _constraint_rows(scaled, codes, n_classes, fit_intercept)
         m, D = rows.shape
-        row_unit = np.ones(m) if way is _by_largest else _power(_largest(abs(rows).T))
+        row_unit = np.ones(m) if way is _by_largest else powers_of_two(_largest(abs(rows).T))
         rows = rows if way is _by_largest else sp.csr_array(sp.diags(1.0 / row_unit) @ rows)
         found = scipy.optimize.linprog(
             np.concatenate([np.zeros(D), -np.ones(m)]),
@@ -217,7 +218,7 @@ def _program(
 
 def _by_largest(X: Matrix, fit_intercept: bool) -> tuple[Matrix, Array, Array]:
     """The columns in units of their largest entries; the center zero, and the units."""
-    unit, scaled = _power(_largest(abs(X))), X.astype(np.float64)
+    unit, scaled = powers_of_two(_largest(abs(X))), X.astype(np.float64)
     scaled = sp.csr_array(scaled @ sp.diags(1.0 / unit)) if is_sparse(X) else scaled / unit
     return scaled, np.zeros(X.shape[1]), unit
 
@@ -227,12 +228,12 @@ def _by_median(X: Matrix, fit_intercept: bool) -> tuple[Matrix, Array, Array]:
     if is_sparse(X):
         columns = sp.csc_array(X, dtype=np.float64)
         parts = np.split(columns.data, columns.indptr[1:-1])
-        unit = _power(np.array([_median_size(part) for part in parts]))
+        unit = powers_of_two(np.array([_median_size(part) for part in parts]))
         return sp.csr_array(columns @ sp.diags(1.0 / unit)), np.zeros(X.shape[1]), unit
     moved = X.astype(np.float64)
     center = np.median(moved, axis=0) if fit_intercept else np.zeros(X.shape[1])
     moved = moved - center
-    unit = _power(np.array([_median_size(column) for column in moved.T]))
+    unit = powers_of_two(np.array([_median_size(column) for column in moved.T]))
     return moved / unit, center, unit
 
 
@@ -240,11 +241,6 @@ def _median_size(values: Array) -> float:
     """Of those that are not zero."""
     sizes = np.abs(values[values != 0.0])
     return float(np.median(sizes)) if sizes.size else 0.0
-
-
-def _power(size: Array) -> Array:
-    """The power of two below each size; 1 for what has none."""
-    return np.asarray(np.exp2(np.floor(np.log2(np.where(size > 0, size, 1.0)))))
 
 
 def _largest(size: Matrix) -> Array:

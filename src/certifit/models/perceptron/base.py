@@ -28,6 +28,7 @@ from certifit.models.linear.classifier import LinearClassifier
 from certifit.models.margin.separability import strictly_separable
 from certifit.models.sgd.base import by_rows
 from certifit.optimization.closed_form.least_squares import solve_least_squares
+from certifit.optimization.closed_form.magnitudes import power_of_two
 from certifit.optimization.stochastic.engines import native_rows
 from certifit.parameters import FIT_INTERCEPT, TOL, Choice, Either, Given, Parameter, Real
 from certifit.representation.design.products import matvec
@@ -114,7 +115,7 @@ class BasePerceptron(LinearClassifier):
             X = X.astype(np.float64) * unit
         self._dtype = dtype
         norm = largest_norm(X)
-        offset = float(np.exp2(np.floor(np.log2(norm)))) if norm > 0 else 1.0
+        offset = power_of_two(norm)
         return ScaledRows(X, native_rows(X), unit, offset if self.fit_intercept else 0.0, weight), codes
 
     def _generator(self) -> np.random.Generator:

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from certifit._types import Array, Matrix, is_sparse
 from certifit.representation.design.blocks import row_blocks
 
-__all__ = ["LARGEST_SPECTRUM", "Spectrum", "in_units", "row_slices", "total_variance"]
+__all__ = ["LARGEST_SPECTRUM", "Spectrum", "row_slices", "total_variance"]
 
 LARGEST_SPECTRUM = 5000  # rows or columns, whichever are fewer
 SMALL = 2_000_000  # entries of X up to which its singular values are affordable
@@ -135,16 +135,6 @@ def total_variance(X: Matrix, p: Array, fit_intercept: bool) -> float:
         return second - float(mean @ mean) if fit_intercept else second
     centre = mean if fit_intercept else np.zeros(X.shape[1])
     return sum(float(p[rows] @ ((X[rows] - centre) ** 2).sum(axis=1)) for rows in row_slices(X))
-
-
-def in_units(values: Matrix) -> tuple[Matrix, float]:
-    """The array divided by a power of two, where its squares would overflow or vanish, and that power."""
-    entries = values.data if is_sparse(values) else values
-    top = float(max(entries.max(initial=0.0), -entries.min(initial=0.0)))
-    if top == 0.0 or 1e-60 < top < 1e60:
-        return values, 1.0
-    unit = float(2.0 ** np.floor(np.log2(top)))
-    return values / unit, unit
 
 
 def row_slices(X: Matrix, width: int = 1) -> list[slice]:

@@ -15,6 +15,7 @@ import scipy.linalg
 from scipy.linalg import lapack
 
 from certifit._types import Array, is_sparse
+from certifit.optimization.closed_form.magnitudes import powers_of_two
 
 __all__ = ["Basis"]
 
@@ -48,7 +49,7 @@ class Basis:
         size = np.abs(X).max(axis=0).astype(np.float64)
         if not (np.isfinite(size).all() and (size > 0).all()):
             return None
-        size = np.exp2(np.clip(np.floor(np.log2(size)), -1000, 1000))  # a power of two changes no digit
+        size = powers_of_two(size)
         rows = X.astype(np.float64) / size
         centre = rows.mean(axis=0) if intercept else np.zeros(d)
         A = rows - centre

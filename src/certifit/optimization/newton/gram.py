@@ -16,7 +16,7 @@ import numpy as np
 
 from certifit._types import Array
 from certifit.evaluation.losses import Squared
-from certifit.optimization.closed_form.shifted import MOST_STEPS, SINGLE_FROM, ShiftedFactor, solve_shifted
+from certifit.optimization.closed_form.shifts.factor import MOST_STEPS, SINGLE_FROM, ShiftedFactor, solve_shifted
 from certifit.optimization.newton.smooth import Damping
 from certifit.optimization.objective.fold import State
 from certifit.optimization.objective.forms.gram import GramProblem, GramSolution

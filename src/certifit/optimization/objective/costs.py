@@ -38,14 +38,10 @@ MULTIPLYING = 2.5e10  # operations a second in products of dense matrices: n·d�
 FACTORING = 1e10  # operations a second in Cholesky's factorization, d³/3
 READING = 2e10  # bytes a second in passes over a dense X
 SCATTERING = 5e-9  # seconds for an entry that sparse products touch, and for each of a pair of them in a Gram matrix
+TOUCHING = 2e-9  # the same in our own passes over sparse rows
 AROUND = 5e-5  # seconds of Python around a product with the Hessian
-TOUCHING = (
-    2e-9  # seconds for an entry in our own passes over sparse rows, and for each of a pair of them in a Gram matrix
-)
 CALL = 5e-6  # seconds around a product in a loop of native code
-COPIES = (
-    20  # touches of each stored entry, beside its pairs, in a sparse Gram matrix: weights, transposes, the dense result
-)
+COPIES = 20  # touches of a stored entry, beside its pairs, in a sparse Gram matrix: weights, transposes, the result
 PASSES = 10  # touches of each stored entry, beside its pairs, in a closed form: sums, residuals, another order of the entries
 AROUND_SQUARES = 6.0  # passes over a dense X in a closed form, beside its products
 HOPEFUL_PRODUCTS = 12.0  # that a factorization must be worth before conjugate gradients have a try
@@ -53,15 +49,12 @@ LARGEST_FACTOR = 3000  # rows or columns of a sparse X, whichever are fewer, up 
 SMALL = 1 << 17  # entries of X, zeros counted, up to which a dense copy costs less than the calls of a sparse one
 DIGITS = 10  # iterations of LSMR to full precision, for a condition of one
 TALL_ROWS, TALL_PER_COLUMN = 6000, 120  # rows from which an optimum of some of them says where the others are
-TALL_COLUMNS = 64  # up to which the interior point of rows near a kink costs less than Newton's steps on multipliers
+TALL_COLUMNS = 64  # columns up to which the interior point of rows near a kink costs less than Newton on multipliers
 TALL_PASSES = 2.5e-8  # seconds for each row in the passes around it, beside six times that it is read
 INTERIOR = 15  # iterations of the interior point
 VISITING = 2e-8  # seconds of an epoch of dual descent for each row, beside the two times that it reads it
 HOPEFUL = 0.7  # of what the other method costs: where dual descent is likely to cost no more, it has a try
-FEWEST_EPOCHS, CROWDED_EPOCHS = (
-    5.0,
-    6.0,
-)  # of dual descent to a gap of 10⁻³ of the scale: so many, and so many times the crowding
+FEWEST_EPOCHS, CROWDED_EPOCHS = 5.0, 6.0  # of dual descent to a gap of 10⁻³: so many, and so many times the crowding
 FREE_EPOCHS = 300.0  # where nearly each row has a direction of its own
 FEW_ROWS = 2  # for each column: so few have
 AT_WORK = 0.5  # of the rows, on the average of all epochs: others rest
@@ -72,9 +65,7 @@ MULTIPLIERS_CALLS = 1e-3  # seconds of Python in Newton's method on multipliers
 STEPS = 5  # of Newton's method with Hessians: what they cost may be spent on products before
 LEAST_PRODUCTS = 200  # that are never too many: other ways have more of Python around them
 LONG = 1 << 22  # entries of a dense X from which an optimum of a part of its rows saves passes
-EXACT = (
-    1 << 13
-)  # entries of X, zeros counted, up to which steps by a factor cost nothing, and their digits beyond `tol` neither
+EXACT = 1 << 13  # entries of X, zeros counted, up to which steps by a factor and digits beyond `tol` cost nothing
 SHORT_ROWS = 128  # columns up to which it does
 CONJUGATE = 10  # products with the Hessian that conjugate gradients take for a Newton step of an ordinary problem
 

@@ -27,16 +27,16 @@ from certifit.optimization.interior_point.sequential import sequential
 from certifit.optimization.interior_point.solve import InteriorPointResult, solve_polyhedral
 from certifit.optimization.newton.kinked import ROWS_PER_COLUMN, SMALLEST_SAMPLE, Kinks, polish, solve_newton
 from certifit.optimization.objective.costs import epochs_before, is_tall
-from certifit.optimization.objective.problem import Problem, Solution
+from certifit.optimization.objective.problem import Point, Problem, Solution
 from certifit.progress import Progress
 from certifit.threads import one_blas_thread
 
 __all__ = ["DualDescent", "choose_kinked", "interior_point", "kinked_newton", "rows_in_turn", "sequence", "strong"]
 
-Point = tuple[Array, float]
 SMALL = 1 << 20  # entries of X up to which a fit is polished, and a sparse X is made dense
 INTERIOR_WORK = 2e10  # n·d·min(n, d) up to which second-order methods beat dual coordinate descent
-DIGITS = 1e-9  # of the scale: a gap of less is for all rows, where nearly all are to know which side they are on
+DIGITS = 1e-9  # of the scale: for a gap of less, nearly every row must be known to lie beyond its kinks
+HINGED = 24  # columns of tall dense rows with one kink each from which Newton, that merges them, is the faster way
 ORDINARY = (1e-30, 1e30)  # strengths of an L2 penalty beside which squares of ordinary columns do not vanish
 
 
@@ -50,13 +50,19 @@ def choose_kinked(problem: Problem) -> str:
     n, d = problem.shape
     if not _ordinary(problem):
         return "interior_point"
-    if is_tall(n, d):
+    if is_tall(n, d) and not (problem.dense and d > HINGED and _one_sided(problem)):
         return "interior_point"
     if is_sparse(problem.X) and n * d > SMALL:
         return "dual"
     if n >= 3 * max(SMALLEST_SAMPLE, ROWS_PER_COLUMN * d):
         return "newton"
     return "interior_point" if float(n) * d * min(n, d) <= INTERIOR_WORK else "dual"
+
+
+def _one_sided(problem: Problem) -> bool:
+    """Whether every row has its slope on one side of its kink only, as a margin has."""
+    terms = _terms(problem)
+    return not ((np.asarray(terms.slope_low) > 0.0) & (np.asarray(terms.slope_high) > 0.0)).any()
 
 
 def _ordinary(problem: Problem) -> bool:

@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 
 import certifit._native.products as _products
-from certifit._types import Array, Matrix, is_sparse
+from certifit._types import Array
 from certifit.certificate import Certificate
 from certifit.evaluation.losses import Loss
+from certifit.optimization.closed_form.magnitudes import powers_of_two
 from certifit.optimization.objective.fold import total
 from certifit.optimization.objective.problem import Problem, Solution
 from certifit.representation.design.design import Dense, as_design
-from certifit.representation.design.products import few_rows, without_gaps
 
 __all__ = ["Units", "check_range", "condition", "is_extreme"]
 
@@ -94,7 +94,7 @@ class Units:
 
 
 @dataclass(frozen=True)
-class ColumnMoments:
+class Deviations:
     """Count, mean and sum of squared deviations of each column: a sum over rows (Chan, Golub and LeVeque 1983).
 
     Those of a sparse column with gaps are not numbers, and so are all sums with them.
@@ -104,23 +104,11 @@ class ColumnMoments:
     columns: Array
     """Means, and below them the sums, of shape (2, d)."""
 
-    @staticmethod
-    def of(X: Matrix, entries: int | None = None) -> ColumnMoments:
-        """Of the rows of one block, or of as many of them as have about so many entries."""
-        if is_sparse(X):
-            numbers, values = without_gaps(X, entries)
-            columns = np.full((2, X.shape[1]), np.nan)
-            if numbers.size:
-                columns[:, numbers] = _products.moments(values, 1)
-            return ColumnMoments(values.shape[0], columns)
-        X, step = few_rows(X, entries or X.size)
-        return ColumnMoments(-(-X.shape[0] // step), _products.moments(X, step))
-
-    def __add__(self, other: ColumnMoments) -> ColumnMoments:
+    def __add__(self, other: Deviations) -> Deviations:
         n, apart = self.count + other.count, other.columns[0] - self.columns[0]
         mean = self.columns[0] + apart * (other.count / n)
         squares = self.columns[1] + other.columns[1] + apart * apart * (self.count * other.count / n)
-        return ColumnMoments(n, np.stack([mean, squares]))
+        return Deviations(n, np.stack([mean, squares]))
 
     def judged(self) -> tuple[bool, list[int]]:
         """Whether the largest magnitude is surely of a size whose fourth power is a number, as zero is, and the columns whose
@@ -145,7 +133,7 @@ def is_extreme(problem: Problem) -> bool:
         return True
     if not problem.fit_intercept:
         return _outside([block.design.sample(SAMPLE) for block in problem.blocks])
-    ordinary, far = total(ColumnMoments.of(block.design.X, SAMPLE) for block in problem.blocks).judged()
+    ordinary, far = total(Deviations(*block.design.moments(SAMPLE)) for block in problem.blocks).judged()
     if not all(isinstance(block.design, Dense) for block in problem.blocks):
         ordinary = not _outside([block.design.sample(SAMPLE) for block in problem.blocks])
     return not ordinary or bool(far)
@@ -169,13 +157,13 @@ def condition(problem: Problem) -> tuple[Problem, Units]:
     """The same problem in ordinary units."""
     d, center = problem.shape[1], np.zeros(problem.shape[1])
     if problem.fit_intercept:
-        moments = total(ColumnMoments.of(block.design.X) for block in problem.blocks)
+        moments = total(Deviations(*block.design.moments()) for block in problem.blocks)
         far = moments.judged()[1]
         center[far] = moments.columns[0, far]
     largest = _largest(
         block.design.rescaled(center, np.ones(d)) if center.any() else block.design.X for block in problem.blocks
     )
-    column = _power_of_two(largest)
+    column = powers_of_two(largest)
     if problem.regularizer.ball is not None:  # a ball keeps its shape only under one unit for all columns
         column = np.full(d, column.max(initial=1.0))
     changes: dict[str, Any] = {}
@@ -185,7 +173,7 @@ def condition(problem: Problem) -> tuple[Problem, Units]:
         least = problem.start()[0]
         sizes = [block.y for block in problem.blocks]
         sizes += [block.design.scores(least, 0.0, exact=True) for block in problem.blocks] if least.any() else []
-        unit = float(_power_of_two(_largest(part[:, None] for part in sizes))[0])
+        unit = float(powers_of_two(_largest(part[:, None] for part in sizes))[0])
         rescaled = problem.loss.rescaled(unit)
         if rescaled is not None:
             (changes["loss"], factor), target = rescaled, unit
@@ -207,7 +195,3 @@ def _degree(loss: Loss) -> float:
     """q with ℓ(c·y, c·f) = c^q·ℓ(y, f); zero for a loss that has no such q."""
     rescaled = loss.rescaled(2.0)
     return 0.0 if rescaled is None else float(np.log2(rescaled[1]))
-
-
-def _power_of_two(values: Array) -> Array:
-    return np.exp2(np.clip(np.floor(np.log2(np.where(values > 0, values, 1.0))), -1000, 1000))

@@ -12,7 +12,7 @@ from certifit.optimization.objective.bounds import largest_scale
 from certifit.optimization.objective.problem import Problem
 from certifit.representation.design.products import matvec, rmatvec, weighted_gram
 
-__all__ = ["averaged_bound", "newton_bound"]
+__all__ = ["averaged_bound", "balanced", "newton_bound"]
 
 NEWTON_SAMPLE = 20_000  # rows that the Hessian of that system is taken from
 NEWTON_STEPS = 3  # each at the cost of three passes over X
@@ -73,7 +73,7 @@ def newton_bound(problem: Problem, w: Array, f: Array, enough: float = np.inf) -
 def averaged_bound(problem: Problem, theta: Array) -> float:
     """The dual value at averaged slopes, made feasible: for losses with kinks, which have no curvature to use."""
     if problem.fit_intercept:
-        theta = _balanced(theta, problem.p)
+        theta = balanced(theta, problem.p)
     v = -rmatvec(problem.X, problem.p * theta, exact=True)
     scale = largest_scale(v, *problem.regularizer.conjugate_domain())
     with np.errstate(all="ignore"):
@@ -82,7 +82,7 @@ def averaged_bound(problem: Problem, theta: Array) -> float:
     return max(bound, 0.0) if np.isfinite(bound) else 0.0
 
 
-def _balanced(theta: Array, p: Array) -> Array:
+def balanced(theta: Array, p: Array) -> Array:
     """Σ p·θ = 0 by shrinking the heavier sign: a dual point stays in its domain, which contains zero."""
     up, down = float(p @ np.maximum(theta, 0.0)), float(p @ np.maximum(-theta, 0.0))
     if up == 0.0 or down == 0.0:

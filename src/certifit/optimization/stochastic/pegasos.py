@@ -20,6 +20,7 @@ import certifit._native.dual as native
 from certifit._types import Array
 from certifit.optimization.dual.hinge import best_intercept, row_matrix
 from certifit.optimization.objective.problem import Problem, Solution
+from certifit.optimization.stochastic.bounds import balanced
 from certifit.progress import Progress
 from certifit.representation.design.products import matvec, rmatvec
 
@@ -99,7 +100,8 @@ class Pegasos:
             f = matvec(problem.X, w, exact=True)
             b = best_intercept(terms, p, f) if problem.fit_intercept else 0.0
             objective = problem.risk(f + b) + 0.5 * alpha * float(w @ w)
-            slopes = _balanced(-sign * np.clip(added / p, 0.0, 1.0), p, problem.fit_intercept)
+            slopes = -sign * np.clip(added / p, 0.0, 1.0)
+            slopes = balanced(slopes, p) if problem.fit_intercept else slopes
             pull = rmatvec(problem.X, p * slopes, exact=True)
             bound = -float(p @ problem.loss.conjugate(problem.y, slopes)) - 0.5 * float(pull @ pull) / alpha
             if bound > best.bound:
@@ -123,16 +125,3 @@ def _strength(problem: Problem) -> float:
             "solver='pegasos' cannot take X of such extreme magnitude: scale its columns, or use solver='auto'."
         )
     return alpha
-
-
-def _balanced(theta: Array, p: Array, intercept: bool) -> Array:
-    """Slopes with Σ pθ = 0: the heavier class shrinks."""
-    if not intercept:
-        return theta
-    for _ in range(2):
-        left = float(p @ theta)
-        heavy = theta * left > 0
-        mass = float(p[heavy] @ np.abs(theta[heavy]))
-        if mass > 0:
-            theta = np.where(heavy, theta * max(0.0, 1.0 - abs(left) / mass), theta)
-    return theta

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 from scipy.linalg import blas
 
+import certifit._native.products as _products
 from certifit._types import Array, Matrix, is_sparse
 from certifit.evaluation.losses.labels.softmax import Simplex
 from certifit.representation.design.blocks import row_blocks
@@ -20,6 +21,7 @@ from certifit.representation.design.products import (
     NARROW,
     DenseColumns,
     SparseColumns,
+    few_rows,
     in_one_piece,
     matvec,
     pullback,
@@ -27,6 +29,7 @@ from certifit.representation.design.products import (
     row_scores,
     same_places,
     weighted_gram,
+    without_gaps,
 )
 from certifit.representation.design.rows import over_rows
 
@@ -79,6 +82,13 @@ class Design(ABC):
     @abstractmethod
     def sample(self, entries: int) -> Array:
         """Some entries: a few whole rows, or all that are stored."""
+
+    def moments(self, entries: int | None = None) -> tuple[int, Array]:
+        """A number of rows, and the mean and the sum of squared deviations of each column, shape (2, d).
+
+        Of all rows, or of as many as have about so many entries; NaN where they are not at hand, as of a sparse column with gaps.
+        """
+        return self.shape[0], np.full((2, self.shape[1]), np.nan)
 
     @abstractmethod
     def rescaled(self, center: Array, unit: Array) -> Matrix:
@@ -256,6 +266,10 @@ class Dense(Design):
     def sample(self, entries: int) -> Array:
         return np.asarray(self.X[:: max(1, self.X.size // entries)])
 
+    def moments(self, entries: int | None = None) -> tuple[int, Array]:
+        X, step = few_rows(self.X, entries or self.X.size)
+        return -(-X.shape[0] // step), _products.moments(X, step)
+
     def rescaled(self, center: Array, unit: Array) -> Matrix:
         return (self.X - center if center.any() else self.X.astype(np.float64, copy=False)) / unit
 
@@ -284,6 +298,13 @@ class Sparse(Design):
 
     def sample(self, entries: int) -> Array:
         return np.asarray(self.X.data)
+
+    def moments(self, entries: int | None = None) -> tuple[int, Array]:
+        numbers, values = without_gaps(self.X, entries)
+        found = np.full((2, self.shape[1]), np.nan)
+        if numbers.size:
+            found[:, numbers] = _products.moments(values, 1)
+        return values.shape[0], found
 
     def rescaled(self, center: Array, unit: Array) -> Matrix:
         scaled = self.X.tocsc().astype(np.float64)

@@ -14,7 +14,8 @@ from certifit.data.gate import check_real, check_xy
 from certifit.models.linear.path.reduced import Square
 from certifit.names import stored
 from certifit.optimization.closed_form.least_squares import solve_least_squares
-from certifit.optimization.closed_form.spectrum import LARGEST_SPECTRUM, Spectrum, in_units, row_slices, total_variance
+from certifit.optimization.closed_form.magnitudes import in_units
+from certifit.optimization.closed_form.spectrum import LARGEST_SPECTRUM, Spectrum, row_slices, total_variance
 from certifit.optimization.coordinate import descent as coordinate
 from certifit.representation.design.products import rmatvec
 from certifit.threads import n_threads

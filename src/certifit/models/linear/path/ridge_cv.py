@@ -28,7 +28,8 @@ from certifit.evaluation.penalties import L2, Constraint, Penalty
 from certifit.evaluation.splits.choice import Curve, folds_of, over_folds
 from certifit.models.linear.model import BaseLinear
 from certifit.models.linear.path.path import ridge_alphas
-from certifit.optimization.closed_form.spectrum import Spectrum, in_units, row_slices
+from certifit.optimization.closed_form.magnitudes import in_units
+from certifit.optimization.closed_form.spectrum import Spectrum, row_slices
 from certifit.parameters import ALPHAS, CV, FIT_INTERCEPT, ONE_STANDARD_ERROR, Declared, Fitted, check_parameters
 from certifit.representation.design.rows import thin_products
 

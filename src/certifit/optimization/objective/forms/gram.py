@@ -21,6 +21,7 @@ import numpy as np
 from certifit._types import Array
 from certifit.evaluation.losses import Loss
 from certifit.evaluation.penalties import L2
+from certifit.optimization.closed_form.magnitudes import power_of_two
 from certifit.optimization.objective.bounds import dual_value, orthogonal_to
 from certifit.optimization.objective.fold import State
 from certifit.optimization.objective.problem import Problem
@@ -101,7 +102,7 @@ class GramProblem:
     def in_units(self) -> tuple[GramProblem, float, float, float]:
         """The problem in numbers of ordinary size, with the units of K, of the scores and of the objective."""
         size = float(np.diagonal(self.K).max(initial=0.0))
-        kernel = 1.0 if size == 0.0 or ORDINARY[0] < size < ORDINARY[1] else float(np.exp2(np.floor(np.log2(size))))
+        kernel = 1.0 if size == 0.0 or ORDINARY[0] < size < ORDINARY[1] else power_of_two(size)
         changes: dict[str, Any] = {"K": self.K / kernel, "alpha": self.alpha / kernel} if kernel != 1.0 else {}
         largest = float(np.abs(self.y).max(initial=0.0)) if self.y.dtype.kind == "f" else 1.0
         target, factor = 1.0, 1.0

@@ -9,7 +9,7 @@ import numpy as np
 
 from certifit._types import Array, Matrix
 from certifit.certificate import Certificate
-from certifit.optimization.closed_form.spectrum import in_units
+from certifit.optimization.closed_form.magnitudes import in_units
 from certifit.optimization.coordinate.rows import CenteredRows, least_squares_rows
 from certifit.optimization.objective.problem import Problem, Solution
 from certifit.progress import Progress

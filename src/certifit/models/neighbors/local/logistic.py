@@ -21,7 +21,7 @@ import certifit._native.local as _native
 from certifit._types import Array
 from certifit.data.gate import check_x, check_xy
 from certifit.data.targets import several_classes
-from certifit.models.neighbors.local import PAIRS, BaseLocal, Blocks, LocalShape
+from certifit.models.neighbors.local.base import PAIRS, BaseLocal, Blocks, LocalShape
 from certifit.parameters import ALPHA, TOL, Fitted, Real
 
 __all__ = ["LocallyWeightedLogisticRegression"]

@@ -18,9 +18,9 @@ from certifit.evaluation.losses import Squared
 from certifit.evaluation.splits.choice import Curve, Fold, folds_of
 from certifit.models.kernel.gram_form import GramForm
 from certifit.models.kernel.parameters import KERNEL
-from certifit.models.kernel.ridge import GaussianReading
-from certifit.models.kernel.ridge_folds import Part, Parts
-from certifit.optimization.closed_form.spectrum import in_units
+from certifit.models.kernel.ridge.folds import Part, Parts
+from certifit.models.kernel.ridge.model import GaussianReading
+from certifit.optimization.closed_form.magnitudes import in_units
 from certifit.optimization.objective.forms.gram import GramProblem
 from certifit.parameters import ALPHAS, CV, FIT_INTERCEPT, ONE_STANDARD_ERROR, TOL, VERBOSE, ChosenAlpha, Fitted
 from certifit.progress import Progress, progress

@@ -5,7 +5,7 @@ Of a part with weights s, zero at the rows left out, and ridge ρ, with A = √S
     (A + ρ) z = √S(y − mean),        β = √S z,    b = mean of y − Kβ,
 
 and a residual r of these equations moves no prediction by more than 2√k(x, x)·‖r‖/√(λ + ρ), λ the least eigenvalue of A. The
-equations of all parts and strengths come from Krylov spaces (`closed_form.krylov`); strengths for which these are not good
+equations of all parts and strengths come from Krylov spaces (`closed_form.shifts.krylov`); strengths for which these are not good
 enough, and small samples, go through one decomposition for each part. docs/decisions/0015-folds.md has the figures.
 """
 
@@ -17,7 +17,7 @@ import numpy as np
 
 from certifit._types import Array
 from certifit.models.kernel.gram_form import GramForm
-from certifit.optimization.closed_form.krylov import Krylov
+from certifit.optimization.closed_form.shifts.krylov import Krylov
 from certifit.threads import n_threads
 
 __all__ = ["Part", "Parts"]

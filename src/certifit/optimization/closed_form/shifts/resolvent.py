@@ -1,7 +1,7 @@
 """ρ(A + ρI)⁻¹ of one positive semidefinite matrix for many ρ: what ridge regression leaves of its targets.
 
 Between a rotation and its transpose lies a diagonal matrix (eigenvectors; any number of ρ for nothing) or a band
-(`closed_form.band`: cheaper, and something more for each ρ).
+(`closed_form.shifts.band`: cheaper, and something more for each ρ).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 import scipy.linalg
 
 from certifit._types import Array
-from certifit.optimization.closed_form.band import Band, BandFactor, inverse_diagonals
+from certifit.optimization.closed_form.shifts.band import Band, BandFactor, inverse_diagonals
 
 __all__ = ["Resolvent"]
 

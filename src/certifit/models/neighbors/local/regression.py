@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 import certifit._native.local as _native
 from certifit._types import Array
 from certifit.data.gate import check_x, check_xy
-from certifit.models.neighbors.local import BaseLocal, Blocks, LocalShape
+from certifit.models.neighbors.local.base import BaseLocal, Blocks, LocalShape
 
 __all__ = ["LocallyWeightedRegression"]
 

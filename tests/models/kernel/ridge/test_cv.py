@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.model_selection import KFold
-from tests.models.kernel.test_ridge import KERNEL, data
+from tests.models.kernel.ridge.test_model import KERNEL, data
 
 from certifit import KernelRidge, KernelRidgeCV, kernels
 from certifit._native import products as native
-from certifit.models.kernel import ridge_folds
-from certifit.optimization.closed_form import resolvent
+from certifit.models.kernel.ridge import folds as by_folds
+from certifit.optimization.closed_form.shifts import resolvent
 
 ALPHAS = [1.0, 1e-2, 1e-4]
 
@@ -111,8 +111,8 @@ def test_errors_of_folds_are_those_of_refits(
     weight = rng.uniform(0.5, 3.0, size=150)
     folds = list(KFold(4).split(X))
     if krylov:
-        monkeypatch.setattr(ridge_folds, "KRYLOV_FROM", 1)
-        monkeypatch.setattr(ridge_folds.Parts, "_by_decomposition", None)
+        monkeypatch.setattr(by_folds, "KRYLOV_FROM", 1)
+        monkeypatch.setattr(by_folds.Parts, "_by_decomposition", None)
     for target in (Y, Y[:, 0]):
         given = {"kernel": KERNEL, "fit_intercept": fit_intercept}
         model = KernelRidgeCV(alphas=ALPHAS, cv=folds, **given).fit(X, target, weight)
@@ -149,7 +149,7 @@ def test_krylov_spaces_give_the_errors_of_decompositions(name: str, monkeypatch:
     for given in ({}, {"fit_intercept": False}):
         wanted = found(**given)
         with monkeypatch.context() as patch:
-            patch.setattr(ridge_folds, "KRYLOV_FROM", 1)
+            patch.setattr(by_folds, "KRYLOV_FROM", 1)
             model = found(**given)
         np.testing.assert_allclose(model.cv_error_path_, wanted.cv_error_path_, rtol=1e-8)
         assert model.alpha_ == wanted.alpha_
@@ -175,7 +175,7 @@ def test_folds_take_weights_for_repetitions_and_any_order_of_the_rows() -> None:
 
 
 def test_targets_that_are_constant_are_fit_by_the_intercept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ridge_folds, "KRYLOV_FROM", 1)
+    monkeypatch.setattr(by_folds, "KRYLOV_FROM", 1)
     X = np.random.default_rng(0).normal(size=(50, 2))
     model = KernelRidgeCV(cv=5).fit(X, np.full(50, 3.0))
     np.testing.assert_allclose(model.predict(X), 3.0, rtol=1e-12)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from certifit.optimization.closed_form.band import Band, inverse_diagonals
+from certifit.optimization.closed_form.shifts.band import Band, inverse_diagonals
 
 RIDGES = (1e-3, 1.0, 1e3)
 

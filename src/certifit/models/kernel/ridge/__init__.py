@@ -1,0 +1,1 @@
+"""Kernel ridge regression: one alpha, or the best of many."""

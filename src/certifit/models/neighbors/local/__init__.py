@@ -1,0 +1,1 @@
+"""Local models: a fit of its own at every query."""
