@@ -57,6 +57,14 @@ def test_who_waits_for_ever_is_told_from_who_is_kept_waiting(busy: bool, monkeyp
     assert found == (None if busy else "does not end within 2 s\n")
 
 
+def test_a_child_that_others_end_between_cases_is_replaced(bench: Bench) -> None:
+    assert bench.judge("x = 1\n") is None
+    assert bench._child is not None
+    bench._child.kill()
+    bench._child.join()
+    assert bench.judge("x = 1\n") is None
+
+
 def test_a_certificate_of_nothing_is_a_failure() -> None:
     broken = "from types import SimpleNamespace\n"
     broken += (
