@@ -60,13 +60,15 @@ class Bench:
 
     def judge(self, code: str) -> str | None:
         """What is wrong with the case; None if nothing is."""
+        if self._child is not None and not self._child.is_alive():  # ended by others since the last case
+            self.close()
         if self._child is None:
             self._start()
         assert self._child is not None
         assert self._ends is not None
         say, hear = self._ends
-        say.send(code)
         try:
+            say.send(code)
             if self._answers(hear):
                 answer: str | None = hear.recv()
                 return answer
