@@ -74,7 +74,7 @@ NB_MODULE(interior_point, m) {
              "slope_low"_a.noconvert(), "slope_high"_a.noconvert(), "p"_a.noconvert());
     define_options(m);
     m.def("ridge", &ridge<double>, "X"_a.noconvert(), "loss"_a, "l2"_a.noconvert(), "options"_a);
+    m.def("ridge", &ridge<float>, "X"_a.noconvert(), "loss"_a, "l2"_a.noconvert(), "options"_a);
     RowMatrix::define(m, "RowMatrix");
     m.def("tall", &tall, "X"_a, "loss"_a, "l2"_a.noconvert(), "options"_a);
-    m.def("ridge", &ridge<float>, "X"_a.noconvert(), "loss"_a, "l2"_a.noconvert(), "options"_a);
 }

@@ -87,7 +87,7 @@ def test_sparse_and_dense_solvers_give_the_same_spectrum(normalized: bool, monke
         assert found.residuals.max() < 1e-7
         assert (found.values[:2] == 0.0).all()  # two components, known exactly
         assert found.complete(4)
-        missed = module.Spectrum(  # as if one had not been found
+        missed = module.LaplacianSpectrum(  # as if one had not been found
             found.values[[0, 1, 3, 4]], found.vectors[:, [0, 1, 3, 4]], found.residuals[[0, 1, 3, 4]],
             found.components, L, True,
         )  # fmt: skip

@@ -23,7 +23,7 @@ from certifit.evaluation.metrics.inputs import check_labels, check_level
 from certifit.evaluation.metrics.predictions import predict_for
 from certifit.evaluation.metrics.registry import Metric, resolve_metric
 from certifit.evaluation.resampling.division import Division, column_of, divided
-from certifit.evaluation.resampling.fitting import Data, Fitted, aligned, each, fitted_on, warn_of_failures
+from certifit.evaluation.resampling.fitting import Data, FittedPart, aligned, each, fitted_on, warn_of_failures
 from certifit.evaluation.resampling.optimism import error_632_plus, no_information
 from certifit.evaluation.risk.held_out import held_out_interval, spread_factor
 from certifit.evaluation.risk.influence import influence
@@ -300,7 +300,7 @@ def _told(error: Exception | None) -> str:
 def _by_parts(
     metric: Metric,
     data: Data,
-    fits: Sequence[Fitted],
+    fits: Sequence[FittedPart],
     division: Division,
     level: float,
     units: Array | None,
@@ -390,7 +390,7 @@ def _score(metric: Metric, value: float, ends: tuple[float, float], level: float
     return Score(metric.name, metric.label, float(value), *ends, level, metric.lower_is_better, parts, metric.format)
 
 
-def _gathered(fits: Sequence[Fitted], need: str, data: Data) -> Array:
+def _gathered(fits: Sequence[FittedPart], need: str, data: Data) -> Array:
     """Left-out predictions in the order of X: the mean of those of a row, or the label most of them say."""
     n = data.y.shape[0]
     done = [fit for fit in fits if fit.error is None]

@@ -19,7 +19,7 @@ from certifit.evaluation.metrics.predictions import predict_for
 from certifit.evaluation.splits.choice import Fold
 from certifit.threads import n_threads
 
-__all__ = ["Data", "Fitted", "aligned", "each", "fitted_on", "warn_of_failures"]
+__all__ = ["Data", "FittedPart", "aligned", "each", "fitted_on", "warn_of_failures"]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -42,7 +42,7 @@ class Data:
 
 
 @dataclass(frozen=True)
-class Fitted:
+class FittedPart:
     """What one part gave: predictions of its judged rows by what they are needed for, or the error that ended it."""
 
     part: Fold
@@ -75,7 +75,7 @@ def fitted_on(
     keep: bool = False,
     contain: bool = True,
     anew: bool = True,
-) -> Fitted:
+) -> FittedPart:
     """Fit on a part and predict its judged rows; with `contain` an error is a result, without `anew` there is no clone."""
     started = time.perf_counter()
     try:
@@ -86,8 +86,8 @@ def fitted_on(
     except Exception as error:  # whatever a learner raises is its own affair, and is told
         if not contain:
             raise
-        return Fitted(part, {}, time.perf_counter() - started, error=error)
-    return Fitted(part, predictions, seconds, model if keep else None)
+        return FittedPart(part, {}, time.perf_counter() - started, error=error)
+    return FittedPart(part, predictions, seconds, model if keep else None)
 
 
 def aligned(model: Any, prediction: Array, need: str, classes: Array | None) -> Array:

@@ -21,7 +21,7 @@ from certifit.evaluation.risk.held_out import held_out_interval
 from certifit.evaluation.risk.influence import influence
 from certifit.evaluation.risk.resamples import generator
 
-__all__ = ["Part", "Point", "Trial", "along", "numbers_of_rows", "one_of"]
+__all__ = ["FoldRows", "Point", "Trial", "along", "numbers_of_rows", "one_of"]
 
 SMALLEST = 0.1  # share of the rows at the first point
 
@@ -29,7 +29,7 @@ OfFolds = tuple[float, ...]
 """One value for each fold."""
 
 
-class Part(NamedTuple):
+class FoldRows(NamedTuple):
     """What is fitted at one point on one fold."""
 
     fold: int
@@ -128,7 +128,7 @@ class Trial:
             [],
         )
 
-    def anew(self, estimator: Any) -> Callable[[Part], Any]:
+    def anew(self, estimator: Any) -> Callable[[FoldRows], Any]:
         """A clone fitted on the rows of a part; a function of row numbers fits by itself."""
         if hasattr(estimator, "fit"):
             return lambda part: clone(estimator).fit(*self._rows(part.rows), **self._options(part.rows))
@@ -136,7 +136,7 @@ class Trial:
             return lambda part: estimator(part.rows)
         raise TypeError(f"fit must be an estimator or a function of row numbers; got {type(estimator).__name__}.")
 
-    def going_on(self, estimator: Any) -> Callable[[Part], Any]:
+    def going_on(self, estimator: Any) -> Callable[[FoldRows], Any]:
         """One clone for each fold, which goes on with the rows that a part has beyond the last part of the fold."""
         if not hasattr(estimator, "partial_fit"):
             raise ValueError(
@@ -146,7 +146,7 @@ class Trial:
         seen = [0] * len(models)
         classes = {"classes": np.unique(self.y[self.weight > 0])} if is_classifier(estimator) else {}
 
-        def gone_on(part: Part) -> Any:
+        def gone_on(part: FoldRows) -> Any:
             further = part.rows[seen[part.fold] :]
             models[part.fold].partial_fit(*self._rows(further), **classes, **self._options(further))
             seen[part.fold] = part.rows.shape[0]
@@ -168,9 +168,9 @@ class Trial:
                 options[name] = np.asarray(value)[rows] if len(shape) == 1 else TableRows(value).take(rows)
         return options
 
-    def point(self, train_with: Callable[[Part], Any], size: int | None = None) -> Point:
+    def point(self, train_with: Callable[[FoldRows], Any], size: int | None = None) -> Point:
         """Fit on so many rows of each fold, all by default, and judge."""
-        parts = [Part(k, rows if size is None else rows[:size]) for k, (rows, _) in enumerate(self.folds)]
+        parts = [FoldRows(k, rows if size is None else rows[:size]) for k, (rows, _) in enumerate(self.folds)]
         found = each(lambda part: self._judged(train_with, part), parts, self.n_jobs)
         self.failures.extend(one for one in found if isinstance(one, str))
         done = [(one, self.folds[k]) for k, one in enumerate(found) if not isinstance(one, str)]
@@ -186,7 +186,7 @@ class Trial:
         ends = held_out_interval(self.metric, value, about, np.concatenate(shares), overlap, self.level)
         return Point(float(np.mean([one.train for one, _ in done])), value, *ends, *by_fold)
 
-    def _judged(self, train_with: Callable[[Part], Any], part: Part) -> Judged | str:
+    def _judged(self, train_with: Callable[[FoldRows], Any], part: FoldRows) -> Judged | str:
         """What failed, where that shall not end it all."""
         try:
             return self._judge(train_with, part)
@@ -195,7 +195,7 @@ class Trial:
                 raise
             return f"{part.rows.shape[0]} rows of fold {part.fold + 1}: {type(error).__name__}: {error}"
 
-    def _judge(self, train_with: Callable[[Part], Any], part: Part) -> Judged:
+    def _judge(self, train_with: Callable[[FoldRows], Any], part: FoldRows) -> Judged:
         start, outside = part.rows, self.folds[part.fold][1]
         began = time.perf_counter()
         model = train_with(part)

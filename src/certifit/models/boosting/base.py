@@ -40,10 +40,10 @@ from certifit.parameters import (
 from certifit.progress import progress
 from certifit.threads import n_threads
 
-__all__ = ["L2", "BaseBoosting"]
+__all__ = ["LEAF_L2", "BaseBoosting"]
 
 
-L2 = Parameter(0.0, Real(0), "Adds ½·l2·v² for each leaf value v to the weighted total loss.")
+LEAF_L2 = Parameter(0.0, Real(0), "Adds ½·l2·v² for each leaf value v to the weighted total loss.")
 
 
 class BaseBoosting(Declared, CertifiedEstimator):
@@ -64,7 +64,7 @@ class BaseBoosting(Declared, CertifiedEstimator):
     min_samples_leaf: float = Parameter(
         20, Real(0), "Least weight of the rows of a leaf (their number, without weights)."
     )
-    l2: float = L2
+    l2: float = LEAF_L2
     subsample: float = Parameter(1.0, Real(0, 1, open_low=True), "Share of the rows drawn for each stage.")
     colsample: float = Parameter(1.0, Real(0, 1, open_low=True), "Share of the columns drawn for each stage.")
     max_bins: int = Parameter(255, Integer(2, 255), "Bins of a column; missing values have one more.")

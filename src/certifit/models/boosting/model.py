@@ -32,7 +32,7 @@ from certifit.evaluation.losses import (
     check_loss,
     resolve_loss,
 )
-from certifit.models.boosting.base import L2, BaseBoosting
+from certifit.models.boosting.base import LEAF_L2, BaseBoosting
 from certifit.models.boosting.fit import OF_CLASSES, PIECE, formula
 from certifit.models.linear.parameters import LOSS
 from certifit.optimization.closed_form.magnitudes import power_of_two
@@ -160,7 +160,7 @@ class GradientBoostingClassifier(ClassifierMixin, BaseBoosting):
         '"squared_hinge", "hinge" or any binary loss object. Only losses with a link to probabilities have `predict_proba`.',
     )
     # Where nearly all rows of a leaf are of one class their curvature vanishes, and Newton's step would have no bound.
-    l2: float = L2.but(1.0)
+    l2: float = LEAF_L2.but(1.0)
     class_weight: Any = CLASS_WEIGHT
     n_jobs: int | None = N_JOBS
     random_state: Any = RANDOM_STATE.but(text="Draws rows and columns.")

@@ -26,7 +26,7 @@ from certifit.models.hierarchy.cuts import by_size, cut_after
 from certifit.models.hierarchy.linkage import in_unit, linkage_of_rows
 from certifit.models.hierarchy.nearest_row import OfNearestRow
 from certifit.models.neighbors.model import NearestNeighbors
-from certifit.optimization.eigen.laplacian import Spectrum, laplacian, smallest_eigenvalues
+from certifit.optimization.eigen.laplacian import LaplacianSpectrum, laplacian, smallest_eigenvalues
 from certifit.parameters import Choice, Either, Fitted, Flag, Integer, Nothing, OneOf, Parameter, Real
 from certifit.parameters.common import N_JOBS, RANDOM_STATE, VERBOSE
 from certifit.progress import progress
@@ -144,7 +144,7 @@ class SpectralClustering(OfNearestRow):
         graph.eliminate_zeros()  # so far beyond sigma that the weight is no number
         return graph.maximum(graph.T).tocsr()
 
-    def _labels(self, X: Matrix, spectrum: Spectrum, k: int) -> Array:
+    def _labels(self, X: Matrix, spectrum: LaplacianSpectrum, k: int) -> Array:
         """k clusters of the vertices: the components themselves where these are as many."""
         parts = self.n_components_
         if parts == k:
@@ -161,7 +161,7 @@ class SpectralClustering(OfNearestRow):
         joined = cut_after(linkage_of_rows(means, "average", "euclidean", 1), parts - k)
         return by_size(joined[spectrum.components])
 
-    def _evidence(self, W: Any, spectrum: Spectrum, seconds: float) -> Certificate:
+    def _evidence(self, W: Any, spectrum: LaplacianSpectrum, seconds: float) -> Certificate:
         """The cut of the clusters beside what no clustering of this graph can go below."""
         k = self.n_clusters_
         size = np.asarray(W.sum(axis=1)).ravel() if self.normalized else np.ones(W.shape[0])

@@ -18,13 +18,13 @@ from certifit.certificate import Certificate
 from certifit.models.neighbors.distance import NearestSearch
 from certifit.models.neighbors.votes import influence, neighborhood
 
-__all__ = ["Choice", "choose"]
+__all__ = ["BestK", "choose"]
 
 HELD = 1 << 22  # neighbors held at a time
 
 
 @dataclass(frozen=True)
-class Choice:
+class BestK:
     """The errors of k = 1 … K, and the k of the least error; of equals the largest, which varies least."""
 
     errors: Array
@@ -53,7 +53,7 @@ def choose(
     weights: Any,
     most: int,
     losses: Callable[[Array, Array, Array], Array],
-) -> Choice:
+) -> BestK:
     """The k of the least leave-one-out error.
 
     Parameters
@@ -80,4 +80,4 @@ def choose(
     errors /= n if weight is None else weight.sum()
     # Sums of equal parts in another order differ in the last digits.
     least = errors.min() * (1 + 1e-12)
-    return Choice(errors, int(np.flatnonzero(errors <= least)[-1]) + 1)
+    return BestK(errors, int(np.flatnonzero(errors <= least)[-1]) + 1)

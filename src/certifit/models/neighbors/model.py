@@ -28,8 +28,7 @@ from certifit.models.neighbors import parameters
 from certifit.models.neighbors.base import MODES, BaseNeighbors, OfRows
 from certifit.models.neighbors.leave_one_out import choose
 from certifit.models.neighbors.votes import influence, neighborhood
-from certifit.parameters import N_JOBS, Either, Fitted, Integer, Parameter
-from certifit.parameters import Choice as Names
+from certifit.parameters import N_JOBS, Choice, Either, Fitted, Integer, Parameter
 
 __all__ = ["KNeighborsClassifier", "KNeighborsRegressor", "NearestNeighbors"]
 
@@ -129,7 +128,7 @@ class _Voters(OfRows, BaseNeighbors, takes={"predict.X": QUERIES, "predict_proba
 
     n_neighbors: Any = Parameter(
         5,
-        Either(Integer(1), Names("loo")),
+        Either(Integer(1), Choice("loo")),
         'How many of the nearest rows are asked; "loo" takes the number of least leave-one-out error, up to `max_neighbors`.',
     )
     _: KW_ONLY

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import clone
 
 from certifit._types import Array
-from certifit.evaluation.resampling.fitting import Data, Fitted, each, fitted_on
+from certifit.evaluation.resampling.fitting import Data, FittedPart, each, fitted_on
 from certifit.evaluation.splits.choice import Curve, Fold
 from certifit.models.reductions.warm import along_the_path, path_groups, walk_groups
 
@@ -107,7 +107,7 @@ class Trial:
         """All settings of a group on each part, every fit from where the one before it ended."""
         data, needs = self.data, [self.metric.needs]
 
-        def climbed(part: Fold) -> list[Fitted]:
+        def climbed(part: Fold) -> list[FittedPart]:
             model = clone(self.search._inner()).set_params(warm_start=True)
             return [fitted_on(part, model.set_params(**settings[k]), data, needs, anew=False) for k in group]
 
@@ -135,7 +135,7 @@ class Trial:
                 self._try(number, settings[number], parts, rung)
             return
         for at, number in enumerate(group):
-            fits = [Fitted(part, {need: said[at]}, spent) for part, (said, spent) in zip(parts, found, strict=True)]
+            fits = [FittedPart(part, {need: said[at]}, spent) for part, (said, spent) in zip(parts, found, strict=True)]
             self._note(number, settings[number], fits, rung)
 
     def _try(self, number: int, setting: dict[str, Any], parts: list[Fold], rung: int) -> None:
@@ -145,7 +145,7 @@ class Trial:
         fits = each(lambda part: fitted_on(part, model, data, [metric.needs]), parts, self.search.n_jobs)
         self._note(number, setting, fits, rung)
 
-    def _note(self, number: int, setting: dict[str, Any], fits: Sequence[Fitted], rung: int) -> None:
+    def _note(self, number: int, setting: dict[str, Any], fits: Sequence[FittedPart], rung: int) -> None:
         """The errors of a setting; one that is no number takes it out of the race."""
         self.rung[number], self.rows[number] = rung, max(fit.part.train.shape[0] for fit in fits)
         for k, fit in enumerate(fits):
@@ -157,7 +157,7 @@ class Trial:
                 self.first = self.first or error
                 self.failures.append(f"{setting}, fold {k + 1}: {type(error).__name__}: {error}")
 
-    def _error(self, fit: Fitted) -> float:
+    def _error(self, fit: FittedPart) -> float:
         if fit.error is not None:
             raise fit.error
         metric, rows = self.metric, fit.part.test

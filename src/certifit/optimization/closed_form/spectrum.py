@@ -16,14 +16,14 @@ import scipy.sparse as sp
 from certifit._types import Array, Matrix, is_sparse
 from certifit.representation.design.blocks import row_blocks
 
-__all__ = ["LARGEST_SPECTRUM", "Spectrum", "row_slices", "total_variance"]
+__all__ = ["LARGEST_SPECTRUM", "RidgeSpectrum", "row_slices", "total_variance"]
 
 LARGEST_SPECTRUM = 5000  # rows or columns, whichever are fewer
 SMALL = 2_000_000  # entries of X up to which its singular values are affordable
 
 
 @dataclass(frozen=True)
-class Spectrum:
+class RidgeSpectrum:
     """Σ s_i (x_i − m)(x_i − m)ᵀ = V diag(values) Vᵀ on its range, and z = Vᵀ Σ s_i (x_i − m) y_i."""
 
     values: Array
@@ -34,7 +34,7 @@ class Spectrum:
     total: float
 
     @staticmethod
-    def of(X: Matrix, y: Array, weight: Array, fit_intercept: bool) -> Spectrum:
+    def of(X: Matrix, y: Array, weight: Array, fit_intercept: bool) -> RidgeSpectrum:
         """Decompose; the smaller side of X must not exceed `LARGEST_SPECTRUM`."""
         n, d = X.shape
         if min(n, d) > LARGEST_SPECTRUM:
@@ -53,7 +53,7 @@ class Spectrum:
             values, V, z = _by_rows(X, mean, root, target)
         else:
             values, V, z = _by_columns(X, mean, weight, target)
-        return Spectrum(values, V, z, mean, y_mean, total)
+        return RidgeSpectrum(values, V, z, mean, y_mean, total)
 
     def shrinkage(self, penalties: Array) -> Array:
         """1/(λ_k + penalty), one column for each penalty; zero where there is nothing to divide by."""

@@ -23,7 +23,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh, splu
 
 from certifit._types import Array
 
-__all__ = ["Spectrum", "laplacian", "smallest_eigenvalues"]
+__all__ = ["LaplacianSpectrum", "laplacian", "smallest_eigenvalues"]
 
 DENSE = 400  # vertices up to which a component is decomposed as a whole
 FILLED = 3000  # vertices from which the factors of a graph in many dimensions are nearly dense
@@ -31,7 +31,7 @@ SHIFT = 1e-4  # of the mean degree, below zero: L + shift is positive definite
 
 
 @dataclass(frozen=True)
-class Spectrum:
+class LaplacianSpectrum:
     """The smallest eigenvalues of a Laplacian, ascending, and their vectors.
 
     Parameters
@@ -73,7 +73,9 @@ def laplacian(W: Any, normalized: bool) -> tuple[Any, Array]:
     return sp.csc_array(sp.diags_array((degree > 0).astype(np.float64)) - scale @ W @ scale), root
 
 
-def smallest_eigenvalues(L: Any, null: Array, count: int, *, beyond: bool = False, flat: bool = True) -> Spectrum:
+def smallest_eigenvalues(
+    L: Any, null: Array, count: int, *, beyond: bool = False, flat: bool = True
+) -> LaplacianSpectrum:
     """The `count` smallest eigenvalues of a Laplacian and the next one, or all if there are fewer.
 
     The next one is left out where zeros are enough, unless `beyond`.
@@ -117,7 +119,7 @@ def smallest_eigenvalues(L: Any, null: Array, count: int, *, beyond: bool = Fals
         vectors[rows, column] = vector
     values = np.array([entry[0] for entry in found])
     residuals = np.linalg.norm(L @ vectors - vectors * values, axis=0)
-    return Spectrum(values, vectors, residuals, codes, L, flat or n <= FILLED)
+    return LaplacianSpectrum(values, vectors, residuals, codes, L, flat or n <= FILLED)
 
 
 def _beyond_zero(L: Any, zero: Array, more: int, flat: bool) -> tuple[Array, Array]:

@@ -95,14 +95,12 @@ def solve_tall(
     Examples
     --------
     >>> import numpy as np
-    >>> from certifit.losses import Hinge
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(20000, 3))
-    >>> y = (X[:, 0] + rng.normal(size=20000) > 0).astype(float)
-    >>> terms, p = Hinge().hinge_terms(y), np.full(20000, 1 / 20000)
-    >>> result = solve_tall(X, terms, p, np.full(3, 0.01), tol=1e-4)
-    >>> bool(0 <= result.gap <= 1e-4)
-    True
+    >>> from certifit.losses import Absolute
+    >>> X = np.linspace(-1.0, 1.0, 20001)[:, None]
+    >>> terms, p = Absolute().hinge_terms(3.0 * X[:, 0] + np.sin(1000.0 * X[:, 0])), np.full(20001, 1 / 20001)
+    >>> result = solve_tall(X, terms, p, np.full(1, 1e-6), tol=1e-5)
+    >>> bool(0 <= result.gap <= 1e-5), result.coef.round(2)
+    (True, array([3.]))
     """
     options = native.Options(bool(fit_intercept), float(tol), float(scale), int(max_iter), int(threads))
     return _called(native.tall, row_matrix(X, native), terms, p, l2, options, tol)

@@ -27,7 +27,7 @@ __all__ = ["newton_on_gram"]
 PATIENCE = 16  # steps of conjugate gradients from which a factor of the present weights is worth its price
 UNSEEN = 1e-12  # of alpha: curvature that changes nothing
 
-Point = tuple[Array, Array, float]
+GramPoint = tuple[Array, Array, float]
 """Coefficients, their image under K, and the intercept."""
 
 
@@ -81,7 +81,7 @@ class _Steps:
         self.problem, self.factor = problem, factor
         self.largest = float(np.diagonal(problem.K).max(initial=0.0)) * problem.p.shape[0]
 
-    def step(self, h: Array, slope: Array, gap: float, tol: float) -> Point | None:
+    def step(self, h: Array, slope: Array, gap: float, tol: float) -> GramPoint | None:
         """δ, Kδ and δ_b; None where no row has curvature."""
         problem, alpha = self.problem, self.problem.alpha
         w = problem.p * np.maximum(h, 0.0)
@@ -115,7 +115,7 @@ class _Steps:
 
 
 def _search(
-    problem: GramProblem, point: Point, step: Point, value: float, promised: float, ahead: State
+    problem: GramProblem, point: GramPoint, step: GramPoint, value: float, promised: float, ahead: State
 ) -> tuple[float, State, float]:
     """Halve the step until P falls by a share of what is promised: the share, 0 if it never does, the state and P there."""
     (beta, image, b), (delta, moved, db), t, state = point, step, 1.0, ahead

@@ -17,7 +17,7 @@ from scipy.linalg import lapack
 from certifit._types import Array
 from certifit.evaluation.losses import Softmax
 from certifit.evaluation.losses.labels.softmax import Simplex
-from certifit.optimization.objective.curvature import REGULAR, factored, orthogonal
+from certifit.optimization.objective.curvature import REGULAR, by_singular_values, factored
 from certifit.optimization.objective.fold import State, Step, total
 from certifit.optimization.objective.problem import Problem
 
@@ -68,7 +68,7 @@ def cholesky(state: State, h: list[Any], g: Array, tol: float) -> Direction:
     gram = with_penalty(state.hessian(h), problem)
     found, least = _by_factor(gram, -g)
     if found is None:
-        curvature = orthogonal(state, h, [part.block.design for part in state.parts], strengths(problem))
+        curvature = by_singular_values(state, h, [part.block.design for part in state.parts], strengths(problem))
         dw, db = problem.split(_by_directions(gram, -g) if curvature is None else curvature(-g))
         return Direction(Step(state, dw, db), np.full_like(g, np.nan), regular=False)
     dw, db = problem.split(found)

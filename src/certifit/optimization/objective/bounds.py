@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from certifit._types import Array
-from certifit.optimization.objective.curvature import EPS, Curvature, factored, orthogonal, where_curved
+from certifit.optimization.objective.curvature import EPS, Curvature, by_singular_values, factored, where_curved
 from certifit.optimization.objective.fold import State, finite_sum, level_step, total
 from certifit.representation.design.design import Design, weighted
 
@@ -197,7 +197,7 @@ def _orthogonalize(
     hessian = state.hessian(h, designs)
     curvature = factored(hessian, K, problem.loss.shift_invariant) or where_curved(hessian, K)
     if curvature is not None and not curvature.regular:
-        curvature = orthogonal(state, h, designs, np.zeros(k)) or curvature
+        curvature = by_singular_values(state, h, designs, np.zeros(k)) or curvature
     if curvature is None:
         return None, None
     for _ in range(3):

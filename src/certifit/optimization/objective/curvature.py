@@ -21,7 +21,7 @@ from certifit._types import Array
 from certifit.optimization.objective.fold import State
 from certifit.representation.design.design import Dense, Design
 
-__all__ = ["REGULAR", "Curvature", "factored", "orthogonal", "where_curved"]
+__all__ = ["REGULAR", "Curvature", "by_singular_values", "factored", "where_curved"]
 
 EPS = float(np.finfo(np.float64).eps)
 REGULAR = 1e-6  # least pivot, beside the greatest, of a factor that is trusted: a condition of 1e12
@@ -120,7 +120,7 @@ def _by_directions(vectors: Array, values: Array, kept: Array, least: Array) -> 
     return Curvature(lambda right: np.asarray(half @ (half.T @ right.ravel())).reshape(right.shape), energy, False)
 
 
-def orthogonal(state: State, h: list[Any], designs: list[Design], l2: Array) -> Curvature | None:
+def by_singular_values(state: State, h: list[Any], designs: list[Design], l2: Array) -> Curvature | None:
     """By the singular values of the rows √(p·h)·(1, x) and √l2; None where those are not at hand."""
     problem, design = state.problem, designs[0]
     n, m = design.shape[0], design.shape[1] + int(problem.fit_intercept)

@@ -15,7 +15,7 @@ from certifit.models.linear.path.reduced import Square
 from certifit.names import stored
 from certifit.optimization.closed_form.least_squares import solve_least_squares
 from certifit.optimization.closed_form.magnitudes import in_units
-from certifit.optimization.closed_form.spectrum import LARGEST_SPECTRUM, Spectrum, row_slices, total_variance
+from certifit.optimization.closed_form.spectrum import LARGEST_SPECTRUM, RidgeSpectrum, row_slices, total_variance
 from certifit.optimization.coordinate import descent as coordinate
 from certifit.representation.design.products import rmatvec
 from certifit.threads import n_threads
@@ -160,7 +160,7 @@ def _ridge(X: Matrix, y: Array, weight: Array, grid: Array, fit_intercept: bool)
         W, b = np.array([fit.coef for fit in fits]), np.array([fit.intercept for fit in fits])
         gaps = np.array([fit.gap for fit in fits])
     else:
-        spectrum = Spectrum.of(scaled, target, weight, fit_intercept)
+        spectrum = RidgeSpectrum.of(scaled, target, weight, fit_intercept)
         W, b = spectrum.coefs(strengths)
         gaps = _ridge_gaps(scaled, target, p, W, b, strengths, spectrum)
     center = float(p @ target) if fit_intercept else 0.0
@@ -170,7 +170,7 @@ def _ridge(X: Matrix, y: Array, weight: Array, grid: Array, fit_intercept: bool)
     return RegularizationPath(grid, coefs, intercepts, _relative(gaps, scale))
 
 
-def _ridge_gaps(X: Matrix, y: Array, p: Array, W: Array, b: Array, alphas: Array, spectrum: Spectrum) -> Array:
+def _ridge_gaps(X: Matrix, y: Array, p: Array, W: Array, b: Array, alphas: Array, spectrum: RidgeSpectrum) -> Array:
     """½ gᵀ H⁻¹ g, what is left above the minimum of a quadratic: g the gradient, H = V diag(λ/Σs) Vᵀ + alpha.
 
     Directions without variance have no gradient either, except for rounding; with alpha = 0 they do not count.

@@ -29,7 +29,7 @@ from certifit.evaluation.splits.choice import Curve, folds_of, over_folds
 from certifit.models.linear.model import BaseLinear
 from certifit.models.linear.path.path import ridge_alphas
 from certifit.optimization.closed_form.magnitudes import in_units
-from certifit.optimization.closed_form.spectrum import Spectrum, row_slices
+from certifit.optimization.closed_form.spectrum import RidgeSpectrum, row_slices
 from certifit.parameters import ALPHAS, CV, FIT_INTERCEPT, ONE_STANDARD_ERROR, Declared, Fitted, check_parameters
 from certifit.representation.design.rows import thin_products
 
@@ -125,7 +125,7 @@ class RidgeCV(Declared, BaseLinear):
 def _leave_one_out(X: Matrix, y: Array, weight: Array, alphas: Array, fit_intercept: bool) -> Curve:
     """Weighted mean of the squared errors of rows left out one copy at a time, for each alpha."""
     (X, unit), (y, y_unit) = in_units(X), in_units(y)
-    spectrum = Spectrum.of(X, y, weight, fit_intercept)
+    spectrum = RidgeSpectrum.of(X, y, weight, fit_intercept)
     removed = np.minimum(weight, 1.0)
     # Equal to one (or to the common weight) in every case where "leaving one out" has one meaning.
     rest = max(spectrum.total - float(weight @ removed) / spectrum.total, 0.0)
@@ -144,7 +144,7 @@ def _leave_one_out(X: Matrix, y: Array, weight: Array, alphas: Array, fit_interc
 
 
 def _left_out(
-    spectrum: Spectrum, X: Matrix, y: Array, penalties: Array, fit_intercept: bool, removed: Array
+    spectrum: RidgeSpectrum, X: Matrix, y: Array, penalties: Array, fit_intercept: bool, removed: Array
 ) -> Iterator[tuple[slice, Array]]:
     """Residuals of blocks of rows by fits from which `removed` of each row's weight is taken, a column for each penalty."""
     shrinkage = spectrum.shrinkage(penalties)
@@ -165,7 +165,7 @@ def left_out(X: Matrix, y: Array, weight: Array, penalties: Array, fit_intercept
     A penalty is that beside the *sum* of the losses, the same for all the fits; `removed` is how much of each row's
     weight is left out.
     """
-    spectrum = Spectrum.of(X, y, weight, fit_intercept)
+    spectrum = RidgeSpectrum.of(X, y, weight, fit_intercept)
     return np.concatenate([left for _, left in _left_out(spectrum, X, y, penalties, fit_intercept, removed)])
 
 
@@ -188,7 +188,7 @@ def _errors(
     test: Array,
 ) -> Array:
     """Weighted mean squared error on the rows left out, for each alpha."""
-    spectrum = Spectrum.of(X[train], y[train], weight[train], fit_intercept)
+    spectrum = RidgeSpectrum.of(X[train], y[train], weight[train], fit_intercept)
     held, share, errors = X[test], weight[test] / weight[test].sum(), np.zeros(strengths.shape[0])
     for rows in row_slices(held, strengths.shape[0]):
         miss = y[test][rows, None] - spectrum.predictions(held, rows, strengths * spectrum.total)
