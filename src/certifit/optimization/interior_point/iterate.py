@@ -61,8 +61,9 @@ class Iterate:
         self.e = atoms.forward(self.z) - atoms.position
         spread = float(np.abs(self.e[: atoms.n2]).mean()) if atoms.n2 else 1.0
         spread = max(spread, 0.1)  # a fit through all kinks would start on the boundary
-        self.s = np.maximum(-self.e, 0.0) + spread
-        self.v = np.maximum(self.e, 0.0) + spread
+        own = spread * atoms.room  # so that the products are those of the centre
+        self.s = np.maximum(-self.e, 0.0) + own
+        self.v = np.maximum(self.e, 0.0) + own
         with np.errstate(invalid="ignore"):
             self.a = h * (self.v / (self.s + self.v))
         if hard.size:
@@ -169,8 +170,9 @@ class Equations:
     def corrected(self, first: Direction, centre: float, coupled: bool) -> Direction:
         """Toward products of that size, with those of the changes that the prediction left out."""
         point, d, hard = self.point, self.d, self.point.atoms.hard
-        push_s = (centre - first.da * first.ds) * self.inverse_a
-        push_v = (centre + first.da * first.dv) * self.inverse_b
+        own = centre * point.atoms.share
+        push_s = (own - first.da * first.ds) * self.inverse_a
+        push_v = (own + first.da * first.dv) * self.inverse_b
         rho = point.e + push_s
         rho -= push_v
         rhs = -self.fixed - point.atoms.adjoint(point.a + self.D * rho)
