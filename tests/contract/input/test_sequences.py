@@ -236,7 +236,7 @@ SCRIPT = """
 import signal, sys, time, warnings
 sys.path.insert(0, {root!r})
 import certifit
-from tests.contract import test_sequences as contract
+from tests.contract.input import test_sequences as contract
 warnings.simplefilter("ignore")
 rang = []
 def ring(number, frame):
