@@ -185,7 +185,7 @@ def _in_units(X: Matrix, alpha: float) -> tuple[Matrix, float, float]:
     One power for all columns keeps the shape of the penalty: alpha changes by its square.
     """
     size = float(abs(X).max())
-    unit = 2.0 ** np.round(np.log2(size)) if size > 0 and not 1e-20 < size < 1e20 else 1.0
+    unit = float(2.0 ** np.round(np.log2(size))) if size > 0 and not 1e-20 < size < 1e20 else 1.0
     with np.errstate(over="ignore", under="ignore"):
         strength = float(min(max(alpha / unit / unit, 1e-250), 1e250))
         return X if unit == 1.0 else X.astype(np.float64) * (1.0 / unit), strength, unit
