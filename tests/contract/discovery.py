@@ -272,9 +272,9 @@ def public_estimators() -> tuple[list[type[BaseEstimator]], dict[str, Exception]
 
 _FOUND, BROKEN = public_estimators()
 # Models of sequences take lists of sequences, not rows of a table: scikit-learn's checks and the contract of tables cannot be
-# asked of them. Their own contract is tests/contract/test_sequences.py.
+# asked of them. Their own contract is tests/contract/input/test_sequences.py.
 SEQUENCE_MODELS = [cls for cls in _FOUND if getattr(cls, "takes_sequences", False)]
-# Texts are no rows of numbers either: tests/contract/test_documents.py.
+# Texts are no rows of numbers either: tests/contract/input/test_documents.py.
 DOCUMENT_MODELS = [cls for cls in _FOUND if getattr(cls, "takes_documents", False)]
 ESTIMATORS = [cls for cls in _FOUND if cls not in SEQUENCE_MODELS + DOCUMENT_MODELS]
 

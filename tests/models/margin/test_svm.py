@@ -304,6 +304,23 @@ def test_tall_data(d, solver):
 
 
 @pytest.mark.parametrize(
+    ("n", "center", "classify"), [(7000, 0, False), (7000, 1e6, False), (7000, 0, True), (300, 0, True)]
+)
+def test_weights_of_a_range_that_leaves_the_interior_point_no_digits(n, center, classify):
+    """Other methods do not mind; of tall data Newton's comes first."""
+    rng = np.random.default_rng(12)
+    X = rng.normal(size=(n, 12)) + center * rng.normal(size=12)
+    y = (X - X.mean(axis=0)) @ rng.normal(size=12) + rng.normal(size=n)
+    weight = 10.0 ** rng.uniform(-8, 8, size=n)
+    kind, y = (LinearSVC, y > 0) if classify else (LinearSVR, y)
+    model = kind(alpha=0.0025).fit(X, y, weight)
+    assert model.certificate_.certified
+    exact = kind(alpha=0.0025, solver="dual", tol=1e-6, max_iter=100_000).fit(X, y, weight).certificate_
+    assert exact.certified
+    assert model.certificate_.bound <= exact.objective <= model.certificate_.objective * (1 + 1e-5)
+
+
+@pytest.mark.parametrize(
     ("options", "match"),
     [
         ({"solver": "dual", "alpha": 0.0}, "alpha"),

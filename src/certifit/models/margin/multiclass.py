@@ -91,12 +91,7 @@ class MulticlassSVC(VisitsRows, LinearClassifier):
             return self._fit_hard(X, codes, kept, delta, tol)
         p = weight / weight.sum()
         scale = constant_objective(codes, p, delta, bool(self.fit_intercept))
-        # One power of two for all columns keeps the shape of the penalty: alpha changes by its square.
-        size = float(abs(X).max())
-        unit = 2.0 ** np.round(np.log2(size)) if size > 0 and not 1e-20 < size < 1e20 else 1.0
-        with np.errstate(over="ignore", under="ignore"):
-            strength = float(min(max(alpha / unit / unit, 1e-250), 1e250))
-            scaled = X if unit == 1.0 else X.astype(np.float64) * (1.0 / unit)
+        scaled, strength, unit = _in_units(X, alpha)
         # A small problem costs nothing to solve to the last digits, and then does not depend on the order of its rows.
         small = X.shape[0] * X.shape[1] * delta.shape[0] <= SMALL
         with progress(self.verbose, "MulticlassSVC") as clock:
@@ -182,6 +177,18 @@ def check_delta(delta: Any, classes: Array) -> Array:
     if not table.any():
         raise ValueError("delta is zero everywhere: every classifier is optimal; give some error a cost > 0.")
     return table
+
+
+def _in_units(X: Matrix, alpha: float) -> tuple[Matrix, float, float]:
+    """X of extreme magnitude divided by a power of two, the strength that means the same there, and that power.
+
+    One power for all columns keeps the shape of the penalty: alpha changes by its square.
+    """
+    size = float(abs(X).max())
+    unit = float(2.0 ** np.round(np.log2(size))) if size > 0 and not 1e-20 < size < 1e20 else 1.0
+    with np.errstate(over="ignore", under="ignore"):
+        strength = float(min(max(alpha / unit / unit, 1e-250), 1e250))
+        return X if unit == 1.0 else X.astype(np.float64) * (1.0 / unit), strength, unit
 
 
 def _objective(X: Any, codes: Array, p: Array, delta: Array, alpha: float, coef: Array, intercept: Array) -> float:

@@ -25,7 +25,8 @@ from certifit.representation.design.products import NARROW, in_one_piece
 __all__ = ["KERNELS", "in_one_call", "on_dense_columns", "on_sparse_columns"]
 
 KERNELS: dict[type[Loss], str] = {HardLogistic: "logistic", Poisson: "poisson"}
-FEW_KERNELS = {**KERNELS, SquaredHinge: "squared_hinge"}  # many columns want a curvature at every row
+# Many columns want a curvature at every row.
+FEW_KERNELS: dict[type[Loss], str] = {**KERNELS, SquaredHinge: "squared_hinge"}
 MOST_ENTRIES = 1 << 18  # of X: beyond, the calls between the steps are not what takes the time
 THIN = 64  # columns up to which the Hessian of those that are used costs little beside the passes over the rows
 MOST_COPIED = 1 << 20  # entries of a dense X of more columns, but few, whatever the number of its rows

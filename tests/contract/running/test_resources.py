@@ -24,7 +24,7 @@ from tests.grids import exhaustive
 from certifit import Ridge
 from certifit.persistence import load, save
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 GROUP = 30  # estimators that share a process
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from tests.grids import exhaustive
-from tests.sklearn.settings import Draw
+from tests.sklearn.every.settings import Draw
 
 SETTINGS, DEFAULT = 50, 2
 WEIGHTS = (None, "balanced", {0: 2.0, 1: 0.7, 2: 1.0})

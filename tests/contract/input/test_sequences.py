@@ -18,7 +18,7 @@ from tests.models.structured.sequences import repeated, text, trees
 from certifit.parameters import parameters_of
 from certifit.persistence import inspect_file, load, save
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 MODELS = pytest.mark.parametrize("cls", SEQUENCE_MODELS, ids=lambda cls: cls.__name__)
 PRECISE = {"tol": 1e-9, "max_iter": 5000, "max_epochs": 3000, "alpha": 0.05}
 
@@ -236,7 +236,7 @@ SCRIPT = """
 import signal, sys, time, warnings
 sys.path.insert(0, {root!r})
 import certifit
-from tests.contract import test_sequences as contract
+from tests.contract.input import test_sequences as contract
 warnings.simplefilter("ignore")
 rang = []
 def ring(number, frame):

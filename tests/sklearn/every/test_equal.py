@@ -12,7 +12,7 @@ import pytest
 import scipy.optimize
 from sklearn.utils.class_weight import compute_class_weight
 from tests.grids import exhaustive
-from tests.sklearn.settings import SAME_OPTIMUM, Draw
+from tests.sklearn.every.settings import SAME_OPTIMUM, Draw
 
 SETTINGS, DEFAULT = 50, 2
 ACCURACY = 1e-5

@@ -13,7 +13,7 @@ from sklearn.base import is_classifier, is_regressor
 from sklearn.utils import get_tags
 from tests.contract.data import FEW, D, N, features, fit, make, output, reference, targets, unbothered
 from tests.contract.discovery import ONE_EACH, Case, parametrize
-from tests.contract.nonsense import attempts, is_told
+from tests.contract.input.nonsense import attempts, is_told
 
 from certifit.losses import LOSSES
 from certifit.optimization.objective.dispatch import SOLVERS

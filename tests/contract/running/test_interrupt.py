@@ -16,7 +16,7 @@ import pytest
 from tests.contract.discovery import ONE_EACH
 from tests.grids import each, exhaustive
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 GROUP = 40  # estimators at most that share a process, whose start costs as much as a dozen of them
 PATIENCE = 400  # seconds for a process on a busy machine
 # Rows, columns, and the time after which the alarm rings: between tall and wide, and tall.

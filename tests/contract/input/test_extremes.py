@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tests.contract.data import D, assert_same, fit, make, output, unbothered
 from tests.contract.discovery import ESTIMATORS, Case, parametrize
-from tests.contract.test_bad_input import assert_finite_or_refused
+from tests.contract.input.test_bad_input import assert_finite_or_refused
 
 from certifit.losses import LOSSES
 

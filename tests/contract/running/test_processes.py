@@ -29,7 +29,7 @@ from threadpoolctl import threadpool_limits
 from certifit import KMedoids
 from certifit.models.perceptron.base import BasePerceptron
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 PATIENCE = 200  # seconds: what all the fits of a child may take on a busy machine
 WITH_THREADS = [case for case in ONE_EACH if case.has("n_jobs")]
 
@@ -57,7 +57,7 @@ import json, os, signal, sys, threading, warnings
 import numpy as np
 sys.path.insert(0, {root!r})
 from tests.contract.discovery import ONE_EACH
-from tests.contract.test_processes import WITH_THREADS, fitted
+from tests.contract.running.test_processes import WITH_THREADS, fitted
 
 warnings.simplefilter("ignore")
 expected = [fitted(number) for number in range(len(ONE_EACH))]
