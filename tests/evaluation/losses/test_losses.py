@@ -12,7 +12,7 @@ from tests.evaluation.user_losses import USER_LOSSES
 
 from certifit._types import Array
 from certifit.evaluation.losses.labels.margin import HardLogistic
-from certifit.losses import LOSSES, Loss, ModifiedHuber, resolve_loss
+from certifit.losses import LOSSES, Loss, ModifiedHuber, Softmax, resolve_loss
 
 EVERY = pytest.mark.parametrize("loss", [*losses(), *USER_LOSSES], ids=label)
 REGISTERED = pytest.mark.parametrize("loss", losses(), ids=label)
@@ -405,3 +405,13 @@ def test_the_best_constant_of_one_class_is_a_number_however_shares_are_rounded(n
         found = loss.optimal_constant(np.full(n, label), np.full(n, 1.0 / n))
         assert np.isfinite(found), n
         assert (found > 0) == (label > 0)
+
+
+@pytest.mark.parametrize("score", [1.0, 21.6, 36.0, 40.0, 300.0])
+def test_the_loss_of_a_label_that_is_nearly_certain_keeps_its_digits(score: float) -> None:
+    wanted = np.full(2, np.log1p(np.exp(-score)))
+    signs, labels = np.array([1.0, -1.0]), np.array([1, 0])
+    for loss in (LOSSES["logistic"](), HardLogistic()):
+        np.testing.assert_allclose(loss.value(labels.astype(float), score * signs), wanted, rtol=1e-14)
+    two_scores = np.outer(0.5 * score * signs, [-1.0, 1.0])
+    np.testing.assert_allclose(Softmax().value(labels, two_scores), wanted, rtol=1e-13)

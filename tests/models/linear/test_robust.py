@@ -260,3 +260,15 @@ def test_a_fit_begins_where_the_scale_before_left_it_and_leaves_nothing_behind()
     assert "_last" not in vars(model)
     model._last = np.ones(3), 0.0  # of a fit that was interrupted
     np.testing.assert_array_equal(model.fit(X[:, :2], y).coef_, HuberRegressor(alpha=1e-3).fit(X[:, :2], y).coef_)
+
+
+@pytest.mark.parametrize("solver", ["auto", "newton", "prox_newton"])
+@pytest.mark.parametrize("columns", [0.0, 1e-6, 1.0])
+@pytest.mark.parametrize("far", [1e5, 1e8, 1e12])
+def test_a_row_far_off_leaves_the_others_their_digits(far: float, columns: float, solver: str) -> None:
+    rng = np.random.default_rng(1)
+    X, y = columns * rng.normal(size=(12, 3)), rng.normal(size=12)
+    y[0] = far
+    model = HuberRegressor(alpha=0.02, solver=solver).fit(X, y)
+    assert model.certificate_.certified
+    assert np.abs(y - model.predict(X))[1:].max() < 4.0

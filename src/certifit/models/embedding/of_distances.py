@@ -73,6 +73,7 @@ class OfDistances(
         started = time.perf_counter()
         X, weight = self._begin(X, sample_weight)
         self._certify(self._find(X, weight, started))
+        _check_range(self.embedding_)
         return self
 
     def _find(self, X: Array, weight: Array, started: float) -> Certificate:
@@ -93,7 +94,7 @@ class OfDistances(
         """
         check_is_fitted(self, "embedding_")
         X = check_x(self, X, reset=False, accept_sparse=False)
-        return like_input(X, self._points_of(X))
+        return like_input(X, _check_range(self._points_of(X)))
 
     def _points_of(self, X: Array) -> Array:
         """Where further rows are, in double precision."""
@@ -102,3 +103,12 @@ class OfDistances(
     @property
     def _n_features_out(self) -> int:
         return int(self.embedding_.shape[1])
+
+
+def _check_range(points: Array) -> Array:
+    """The points, if they are numbers."""
+    if not np.isfinite(points).all():
+        raise ValueError(
+            "X holds numbers whose distances are beyond double precision: give large columns in another unit."
+        )
+    return points

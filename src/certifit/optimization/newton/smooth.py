@@ -170,10 +170,12 @@ def eased(problem: Problem, start: Point, solve: Callable[[Problem, Point, float
     """
     if not problem.in_memory or problem.n_scores > 1:
         return start
-    for loss in problem.loss.eased(problem.y, problem.scores(*start), problem.p):
-        easier = replace(problem, loss=loss)
-        start = solve(easier, start, EASE * easier.scale)
-    return start
+    easier = problem.loss.eased(problem.y, problem.scores(*start), problem.p)
+    for loss in easier:
+        relative = replace(problem, loss=loss)
+        start = solve(relative, start, EASE * relative.scale)
+    # Rows far off can leave the easier losses no digits for the others: then the best constant is nearer.
+    return problem.start() if easier and not problem.at(*start).objective <= problem.constant_risk else start
 
 
 def _met(problem: Problem, start: Point) -> Point:

@@ -10,9 +10,10 @@ import numpy as np
 import certifit._native.products as _products
 from certifit._types import Array
 from certifit.certificate import Certificate
+from certifit.evaluation.losses.base import Loss
 from certifit.evaluation.losses.convexity import is_own
 from certifit.optimization.objective.bounds import dual_bound
-from certifit.optimization.objective.fold import State
+from certifit.optimization.objective.fold import Part, State
 from certifit.optimization.objective.problem import Problem, Solution
 from certifit.progress import Progress
 from certifit.representation.design.design import Dense, Design, Sparse
@@ -83,9 +84,19 @@ def _doubt(problem: Problem, coef: Array, intercept: Any, objective: float, stat
         parts = [(part, part.block.design.reach(state.w, state.b)) for part in state.parts]
         # Scores of labels have the unit one; numbers are rounded as much as the scores that meet them.
         bend = problem.loss.smoothness if problem.loss.task != "regression" else 0.0
-        bend = bend if np.isfinite(bend) else 0.0
-        off = (np.abs(part.theta) * reach + 0.5 * bend * EPS * reach**2 for part, reach in parts)
+        if not np.isfinite(bend):  # a kink that rounding may have passed: what slopes are on its other side
+            off = (_steepest(problem.loss, part, EPS * reach) * reach for part, reach in parts)
+        else:
+            off = (np.abs(part.theta) * reach + 0.5 * bend * EPS * reach**2 for part, reach in parts)
         return EPS * float(sum((part.block.p @ each).sum() for (part, _), each in zip(parts, off, strict=True)))
+
+
+def _steepest(loss: Loss, part: Part, off: Array) -> Array:
+    """The size of the slope of each row at most, for scores of labels that may be `off` by so much."""
+    if part.f.ndim == 2:
+        return np.abs(part.theta)
+    ends = (np.abs(loss.derivative(part.block.y, part.f + side * off)) for side in (-1.0, 1.0))
+    return np.maximum(np.abs(part.theta), np.maximum(*ends))
 
 
 def _harmless(problem: Problem, coef: Array, intercept: Any, objective: float) -> bool:

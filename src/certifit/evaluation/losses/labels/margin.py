@@ -43,7 +43,9 @@ class Logistic(Loss):
     smoothness = 0.25
 
     def value(self, y: Array, f: Array) -> Array:
-        return np.maximum(np.logaddexp(0.0, f) - y * f - entr(y) - entr(1.0 - y), 0.0)
+        # What a label takes off a score is taken off before the logarithm, which is small where they agree, is added.
+        soft = (np.maximum(f, 0.0) - y * f) + np.log1p(np.exp(-np.abs(f)))
+        return np.maximum(soft - entr(y) - entr(1.0 - y), 0.0)
 
     def derivative(self, y: Array, f: Array) -> Array:
         # π − y as (1 − y)·π − y·(1 − π): for hard labels nothing cancels, however large the score.

@@ -56,9 +56,11 @@ class Softmax(Loss):
 
     def value(self, y: Array, f: Array) -> Array:
         """Loss of each row, shape (n,)."""
-        highest = f.max(axis=1)
-        total = np.exp(f - highest[:, None]).sum(axis=1)
-        return np.maximum(np.log(total) + (highest - own_score(y, f)) + _negative_entropy(y), 0.0)
+        rows, top = np.arange(f.shape[0]), f.argmax(axis=1)
+        highest = f[rows, top]
+        others = np.exp(f - highest[:, None])
+        others[rows, top] = 0.0  # beside the one that it is, the others would lose their digits
+        return np.maximum(np.log1p(others.sum(axis=1)) + (highest - own_score(y, f)) + _negative_entropy(y), 0.0)
 
     def derivative(self, y: Array, f: Array) -> Array:
         """Gradient with respect to the scores, shape (n, K): probabilities minus those of y."""
