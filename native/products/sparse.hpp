@@ -41,6 +41,29 @@ void add_pairs(const CsrRows<T, I>& X, const double* p, Index from, Index to, In
     }
 }
 
+// Σ p, Σ p r and Σ p r² of rows one after the other, added to `sums`: most rows of a tall sparse X have nothing else to say.
+inline void add_levels(const double* p, const double* r, Index rows, double* sums) {
+    Lanes ones = {}, level = {}, energy = {};
+    Index t = 0;
+    for (; t + 8 <= rows; t += 8) {
+        Lanes weight, about;
+        load(p + t, weight), load(r + t, about);
+        const Lanes q = weight * about;
+        ones += weight, level += q, energy += q * about;
+    }
+    sums[0] += total(ones), sums[1] += total(level), sums[2] += total(energy);
+    for (; t < rows; ++t) sums[0] += p[t], sums[1] += p[t] * r[t], sums[2] += p[t] * r[t] * r[t];
+}
+
+// visit(i) for the rows that have numbers.
+template <class T, class I, class F>
+void over_filled(const CsrRows<T, I>& X, Index from, Index to, F&& visit) {
+    for (Index i = from; i < to; ++i)
+        if (X.start[i] != X.start[i + 1]) visit(i);
+}
+
+constexpr Index kHeld = 512;  // rows whose residuals are held at a time
+
 // Both places of each pair get the sum of the two; squares of pairs in one place (a column that a row has twice) count twice.
 inline void mirror(double* G, Index d, Index width) {
     constexpr Index kTile = 32;  // rows and columns of which both places stay in the cache
@@ -89,13 +112,17 @@ void residual(const CsrRows<T, I>& X, const double* y, const double* p, const do
     const Index width = X.d + 2, count = sparse_chunks(X.n, stored(X), width);
     std::vector<double> parts(count * width, 0.0);
     over_chunks(X.n, count, 2 * stored(X), threads, [&](Index c, Index from, Index to) {
-        double *part = parts.data() + c * width, level = 0, energy = 0;
-        for (Index i = from; i < to; ++i) {
-            const double r = y[i] - b - X.dot(i, w), q = p[i] * r;
-            level += q, energy += q * r;
-            X.add(i, q, part);
+        double *part = parts.data() + c * width, sums[3] = {}, r[detail::kHeld];
+        for (Index first = from; first < to; first += detail::kHeld) {
+            const Index end = std::min(first + detail::kHeld, to);
+            for (Index i = first; i < end; ++i) r[i - first] = y[i] - b;
+            detail::over_filled(X, first, end, [&](Index i) {
+                r[i - first] -= X.dot(i, w);
+                X.add(i, p[i] * r[i - first], part);
+            });
+            detail::add_levels(p + first, r, end - first, sums);
         }
-        part[X.d] += level, part[X.d + 1] += energy;
+        part[X.d] += sums[1], part[X.d + 1] += sums[2];
     });
     add_up(parts, count, width, out);
 }
@@ -109,16 +136,19 @@ std::vector<double> sums_of(const CsrRows<T, I>& X, const double* y, const doubl
     over_chunks(X.n, count, pairs, threads, [&](Index c, Index from, Index to) {
         double *part = parts.data() + c * size, *last = part + (d + 1) * m;
         std::vector<double> along(d, 0.0), against(d, 0.0);
-        double ones = 0, level = 0, energy = 0;
-        for (Index i = from; i < to; ++i) {
-            const double about = y[i] - centre, q = p[i] * about;
-            ones += p[i], level += q, energy += q * about;
-            X.add(i, p[i], along.data());
-            X.add(i, q, against.data());
+        double sums[3] = {}, about[detail::kHeld];
+        for (Index first = from; first < to; first += detail::kHeld) {
+            const Index end = std::min(first + detail::kHeld, to);
+            for (Index i = first; i < end; ++i) about[i - first] = y[i] - centre;
+            detail::add_levels(p + first, about, end - first, sums);
+            detail::over_filled(X, first, end, [&](Index i) {
+                X.add(i, p[i], along.data());
+                X.add(i, p[i] * about[i - first], against.data());
+                detail::add_pairs(X, p, i, i + 1, m, part + m + 1);
+            });
         }
-        detail::add_pairs(X, p, from, to, m, part + m + 1);
         for (Index j = 0; j < d; ++j) part[(j + 1) * m] += along[j], last[j + 1] += against[j];
-        part[0] += ones, last[0] += level, last[m - 1] += energy;
+        part[0] += sums[0], last[0] += sums[1], last[m - 1] += sums[2];
     });
     add_up(parts, count, size, out.data());
     detail::mirror(out.data() + m + 1, d, m);

@@ -57,7 +57,7 @@ class DualResult:
 def row_matrix(X: Matrix, kernels: Any = native) -> Any:
     """The rows of X as the kernels of a module see them: C-contiguous or CSR, float32 or float64."""
     if is_sparse(X):
-        rows = sp.csr_array(X)
+        rows = X if X.format == "csr" else sp.csr_array(X)
         kind = np.int64 if rows.indices.dtype == np.int64 or rows.indptr.dtype == np.int64 else np.int32
         indices, indptr = rows.indices.astype(kind, copy=False), rows.indptr.astype(kind, copy=False)
         return kernels.csr(np.ascontiguousarray(rows.data), indices, indptr, rows.shape[1])
@@ -232,4 +232,7 @@ def classes_of(terms: TwoSidedHinge, p: Array, theta: Array, scores: Array, unit
 def sides_of(terms: TwoSidedHinge, n: int) -> list[Array]:
     """The kinks and slopes of n rows, an array each."""
     given = (terms.lower, terms.upper, terms.slope_low, terms.slope_high)
-    return [np.ascontiguousarray(np.broadcast_to(side, (n,)), dtype=np.float64) for side in given]
+    return [
+        np.ascontiguousarray(side if np.shape(side) == (n,) else np.broadcast_to(side, (n,)), dtype=np.float64)
+        for side in given
+    ]
