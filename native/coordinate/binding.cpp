@@ -95,13 +95,14 @@ nb::tuple tall_least_squares(const Rows& X, const Vector<double>& y, const Vecto
                              const Vector<double>& coef, const Options& options) {
     if (X.n < 1 || X.d < 1) refuse("X is empty");
     expect_length(y, X.n, "y");
-    expect_weights(p, X.n, "p");
+    const bool even = p.size() == 1;  // one weight for all rows
+    expect_weights(p, even ? 1 : X.n, "p");
     expect_length(coef, X.d, "coef");
     if (penalty.size() != X.d) refuse("the penalty and X differ in their number of columns");
     std::vector<double> w = copy(coef);
     const Certified result = without_gil([&] {
         SignalPoll signals;
-        TallLeastSquares solver(X, y.data(), p.data(), options.intercept, options.threads, std::move(w));
+        TallLeastSquares solver(X, y.data(), p.data(), even, options.intercept, options.threads, std::move(w));
         const Certified found = solver.solve(penalty.view(), options.tolerance, signals);
         w = std::move(solver.coef);
         return found;

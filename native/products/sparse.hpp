@@ -28,9 +28,17 @@ inline Index sparse_chunks(Index n, Index work, Index width) {
 
 namespace detail {
 
+// One weight for each row, or one for all of them.
+struct Weights {
+    const double* p;
+    Index step;
+    Weights(const double* p_, bool even) : p(p_), step(even ? 0 : 1) {}
+    double operator[](Index i) const { return p[i * step]; }
+};
+
 // G += p Σ over the rows from `from` to `to` of x x', a pair of different columns in one of its two places.
 template <class T, class I>
-void add_pairs(const CsrRows<T, I>& X, const double* p, Index from, Index to, Index width, double* G) {
+void add_pairs(const CsrRows<T, I>& X, const Weights& p, Index from, Index to, Index width, double* G) {
     for (Index i = from; i < to; ++i) {
         const Index end = static_cast<Index>(X.start[i + 1]);
         for (Index a = static_cast<Index>(X.start[i]); a < end; ++a) {
@@ -42,17 +50,21 @@ void add_pairs(const CsrRows<T, I>& X, const double* p, Index from, Index to, In
 }
 
 // Σ p, Σ p r and Σ p r² of rows one after the other, added to `sums`: most rows of a tall sparse X have nothing else to say.
-inline void add_levels(const double* p, const double* r, Index rows, double* sums) {
-    Lanes ones = {}, level = {}, energy = {};
+inline void add_levels(const Weights& p, Index first, const double* r, Index rows, double* sums) {
+    Lanes ones = {}, level = {}, energy = {}, weight = Lanes{} + p[first];
     Index t = 0;
     for (; t + 8 <= rows; t += 8) {
-        Lanes weight, about;
-        load(p + t, weight), load(r + t, about);
+        Lanes about;
+        if (p.step) load(p.p + first + t, weight);
+        load(r + t, about);
         const Lanes q = weight * about;
         ones += weight, level += q, energy += q * about;
     }
     sums[0] += total(ones), sums[1] += total(level), sums[2] += total(energy);
-    for (; t < rows; ++t) sums[0] += p[t], sums[1] += p[t] * r[t], sums[2] += p[t] * r[t] * r[t];
+    for (; t < rows; ++t) {
+        const double weight_of = p[first + t], q = weight_of * r[t];
+        sums[0] += weight_of, sums[1] += q, sums[2] += q * r[t];
+    }
 }
 
 // visit(i) for the rows that have numbers.
@@ -86,7 +98,7 @@ void gram(const CsrRows<T, I>& X, const double* p, double* out, int threads) {
     std::fill_n(out, size, 0.0);
     std::vector<double> parts((count - 1) * size, 0.0);
     over_chunks(X.n, count, pairs, threads, [&](Index c, Index from, Index to) {
-        detail::add_pairs(X, p, from, to, d, c ? parts.data() + (c - 1) * size : out);
+        detail::add_pairs(X, {p, false}, from, to, d, c ? parts.data() + (c - 1) * size : out);
     });
     for (Index c = 1; c < count; ++c)
         for (Index j = 0; j < size; ++j) out[j] += parts[(c - 1) * size + j];
@@ -105,10 +117,11 @@ void pullback(const CsrRows<T, I>& X, const double* Q, Index k, double* out, int
     add_up(parts, count, width, out);
 }
 
-// out = (g, Σ p r, Σ p r²), d + 2 numbers
+// out = (g, Σ p r, Σ p r²), d + 2 numbers; only the first p is read where all are `even`.
 template <class T, class I>
-void residual(const CsrRows<T, I>& X, const double* y, const double* p, const double* w, double b, double* out, int threads,
-              bool = false) {
+void residual(const CsrRows<T, I>& X, const double* y, const double* weights, const double* w, double b, double* out, int threads,
+              bool even = false) {
+    const detail::Weights p(weights, even);
     const Index width = X.d + 2, count = sparse_chunks(X.n, stored(X), width);
     std::vector<double> parts(count * width, 0.0);
     over_chunks(X.n, count, 2 * stored(X), threads, [&](Index c, Index from, Index to) {
@@ -120,7 +133,7 @@ void residual(const CsrRows<T, I>& X, const double* y, const double* p, const do
                 r[i - first] -= X.dot(i, w);
                 X.add(i, p[i] * r[i - first], part);
             });
-            detail::add_levels(p + first, r, end - first, sums);
+            detail::add_levels(p, first, r, end - first, sums);
         }
         part[X.d] += sums[1], part[X.d + 1] += sums[2];
     });
@@ -129,7 +142,8 @@ void residual(const CsrRows<T, I>& X, const double* y, const double* p, const do
 
 // m × m numbers, m = d + 2, the lower triangle, with y about a `centre`; no row has a column twice.
 template <class T, class I>
-std::vector<double> sums_of(const CsrRows<T, I>& X, const double* y, const double* p, int threads, bool, double centre) {
+std::vector<double> sums_of(const CsrRows<T, I>& X, const double* y, const double* weights, int threads, bool even, double centre) {
+    const detail::Weights p(weights, even);
     const Index d = X.d, m = d + 2, size = m * m, pairs = stored(X) * (stored(X) / std::max<Index>(X.n, 1) + 3);
     const Index count = sparse_chunks(X.n, pairs, size);
     std::vector<double> parts(count * size, 0.0), out(size);
@@ -140,7 +154,7 @@ std::vector<double> sums_of(const CsrRows<T, I>& X, const double* y, const doubl
         for (Index first = from; first < to; first += detail::kHeld) {
             const Index end = std::min(first + detail::kHeld, to);
             for (Index i = first; i < end; ++i) about[i - first] = y[i] - centre;
-            detail::add_levels(p + first, about, end - first, sums);
+            detail::add_levels(p, first, about, end - first, sums);
             detail::over_filled(X, first, end, [&](Index i) {
                 X.add(i, p[i], along.data());
                 X.add(i, p[i] * about[i - first], against.data());

@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 import certifit._native.coordinate as _native
+from certifit.data.gate import is_repeated
 from certifit.data.sparse import canonical
 from certifit.optimization.closed_form.sparse_rows import arrays_of
 from certifit.representation.design.products import NARROW, by_column, in_one_piece
@@ -258,7 +259,7 @@ def tall_least_squares(
         *_native.tall_least_squares(
             *rows,
             _vector(y),
-            _vector(p),
+            p[:1] if is_repeated(p) else _vector(p),
             penalty.native(d),
             np.zeros(d) if coef is None else _vector(coef),
             options.native,
