@@ -216,7 +216,9 @@ def test_sums_of_sparse_rows_do_not_depend_on_threads_and_refuse_what_they_canno
     assert all(np.array_equal(fit.coef, fits[0].coef) and fit.gap == fits[0].gap <= 1e-8 for fit in fits)
     assert tall_least_squares(X.tocsc(), y, p, Separable(0.01, 0.0), Options(1e-8)) is None
     assert tall_least_squares(X.astype(np.float32), y, p, Separable(0.01, 0.0), Options(1e-8)) is None
-    twice = sparse.csr_array((np.tile(X.data[:1], 2), np.zeros(2, dtype=np.int32), np.r_[0, np.full(60_000, 2)]), (60_000, 12))
+    twice = sparse.csr_array(
+        (np.tile(X.data[:1], 2), np.zeros(2, dtype=np.int32), np.r_[0, np.full(60_000, 2)]), (60_000, 12)
+    )
     assert tall_least_squares(twice, y, p, Separable(0.01, 0.0), Options(1e-8)) is None
 
 

@@ -145,7 +145,9 @@ def hinge_dual(
         sides[2:] = [np.where(side > 0, np.inf, 0.0) for side in sides[2:]]
     loss = native.Loss(*sides, np.ascontiguousarray(p, dtype=np.float64), float(curvature))
     rows, mean, constant = _centered(X, p, fit_intercept, INTERCEPT_SHARE)
-    constant = min(constant, float(np.sqrt(alpha * n)))  # of a weak penalty, no row moves the intercept by more than the margin
+    constant = min(
+        constant, float(np.sqrt(alpha * n))
+    )  # of a weak penalty, no row moves the intercept by more than the margin
     options = native.Options(float(alpha), constant, float(tol), int(max_iter), int(seed), bool(hopeful))
     start = np.zeros(n) if theta is None else np.clip(theta, -sides[2], sides[3])
     centre = float(intercept) if fit_intercept else 0.0

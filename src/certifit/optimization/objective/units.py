@@ -28,6 +28,7 @@ __all__ = ["Units", "check_range", "condition", "is_extreme"]
 
 LARGE, SMALL = 1e50, 1e-50  # beyond these, fourth powers leave the range of double precision
 OFFSET = 1e4  # mean over deviation of a column from which it is centered
+ROWS = 1 << 12  # rows that are looked at: each is a place in memory of its own, however few columns there are
 SAMPLE = 1 << 15  # entries that are looked at; a fit that fails all the same is repeated in ordinary units
 
 
@@ -113,7 +114,7 @@ class ColumnMoments:
             if numbers.size:
                 columns[:, numbers] = _products.moments(values, 1)
             return ColumnMoments(values.shape[0], columns)
-        X, step = few_rows(X, entries or X.size)
+        X, step = few_rows(X, min(entries, ROWS * X.shape[1]) if entries else X.size)
         return ColumnMoments(-(-X.shape[0] // step), _products.moments(X, step))
 
     def __add__(self, other: ColumnMoments) -> ColumnMoments:

@@ -76,11 +76,11 @@ def without_gaps(X: Matrix, entries: int | None = None) -> tuple[Array, Array]:
 def _shared(X: Matrix, step: int) -> bool:
     """Whether some column may have an entry in every `step`-th row of a CSR matrix: one has in the few that are asked."""
     m = -(-X.shape[0] // step)
-    columns: Array | None = None
+    columns: set[int] | None = None
     for i in sorted({k * (m - 1) // ASKED for k in range(ASKED + 1)}) if m else ():
-        row = X.indices[X.indptr[i * step] : X.indptr[i * step + 1]]
-        columns = row if columns is None else columns[np.isin(columns, row)]
-        if not columns.size:
+        row = X.indices[X.indptr[i * step] : X.indptr[i * step + 1]].tolist()
+        columns = set(row) if columns is None else columns.intersection(row)
+        if not columns:
             return False
     return m > 0
 
