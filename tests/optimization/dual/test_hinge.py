@@ -102,6 +102,17 @@ def test_under_a_weak_penalty_the_intercept_moves_with_the_margin():
     assert found.iterations <= 150
 
 
+def test_from_a_wrong_intercept_a_weak_penalty_has_hope():
+    """Sums at two centres say where the balance is: it crept there from the best constant, and was given up after 32 epochs."""
+    rng = np.random.default_rng(0)
+    X = 65.0 * rng.normal(size=(170, 194))
+    y = (X[:, 0] + 65.0 * rng.normal(size=170) > 0).astype(float)
+    terms, p = Hinge().hinge_terms(y), np.full(170, 1 / 170)
+    found = hinge_dual(X, terms, p, alpha=0.9, tol=1e-3, max_iter=300, hopeful=True, intercept=1.0)
+    assert found.objective - found.bound <= 1e-3
+    assert found.iterations <= 80
+
+
 def test_what_has_no_hope_ends_early():
     X, y, p = binary()
     terms = Hinge().hinge_terms(y)

@@ -27,6 +27,7 @@ __all__ = ["DualResult", "best_intercept", "classes_of", "hinge_dual", "multicla
 # The intercept enters the augmented dual as a feature of this share of the mean squared row norm: larger couples all
 # rows and slows the coordinates, smaller needs more multiplier steps. That of one score grows where those are what is slow.
 INTERCEPT_SHARE = 0.03
+MOST_MARGINS = 30.0
 SHARE_OF_CLASSES = 0.1
 
 
@@ -145,9 +146,8 @@ def hinge_dual(
         sides[2:] = [np.where(side > 0, np.inf, 0.0) for side in sides[2:]]
     loss = native.Loss(*sides, np.ascontiguousarray(p, dtype=np.float64), float(curvature))
     rows, mean, constant = _centered(X, p, fit_intercept, INTERCEPT_SHARE)
-    constant = min(
-        constant, float(np.sqrt(alpha * n))
-    )  # of a weak penalty, no row moves the intercept by more than the margin
+    # Under a weak penalty the rows would wait for the intercept, which each of them moves by many margins.
+    constant = min(constant, float(np.sqrt(MOST_MARGINS * alpha * n)))
     options = native.Options(float(alpha), constant, float(tol), int(max_iter), int(seed), bool(hopeful))
     start = np.zeros(n) if theta is None else np.clip(theta, -sides[2], sides[3])
     centre = float(intercept) if fit_intercept else 0.0
