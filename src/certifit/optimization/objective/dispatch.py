@@ -446,7 +446,7 @@ def _solved(
     if free and solver == "newton_cg" and isinstance(problem.loss, Squared):
         proven = conjugate_ridge(problem, gap, max_iter, ridge_products(problem))
         return _closed_form(problem, start, gap, max_iter, clock) if proven is None else proven
-    rows = row_space(problem) if free and solver in ("newton", "newton_cg") else None
+    rows = row_space(problem) if free and solver in ("newton", "newton_cg", "interior_point") else None
     if rows is None:
         found = run(problem, start, gap, max_iter, clock)
     else:

@@ -36,7 +36,7 @@ __all__ = ["DualDescent", "choose_kinked", "interior_point", "kinked_newton", "r
 Point = tuple[Array, float]
 SMALL = 1 << 20  # entries of X up to which a fit is polished, and a sparse X is made dense
 INTERIOR_WORK = 2e10  # n·d·min(n, d) up to which second-order methods beat dual coordinate descent
-DIGITS = 1e-9  # of the scale: a gap of less is for all rows, where nearly all of them are to know which side they are on
+DIGITS = 1e-9  # of the scale: a gap of less is for all rows, where nearly all are to know which side they are on
 ORDINARY = (1e-30, 1e30)  # strengths of an L2 penalty beside which squares of ordinary columns do not vanish
 
 
@@ -102,7 +102,13 @@ def interior_point(problem: Problem, start: Point, tol: float, max_iter: int, cl
         near = _called(solve_tall, problem, X, l2, tol, max_iter)
         if near is not None:
             return Solution(
-                near.coef, near.intercept, near.iterations, "interior_point", near.bound, near.objective, dual=near.theta
+                near.coef,
+                near.intercept,
+                near.iterations,
+                "interior_point",
+                near.bound,
+                near.objective,
+                dual=near.theta,
             )
     # A small problem with one solution costs nothing to solve to the last digits, and then does not depend on the order
     # of its rows.
