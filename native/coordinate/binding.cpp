@@ -90,25 +90,40 @@ nb::tuple least_squares(const Matrix& X, Vector<double> y, Vector<double> p, con
 
 // The same for few columns and many rows, by their sums of squares and products; a gap beyond the tolerance is no failure of the
 // caller's, who takes the function above instead.
-template <class Array>
-nb::tuple tall_least_squares(const Array& X, Vector<double> y, Vector<double> p, const PenaltyArrays& penalty,
-                             Vector<double> coef, const Options& options) {
-    const Index n = static_cast<Index>(X.shape(0)), d = static_cast<Index>(X.shape(1));
-    if (n < 1 || d < 1) refuse("X is empty");
-    expect_length(y, n, "y");
-    expect_weights(p, n, "p");
-    expect_length(coef, d, "coef");
-    if (penalty.size() != d) refuse("the penalty and X differ in their number of columns");
+template <class Rows>
+nb::tuple tall_least_squares(const Rows& X, const Vector<double>& y, const Vector<double>& p, const PenaltyArrays& penalty,
+                             const Vector<double>& coef, const Options& options) {
+    if (X.n < 1 || X.d < 1) refuse("X is empty");
+    expect_length(y, X.n, "y");
+    const bool even = p.size() == 1;  // one weight for all rows
+    expect_weights(p, even ? 1 : X.n, "p");
+    expect_length(coef, X.d, "coef");
+    if (penalty.size() != X.d) refuse("the penalty and X differ in their number of columns");
     std::vector<double> w = copy(coef);
     const Certified result = without_gil([&] {
         SignalPoll signals;
-        const products::Table<double> table{X.data(), n, d, std::is_same_v<Array, RowMajor<double>>};
-        TallLeastSquares solver(table, y.data(), p.data(), options.intercept, options.threads, std::move(w));
+        TallLeastSquares solver(X, y.data(), p.data(), even, options.intercept, options.threads, std::move(w));
         const Certified found = solver.solve(penalty.view(), options.tolerance, signals);
         w = std::move(solver.coef);
         return found;
     });
     return nb::make_tuple(array(std::move(w)), result.intercept, result.objective, result.gap, result.iterations);
+}
+
+template <class Array>
+nb::tuple tall_dense(const Array& X, Vector<double> y, Vector<double> p, const PenaltyArrays& penalty, Vector<double> coef,
+                     const Options& options) {
+    constexpr bool by_row = std::is_same_v<Array, RowMajor<double>>;
+    const products::Table<double> table{X.data(), static_cast<Index>(X.shape(0)), static_cast<Index>(X.shape(1)), by_row};
+    return tall_least_squares(table, y, p, penalty, coef, options);
+}
+
+// No row has a column twice.
+template <class I>
+nb::tuple tall_sparse(Vector<double> data, Vector<I> indices, Vector<I> indptr, Index d, Vector<double> y, Vector<double> p,
+                      const PenaltyArrays& penalty, Vector<double> coef, const Options& options) {
+    const Index n = check_compressed(data, indices, indptr, d, "column");
+    return tall_least_squares(CsrRows<double, I>{data.data(), indices.data(), indptr.data(), n, d}, y, p, penalty, coef, options);
 }
 
 // Penalties alpha · (l1, l2) for each alpha, one after the other.
@@ -221,6 +236,12 @@ nb::tuple gram_rows(nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::dev
     return nb::make_tuple(array(std::move(W)), array(std::move(C)), sweeps);
 }
 
+template <class I>
+void define_tall_sparse(nb::module_& m) {
+    m.def("tall_least_squares", &tall_sparse<I>, "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(), "d"_a,
+          "y"_a.noconvert(), "p"_a.noconvert(), "penalty"_a, "coef"_a.noconvert(), "options"_a);
+}
+
 }  // namespace
 
 NB_MODULE(coordinate, m) {
@@ -232,10 +253,12 @@ NB_MODULE(coordinate, m) {
         .def(nb::init<bool, double, Index, int>(), "intercept"_a, "tolerance"_a, "max_iter"_a, "threads"_a);
     m.def("least_squares", &least_squares, "X"_a, "y"_a.noconvert(), "p"_a.noconvert(), "penalty"_a, "coef"_a.noconvert(),
           "options"_a);
-    m.def("tall_least_squares", &tall_least_squares<RowMajor<double>>, "X"_a.noconvert(), "y"_a.noconvert(), "p"_a.noconvert(),
+    m.def("tall_least_squares", &tall_dense<RowMajor<double>>, "X"_a.noconvert(), "y"_a.noconvert(), "p"_a.noconvert(),
           "penalty"_a, "coef"_a.noconvert(), "options"_a);
-    m.def("tall_least_squares", &tall_least_squares<ColumnMajor<double>>, "X"_a.noconvert(), "y"_a.noconvert(),
-          "p"_a.noconvert(), "penalty"_a, "coef"_a.noconvert(), "options"_a);
+    m.def("tall_least_squares", &tall_dense<ColumnMajor<double>>, "X"_a.noconvert(), "y"_a.noconvert(), "p"_a.noconvert(),
+          "penalty"_a, "coef"_a.noconvert(), "options"_a);
+    define_tall_sparse<std::int32_t>(m);
+    define_tall_sparse<std::int64_t>(m);
     m.def("path", &path, "X"_a, "y"_a.noconvert(), "p"_a.noconvert(), "penalty"_a, "alphas"_a.noconvert(), "options"_a);
     m.def("quadratic", &newton_quadratic, "X"_a, "r"_a.noconvert(), "h"_a.noconvert(), "penalty"_a, "coef"_a.noconvert(),
           "columns"_a.noconvert(), "options"_a);

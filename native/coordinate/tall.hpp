@@ -1,4 +1,5 @@
-// Penalized least squares of few columns and many rows, stored one row or one column after the other. One pass over X gives
+// Penalized least squares of few columns and many rows: dense, stored one row or one column after the other, or the numbers of sparse rows.
+// One pass over X gives
 //
 //   [1 X y]' diag(p) [1 X y]
 //
@@ -16,15 +17,17 @@
 #include "coordinate/gram.hpp"
 #include "coordinate/proof.hpp"
 #include "products/products.hpp"
+#include "products/sparse.hpp"
 #include "products/sums.hpp"
 
 namespace certifit {
 
+template <class Matrix>
 class TallLeastSquares {
   public:
-    TallLeastSquares(const products::Table<double>& X, const double* y, const double* p, bool intercept, int threads,
-                     std::vector<double> start)
-        : coef(std::move(start)), X_(X), y_(y), p_(p), intercept_(intercept), threads_(threads) {}
+    // Of weights that are `even` only the first is read.
+    TallLeastSquares(const Matrix& X, const double* y, const double* p, bool even, bool intercept, int threads, std::vector<double> start)
+        : coef(std::move(start)), X_(X), y_(y), p_(p), even_(even), intercept_(intercept), threads_(threads) {}
 
     std::vector<double> coef;
 
@@ -64,7 +67,7 @@ class TallLeastSquares {
     // Gram matrix of the centered columns, correlations and energy at `coef`; false where the sums are no good.
     bool sum_up() {
         const Index d = X_.d, m = d + 2;
-        const std::vector<double> sums = products::Sums(X_, y_, p_).run(threads_);
+        const std::vector<double> sums = products::sums_of(X_, y_, p_, threads_, even_, 0.0);
         const auto at = [&](Index j, Index k) { return sums[j * m + k]; };
         total_ = at(0, 0);
         if (!(total_ > 0) || !std::isfinite(at(m - 1, m - 1))) return false;
@@ -97,16 +100,16 @@ class TallLeastSquares {
         b_ = y_mean_;
         for (Index j = 0; j < d; ++j) b_ -= mean_[j] * coef[j];
         std::vector<double> sums(d + 2);
-        products::residual(X_, y_, p_, coef.data(), b_, sums.data(), threads_);
+        products::residual(X_, y_, p_, coef.data(), b_, sums.data(), threads_, even_);
         const double level = intercept_ ? sums[d] / total_ : 0.0;
         b_ += level;
         energy_ = std::max(sums[d + 1] - total_ * level * level, 0.0);
         for (Index j = 0; j < d; ++j) c_[j] = norm2_[j] > 0 ? sums[j] - total_ * level * mean_[j] : 0.0;
     }
 
-    const products::Table<double> X_;
+    const Matrix X_;
     const double *y_, *p_;
-    const bool intercept_;
+    const bool even_, intercept_;
     const int threads_;
     double total_ = 0, y_mean_ = 0, y_norm_ = 0, b_ = 0, energy_ = 0;
     std::vector<double> mean_, norm2_, c_, gram_;

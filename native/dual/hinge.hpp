@@ -213,7 +213,7 @@ class HingeDual {
             const double loose = options_.constant > 0 ? std::abs(sum_) : 0.0, estimate = seen.gap + loose;
             const bool good = estimate <= wanted && (whole || partial);
             const bool last = epoch == options_.max_iter || (whole && seen.violation <= kRounding && balanced()) ||
-                              (options_.hopeful && !good && hopeless(epoch, estimate, wanted));
+                              (options_.hopeful && !good && hopeless(epoch, whole ? estimate : kInfinity, wanted));
             if (good || last || epoch == due) {
                 if (epoch == due) due *= 2;
                 for (Index i = 0; one_sided_ && i < X_.n; ++i) theta[i] = sides_[i].sign * sides_[i].t;
@@ -237,7 +237,7 @@ class HingeDual {
             }
             if (options_.constant > 0) {  // the multiplier step; the augmented term starts again from the new centre
                 if (loose > kUneven * seen.gap && loose > kUneven * wanted) stiffen();
-                b_ -= sum_ * options_.constant * options_.constant / options_.alpha;
+                b_ -= leap() * sum_ * options_.constant * options_.constant / options_.alpha;
             }
         }
         w = std::move(best_w_);
@@ -264,8 +264,18 @@ class HingeDual {
 
     static constexpr Index kAhead = 6;       // visits by which a row is fetched before it is wanted
     static constexpr Index kWindow = 8;      // epochs of the first look at the rate
+    static constexpr double kLeap = 30.0;    // multiplier steps at once, at most
     static constexpr double kUneven = 3.0;   // times the gap and what is wanted of it: the balance is what is slow
     static constexpr double kStiffer = 4.0;  // by which the intercept then grows as a feature
+
+    // Times the multiplier step: a secant through the sums at the last two centres says where theirs is zero. The step alone is always too
+    // short, by far where a weak penalty lets the rows follow any intercept.
+    double leap() {
+        const double pull = options_.constant * options_.constant / options_.alpha, centre = b_ + sum_ * pull;
+        const double moved = centre - std::exchange(centre_, centre), changed = sum_ - std::exchange(former_sum_, sum_);
+        const double wanted = moved / (changed * pull);
+        return std::isfinite(wanted) ? std::clamp(wanted, 1.0, kLeap) : 1.0;
+    }
 
     // The multiplier moves the faster, the larger the intercept is as a feature; larger than the rows themselves, it would slow them down.
     void stiffen() {
@@ -280,10 +290,10 @@ class HingeDual {
     }
 
     // Whenever their number has doubled, the least estimates of the last half of the epochs and of the half before show a rate; at twice
-    // that the epochs that are left must do.
+    // that the epochs that are left must do. Epochs of some of the rows, whose estimate is infinite here, know nothing of the others.
     bool hopeless(Index epoch, double estimate, double wanted) {
         least_ = std::min(least_, estimate);
-        if (epoch < kWindow || (epoch & (epoch - 1))) return false;
+        if (epoch < kWindow || (epoch & (epoch - 1)) || !(least_ < kInfinity)) return false;
         const double before = std::exchange(former_, least_), now = std::exchange(least_, kInfinity);
         if (!(before < kInfinity)) return false;
         const double rate = 2.0 * std::log(before / now) / static_cast<double>(epoch);
@@ -416,7 +426,7 @@ class HingeDual {
     Terms terms_;
     Options options_;
     Random random_;
-    double b_, sum_ = 0, mean_square_ = 0, least_ = kInfinity, former_ = kInfinity;
+    double b_, sum_ = 0, mean_square_ = 0, least_ = kInfinity, former_ = kInfinity, centre_ = kInfinity, former_sum_ = 0;
     bool one_sided_ = false;
     std::vector<Side> sides_;
     std::vector<double> step_, best_w_, best_theta_;

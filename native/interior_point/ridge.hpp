@@ -92,6 +92,9 @@ class Ridge {
     }
 
   private:
+    // A mean beside the largest entry, from which a column is centered. Columns of few entries would all be the same in rows without any:
+    // where such a row lies on a kink, its weight hides what tells them apart.
+    static constexpr double kOff = 0.05;
     static constexpr double kEarly = 1e-2;  // products, beside the scale, at which the rows on kinks may show
     static constexpr double kLate = 1e-6;   // and at which they should
     static constexpr double kLight = 1e-6;  // height, beside the mean, below which there is no more room around a kink
@@ -101,11 +104,12 @@ class Ridge {
     void scale_columns() {
         for (Index j = 0; j < d_; ++j) {
             double *x = table_.data() + j * n_, sum = 0, peak = 0;
-            if (options_.intercept) {
-                for (Index i = 0; i < n_; ++i) sum += x[i];
-                centre_[u(j)] = std::isfinite(sum) ? sum / static_cast<double>(n_) : 0.0;
+            for (Index i = 0; i < n_; ++i) sum += x[i], peak = std::max(peak, std::abs(x[i]));
+            const double mean = sum / static_cast<double>(n_);
+            if (options_.intercept && std::isfinite(mean) && std::abs(mean) > kOff * peak) {
+                centre_[u(j)] = mean, peak = 0;
+                for (Index i = 0; i < n_; ++i) x[i] -= mean, peak = std::max(peak, std::abs(x[i]));
             }
-            for (Index i = 0; i < n_; ++i) x[i] -= centre_[u(j)], peak = std::max(peak, std::abs(x[i]));
             column_[u(j)] = power_of_two(peak);
             const double inverse = 1.0 / column_[u(j)];
             for (Index i = 0; i < n_; ++i) x[i] *= inverse;

@@ -202,6 +202,20 @@ nb::object run_copies(const RowMatrix& X, const Vector<double>& y) {
         X.view);
 }
 
+// Whether the indices climb within every row of a CSR matrix, or column of a CSC matrix, whose pointers are sound.
+template <class I>
+bool run_climbs(const Vector<I>& indices, const Vector<I>& indptr) {
+    const Index stored = static_cast<Index>(indices.size()), n = static_cast<Index>(indptr.size()) - 1;
+    const I *column = indices.data(), *start = indptr.data();
+    nb::gil_scoped_release release;
+    for (Index i = 0; i < n; ++i) {
+        if (start[i] < 0 || static_cast<Index>(start[i + 1]) > stored) return false;
+        for (Index k = static_cast<Index>(start[i]) + 1; k < static_cast<Index>(start[i + 1]); ++k)
+            if (!(column[k - 1] < column[k])) return false;
+    }
+    return true;
+}
+
 // Into an array of the caller's: NumPy asks for large pages, without which getting the memory takes longer than the copy.
 template <class T>
 void run_by_column(const RowMajor<T>& X, nb::ndarray<T, nb::ndim<2>, nb::f_contig, nb::device::cpu> out, int threads) {
@@ -253,6 +267,8 @@ void define(nb::module_& m) {
 NB_MODULE(products, m) {
     for_dense([&]<class X>() { define<X>(m); });
     RowMatrix::define(m, "RowMatrix");
+    m.def("climbs", &run_climbs<std::int32_t>, "indices"_a.noconvert(), "indptr"_a.noconvert());
+    m.def("climbs", &run_climbs<std::int64_t>, "indices"_a.noconvert(), "indptr"_a.noconvert());
     m.def("copies", &run_copies, "X"_a, "y"_a.noconvert());
     m.def("sums", &run_sums<RowMajor<double>>, "X"_a.noconvert(), "y"_a.noconvert(), "p"_a.noconvert(), "threads"_a);
     m.def("sums", &run_sums<ColumnMajor<double>>, "X"_a.noconvert(), "y"_a.noconvert(), "p"_a.noconvert(), "threads"_a);

@@ -28,9 +28,17 @@ inline Index sparse_chunks(Index n, Index work, Index width) {
 
 namespace detail {
 
+// One weight for each row, or one for all of them.
+struct Weights {
+    const double* p;
+    Index step;
+    Weights(const double* p_, bool even) : p(p_), step(even ? 0 : 1) {}
+    double operator[](Index i) const { return p[i * step]; }
+};
+
 // G += p Σ over the rows from `from` to `to` of x x', a pair of different columns in one of its two places.
 template <class T, class I>
-void add_pairs(const CsrRows<T, I>& X, const double* p, Index from, Index to, Index width, double* G) {
+void add_pairs(const CsrRows<T, I>& X, const Weights& p, Index from, Index to, Index width, double* G) {
     for (Index i = from; i < to; ++i) {
         const Index end = static_cast<Index>(X.start[i + 1]);
         for (Index a = static_cast<Index>(X.start[i]); a < end; ++a) {
@@ -40,6 +48,33 @@ void add_pairs(const CsrRows<T, I>& X, const double* p, Index from, Index to, In
         }
     }
 }
+
+// Σ p, Σ p r and Σ p r² of rows one after the other, added to `sums`: most rows of a tall sparse X have nothing else to say.
+inline void add_levels(const Weights& p, Index first, const double* r, Index rows, double* sums) {
+    Lanes ones = {}, level = {}, energy = {}, weight = Lanes{} + p[first];
+    Index t = 0;
+    for (; t + 8 <= rows; t += 8) {
+        Lanes about;
+        if (p.step) load(p.p + first + t, weight);
+        load(r + t, about);
+        const Lanes q = weight * about;
+        ones += weight, level += q, energy += q * about;
+    }
+    sums[0] += total(ones), sums[1] += total(level), sums[2] += total(energy);
+    for (; t < rows; ++t) {
+        const double weight_of = p[first + t], q = weight_of * r[t];
+        sums[0] += weight_of, sums[1] += q, sums[2] += q * r[t];
+    }
+}
+
+// visit(i) for the rows that have numbers.
+template <class T, class I, class F>
+void over_filled(const CsrRows<T, I>& X, Index from, Index to, F&& visit) {
+    for (Index i = from; i < to; ++i)
+        if (X.start[i] != X.start[i + 1]) visit(i);
+}
+
+constexpr Index kHeld = 512;  // rows whose residuals are held at a time
 
 // Both places of each pair get the sum of the two; squares of pairs in one place (a column that a row has twice) count twice.
 inline void mirror(double* G, Index d, Index width) {
@@ -63,7 +98,7 @@ void gram(const CsrRows<T, I>& X, const double* p, double* out, int threads) {
     std::fill_n(out, size, 0.0);
     std::vector<double> parts((count - 1) * size, 0.0);
     over_chunks(X.n, count, pairs, threads, [&](Index c, Index from, Index to) {
-        detail::add_pairs(X, p, from, to, d, c ? parts.data() + (c - 1) * size : out);
+        detail::add_pairs(X, {p, false}, from, to, d, c ? parts.data() + (c - 1) * size : out);
     });
     for (Index c = 1; c < count; ++c)
         for (Index j = 0; j < size; ++j) out[j] += parts[(c - 1) * size + j];
@@ -82,43 +117,52 @@ void pullback(const CsrRows<T, I>& X, const double* Q, Index k, double* out, int
     add_up(parts, count, width, out);
 }
 
-// out = (g, Σ p r, Σ p r²), d + 2 numbers
+// out = (g, Σ p r, Σ p r²), d + 2 numbers; only the first p is read where all are `even`.
 template <class T, class I>
-void residual(const CsrRows<T, I>& X, const double* y, const double* p, const double* w, double b, double* out, int threads,
-              bool = false) {
+void residual(const CsrRows<T, I>& X, const double* y, const double* weights, const double* w, double b, double* out, int threads,
+              bool even = false) {
+    const detail::Weights p(weights, even);
     const Index width = X.d + 2, count = sparse_chunks(X.n, stored(X), width);
     std::vector<double> parts(count * width, 0.0);
     over_chunks(X.n, count, 2 * stored(X), threads, [&](Index c, Index from, Index to) {
-        double *part = parts.data() + c * width, level = 0, energy = 0;
-        for (Index i = from; i < to; ++i) {
-            const double r = y[i] - b - X.dot(i, w), q = p[i] * r;
-            level += q, energy += q * r;
-            X.add(i, q, part);
+        double *part = parts.data() + c * width, sums[3] = {}, r[detail::kHeld];
+        for (Index first = from; first < to; first += detail::kHeld) {
+            const Index end = std::min(first + detail::kHeld, to);
+            for (Index i = first; i < end; ++i) r[i - first] = y[i] - b;
+            detail::over_filled(X, first, end, [&](Index i) {
+                r[i - first] -= X.dot(i, w);
+                X.add(i, p[i] * r[i - first], part);
+            });
+            detail::add_levels(p, first, r, end - first, sums);
         }
-        part[X.d] += level, part[X.d + 1] += energy;
+        part[X.d] += sums[1], part[X.d + 1] += sums[2];
     });
     add_up(parts, count, width, out);
 }
 
 // m × m numbers, m = d + 2, the lower triangle, with y about a `centre`; no row has a column twice.
 template <class T, class I>
-std::vector<double> sums_of(const CsrRows<T, I>& X, const double* y, const double* p, int threads, bool, double centre) {
+std::vector<double> sums_of(const CsrRows<T, I>& X, const double* y, const double* weights, int threads, bool even, double centre) {
+    const detail::Weights p(weights, even);
     const Index d = X.d, m = d + 2, size = m * m, pairs = stored(X) * (stored(X) / std::max<Index>(X.n, 1) + 3);
     const Index count = sparse_chunks(X.n, pairs, size);
     std::vector<double> parts(count * size, 0.0), out(size);
     over_chunks(X.n, count, pairs, threads, [&](Index c, Index from, Index to) {
         double *part = parts.data() + c * size, *last = part + (d + 1) * m;
         std::vector<double> along(d, 0.0), against(d, 0.0);
-        double ones = 0, level = 0, energy = 0;
-        for (Index i = from; i < to; ++i) {
-            const double about = y[i] - centre, q = p[i] * about;
-            ones += p[i], level += q, energy += q * about;
-            X.add(i, p[i], along.data());
-            X.add(i, q, against.data());
+        double sums[3] = {}, about[detail::kHeld];
+        for (Index first = from; first < to; first += detail::kHeld) {
+            const Index end = std::min(first + detail::kHeld, to);
+            for (Index i = first; i < end; ++i) about[i - first] = y[i] - centre;
+            detail::add_levels(p, first, about, end - first, sums);
+            detail::over_filled(X, first, end, [&](Index i) {
+                X.add(i, p[i], along.data());
+                X.add(i, p[i] * about[i - first], against.data());
+                detail::add_pairs(X, p, i, i + 1, m, part + m + 1);
+            });
         }
-        detail::add_pairs(X, p, from, to, m, part + m + 1);
         for (Index j = 0; j < d; ++j) part[(j + 1) * m] += along[j], last[j + 1] += against[j];
-        part[0] += ones, last[0] += level, last[m - 1] += energy;
+        part[0] += sums[0], last[0] += sums[1], last[m - 1] += sums[2];
     });
     add_up(parts, count, size, out.data());
     detail::mirror(out.data() + m + 1, d, m);

@@ -98,14 +98,15 @@ nb::object run_squares(Vector<double> data, Vector<I> indices, Vector<I> indptr,
     const auto X = checked(data, indices, indptr, d);
     if (X.n < 1 || d < 1) refuse("X is empty");
     expect_length(y, X.n, "y");
-    expect_length(p, X.n, "p");
+    const bool even = p.size() == 1;  // one weight for all rows
+    if (!even) expect_length(p, X.n, "p");
     expect_length(l2, d, "l2");
     expect_threads(threads);
     products::Squares found;
     bool solved = false;
     {
         nb::gil_scoped_release release;
-        solved = products::solve_squares(X, y.data(), p.data(), l2.data(), intercept, threads, found);
+        solved = products::solve_squares(X, y.data(), p.data(), l2.data(), intercept, threads, found, even);
     }
     return solved ? products::told(std::move(found), d) : nb::none();
 }

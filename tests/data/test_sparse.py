@@ -63,6 +63,21 @@ def test_untidy_matrices_are_tidied_whatever_their_flags_say(kind: str) -> None:
     assert canonical(found) is found
 
 
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+def test_order_within_rows_is_seen_in_every_kind_of_index(index: type) -> None:
+    tidy = sp.csr_array(X)
+    for swapped, good in ((False, True), (True, False)):
+        indices = tidy.indices.astype(index)
+        row = int(np.flatnonzero(np.diff(tidy.indptr) > 1)[-1])
+        first = tidy.indptr[row]
+        if swapped:
+            indices[[first, first + 1]] = indices[[first + 1, first]]
+        for pointers in (tidy.indptr.astype(np.int32), tidy.indptr.astype(np.int64)):
+            made = sp.csr_array((tidy.data.copy(), indices, pointers), shape=X.shape)
+            made.indices, made.indptr = indices, pointers
+            assert (canonical(made) is made) == good
+
+
 def test_spare_room_behind_the_entries_is_cut_off() -> None:
     tidy = sp.csr_array(X)
     roomy = sp.csr_array((np.r_[tidy.data, 7.0], np.r_[tidy.indices, 9999], tidy.indptr), shape=X.shape)

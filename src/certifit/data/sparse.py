@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+import certifit._native.products as _products
 from certifit._types import Array, Matrix, is_sparse
 
 __all__ = ["canonical", "check_sparse"]
@@ -105,6 +106,8 @@ def _is_canonical(X: Matrix) -> bool:
     stored = int(X.indptr[-1])
     if stored != X.indices.shape[0] or stored != X.data.shape[0]:
         return False  # native code takes the length of the arrays for the number of entries
+    if X.indices.dtype == X.indptr.dtype and X.indices.flags.c_contiguous and X.indptr.flags.c_contiguous:
+        return bool(_products.climbs(X.indices, X.indptr))
     climbs: Any = X.indices[1:] > X.indices[:-1]
     starts = X.indptr[1:-1]
     climbs[starts[(starts > 0) & (starts < stored)] - 1] = True

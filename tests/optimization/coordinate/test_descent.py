@@ -183,6 +183,45 @@ def test_sums_of_tall_rows_do_not_depend_on_threads_and_refuse_what_they_lose():
     assert tall_least_squares(X[:12], y[:12], p[:12], Separable(0.05, 0.0), Options(1e-7)) is None
 
 
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("name", CASES)
+def test_sums_of_sparse_rows_reach_the_same_optimum(name, intercept, index):
+    """Most rows hold nothing, some columns neither."""
+    X, y, p, _ = problem(len(name), n=1300)
+    X[::3], X[:, 5] = 0.0, 0.0
+    X *= np.random.default_rng(0).random(X.shape) < 0.1
+    penalty = full(CASES[name], X.shape[1])
+    stored = sparse.csr_array(X)
+    stored.indices, stored.indptr = stored.indices.astype(index), stored.indptr.astype(index)
+    options = Options(1e-10, fit_intercept=intercept)
+    fit = tall_least_squares(stored, y, p, Separable(**penalty), options)
+    if not (penalty["l1"] + penalty["l2"] > 0).all():
+        assert fit is None
+        return
+    dense = tall_least_squares(X, y, p, Separable(**penalty), options)
+    assert fit.gap <= 1e-10
+    assert fit.objective == pytest.approx(
+        objective(X, y, p, fit.coef, fit.intercept, penalty["l1"], penalty["l2"]), rel=1e-12
+    )
+    assert abs(fit.objective - dense.objective) <= 2e-10
+    np.testing.assert_allclose(fit.coef, dense.coef, atol=1e-5)
+
+
+def test_sums_of_sparse_rows_do_not_depend_on_threads_and_refuse_what_they_cannot_read():
+    rng = np.random.default_rng(0)
+    X = sparse.random(60_000, 12, density=0.05, format="csr", random_state=0, data_rvs=rng.standard_normal)
+    y, p = X @ np.arange(12.0) + rng.standard_normal(60_000), np.full(60_000, 1 / 60_000)
+    fits = [tall_least_squares(X, y, p, Separable(0.01, 0.0), Options(1e-8, n_threads=k)) for k in (1, 2, 3)]
+    assert all(np.array_equal(fit.coef, fits[0].coef) and fit.gap == fits[0].gap <= 1e-8 for fit in fits)
+    assert tall_least_squares(X.tocsc(), y, p, Separable(0.01, 0.0), Options(1e-8)) is None
+    assert tall_least_squares(X.astype(np.float32), y, p, Separable(0.01, 0.0), Options(1e-8)) is None
+    twice = sparse.csr_array(
+        (np.tile(X.data[:1], 2), np.zeros(2, dtype=np.int32), np.r_[0, np.full(60_000, 2)]), (60_000, 12)
+    )
+    assert tall_least_squares(twice, y, p, Separable(0.01, 0.0), Options(1e-8)) is None
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_gap_bounds_the_suboptimality_when_stopped_early(name):
     X, y, p, rng = problem(3, n=60, d=300)

@@ -91,6 +91,24 @@ def test_penalties_weak_and_strong(alpha: float) -> None:
     assert abs(found.objective - reference.objective) <= 2e-10
 
 
+@pytest.mark.parametrize("scale", [1.0, 50.0])
+def test_columns_of_few_entries(scale: float) -> None:
+    """Rows without any lie on a kink, with the weight of many: the columns were centered there, and all the same."""
+    rng = np.random.default_rng(0)
+    X = np.zeros((82, 135))
+    X[2:] = (rng.random((80, 135)) < 0.014) * rng.standard_normal((80, 135)) * scale
+    y = np.r_[0.0, 1.0, rng.integers(0, 2, 80).astype(float)]
+    p = np.r_[10.0, 20.0, np.ones(80)] / 110
+    terms, l2 = Hinge().hinge_terms(y), np.full(135, 7e-4)
+    found = solve_ridge(X, terms, p, l2, tol=1e-10)
+    assert found is not None
+    assert found.exact
+    assert found.gap <= 1e-13
+    f = X @ found.coef + found.intercept
+    assert found.objective == pytest.approx(p @ Hinge().value(y, f) + 3.5e-4 * found.coef @ found.coef, rel=1e-12)
+    assert found.bound == pytest.approx(dual_value(found.theta, X, terms, p, l2), rel=1e-12)
+
+
 def test_layouts_and_precisions() -> None:
     X, y, weight = make(Hinge())
     terms, p, l2 = Hinge().hinge_terms(y), weight / weight.sum(), np.full(6, 0.1)

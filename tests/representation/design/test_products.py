@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 
-from certifit.representation.design.products import DenseColumns, SparseColumns, by_column
+from certifit.representation.design.products import DenseColumns, SparseColumns, by_column, without_gaps
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -33,3 +33,23 @@ def test_a_copy_by_columns(shape: tuple[int, int], dtype: type) -> None:
         assert_array_equal(turned, X)
     assert by_column(turned) is turned
     assert_array_equal(by_column(X[::2]), X[::2])
+
+
+@pytest.mark.parametrize("entries", [None, 40])
+@pytest.mark.parametrize("make", [sp.csr_array, sp.csc_array])
+def test_columns_without_gaps(make: type, entries: int | None) -> None:
+    """They are found whatever the others have, in all rows or in some; a row of nothing leaves none."""
+    X = np.random.default_rng(0).normal(size=(61, 7)) * (np.random.default_rng(1).random((61, 7)) < 0.6)
+    X[:, [2, 5]] = 1.0 + np.arange(122.0).reshape(61, 2)
+    numbers, values = without_gaps(make(X), entries)
+    assert {2, 5} <= set(numbers.tolist())
+    assert values.shape[1] == numbers.size
+    for at, j in enumerate(numbers):
+        assert set(values[:, at]) <= set(X[:, j])
+    X[40] = 0.0
+    assert without_gaps(make(X))[0].size == 0
+    X[0] = 0.0
+    numbers, values = without_gaps(make(X), entries)
+    assert numbers.size == 0
+    assert values.shape[1] == 0
+    assert without_gaps(make((0, 7)))[0].size == 0

@@ -11,12 +11,21 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from certifit._types import Array, Matrix, is_sparse
+from certifit._types import Array, Matrix
 from certifit.base import CertifiedEstimator
 from certifit.data.equal_rows import merge_rows
 from certifit.data.gate import check_x, check_xy, equal_weights, is_repeated
 from certifit.evaluation.losses import Loss, Squared, check_loss, resolve_loss
-from certifit.evaluation.penalties import L2, Constraint, NoPenalty, Penalty, resolve_constraint, resolve_penalty
+from certifit.evaluation.penalties import (
+    L1,
+    L2,
+    Constraint,
+    ElasticNet,
+    NoPenalty,
+    Penalty,
+    resolve_constraint,
+    resolve_penalty,
+)
 from certifit.models.linear.parameters import CONSTRAINT, LOSS, PENALTY, SOLVER
 from certifit.optimization.objective.dispatch import check_solver, minimize
 from certifit.optimization.objective.forms.ivanov import matching_alpha
@@ -60,7 +69,7 @@ class BaseLinear(RegressorMixin, CertifiedEstimator):
         X, y, weight = check_xy(
             self, X, y, sample_weight=sample_weight, multi_output=self._multi_output, repeated=repeated
         )
-        if is_repeated(weight) and (is_sparse(X) or X.dtype != np.float64 or y.ndim > 1):
+        if is_repeated(weight) and (X.dtype != np.float64 or y.ndim > 1):
             weight = np.ones(X.shape[0])
         with thin_products(X):
             return self._fit_arrays(X, y, weight)
@@ -102,10 +111,12 @@ class BaseLinear(RegressorMixin, CertifiedEstimator):
         return self
 
     def _takes_one_weight(self) -> bool:
-        """Whether equal weights may be one number: a closed form of few columns reads no more, and y is as long as X is then."""
+        """Whether equal weights may be one number: a closed form, or sums, of few columns read no more, and y is as long as X is
+        then.
+        """
         loss, penalty, alpha, constraint = self._objective()
-        plain = type(loss) is Squared and (alpha == 0.0 or type(penalty) in (NoPenalty, L2))
-        return plain and constraint is None and self._solver_options()[0] in ("auto", "closed_form")
+        plain = type(loss) is Squared and (alpha == 0.0 or type(penalty) in (NoPenalty, L2, L1, ElasticNet))
+        return plain and constraint is None and self._solver_options()[0] in ("auto", "closed_form", "coordinate")
 
     def _solver_options(self) -> tuple[Any, float, int]:
         return getattr(self, "solver", "auto"), float(self.tol), int(self.max_iter)

@@ -60,7 +60,7 @@ def solve_few(X: Any, y: Any, p: Any, *, l2: Array, fit_intercept: bool, threads
     (array([2.]), -3.0)
     """
     n, d = X.shape
-    if is_repeated(p) and not is_sparse(X):
+    if is_repeated(p):
         p = p[:1]  # native code reads no other
     if not (_plain(y, 1) and _plain(p, 1) and 0 < d <= (NARROW if is_sparse(X) else FEW) and d < n):
         return None

@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from certifit._types import Array, Matrix
+from certifit._types import Array, Matrix, is_sparse
 from certifit.optimization.closed_form.factorizations import (
     CholeskyFactor,
     DualCholesky,
@@ -184,6 +184,8 @@ def solve_targets(
     )
     if few is not None:
         return [_of_few(few, keep_inverse)]
+    if is_sparse(X):  # its products read a weight for each row
+        p = np.ascontiguousarray(p)
     problem = NormalEquations(X, y, p, l2, fit_intercept, threads)
     with problem.threading():
         if not problem.sampled_sane():

@@ -22,7 +22,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 import certifit._native.coordinate as _native
+from certifit.data.gate import is_repeated
 from certifit.data.sparse import canonical
+from certifit.optimization.closed_form.sparse_rows import arrays_of
 from certifit.representation.design.products import NARROW, by_column, in_one_piece
 
 Vector: TypeAlias = NDArray[np.float64]
@@ -235,8 +237,8 @@ def tall_least_squares(
 ) -> CertifiedResult | None:
     """`least_squares` by the Gram matrix of all columns, in two passes over rows or columns as they are stored.
 
-    For dense X of double precision with few columns and a penalty on each of them. None where X is something else, or where
-    columns are so far from zero that their sums of squares do not give the wanted gap.
+    For X of double precision, dense or CSR, with few columns and a penalty on each of them. None where X is something else, or
+    where columns are so far from zero that their sums of squares do not give the wanted gap.
 
     Examples
     --------
@@ -246,21 +248,31 @@ def tall_least_squares(
     array([0.6, 0. ])
     """
     n, d = X.shape
-    if sparse.issparse(X) or X.dtype != np.float64 or not in_one_piece(X) or not 0 < d <= min(NARROW, n // TALL):
+    if X.dtype != np.float64 or not 0 < d <= min(NARROW, n // TALL):
         return None
     if penalty.q is not None or not (np.asarray(penalty.l1) + np.asarray(penalty.l2) > 0).all():
         return None
+    rows = _in_rows(X)
+    if rows is None:
+        return None
     result = CertifiedResult(
         *_native.tall_least_squares(
-            X,
+            *rows,
             _vector(y),
-            _vector(p),
+            p[:1] if is_repeated(p) else _vector(p),
             penalty.native(d),
             np.zeros(d) if coef is None else _vector(coef),
             options.native,
         )
     )
     return result if result.gap <= options.tol else None
+
+
+def _in_rows(X: Matrix) -> tuple[Any, ...] | None:
+    """X as the passes over its rows take it; None where they cannot read it."""
+    if sparse.issparse(X):
+        return arrays_of(X) if X.format == "csr" and X.has_canonical_format else None
+    return (X,) if in_one_piece(X) else None
 
 
 def path(X: Matrix, y: ArrayLike, p: ArrayLike, alphas: ArrayLike, penalty: Separable, options: Options) -> PathResult:

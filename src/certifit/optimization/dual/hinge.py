@@ -27,6 +27,7 @@ __all__ = ["DualResult", "best_intercept", "classes_of", "hinge_dual", "multicla
 # The intercept enters the augmented dual as a feature of this share of the mean squared row norm: larger couples all
 # rows and slows the coordinates, smaller needs more multiplier steps. That of one score grows where those are what is slow.
 INTERCEPT_SHARE = 0.03
+MOST_MARGINS = 30.0
 SHARE_OF_CLASSES = 0.1
 
 
@@ -57,7 +58,7 @@ class DualResult:
 def row_matrix(X: Matrix, kernels: Any = native) -> Any:
     """The rows of X as the kernels of a module see them: C-contiguous or CSR, float32 or float64."""
     if is_sparse(X):
-        rows = sp.csr_array(X)
+        rows = X if X.format == "csr" else sp.csr_array(X)
         kind = np.int64 if rows.indices.dtype == np.int64 or rows.indptr.dtype == np.int64 else np.int32
         indices, indptr = rows.indices.astype(kind, copy=False), rows.indptr.astype(kind, copy=False)
         return kernels.csr(np.ascontiguousarray(rows.data), indices, indptr, rows.shape[1])
@@ -145,6 +146,8 @@ def hinge_dual(
         sides[2:] = [np.where(side > 0, np.inf, 0.0) for side in sides[2:]]
     loss = native.Loss(*sides, np.ascontiguousarray(p, dtype=np.float64), float(curvature))
     rows, mean, constant = _centered(X, p, fit_intercept, INTERCEPT_SHARE)
+    # Under a weak penalty the rows would wait for the intercept, which each of them moves by many margins.
+    constant = min(constant, float(np.sqrt(MOST_MARGINS * alpha * n)))
     options = native.Options(float(alpha), constant, float(tol), int(max_iter), int(seed), bool(hopeful))
     start = np.zeros(n) if theta is None else np.clip(theta, -sides[2], sides[3])
     centre = float(intercept) if fit_intercept else 0.0
@@ -232,4 +235,7 @@ def classes_of(terms: TwoSidedHinge, p: Array, theta: Array, scores: Array, unit
 def sides_of(terms: TwoSidedHinge, n: int) -> list[Array]:
     """The kinks and slopes of n rows, an array each."""
     given = (terms.lower, terms.upper, terms.slope_low, terms.slope_high)
-    return [np.ascontiguousarray(np.broadcast_to(side, (n,)), dtype=np.float64) for side in given]
+    return [
+        np.ascontiguousarray(side if np.shape(side) == (n,) else np.broadcast_to(side, (n,)), dtype=np.float64)
+        for side in given
+    ]

@@ -234,12 +234,12 @@ def closed_forms(problem: Problem, y: Any) -> list[Solution]:
 
 
 def _coordinate(problem: Problem, start: Point, tol: float, max_iter: int, clock: Progress) -> Solution:
-    X, y, p = problem.X.tocsc() if is_sparse(problem.X) else problem.X, problem.y, problem.p
+    X, y, p = problem.X, problem.y, problem.p
     penalty = kernel_penalty(problem.regularizer)
     options = coordinate.Options(tol, problem.fit_intercept, max_iter, problem.threads)
     result = coordinate.tall_least_squares(X, y, p, penalty, options, start[0])
     if result is None:
-        result = coordinate.least_squares(X, y, p, penalty, options, start[0])
+        result = coordinate.least_squares(X.tocsc() if is_sparse(X) else X, y, p, penalty, options, start[0])
     bound = result.objective - result.gap
     return Solution(result.coef, result.intercept, result.iterations, "coordinate", bound, result.objective)
 
@@ -446,7 +446,7 @@ def _solved(
     if free and solver == "newton_cg" and isinstance(problem.loss, Squared):
         proven = conjugate_ridge(problem, gap, max_iter, ridge_products(problem))
         return _closed_form(problem, start, gap, max_iter, clock) if proven is None else proven
-    rows = row_space(problem) if free and solver in ("newton", "newton_cg") else None
+    rows = row_space(problem) if free and solver in ("newton", "newton_cg", "interior_point") else None
     if rows is None:
         found = run(problem, start, gap, max_iter, clock)
     else:

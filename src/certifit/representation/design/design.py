@@ -36,6 +36,7 @@ from certifit.representation.design.rows import over_rows
 __all__ = ["Dense", "Design", "Partitioned", "Sparse", "as_design"]
 
 T = TypeVar("T")
+LOOKED_AT = 1 << 12  # rows that tell of columns: each is a place in memory of its own, however few columns there are
 
 
 class Design(ABC):
@@ -267,7 +268,7 @@ class Dense(Design):
         return np.asarray(self.X[:: max(1, self.X.size // entries)])
 
     def moments(self, entries: int | None = None) -> tuple[int, Array]:
-        X, step = few_rows(self.X, entries or self.X.size)
+        X, step = few_rows(self.X, min(entries, LOOKED_AT * self.shape[1]) if entries else self.X.size)
         return -(-X.shape[0] // step), _products.moments(X, step)
 
     def rescaled(self, center: Array, unit: Array) -> Matrix:

@@ -30,6 +30,7 @@ __all__ = [
     "without_gaps",
 ]
 
+ASKED = 4  # rows of a sparse matrix that mostly tell that every column has gaps, and the first
 LARGEST_BLOCK = (1 << 25) - (1 << 16)  # GNU's malloc learns from blocks below 32 MiB only
 NARROW = 192  # columns up to which our own Gram kernel, which weights the rows on the way, is faster than BLAS
 
@@ -58,12 +59,11 @@ def without_gaps(X: Matrix, entries: int | None = None) -> tuple[Array, Array]:
     (array([0]), array([[5.],
            [6.]]))
     """
-    rows = X[:: max(1, X.nnz // entries)] if entries and X.format == "csr" else X
+    step = max(1, X.nnz // entries) if entries and X.format == "csr" else 1
+    if X.format == "csr" and not _shared(X, step):  # most often
+        return np.empty(0, dtype=np.intp), np.empty((-(-X.shape[0] // step), 0))
+    rows = X[::step] if step > 1 else X
     m = rows.shape[0]
-    if m and rows.format == "csr":
-        first, last = (rows.indices[rows.indptr[i] : rows.indptr[i + 1]] for i in (0, m - 1))
-        if not np.intersect1d(first, last).size:  # most often
-            return np.empty(0, dtype=np.intp), np.empty((m, 0))
     by = rows.tocsc()
     numbers = np.flatnonzero(np.diff(by.indptr) == m) if m else np.empty(0, dtype=np.intp)
     step = max(1, m * numbers.size // entries) if entries else 1
@@ -71,6 +71,18 @@ def without_gaps(X: Matrix, entries: int | None = None) -> tuple[Array, Array]:
     for at, j in enumerate(numbers):
         values[:, at] = by.data[by.indptr[j] : by.indptr[j + 1] : step]
     return numbers, values
+
+
+def _shared(X: Matrix, step: int) -> bool:
+    """Whether some column may have an entry in every `step`-th row of a CSR matrix: one has in the few that are asked."""
+    m = -(-X.shape[0] // step)
+    columns: set[int] | None = None
+    for i in sorted({k * (m - 1) // ASKED for k in range(ASKED + 1)}) if m else ():
+        row = X.indices[X.indptr[i * step] : X.indptr[i * step + 1]].tolist()
+        columns = set(row) if columns is None else columns.intersection(row)
+        if not columns:
+            return False
+    return m > 0
 
 
 def by_column(X: Array, threads: int = 1) -> Array:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from certifit import LinearModel, LogisticRegression
-from certifit.losses import Loss, Poisson
+from certifit.losses import Absolute, EpsilonInsensitive, Hinge, Loss, Poisson
 from certifit.optimization.objective.dispatch import minimize
 from certifit.optimization.objective.forms.row_space import row_space
 from certifit.optimization.objective.problem import Problem
@@ -59,6 +59,26 @@ def test_a_start_is_carried_over() -> None:
     assert certificate.certified
     assert again.iterations < solution.iterations
     np.testing.assert_allclose(again.coef, solution.coef, atol=1e-5)
+
+
+@pytest.mark.parametrize("loss", [Hinge(), EpsilonInsensitive(0.1), Absolute()])
+@pytest.mark.parametrize("repeated", [False, True])
+def test_losses_with_kinks(loss: Loss, repeated: bool) -> None:
+    """More columns than native code takes, fewer rows: their problem has as many columns as rows."""
+    X, y = wide(repeated=repeated)
+    target = (y > 0).astype(float) if isinstance(loss, Hinge) else y
+    problem = Problem(X, target, np.full(40, 1 / 40), loss, Regularizer.of(L2(), 0.02, None, 200), True)
+    rows = row_space(problem)
+    assert rows is not None
+    assert rows.problem.shape == (40, 40)
+    free, proof = minimize(problem, "auto", 1e-9, 200, Progress())
+    whole, _ = minimize(problem, "interior_point", 1e-9, 200, Progress())
+    assert free.solver == "interior_point"
+    assert proof.certified
+    assert proof.objective == pytest.approx(problem.at(whole.coef, whole.intercept).objective, rel=1e-8)
+    assert problem.at(free.coef, free.intercept).objective == pytest.approx(proof.objective, rel=1e-8)
+    many = Problem(np.tile(X, (5, 1)), np.tile(target, 5), np.full(200, 1 / 200), loss, problem.regularizer, True)
+    assert row_space(many) is None
 
 
 @pytest.mark.parametrize("penalty", ["l1", "none"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+import certifit._native.products as _products
 from certifit._types import Array
 from certifit.evaluation.losses.base import Loss
 
@@ -50,12 +51,13 @@ class Squared(Loss):
         return float(weight @ y / weight.sum())
 
     def constant_risks(self, y: Array, p: Array, constant: float) -> tuple[float, float]:
-        level, rows = (
-            np.asarray(constant),
-            range(0, y.shape[0], FEW),
-        )  # blocks that stay in the cache, and no vector as long as y
-        risk = sum(float(p[i : i + FEW] @ self.value(y[i : i + FEW], level)) for i in rows)
-        mean = float(y.mean()) if p.strides == (0,) else float(p @ y)
+        if p.strides == (0,) and y.dtype == np.float64 and y.flags.c_contiguous:  # equal weights that are one number
+            (mean,), (squares,) = _products.moments(y[:, None], 1).tolist()
+            off = mean - float(constant)
+            risk = 0.5 * float(p[0]) * (squares + y.shape[0] * (off * off))
+        else:  # blocks that stay in the cache, and no vector as long as y
+            level, mean = np.asarray(constant), float(p @ y)
+            risk = sum(float(p[i : i + FEW] @ self.value(y[i : i + FEW], level)) for i in range(0, y.shape[0], FEW))
         return risk, risk + constant * (mean - 0.5 * constant)  # for weights whose sum is one
 
     def rescaled(self, unit: float) -> tuple[Loss, float]:

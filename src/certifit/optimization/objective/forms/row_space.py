@@ -19,6 +19,7 @@ from certifit.optimization.closed_form.cholesky import cholesky_condition
 from certifit.optimization.objective.costs import rows_pay
 from certifit.optimization.objective.problem import Point, Problem, Solution
 from certifit.optimization.objective.regularizer import Regularizer
+from certifit.representation.design.products import NARROW
 
 __all__ = ["RowSpace", "row_space"]
 
@@ -51,13 +52,15 @@ class RowSpace:
 def row_space(problem: Problem) -> RowSpace | None:
     """The problem in the space of its rows, where that is smaller; None where it is not, or the penalty sees single columns."""
     n, d = problem.shape
-    if not (problem.dense and d >= max(LEAST, WIDER * n)) or not problem.loss.smooth:
+    smooth = problem.loss.smooth
+    # With kinks it pays where native code takes no more columns than there are rows, whose steps cost a matrix each.
+    if not problem.dense or not (d >= max(LEAST, WIDER * n) if smooth else n <= NARROW < d):
         return None
     l2 = problem.regularizer.smooth()
     if l2 is None or not l2[0] > 0.0 or not (l2 == l2[0]).all():
         return None
     X = problem.X.astype(np.float64, copy=False)
-    if problem.n_scores == 1:
+    if smooth and problem.n_scores == 1:
         bend = float(problem.at(*problem.start()).bend())
         if not rows_pay(n, d, float(l2[0]), bend * float(np.vdot(X, X)) / (n * n)):
             return None
