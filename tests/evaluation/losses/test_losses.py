@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
+from math import factorial
 
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ from tests.evaluation.user_losses import USER_LOSSES
 
 from certifit._types import Array
 from certifit.evaluation.losses.labels.margin import HardLogistic
-from certifit.losses import LOSSES, Loss, ModifiedHuber, Softmax, resolve_loss
+from certifit.losses import LOSSES, Loss, ModifiedHuber, Poisson, Softmax, resolve_loss
 
 EVERY = pytest.mark.parametrize("loss", [*losses(), *USER_LOSSES], ids=label)
 REGISTERED = pytest.mark.parametrize("loss", losses(), ids=label)
@@ -415,3 +417,16 @@ def test_the_loss_of_a_label_that_is_nearly_certain_keeps_its_digits(score: floa
         np.testing.assert_allclose(loss.value(labels.astype(float), score * signs), wanted, rtol=1e-14)
     two_scores = np.outer(0.5 * score * signs, [-1.0, 1.0])
     np.testing.assert_allclose(Softmax().value(labels, two_scores), wanted, rtol=1e-13)
+
+
+@pytest.mark.parametrize("y", [1.0, 7.0, 1e9])
+@pytest.mark.parametrize("away", [1e-6, 1e-3, 0.1, -0.1, 0.49, 0.51])
+def test_poisson_keeps_its_digits_near_a_count_that_is_met(y: float, away: float) -> None:
+    f = np.log(y) + away
+    off = float(f - np.log(y))
+    remainder = y * float(sum(Fraction(off) ** k / factorial(k) for k in range(2, 24)))
+    rounding = 4e-16 * y * (abs(off) if abs(off) < 0.5 else 30.0)
+    assert Poisson().value(np.array([y]), np.array([f]))[0] == pytest.approx(remainder, rel=1e-13, abs=rounding)
+    slope = y * np.expm1(off)
+    dual = slope * f - remainder
+    assert Poisson().conjugate(np.array([y]), np.array([slope]))[0] == pytest.approx(dual, rel=1e-14, abs=3 * rounding)

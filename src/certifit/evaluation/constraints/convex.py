@@ -168,7 +168,8 @@ class Ball(Constraint):
     def rescaled(self, unit: Array) -> Constraint:
         if not (unit == unit[0]).all():
             raise ValueError("A ball keeps its shape only when all columns share one unit.")
-        return type(self)(self.radius * float(unit[0]))
+        # A radius beyond the range holds nothing, and neither does the largest number.
+        return type(self)(min(self.radius * float(unit[0]), float(np.finfo(np.float64).max)))
 
 
 class L2Ball(Ball):

@@ -200,12 +200,18 @@ class SGDClassifier(BaseSGD, LinearClassifier):
         # Every class draws from its own generator, so that threads do not change the draws.
         seeds = rng.integers(2**63, size=len(positive))
 
+        if isinstance(loss, PerceptronLoss):
+            if self.constraint is not None or self.split:
+                raise ValueError(
+                    "loss='perceptron' is the perceptron's algorithm, which takes neither constraint nor split."
+                )
+        elif loss.task != "binary":  # 0 and 1 are what every binary loss takes
+            check_loss(loss, _binary_target(loss, codes, positive[0]))
+
         def one(k: int, seed: int) -> tuple[Descent, Certificate]:
             target = _binary_target(loss, codes, k)
             if isinstance(loss, PerceptronLoss):
                 return self._perceptron(X, target, weight, seed)
-            if loss.task != "binary":  # 0 and 1 are what every binary loss takes
-                check_loss(loss, target)
             return self._descend(X, target, weight, aside, np.random.default_rng(seed), clock)
 
         threads = 1 if self.n_jobs is None else min(n_threads(self.n_jobs), len(positive))
@@ -218,10 +224,6 @@ class SGDClassifier(BaseSGD, LinearClassifier):
         """The perceptron's algorithm, which is what its loss is asked for: the loss itself is minimized by zero."""
         from certifit.models.perceptron.model import Perceptron
 
-        if self.constraint is not None or self.split:
-            raise ValueError(
-                "loss='perceptron' is the perceptron's algorithm, which takes neither constraint nor split."
-            )
         machine = Perceptron(
             averaged=bool(self.average),
             fit_intercept=self.fit_intercept,

@@ -18,6 +18,9 @@ from certifit.optimization.interior_point.problem import Array, Polyhedral, prov
 #: a ball of more than this radius, in units where data and kinks are of order one, probably does not bind
 WIDE_BALL = 100.0
 
+#: a ball of more than this radius holds all that can be found, and its square may be no number
+BOUNDLESS = 1e100
+
 #: subsample of SHARE·√m·n^⅔ samples, then BAND times as many next to the kinks
 SHARE, BAND = 1.0, 1.5
 
@@ -32,7 +35,7 @@ def solve_reduced(problem: Polyhedral, tol: float, max_iter: int) -> CoreResult:
         free = solve_reduced(replace(problem, ball=None), tol, max_iter)
         w = free.certified.z[: problem.n_coef]
         norm = float(np.abs(w).sum() if problem.ball[0] == "l1" else np.linalg.norm(w))
-        if norm <= problem.ball[1] and free.status in ("optimal", "infeasible"):
+        if norm <= problem.ball[1] and (free.status in ("optimal", "infeasible") or problem.ball[1] > BOUNDLESS):
             return free
     design = problem.design
     soft = bool(np.isfinite(problem.low).all() and np.isfinite(problem.high).all())

@@ -107,7 +107,7 @@ class MulticlassHinge(Loss):
         own, other = (index.ravel() for index in np.indices((K, K)))
         every = np.arange(K * K)
         places = np.tile(every, 3), np.concatenate([other, own, K + own])
-        rules = sparse.csr_array((np.repeat([1.0, -1.0, -1.0], K * K), places), shape=(K * K, 2 * K))
+        rules: Any = sparse.csr_array((np.repeat([1.0, -1.0, -1.0], K * K), places), shape=(K * K, 2 * K))
         goal = np.append(np.zeros(K), share / share.sum())
         bounds = [(None, None)] * K + [(0.0, None)] * K
         found = np.asarray(linprog(goal, rules, -required[:, there].ravel(), bounds=bounds).x)[:K]

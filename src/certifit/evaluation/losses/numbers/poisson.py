@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import xlogy
+from scipy.special import xlog1py, xlogy
 
 from certifit._types import Array
 from certifit.evaluation.losses.base import Loss, finite_means
+
+NEAR = 0.5  # of the logarithm of the mean: nearer to the target than that, sums of terms as large as it would cancel
 
 
 class Poisson(Loss):
@@ -25,7 +27,10 @@ class Poisson(Loss):
     convex = True
 
     def value(self, y: Array, f: Array) -> Array:
-        return np.maximum(np.exp(f) - y * f - y + xlogy(y, y), 0.0)
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            away = f - np.log(y)
+            near = y * (np.expm1(away) - away)  # nothing but the small remainder of e^x beside its tangent
+            return np.where(np.abs(away) < NEAR, near, np.maximum(np.exp(f) - y * f - y + xlogy(y, y), 0.0))
 
     def derivative(self, y: Array, f: Array) -> Array:
         return np.exp(f) - y
@@ -36,7 +41,9 @@ class Poisson(Loss):
     def conjugate(self, y: Array, u: Array, start: Array | None = None) -> Array:
         mean = u + y
         with np.errstate(invalid="ignore", divide="ignore"):
-            inside = xlogy(mean, mean) - xlogy(y, y) - u
+            share = u / y
+            near = y * (xlog1py(1.0 + share, share) - share) + u * np.log(y)
+            inside = np.where(np.abs(share) < NEAR, near, xlogy(mean, mean) - xlogy(y, y) - u)
         return np.where(mean >= 0, inside, np.inf)
 
     def dual_domain(self, y: Array) -> tuple[Array, Array]:

@@ -26,7 +26,7 @@ __all__ = ["matching_alpha", "solve_on_ball"]
 INSIDE = 1e-9  # of the radius: nearer than that, the ball holds the coefficients
 RAISED = 2  # times that the greatest multiplier is raised where it does not hold the ball
 UNSOLVED = 1e-3  # of the scale: a gap of the penalized problem from which its norm says little of the multiplier
-MISSES = 3  # of such problems one after the other, from which on no more are tried
+MISSES = 2  # of such problems one after the other, from which on no more are tried
 
 Solve = Callable[[Problem, tuple[Array, float], float, int, Progress], Solution]
 
@@ -121,12 +121,14 @@ def _bracketed_root(excess: Callable[[float], float], high: float, done: Callabl
         at_high = excess(high)
     if at_high > 0:  # penalized problems beyond their solver: what they gave is kept, and no more is to be had of them
         return
+    widths = [np.inf, np.inf]
     for _ in range(100):
         if done() or not high > low:
             return
         # The first steps go down in decades: the multiplier's scale is unknown.
         trial = 0.1 * high if not np.isfinite(at_low) else high - at_high * (high - low) / (at_high - at_low)
-        if not low < trial < high:
+        slow, widths = high - low > 0.5 * widths[0], [widths[1], high - low]
+        if not low < trial < high or (slow and np.isfinite(at_low)):  # heights too unlike for a line to say much
             trial = 0.5 * (low + high)
             if trial in (low, high):
                 return
