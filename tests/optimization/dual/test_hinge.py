@@ -92,18 +92,16 @@ def test_where_the_balance_is_what_is_slow_the_intercept_moves_faster():
 
 
 def test_under_a_weak_penalty_the_intercept_moves_with_the_margin():
-    """As a feature of a share of the rows it locked them where nearly all are on the margin: 700 epochs, now some 60."""
+    """As a feature of a share of the rows it locked them where nearly all are on the margin: 512 epochs, now 33."""
     rng = np.random.default_rng(0)
-    X = sp.random(880, 1500, density=0.0044, format="csr", random_state=0, data_rvs=rng.standard_normal) * 40.0
-    y = (rng.random(880) < 0.5).astype(float)
-    terms, p = Hinge().hinge_terms(y), np.full(880, 1 / 880)
-    found = hinge_dual(X, terms, p, alpha=1e-4, tol=1e-3, max_iter=150)
+    X = sp.random(480, 2730, density=0.002, format="csr", random_state=0, data_rvs=rng.standard_normal) * 40.0
+    y = (rng.random(480) < 0.7).astype(float)
+    found = hinge_dual(X, Hinge().hinge_terms(y), np.full(480, 1 / 480), alpha=1e-3, tol=1e-3, max_iter=150)
     assert found.objective - found.bound <= 1e-3
-    assert found.iterations <= 150
 
 
 def test_from_a_wrong_intercept_a_weak_penalty_has_hope():
-    """Sums at two centres say where the balance is: it crept there from the best constant, and was given up after 32 epochs."""
+    """Sums at two centres say where the balance is, and epochs of all rows what is left: it ends by rows in turn."""
     rng = np.random.default_rng(0)
     X = 65.0 * rng.normal(size=(170, 194))
     y = (X[:, 0] + 65.0 * rng.normal(size=170) > 0).astype(float)

@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 import certifit._native.coordinate as _native
+from certifit._types import is_sparse
 from certifit.data.gate import is_repeated
 from certifit.data.sparse import canonical
 from certifit.optimization.closed_form.sparse_rows import arrays_of
@@ -268,9 +269,9 @@ def tall_least_squares(
     return result if result.gap <= options.tol else None
 
 
-def _in_rows(X: Matrix) -> tuple[Any, ...] | None:
+def _in_rows(X: Any) -> tuple[Any, ...] | None:
     """X as the passes over its rows take it; None where they cannot read it."""
-    if sparse.issparse(X):
+    if is_sparse(X):
         return arrays_of(X) if X.format == "csr" and X.has_canonical_format else None
     return (X,) if in_one_piece(X) else None
 
