@@ -173,6 +173,8 @@ def eased(problem: Problem, start: Point, solve: Callable[[Problem, Point, float
     easier = problem.loss.eased(problem.y, problem.scores(*start), problem.p)
     for loss in easier:
         relative = replace(problem, loss=loss)
+        if not relative.at(*start).is_finite():  # the last one's scores are beyond the range
+            return problem.start()
         start = solve(relative, start, EASE * relative.scale)
     # Rows far off can leave the easier losses no digits for the others: then the best constant is nearer.
     return problem.start() if easier and not problem.at(*start).objective <= problem.constant_risk else start
