@@ -59,6 +59,7 @@ from certifit.optimization.objective.forms.row_space import row_space
 from certifit.optimization.objective.piecewise import (
     DualDescent,
     choose_kinked,
+    instead,
     interior_point,
     kinked_newton,
     rows_in_turn,
@@ -449,6 +450,7 @@ def _solved(
     rows = row_space(problem) if free and solver in ("newton", "newton_cg", "interior_point") else None
     if rows is None:
         found = run(problem, start, gap, max_iter, clock)
+        found = instead(problem, found, gap, max_iter, clock, seed) if free else found
     else:
         found = rows.leave(_auto(rows.problem, rows.enter(start), gap, max_iter, clock))
     return replace(found, iterations=found.iterations + used) if used else found

@@ -3,7 +3,7 @@
     minimize over w, b    Σ p_i ℓ_i(x_i·w + b) + R(w),      ℓ_i(f) = high_i·max(f − upper_i, 0) + low_i·max(lower_i − f, 0)
 
 interior point      any elastic-net penalty, box or ball; a small problem with an L2 penalty is polished onto the kinks; of
-                    many more rows than columns only those near a kink are asked
+                    many more rows than columns only those near a kink are asked. Where it gives up, "auto" tries the next two
 Newton              the method of multipliers, for tall dense X with an L2 penalty; the interior point for more digits
 dual descent        one row after the other, for sparse and wide X with an L2 penalty; for others as long as it is cheaper
 Pegasos             stochastic subgradient steps for the hinge loss, by name only
@@ -31,11 +31,21 @@ from certifit.optimization.objective.problem import Point, Problem, Solution
 from certifit.progress import Progress
 from certifit.threads import one_blas_thread
 
-__all__ = ["DualDescent", "choose_kinked", "interior_point", "kinked_newton", "rows_in_turn", "sequence", "strong"]
+__all__ = [
+    "DualDescent",
+    "choose_kinked",
+    "instead",
+    "interior_point",
+    "kinked_newton",
+    "rows_in_turn",
+    "sequence",
+    "strong",
+]
 
 SMALL = 1 << 20  # entries of X up to which a fit is polished, and a sparse X is made dense
 INTERIOR_WORK = 2e10  # n·d·min(n, d) up to which second-order methods beat dual coordinate descent
 DIGITS = 1e-9  # of the scale: for a gap of less, nearly every row must be known to lie beyond its kinks
+INSTEAD = 300  # iterations of other methods where the interior point gave up
 HINGED = 24  # columns of tall dense rows with one kink each from which Newton, that merges them, is the faster way
 ORDINARY = (1e-30, 1e30)  # strengths of an L2 penalty beside which squares of ordinary columns do not vanish
 
@@ -255,6 +265,27 @@ class DualDescent:
         return Solution(
             coef, float(found.intercept), found.iterations, "dual", found.bound, objective, dual=found.theta
         )
+
+
+def instead(problem: Problem, found: Solution, tol: float, max_iter: int, clock: Progress, seed: int) -> Solution:
+    """What other methods find where the interior point gave up: a few rows that outweigh all others are nothing to them."""
+    if found.solver != "interior_point" or not found.note or not _ordinary(problem):
+        return found
+
+    def gap(solution: Solution) -> float:
+        return problem.objective(solution.coef, solution.intercept) - solution.bound
+
+    few = min(max_iter, INSTEAD)
+    start, least = (found.coef, found.intercept), gap(found)
+    for method in (
+        (kinked_newton, DualDescent(seed)) if problem.dense and is_tall(*problem.shape) else (DualDescent(seed),)
+    ):
+        other = method(problem, start, tol, few, clock)
+        if not least <= gap(other):
+            found, least = other, gap(other)
+        if least <= tol:
+            break
+    return found
 
 
 def sequence(problem: Problem, start: Point, tol: float, max_iter: int, clock: Progress) -> Solution:
