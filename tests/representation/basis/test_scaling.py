@@ -281,3 +281,14 @@ def test_a_file_of_an_earlier_release_cannot_go_on():
     assert scaler.transform([[1.5]])[0, 0] == 0.0
     with pytest.raises(ValueError, match="earlier release"):
         scaler.partial_fit([[3.0]])
+
+
+def test_an_interval_beyond_single_precision_is_refused():
+    X = np.eye(3)
+    scaler = MinMaxScaler(feature_range=(0.0, 1e150))
+    with pytest.raises(ValueError, match=r"feature_range=\(0, 1e\+150\) is beyond single precision"):
+        scaler.fit(X.astype(np.float32))
+    assert scaler.fit_transform(X).max() == 1e150
+    with pytest.raises(ValueError, match="beyond single precision"):
+        scaler.transform(X.astype(np.float32))
+    assert MinMaxScaler(feature_range=(0.0, 1e30)).fit_transform(X.astype(np.float32)).dtype == np.float32

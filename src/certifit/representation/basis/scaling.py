@@ -258,6 +258,7 @@ class MinMaxScaler(_BlockScaler):
             warnings.warn("MinMaxScaler: low and high are the pair feature_range now.", FutureWarning, stacklevel=3)
         self._interval()
         X = self._check(X, reset=before is None)
+        self._within(X.dtype)
         found = ColumnExtremes.of(positive_rows(X, sample_weight)[0])
         if before is not None:
             found = ColumnExtremes(before, self.data_max_) + found
@@ -276,10 +277,20 @@ class MinMaxScaler(_BlockScaler):
     def _check(self, X: Matrix, reset: bool) -> Array:
         return np.asarray(check_x(self, X, reset=reset, accept_sparse=False, allow_nan=self._keeps_missing()))
 
+    def _within(self, dtype: np.dtype[Any]) -> None:
+        """Refuse an interval that the float type of X does not hold."""
+        low, high = self._interval()
+        if max(abs(low), abs(high)) > float(np.finfo(dtype).max):
+            raise ValueError(
+                f"feature_range=({low:g}, {high:g}) is beyond single precision, which X has and keeps. "
+                "Give X in double precision."
+            )
+
     def transform(self, X: Matrix) -> Array:
         """Rows on the interval, in the float type of X."""
         check_is_fitted(self)
         X = self._check(X, reset=False)
+        self._within(X.dtype)
         low, high = self._interval()
 
         def scaled(block: Array, smallest: Array, width: Array) -> Array:
