@@ -58,4 +58,10 @@ template <class V>
     return n * detail::kLog2High + (n * detail::kLog2Low + (2.0 * u + 2.0 * u * tail));
 }
 
+// ln(1 + x), x ≥ 0: the rounding of 1 + x is undone (Kahan), so that small x keep their digits.
+[[gnu::always_inline]] inline Lanes log_one_plus(const Lanes& x) {
+    const Lanes u = 1.0 + x, low = u - 1.0;
+    return low > 0.0 ? logarithm(u) * (x / (low > 0.0 ? low : Lanes{} + 1.0)) : x;
+}
+
 }  // namespace certifit

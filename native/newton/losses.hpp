@@ -18,12 +18,6 @@ using vec::detail::Lanes;
 [[gnu::always_inline]] inline Lanes most(const Lanes& a, const Lanes& b) { return a > b ? a : b; }
 [[gnu::always_inline]] inline Lanes constant(double x) { return Lanes{} + x; }
 
-// ln(1 + x), x ≥ 0: the rounding of 1 + x is undone (Kahan), so that small x keep their digits.
-[[gnu::always_inline]] inline Lanes log_one_plus(const Lanes& x) {
-    const Lanes u = 1.0 + x, low = u - 1.0;
-    return low > 0.0 ? logarithm(u) * (x / (low > 0.0 ? low : constant(1.0))) : x;
-}
-
 // x ln x, zero at zero
 [[gnu::always_inline]] inline Lanes x_log_x(const Lanes& x) { return x > 1e-300 ? x * logarithm(x > 1e-300 ? x : constant(1.0)) : constant(0.0); }
 

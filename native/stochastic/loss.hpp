@@ -13,6 +13,7 @@
 namespace certifit::sgd {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNear = 0.5;  // Poisson, of the logarithm of the mean: nearer to the target, sums of terms as large as it would cancel
 
 enum class Kind {
     squared, absolute, huber, quantile, epsilon, logistic, hinge, squared_hinge, modified_huber, exponential, poisson, gamma
@@ -79,9 +80,9 @@ struct Loss {
             case Kind::quantile: return f > y ? (1.0 - a) * (f - y) : a * (y - f);
             case Kind::epsilon: return std::max(std::fabs(f - y) - a, 0.0);
             case Kind::logistic: {
-                const double soft = (f > 0 ? f : 0.0) + std::log1p(std::exp(-std::fabs(f)));
+                const double soft = ((f > 0 ? f : 0.0) - y * f) + std::log1p(std::exp(-std::fabs(f)));
                 const double entropy = y > 0 && y < 1 ? -xlogx(y) - xlogx(1.0 - y) : 0.0;
-                return std::max(soft - y * f - entropy, 0.0);
+                return std::max(soft - entropy, 0.0);
             }
             case Kind::hinge: return std::max(a - (2.0 * y - 1.0) * f, 0.0);
             case Kind::squared_hinge: {
@@ -93,7 +94,10 @@ struct Loss {
                 return inner * (m - 0.5 * inner);
             }
             case Kind::exponential: return std::exp(-(2.0 * y - 1.0) * f);
-            case Kind::poisson: return std::max(std::exp(f) - y * f - y + xlogx(y), 0.0);
+            case Kind::poisson: {
+                const double away = f - std::log(y);
+                return std::fabs(away) < kNear ? y * (std::expm1(away) - away) : std::max(std::exp(f) - y * f - y + xlogx(y), 0.0);
+            }
             case Kind::gamma: {
                 const double ratio = std::log(y) - f;
                 return std::max(std::expm1(ratio) - ratio, 0.0);
@@ -147,7 +151,11 @@ struct Loss {
                 const double v = -(2.0 * y - 1.0) * u;
                 return v >= 0 ? xlogx(v) - v : kInfinity;
             }
-            case Kind::poisson: return u + y >= 0 ? xlogx(u + y) - xlogx(y) - u : kInfinity;
+            case Kind::poisson: {
+                const double share = u / y;
+                if (std::fabs(share) < kNear) return y * ((1.0 + share) * std::log1p(share) - share) + u * std::log(y);
+                return u + y >= 0 ? xlogx(u + y) - xlogx(y) - u : kInfinity;
+            }
             case Kind::gamma: return u <= 1 ? u * std::log(y) + xlogx(1.0 - u) + u : kInfinity;
             default: return kInfinity;
         }

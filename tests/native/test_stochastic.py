@@ -13,6 +13,7 @@ from certifit import losses
 from certifit._native import stochastic as native
 from certifit.evaluation.losses import BINARY, REGRESSION
 from certifit.evaluation.losses.base import kernel_form
+from certifit.optimization.stochastic.engines import native_rows
 
 EMPTY = np.zeros(0)
 GIVEN = {losses.Huber: (0.7, 1.5), losses.Quantile: (0.3,), losses.EpsilonInsensitive: (0.2,)}
@@ -48,6 +49,28 @@ def test_losses_are_those_of_the_package(loss):
         np.testing.assert_allclose(
             [mine.conjugate(*p) for p in zip(y, inside, strict=True)], wanted, rtol=1e-10, atol=1e-13
         )
+
+
+@pytest.mark.parametrize("away", [1e-6, 1e-3, 0.1, -0.3])
+def test_poisson_keeps_its_digits_near_a_large_count_that_is_met(away):
+    y = 1e9
+    f = np.log(y) + away
+    mine, theirs = kernel_loss(losses.Poisson()), losses.Poisson()
+    slope = y * np.expm1(f - np.log(y))
+    value = theirs.value(np.array([y]), np.array([f]))[0]
+    assert mine.value(y, f) == pytest.approx(value, rel=1e-13, abs=4e-16 * y * abs(away))
+    # Fenchel's equality: nothing of the size of the counts is left between them
+    assert mine.value(y, f) + mine.conjugate(y, slope) == pytest.approx(slope * f, rel=4e-16, abs=1e-15 * y * abs(away))
+
+
+@pytest.mark.parametrize("score", [1.0, 21.6, 36.0, 40.0, 300.0])
+def test_the_logistic_loss_of_a_label_that_is_nearly_certain_keeps_its_digits(score):
+    n = 19  # two times eight rows at once, and three alone
+    y = np.arange(n) % 2.0
+    X, p = np.where(y, score, -score)[:, None], np.full(n, 1 / n)
+    found = native.evaluate(native_rows(X), y, p, kernel_loss(losses.Logistic()), np.ones(1), 0.0, 1)[0]
+    assert found == pytest.approx(np.log1p(np.exp(-score)), rel=1e-14)
+    assert kernel_loss(losses.Logistic()).value(1.0, score) == pytest.approx(np.log1p(np.exp(-score)), rel=1e-14)
 
 
 def reference(X, y, order, loss, schedule, l1, l2, intercept, batch, w, b, average_from):
