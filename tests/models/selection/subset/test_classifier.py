@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -206,3 +207,24 @@ def test_the_path_is_drawn() -> None:
     axes = BestSubsetClassifier(max_size=3).fit(X, y).plot()
     assert axes.get_ylabel() == "mean log loss"
     assert len(axes.lines) == 2
+
+
+@pytest.mark.parametrize("name", ["logistic", "poisson"])
+@pytest.mark.parametrize("alike", [1e-8, 1e-6])
+def test_columns_that_hardly_differ_are_bounded_by_what_they_may_explain(name: str, alike: float) -> None:
+    rng = np.random.default_rng(3)
+    n = 60
+    base, other = rng.normal(size=(2, n))
+    X = np.c_[base, base + alike * other, rng.normal(size=n)]
+    y = (other + rng.logistic(size=n) > 0) * 1.0 if name == "logistic" else rng.poisson(np.exp(0.5 * other)) * 1.0
+    truth = optimum(name, np.c_[base, other], y, np.full(n, 1 / n))
+    model = (
+        BestSubsetClassifier(max_size=2, choose="size")
+        if name == "logistic"
+        else BestSubset(max_size=2, choose="size", loss="poisson")
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X, y)
+    assert model.certificate_.bound <= truth + 1e-9
+    assert not model.certificate_.certified

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,27 @@ def test_every_size_is_the_best_of_all(kind: str) -> None:
     assert model.certificate_.certified
     reached = 0.5 * np.average((y - model.predict(X)) ** 2, weights=weight)
     assert reached == pytest.approx(model.certificate_.objective, abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", [40, 67, 113])
+def test_columns_that_hardly_differ_are_bounded_by_what_they_may_explain(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n, alike = 30, 10.0 ** rng.uniform(-7, -6)
+    X = rng.normal(size=(n, 4))
+    X[:, 1] = X[:, 0] + alike * rng.normal(size=n)
+    y = (X[:, 1] - X[:, 0]) / alike + 0.1 * rng.normal(size=n)
+    basis = np.linalg.qr(np.c_[np.ones(n), X[:, 0], (X[:, 1] - X[:, 0]) / alike])[0]
+    left = y - basis @ (basis.T @ y)
+    truth = 0.5 * float(left @ left) / n
+    model = BestSubset(max_size=2, choose="size")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X, y)
+    assert model.certificate_.bound <= truth * (1 + 1e-9)
+    assert model.certificate_.certified == (model.certificate_.objective <= truth * (1 + 1e-6))
+    # Columns of single precision, rounded as they are, are combinations of each other: that is no part of them.
+    Z = np.c_[X[:, [0, 2]], X[:, 0] + X[:, 2]].astype(np.float32)
+    assert BestSubset(max_size=3, choose="size").fit(Z, y.astype(np.float32)).certificate_.certified
 
 
 def test_a_stopped_search_still_bounds_the_best() -> None:

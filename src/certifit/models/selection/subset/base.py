@@ -15,6 +15,7 @@ from certifit.evaluation.losses import Loss
 from certifit.models.selection.selector import SelectorOfSizes
 from certifit.models.selection.subset.branching import Limits, SubsetSearch
 from certifit.models.selection.subset.minorant import Likelihood
+from certifit.models.selection.units import concealed, rounding_of
 from certifit.names import stored
 from certifit.parameters import TOL, VERBOSE, Choice, Either, Fitted, Integer, Nothing, Parameter, Real
 from certifit.progress import Progress
@@ -40,6 +41,10 @@ class SubsetPath(NamedTuple):
         """The same with the mean loss in another unit."""
         return self._replace(objectives=unit * self.objectives, bounds=unit * self.bounds)
 
+    def limited(self, limit: float) -> SubsetPath:
+        """The same where no more than that bounds subsets of two columns or more."""
+        return self._replace(bounds=np.r_[self.bounds[:2], np.minimum(self.bounds[2:], limit)])
+
 
 @dataclass(frozen=True)
 class LikelihoodInUnits:
@@ -50,6 +55,8 @@ class LikelihoodInUnits:
     """Which columns are not constant."""
     mean: Array
     deviation: Array
+    rounding: float
+    """Of the entries of the columns."""
 
     @staticmethod
     def of(X: Array, y: Array, weight: Array, loss: Loss) -> LikelihoodInUnits:
@@ -59,7 +66,12 @@ class LikelihoodInUnits:
         useful = deviation > 0
         rows = np.ones((X.shape[0], 1 + int(useful.sum())))
         rows[:, 1:] = (X[:, useful] - mean[useful]) / deviation[useful]
-        return LikelihoodInUnits(Likelihood.of(rows, y, share, loss), useful, mean, deviation)
+        rounding = rounding_of(X, mean, deviation)
+        return LikelihoodInUnits(Likelihood.of(rows, y, share, loss), useful, mean, deviation, rounding)
+
+    def conceals(self) -> bool:
+        """Whether the curvature in the coefficients does not tell all that the columns can do."""
+        return concealed(self.likelihood.Z[:, 1:] * np.sqrt(self.likelihood.p)[:, None], self.rounding) is not None
 
     def in_units_of_the_data(self, w: Array, support: Array) -> tuple[Array, Array]:
         """Coefficients of all columns, shape (m, d), and m intercepts, from those of a subset in units."""
@@ -112,7 +124,8 @@ class BaseSubset(SelectorOfSizes, CertifiedEstimator):
         supports = np.zeros((most + 1, d), dtype=bool)
         sizes = np.minimum(np.arange(most + 1), kept)  # a constant column adds nothing
         supports[:, data.useful] = found.supports[sizes]
-        return found, SubsetPath(supports, found.values[sizes], found.bounds[sizes], found.nodes)
+        path = SubsetPath(supports, found.values[sizes], found.bounds[sizes], found.nodes)
+        return found, path.limited(0.0) if data.conceals() else path
 
     def _size(self, path: SubsetPath, deviances: Array, n: float, price: float, each: int = 1) -> int:
         """The size that is wanted, where a column has `each` coefficients; `deviances` are −2 ln likelihood."""

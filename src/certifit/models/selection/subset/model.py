@@ -87,7 +87,7 @@ class BestSubset(RegressorMixin, BaseSubset):
     def _least_squares(self, X: Array, y: Array, weight: Array, clock: Progress) -> None:
         data = InUnits.of(X, y, weight)
         supports, shares, bounds, nodes = best_subsets(data.gram(), self.max_size, self.max_nodes, self._seconds)
-        path = SubsetPath(supports, 0.5 * shares, 0.5 * bounds, nodes)
+        path = SubsetPath(supports, 0.5 * shares, 0.5 * bounds, nodes).limited(0.5 * data.concealed_share())
         price = 0.0 if isinstance(self.choose, str) else float(self.choose) / data.scale[0] / data.scale[0]
         n, rank = float(weight.sum()), _rank(data.rows[:, 1:])
         size = self._size(path, self._spread(n * np.log(np.maximum(shares, PERFECT)), shares, rank), n, price)
