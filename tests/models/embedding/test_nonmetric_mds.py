@@ -89,3 +89,8 @@ def test_pairs_whose_weight_vanishes_have_a_level() -> None:
     X = np.array([[0.0], [1.0], [3.0]])
     model = NonmetricMDS().fit(X, sample_weight=[1e300, 1.0, 1.0])
     assert np.isfinite(model.embedding_).all()
+
+
+def test_more_rows_than_memory_holds_are_refused_before_anything_is_computed() -> None:
+    with pytest.raises(ValueError, match="takes at most 10,000 of them; got 10,001. Fit a sample"):
+        NonmetricMDS().fit(np.zeros((10_001, 1)))

@@ -36,6 +36,8 @@ class NonmetricMDS(MetricMDS):
     (True, True)
     """
 
+    most_rows = 10_000  # their pairs, in order and with what belongs to each, take 8 GiB
+
     def _stress_of(self, D: Array, weight: Array) -> _Ranks:
         return _Ranks(D, weight, n_threads(self.n_jobs))
 
