@@ -92,5 +92,5 @@ def test_pairs_whose_weight_vanishes_have_a_level() -> None:
 
 
 def test_more_rows_than_memory_holds_are_refused_before_anything_is_computed() -> None:
-    with pytest.raises(ValueError, match="takes at most 10,000 of them; got 10,001. Fit a sample"):
+    with pytest.raises(ValueError, match=r"takes at most 10,000 of them; got 10,001\. Fit a sample"):
         NonmetricMDS().fit(np.zeros((10_001, 1)))

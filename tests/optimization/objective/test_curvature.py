@@ -12,11 +12,11 @@ from tests.fuzz.judge import check_proof, failure
 from tests.grids import exhaustive
 from tests.oracles.exact import Exact
 
-from certifit import ChebyshevRegressor, LinearModel
+from certifit import ChebyshevRegressor, LinearModel, LogisticRegression
 from certifit.certificate import Certificate
 from certifit.losses import LOSSES, Poisson
 from certifit.optimization.objective.bounds import dual_bound
-from certifit.optimization.objective.curvature import where_curved
+from certifit.optimization.objective.curvature import factored, where_curved
 from certifit.optimization.objective.problem import Problem
 from certifit.optimization.objective.regularizer import Regularizer
 from certifit.penalties import NoPenalty
@@ -54,6 +54,46 @@ def test_what_differs_little_is_used(rng: np.random.Generator, loss: str, apart:
     assert model.certificate_.objective <= one.certificate_.objective
     if apart >= 1e-7:
         assert model.certificate_.certified
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("apart", [1e-6, 1e-7, 1e-8, 1e-10, 1e-12])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_several_classes_use_what_differs_little(rng: np.random.Generator, apart: float, sparse: bool) -> None:
+    base, other, third = rng.normal(size=(3, 60))
+    y = np.digitize(other + 2.0 * rng.logistic(size=60), [-1.0, 1.0])
+    X = np.column_stack([base, base + apart * other, third])
+    basis = np.column_stack([base, (X[:, 1] - base) / apart, third])  # the difference is exact
+    wanted = LogisticRegression(penalty="none").fit(basis, y).certificate_
+    assert wanted.certified
+    found = LogisticRegression(penalty="none").fit(sp.csr_array(X) if sparse else X, y).certificate_
+    assert found.bound <= wanted.objective + 1e-9
+    assert not found.certified or found.objective == pytest.approx(wanted.objective, abs=2e-6)
+    assert found.certified or apart < 1e-8
+
+
+@pytest.mark.parametrize("classes", [2, 3, 9])
+def test_several_classes_of_dependent_columns_are_certified(rng: np.random.Generator, classes: int) -> None:
+    """All groups have a column each: two such codings sum to the same ones."""
+    codes = rng.integers(4, size=(900, 2))
+    X = np.hstack([np.eye(4)[codes[:, 0]], np.eye(4)[codes[:, 1]], 1e3 + rng.normal(size=(900, 1))])
+    X = np.column_stack([X, X @ rng.normal(size=X.shape[1])])
+    assert LogisticRegression(penalty="none").fit(X, rng.integers(classes, size=900)).certificate_.certified
+
+
+@pytest.mark.parametrize("size", [3, 700])
+def test_what_a_hessian_cannot_tell_may_be_anything(rng: np.random.Generator, size: int) -> None:
+    """Beyond the size of which directions are found there is only a factor with a ridge."""
+    root = rng.normal(size=(size - 1, size))
+    hessian = root.T @ root
+    curvature = factored(hessian, 1, False)
+    assert curvature is not None
+    assert not curvature.regular
+    flat = np.linalg.eigh(hessian)[1][:, 0]
+    rounding = 1e-16 * np.sqrt(np.diag(hessian))
+    assert curvature.energy(1e-17 * flat, rounding) < 1e-12
+    assert curvature.energy(1e-6 * flat, rounding) == np.inf
+    assert curvature.energy(1e-15 * root[0], rounding) < 1e-12  # rounding, where there is curvature
 
 
 @pytest.mark.filterwarnings("ignore")

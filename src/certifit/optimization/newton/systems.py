@@ -170,6 +170,10 @@ def preconditioner(state: State, h: list[Any]) -> Inverse:
     width = problem.shape[1] + problem.fit_intercept
     if K * width <= EXACT_LIMIT:
         solve = factored(with_penalty(state.hessian(h), problem), K, problem.loss.shift_invariant)
+        if solve is not None and not solve.regular:
+            solve = (
+                by_singular_values(state, h, [part.block.design for part in state.parts], strengths(problem)) or solve
+            )
         if solve is not None:
             return solve
     return _by_score(state, h) if width <= BLOCK_LIMIT and problem.dense else diagonal(state, h)

@@ -1,9 +1,10 @@
 """Curvature AᵀHA + L that can be inverted, however nearly dependent the columns of A are.
 
 By Cholesky's factor, where it has one to trust. The matrix has the square of the condition of √H·A: directions in which columns
-differ by 1e-8 of their size are rounding in it, and yet may hold most of what there is to gain. Of one score on rows in memory
-they are found in the singular values of √H·A itself, down to 1e-15; elsewhere they count as flat, and what a proof may lose
-there is measured by the least curvature that the matrix can tell.
+differ by 1e-8 of their size are rounding in it, and yet may hold most of what there is to gain. Of rows in memory they are found
+in the singular values of √H·A itself, down to 1e-15, or of A where the K scores of a row curve together; elsewhere they count
+as flat. What a proof may lose there is measured by the least curvature that the matrix can tell, as long as its equations hold
+up to rounding; and is anything where they do not.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def factored(hessian: Array, K: int, invariant: bool) -> Curvature | None:
     for ridge in (0.0, 1e-13, 1e-10, 1e-7, 1e-4):
         factor, failed = lapack.dpotrf(scaled + ridge * np.eye(K * D), lower=1)
         if not failed and (float(np.diag(factor).min()) > REGULAR or ridge == 1e-4):
-            return _by_factor(partial(_solved, unit, factor), ridge == 0.0)
+            return _by_factor(partial(_solved, unit, factor), unit, ridge)
         if K * D <= SINGULAR_LIMIT and np.isfinite(scaled).all():
             # Of rounding, in directions without curvature, an inverse would make the longest step of all.
             values, vectors = scipy.linalg.eigh(scaled, check_finite=False)
@@ -100,8 +101,15 @@ def where_curved(hessian: Array, K: int) -> Curvature | None:
     return Curvature(solve, energy, part.regular)
 
 
-def _by_factor(solve: Callable[[Array], Array], regular: bool) -> Curvature:
-    return Curvature(solve, lambda v, rounding: float((v * solve(v)).sum()), regular)
+def _by_factor(solve: Callable[[Array], Array], unit: Array, ridge: float) -> Curvature:
+    """Of a factor; one with a ridge knows no curvature below it, and so nothing but rounding may be left there."""
+
+    def energy(v: Array, rounding: Array) -> float:
+        found = float((v * solve(v)).sum())
+        known = ridge == 0.0 or found * ridge <= (FLAT * np.linalg.norm(unit * rounding.ravel())) ** 2
+        return found if known else np.inf
+
+    return Curvature(solve, energy, ridge == 0.0)
 
 
 def _solved(unit: Array, factor: Array, right: Array) -> Array:
@@ -114,27 +122,61 @@ def _by_directions(vectors: Array, values: Array, kept: Array, least: Array) -> 
     half = vectors[:, kept] / np.sqrt(values[kept])
 
     def energy(v: Array, rounding: Array) -> float:
-        along = np.abs(vectors.T @ v.ravel()) + np.abs(vectors).T @ rounding.ravel()
-        return float((along * along / least).sum())
+        along, off = np.abs(vectors.T @ v.ravel()), np.abs(vectors).T @ rounding.ravel()
+        told = np.where(kept | (along <= FLAT * off), least, 0.0)
+        with np.errstate(divide="ignore"):
+            return float(((along + off) ** 2 / told).sum())
 
     return Curvature(lambda right: np.asarray(half @ (half.T @ right.ravel())).reshape(right.shape), energy, False)
 
 
 def by_singular_values(state: State, h: list[Any], designs: list[Design], l2: Array) -> Curvature | None:
-    """By the singular values of the rows √(p·h)·(1, x) and √l2; None where those are not at hand."""
-    problem, design = state.problem, designs[0]
-    n, m = design.shape[0], design.shape[1] + int(problem.fit_intercept)
-    if (
-        problem.n_scores > 1
-        or len(designs) > 1
-        or n * m * (m if isinstance(design, Dense) else max(m, FEW)) > MOST_WORK
-    ):
+    """By the singular values of the rows √(p·h)·(1, x) and √l2; None where those are not at hand.
+
+    Of K > 1 scores by those of √p·(1, x), in whose directions the Hessian has no other condition than the curvatures of the rows.
+    """
+    problem, design, p = state.problem, designs[0], state.parts[0].block.p
+    n, m, K = design.shape[0], design.shape[1] + int(problem.fit_intercept), problem.n_scores
+    if len(designs) > 1 or n * m * (m if isinstance(design, Dense) else max(m, FEW)) > MOST_WORK:
         return None
-    weight = np.sqrt(np.maximum(state.parts[0].block.p * h[0], 0.0))
+    penalty = problem.join(l2, 0.0)
+    if K == 1:
+        found = _directions(design, np.sqrt(np.maximum(p * h[0], 0.0)), penalty)
+        if found is None:
+            return None
+        vectors, S, clear = found
+        return _by_directions(vectors, S**2, clear, np.where(clear, S, 0.0) ** 2)
+    found = _directions(design, np.sqrt(p), penalty) if K * m <= SINGULAR_LIMIT else None
+    if found is None:
+        return None
+    vectors, S, clear = found
+    basis = vectors[:, clear] / S[clear]
+    first = m - design.shape[1]
+    rows = Dense(design.dense_rows(slice(0, n)) @ basis[first:] + basis[:first].sum(axis=0), design.threads)
+    hessian = rows.hessian(p, h[0], ones=False) + np.kron(np.eye(K), basis.T @ (penalty[:, None] * basis))
+    if problem.loss.shift_invariant:  # as in `factored`
+        own = np.diag(hessian).reshape(K, -1).mean(axis=0)
+        hessian += np.kron(np.full((K, K), 1.0 / K), np.diag(own))
+    if not np.isfinite(hessian).all():
+        return None
+    values, turned = scipy.linalg.eigh(hessian, check_finite=False)
+    unclear = np.kron(np.eye(K), vectors[:, ~clear])
+    top, nothing = max(float(values[-1]), FLATTEST), np.zeros(unclear.shape[1])
+    return _by_directions(
+        np.hstack([np.kron(np.eye(K), basis) @ turned, unclear]),
+        np.r_[values, nothing],
+        np.r_[values > 1e-11 * top, nothing > 0.0],
+        np.r_[np.maximum(values, EPS * values.size * top), nothing],
+    )
+
+
+def _directions(design: Design, weight: Array, penalty: Array) -> tuple[Array, Array, Array] | None:
+    """Singular vectors and values of the rows weight·(1, x) and √penalty, and which of them rounding cannot have made."""
+    n, m = design.shape[0], penalty.shape[0]
     A = np.empty((n + m, m))
     A[:n, : m - design.shape[1]] = weight[:, None]
     np.multiply(design.dense_rows(slice(0, n)), weight[:, None], out=A[:n, m - design.shape[1] :])
-    A[n:] = np.diag(np.sqrt(problem.join(l2, 0.0)))
+    A[n:] = np.diag(np.sqrt(penalty))
     size = np.abs(A).max(axis=0)
     if not (np.isfinite(size).all() and (size > 0).all()):
         return None
@@ -150,5 +192,4 @@ def by_singular_values(state: State, h: list[Any], designs: list[Design], l2: Ar
     # but so little is known of them that a proof may lose anything.
     left = np.abs(A @ Vt.T) > FLAT * EPS * (np.abs(A) @ np.abs(Vt).T)
     there = clear | left.any(axis=0)
-    vectors = Vt[there].T / (size * norm)[:, None]
-    return _by_directions(vectors, S[there] ** 2, clear[there], np.where(clear, S, 0.0)[there] ** 2)
+    return Vt[there].T / (size * norm)[:, None], S[there], clear[there]

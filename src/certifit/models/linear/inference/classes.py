@@ -22,16 +22,11 @@ FLAT = 1e-12  # of the largest curvature: what rounding leaves of none
 
 def categorical_inference(problem: Problem, coef: Array, intercept: Array, weight: Array) -> Inference:
     """Estimates, class after class, each with its intercept first, and their covariance."""
-    dense = np.asarray(problem.X.todense() if hasattr(problem.X, "todense") else problem.X, dtype=np.float64)
-    A = np.column_stack([np.ones(dense.shape[0]), dense]) if problem.fit_intercept else dense
-    f, loss, y = problem.scores(coef, intercept), problem.loss, problem.y
-    curvature = loss.slopes(y, f)[1]
-    K, D = f.shape[1], A.shape[1]
-    information = np.empty((K, D, K, D))
-    for k, unit in enumerate(np.eye(K)):
-        column = weight[:, None] * (curvature * np.broadcast_to(unit, f.shape))
-        for j in range(K):
-            information[j, :, k] = A.T @ (column[:, j, None] * A)
+    state = problem.at(coef, intercept, exact=True)
+    f, loss, y = state.parts[0].f, problem.loss, problem.y
+    K = problem.n_scores
+    D = problem.shape[1] + problem.fit_intercept
+    information = float(weight.sum()) * state.hessian().reshape(K, D, K, D)
     finite = bool(np.isfinite(information).all())
     covariance, rank = _inverse(information) if finite else (np.full((K * D, K * D), np.nan), K * D)
     estimate = problem.join(coef, intercept)
