@@ -4,8 +4,8 @@
 #include "core/layouts.hpp"
 
 using namespace certifit::bayes;
+using certifit::Index;
 using namespace certifit::boundary;
-using namespace nb::literals;
 
 namespace {
 

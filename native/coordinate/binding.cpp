@@ -11,7 +11,6 @@
 
 using namespace certifit;
 using namespace certifit::boundary;
-using namespace nb::literals;
 
 namespace {
 

@@ -7,7 +7,6 @@
 namespace certifit::boundary {
 
 inline void define_options(nb::module_& m) {
-    using namespace nb::literals;
     nb::class_<Options>(m, "Options")
         .def("__init__",
              [](Options* self, bool intercept, double tolerance, double scale, vec::Index max_iter, int threads) {

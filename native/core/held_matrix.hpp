@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "core/boundary.hpp"
+#include "core/index.hpp"
 
 namespace certifit::boundary {
 
@@ -12,7 +13,6 @@ namespace certifit::boundary {
 // (CSR) or, without `ByRow`, by columns (CSC).
 template <template <class> class Dense, template <class, class> class Compressed, bool ByRow>
 struct HeldMatrix {
-    using Index = std::ptrdiff_t;
     template <class T>
     using Array = std::conditional_t<ByRow, RowMajor<T>, ColumnMajor<T>>;
     std::variant<Dense<double>, Dense<float>, Compressed<double, std::int32_t>, Compressed<double, std::int64_t>,
@@ -40,7 +40,6 @@ struct HeldMatrix {
 
     // The class, and the functions that make it: dense(X), and csr(data, indices, indptr, d) or csc(data, indices, indptr, n).
     static void define(nb::module_& m, const char* name) {
-        using namespace nb::literals;
         nb::class_<HeldMatrix>(m, name).def_prop_ro("shape",
                                                     [](const HeldMatrix& X) { return nb::make_tuple(X.rows(), X.columns()); });
         m.def("dense", &HeldMatrix::dense<double>, "X"_a.noconvert());
@@ -54,7 +53,6 @@ struct HeldMatrix {
   private:
     template <class T, class I>
     static void define_compressed(nb::module_& m) {
-        using namespace nb::literals;
         m.def(ByRow ? "csr" : "csc", &HeldMatrix::compressed<T, I>, "data"_a.noconvert(), "indices"_a.noconvert(),
               "indptr"_a.noconvert(), nb::arg(ByRow ? "d" : "n"));
     }

@@ -10,7 +10,6 @@
 using namespace certifit;
 using namespace certifit::boundary;
 using namespace certifit::dual;
-using namespace nb::literals;
 
 namespace {
 

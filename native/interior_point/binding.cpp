@@ -7,9 +7,9 @@
 #include "interior_point/tall.hpp"
 
 using namespace certifit::boundary;
+using certifit::Index;
 using certifit::Options;
 using namespace certifit::interior;
-using namespace nb::literals;
 namespace dual = certifit::dual;
 
 namespace {

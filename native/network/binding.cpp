@@ -15,8 +15,6 @@
 using namespace certifit;
 using namespace certifit::boundary;
 using namespace certifit::network;
-using namespace nb::literals;
-using Index = std::ptrdiff_t;
 
 namespace {
 

@@ -12,9 +12,9 @@
 #include "newton/truncated.hpp"
 
 using namespace certifit::boundary;
+using certifit::Index;
 using certifit::Options;
 using namespace certifit::newton;
-using namespace nb::literals;
 namespace products = certifit::products;
 
 namespace {

@@ -9,9 +9,9 @@
 #include "products/sums.hpp"
 #include "products/survey.hpp"
 
+using certifit::Index;
 using namespace certifit::boundary;
 using namespace certifit::products;
-using namespace nb::literals;
 
 namespace {
 

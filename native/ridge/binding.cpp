@@ -9,7 +9,6 @@
 using namespace certifit;
 using namespace certifit::boundary;
 using namespace certifit::ridge;
-using namespace nb::literals;
 
 namespace {
 

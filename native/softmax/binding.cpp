@@ -4,8 +4,8 @@
 #include "softmax/truncated.hpp"
 
 using namespace certifit::boundary;
+using certifit::Index;
 using certifit::Options;
-using namespace nb::literals;
 using namespace certifit::softmax;
 
 namespace {

@@ -16,8 +16,6 @@
 using namespace certifit;
 using namespace certifit::boundary;
 using namespace certifit::sgd;
-using namespace nb::literals;
-using Index = std::ptrdiff_t;
 
 namespace {
 
