@@ -51,16 +51,8 @@ class HardMargin(NewtonResult):
 
 def hard_certificate(found: Any, tol: float, seconds: float, meaning: str) -> Certificate:
     """The evidence of a hard margin, whose gap is relative to the optimum itself."""
-    return Certificate(
-        "duality gap",
-        objective=found.objective,
-        bound=found.bound,
-        scale=found.objective,
-        tol=tol,
-        iterations=found.iterations,
-        seconds=seconds,
-        note=f"Hard margin: {meaning}; the gap is relative to the optimum.",
-    )
+    note = f"Hard margin: {meaning}; the gap is relative to the optimum."
+    return Certificate.of(found, found.objective, scale=found.objective, tol=tol, seconds=seconds, note=note)
 
 
 def hard_margin(X: Matrix, sign: Array, *, fit_intercept: bool, tol: float, max_iter: int) -> HardMargin:
