@@ -44,7 +44,7 @@ class DualResult:
         classes of each row: nonnegative, of sum one.
     objective, bound : float
     iterations : int
-        Epochs.
+        Epochs of dual descent, or steps of Newton's method.
     """
 
     coef: Array
