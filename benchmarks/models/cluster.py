@@ -1,6 +1,6 @@
 """Clusters and components beside scikit-learn, intelex, faiss and kmedoids, to the same objective.
 
-    python benchmarks/cluster.py [kmeans] [narrow] [medoids] [pca] [mixture] [--scale 1.0]
+    python benchmarks/models/cluster.py [kmeans] [narrow] [medoids] [pca] [mixture] [--scale 1.0]
 
 k-means starts from the same rows on both sides and runs as many iterations, or to the same fixed point; mixtures make as many
 steps from their own starts; components are compared by the variance they hold. Two threads on both sides. Times are the least

@@ -1,6 +1,6 @@
 """A large CSV read, typed and split: seconds and peak memory against the size of the file.
 
-    python benchmarks/table.py [--rows 1000000] [--columns 30]
+    python benchmarks/contest/table.py [--rows 1000000] [--columns 30]
 
 The work is done in a fresh process, so that its peak memory is its own.
 """

@@ -1,6 +1,6 @@
 """Hierarchies and spectral clusters beside SciPy, scikit-learn and fastcluster, on two threads.
 
-    OMP_NUM_THREADS=2 python benchmarks/hierarchy.py [average] [single] [ward] [spectral]
+    OMP_NUM_THREADS=2 python benchmarks/models/hierarchy.py [average] [single] [ward] [spectral]
 
 Each time is the best of three. Heights of the merges are compared with SciPy's where both give them.
 """

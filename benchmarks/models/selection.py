@@ -1,6 +1,6 @@
 """Selection of columns beside scikit-learn and a mixed-integer solver.
 
-    python benchmarks/selection.py [subset] [forward] [--solver-seconds 60]
+    python benchmarks/models/selection.py [subset] [forward] [--solver-seconds 60]
 
 subset   best subset, 40 columns, 500 rows, all sizes up to 10 with proof, beside HiGHS (scipy.optimize.milp has no quadratic
          objective, so it minimizes the mean absolute error of one size, 10: an easier program of the same subsets, stopped

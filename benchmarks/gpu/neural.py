@@ -1,6 +1,6 @@
 """Training on a GPU beside a plain PyTorch loop on the same device: 10^6 rows of 100 columns, 512-256-128, batches of 8,192.
 
-    python benchmarks/neural_gpu.py [--rows 1000000] [--epochs 5]
+    python benchmarks/gpu/neural.py [--rows 1000000] [--epochs 5]
 
 Rows and labels lie on the device for both; a time is that of the epochs after a first one that warms up, with the device idle
 at both ends.

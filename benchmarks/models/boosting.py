@@ -1,6 +1,6 @@
 """Boosted trees beside LightGBM, XGBoost, CatBoost and scikit-learn: times, and loss on unseen rows.
 
-    python benchmarks/boosting.py [--data DIRECTORY] [--threads 2] [--rounds 3] [--only PART]
+    python benchmarks/models/boosting.py [--data DIRECTORY] [--threads 2] [--rounds 3] [--only PART]
 
 One process; in each round every contender runs once, and the best round counts. Peers that are not installed are
 left out. DIRECTORY holds adult/, diamonds/ and california_housing/ (CSV files); without it the quality part is

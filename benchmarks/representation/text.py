@@ -1,6 +1,6 @@
 """Bags of words beside scikit-learn's vectorizers.
 
-    python benchmarks/text.py [FILE]
+    python benchmarks/representation/text.py [FILE]
 
 FILE is by default the one of text messages beside the repository; it has a label, a tab and a text on each line. Times are of the
 processor, on one thread, the least of five, both in turn.
@@ -19,7 +19,7 @@ from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, 
 
 from certifit import BagOfWords
 
-MESSAGES = Path(__file__).resolve().parents[2] / "shared" / "data" / "sms_spam" / "sms.tsv.gz"
+MESSAGES = Path(__file__).resolve().parents[3] / "shared" / "data" / "sms_spam" / "sms.tsv.gz"
 TASKS: dict[str, tuple[dict[str, Any], Any]] = {
     "words": ({}, CountVectorizer()),
     "words and pairs": ({"ngram_range": (1, 2)}, CountVectorizer(ngram_range=(1, 2))),

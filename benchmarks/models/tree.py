@@ -1,6 +1,6 @@
 """Trees and forests beside their peers: one process, interleaved rounds, best of several.
 
-    python benchmarks/trees.py [--rounds 3] [--quick]
+    python benchmarks/models/tree.py [--rounds 3] [--quick]
 
 Peers that are not installed are left out. Accuracy is on rows nobody was trained on.
 """

@@ -1,6 +1,6 @@
 """Conditional random fields beside CRFsuite (python-crfsuite, which sklearn-crfsuite drives), to the same objective.
 
-    python benchmarks/structured.py [pos] [labels12] [labels60] [viterbi] [features] [--sentences 2000] [--data FOLDER]
+    python benchmarks/models/structured.py [pos] [labels12] [labels60] [viterbi] [features] [--sentences 2000] [--data FOLDER]
 
 Both minimize Σ negative log-likelihood + c2·‖w‖² over the same weights: features with the labels they were seen with, and all
 transitions. Each gets the same lists of feature names. A time is that of training from these lists until the objective is within
@@ -31,7 +31,7 @@ except ImportError:
 
 WITHIN = 1e-3
 THREADS = 2
-DATA = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "ud_english_ewt"
+DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "ud_english_ewt"
 TEMPLATES = [template for template in TAGGING if template not in ("w[-1].brief", "w[1].brief")]
 Sequences = list[list[Any]]
 

@@ -1,6 +1,6 @@
 """Nearest neighbors and local regression beside scikit-learn, scikit-learn-intelex, faiss and statsmodels, on two threads.
 
-    python benchmarks/neighbors.py [wide] [narrow] [line] [plane] [--repeat 5]
+    python benchmarks/models/neighbors.py [wide] [narrow] [line] [plane] [--repeat 5]
 
 Each task is fit and answer together, in double precision; of the repetitions, which take turns, the least time counts. Neighbors
 are compared row by row: ours are exact, faiss computes in single precision.

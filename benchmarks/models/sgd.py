@@ -1,6 +1,6 @@
 """Stochastic gradient descent beside scikit-learn: one pass of logistic regression over a tall table.
 
-    python benchmarks/sgd.py [rows] [columns]
+    python benchmarks/models/sgd.py [rows] [columns]
 
 Both libraries fit the same penalized objective (alpha=1e-4); the table shows seconds (best of three) and the objective
 reached. Certifit's time includes its certificate.

@@ -1,6 +1,6 @@
 """Linear support vector machines beside LIBLINEAR (scikit-learn's LinearSVC), to the same objective.
 
-    python benchmarks/svm.py [dense] [sparse]
+    python benchmarks/models/margin.py [dense] [sparse]
 
 Both minimize mean hinge loss + alpha·½‖w‖² with alpha = 1/(C n). LIBLINEAR penalizes the intercept, so it is also run
 without one; with one, what counts is the objective with the intercept not penalized. Its time is the least over several

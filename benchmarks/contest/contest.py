@@ -1,6 +1,6 @@
 """A contest beside LightGBM's defaults and the models of LazyPredict's list, on the same sealed rows.
 
-    python benchmarks/contest.py --data FOLDER [--time 120] [--lazy] [adult] [california]
+    python benchmarks/contest/contest.py --data FOLDER [--time 120] [--lazy] [adult] [california]
 
 FOLDER holds the public tables (adult/adult_train.csv.gz, california_housing/housing.csv.gz). `--lazy` fits every model of
 LazyPredict's list with its default settings, each in a process of its own with a time limit; it needs `lazypredict`.

@@ -1,6 +1,6 @@
 """Models of any loss on a kernel beside scikit-learn and plain NumPy, to the same predictions or a better objective.
 
-    python benchmarks/kernel_models.py [ridge] [cv] [logistic] [--rows 4000] [--columns 20] [--repeat 3]
+    python benchmarks/models/kernel.py [ridge] [cv] [logistic] [--rows 4000] [--columns 20] [--repeat 3]
 
 ridge       fit and 2,000 predictions                    sklearn.kernel_ridge.KernelRidge
 cv          20 alphas over the same five folds           GridSearchCV of KernelRidge; beside both, leave-one-out here

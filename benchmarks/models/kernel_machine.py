@@ -1,6 +1,6 @@
 """Machines on kernels beside LIBSVM (through scikit-learn) and scikit-learn-intelex, to the same objective.
 
-    python benchmarks/kernels.py [svc8000] [mnist] [hard-linear] [hard-rbf] [memory] [--threads 2] [--repeat 3]
+    python benchmarks/models/kernel_machine.py [svc8000] [mnist] [hard-linear] [hard-rbf] [memory] [--threads 2] [--repeat 3]
 
 Each peer runs at its default tolerance; Certifit at a relative gap at which its objective is at most the peers'. Printed: wall
 and processor seconds of the best of some interleaved runs, the objective (its excess over the best of all), and the accuracy on
@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from tasks import parse_tasks
 
-DATA = Path(__file__).resolve().parents[1].parent / "shared" / "data"
+DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data"
 
 
 def peers(threads: int, tol: float) -> dict[str, Callable[..., Any]]:

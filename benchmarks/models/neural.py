@@ -1,6 +1,6 @@
 """Networks beside scikit-learn and, where it is installed, PyTorch on the processor: same layers, batches, epochs, optimizer.
 
-    python benchmarks/neural.py [table] [small] [mnist] [--repeat 3] [--data FOLDER]
+    python benchmarks/models/neural.py [table] [small] [mnist] [--repeat 3] [--data FOLDER]
 
 Everybody trains with Adam at a step of 1e-3 on the same columns in single precision, two threads each; a time is that of training
 and of predicting the new rows, the best of some runs in turn, beside its processor time. PyTorch goes through its batches by
@@ -31,7 +31,7 @@ except ImportError:
     torch = None
 
 THREADS = 2
-DATA = Path(__file__).resolve().parents[1].parent / "shared" / "data" / "mnist" / "mnist.npz"
+DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "mnist" / "mnist.npz"
 Split = tuple[Any, Any, Any, Any]
 
 

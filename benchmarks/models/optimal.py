@@ -1,6 +1,6 @@
 """The best tree beside ConTree (pip install pycontree), which finds it too.
 
-    python benchmarks/optimal.py [--rows 10000] [--columns 20] [--depths 2 3]
+    python benchmarks/models/optimal.py [--rows 10000] [--columns 20] [--depths 2 3]
 
 Times are of the processor, on one thread. Both must find as few wrong labels.
 """
