@@ -1,7 +1,7 @@
 // certifit._native.bayes: counting by class.
 #include "bayes/bayes.hpp"
 #include "core/boundary.hpp"
-#include "core/layouts.hpp"
+#include "core/boundary/layouts.hpp"
 
 using namespace certifit::bayes;
 using certifit::Index;

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <vector>
 
-#include "core/row_matrix.hpp"
+#include "core/boundary/row_matrix.hpp"
 #include "dual/hinge.hpp"
 #include "dual/multiclass.hpp"
 #include "dual/pegasos.hpp"

@@ -1,8 +1,8 @@
 // certifit._native.interior_point: piecewise linear losses with an L2 penalty and few columns.
 #include <cmath>
 
-#include "core/bound_options.hpp"
-#include "core/row_matrix.hpp"
+#include "core/boundary/options.hpp"
+#include "core/boundary/row_matrix.hpp"
 #include "interior_point/ridge.hpp"
 #include "interior_point/tall.hpp"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "core/row_matrix.hpp"
+#include "core/boundary/row_matrix.hpp"
 #include "network/network.hpp"
 
 using namespace certifit;

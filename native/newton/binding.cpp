@@ -4,9 +4,9 @@
 
 #include <nanobind/stl/string.h>
 
-#include "core/bound_options.hpp"
-#include "core/held_matrix.hpp"
-#include "core/layouts.hpp"
+#include "core/boundary/options.hpp"
+#include "core/boundary/held_matrix.hpp"
+#include "core/boundary/layouts.hpp"
 #include "newton/working_sets.hpp"
 #include "newton/newton.hpp"
 #include "newton/truncated.hpp"

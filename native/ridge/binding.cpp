@@ -2,7 +2,7 @@
 #include <limits>
 
 #include "core/boundary.hpp"
-#include "core/layouts.hpp"
+#include "core/boundary/layouts.hpp"
 #include "products/told.hpp"
 #include "ridge/conjugate.hpp"
 

@@ -1,5 +1,5 @@
 // certifit._native.softmax: one pass of softmax regression over a dense matrix, and as many as a descent takes.
-#include "core/bound_options.hpp"
+#include "core/boundary/options.hpp"
 #include "softmax/descent.hpp"
 #include "softmax/truncated.hpp"
 

@@ -6,7 +6,7 @@
 #include <variant>
 #include <vector>
 
-#include "core/row_matrix.hpp"
+#include "core/boundary/row_matrix.hpp"
 #include "stochastic/dense.hpp"
 #include "stochastic/evaluation.hpp"
 #include "stochastic/order.hpp"

@@ -1,7 +1,7 @@
 // The rows of X as Python gives them, dense or CSR, checked once.
 #pragma once
 
-#include "core/held_matrix.hpp"
+#include "core/boundary/held_matrix.hpp"
 #include "core/rows.hpp"
 
 namespace certifit::boundary {
