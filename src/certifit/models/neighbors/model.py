@@ -23,12 +23,12 @@ from certifit._types import Array
 from certifit.certificate import Certificate
 from certifit.data.gate import check_choice, check_x, check_xy, like_input
 from certifit.data.targets import encode_labels
-from certifit.docstrings import takes_as
 from certifit.models.neighbors import parameters
 from certifit.models.neighbors.base import MODES, BaseNeighbors, OfRows
 from certifit.models.neighbors.leave_one_out import choose
 from certifit.models.neighbors.votes import influence, neighborhood
 from certifit.parameters import N_JOBS, Choice, Either, Fitted, Integer, Parameter
+from certifit.parameters.docstrings import takes_as
 
 __all__ = ["KNeighborsClassifier", "KNeighborsRegressor", "NearestNeighbors"]
 

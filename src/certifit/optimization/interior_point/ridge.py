@@ -16,10 +16,10 @@ import numpy as np
 
 import certifit._native.interior_point as native
 from certifit._types import Array, Matrix
-from certifit.docstrings import takes_as
 from certifit.evaluation.losses.terms import TwoSidedHinge
 from certifit.optimization.dual.hinge import row_matrix, sides_of
 from certifit.optimization.interior_point.solve import InteriorPointResult
+from certifit.parameters.docstrings import takes_as
 from certifit.representation.design.products import NARROW
 
 __all__ = ["MOST_COLUMNS", "solve_ridge", "solve_tall"]

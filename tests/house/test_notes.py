@@ -10,7 +10,7 @@ import pytest
 
 import certifit
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "notes.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "notes.md"
 ROW = re.compile(r"^\| (?!section)(?P<section>[^|]+) \| (?P<names>[^|]+) \|", re.MULTILINE)
 SECTIONS = [(found["section"], found["names"]) for found in ROW.finditer(PAGE.read_text(encoding="utf-8"))]
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
 import sys
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,7 @@ import pytest
 import certifit
 from certifit import GradientBoostingClassifier, Lasso, LogisticRegression
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = Path(certifit.__file__).resolve().parent
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 ROOMS = {
@@ -123,3 +125,39 @@ def test_a_contest_can_be_followed_from_file_to_file() -> None:
         known = set().union(*(modules(PACKAGE / before) for before in files[:number]))
         # A package hands on what its file offers: `from certifit.contest.report import render`.
         assert module in known or module.rpartition(".")[0] in known, file
+
+
+MOST_FILES = 15
+# What the rule of about a dozen is not for: names that users import, a page a family, decisions in their order, what once failed.
+FULL = ("src/certifit", "docs/methods", "docs/decisions", "tests/data", "tests/fuzz/corpus")
+
+
+def folders() -> dict[str, list[str]]:
+    """The files of each folder that git knows."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False).stdout
+    found: dict[str, list[str]] = defaultdict(list)
+    for name in filter(None, listed.split("\0")):
+        found[str(Path(name).parent)].append(Path(name).name)
+    return found
+
+
+def test_a_folder_is_a_concept() -> None:
+    """It holds about a dozen files, and names that share their beginning have a folder of their own."""
+    rooms = {
+        folder: names for folder, names in folders().items() if not folder.startswith(FULL[3:]) and folder not in FULL
+    }
+    if not rooms:
+        pytest.skip("not a checkout of git")
+    full = {folder: len(names) for folder, names in rooms.items() if len(names) > MOST_FILES}
+    assert not full, "make rooms in them, with the words of the families"
+    for folder, names in rooms.items():
+        begins = Counter(re.sub(r"^test_", "", name).partition(".")[0].partition("_")[0] for name in names)
+        shared = [word for word, count in begins.items() if word and count > 2]
+        assert not shared, f"{folder} has three files called {shared[0]}_…: they are a folder"
+
+
+def test_a_file_is_an_idea() -> None:
+    """One of more than about 500 lines is two."""
+    sources = [*PACKAGE.rglob("*.py"), *(ROOT / "native").rglob("*.?pp")]
+    lines = {path.name: path.read_text(encoding="utf-8").count("\n") for path in sources}
+    assert {name: count for name, count in lines.items() if count > 500} == {}

@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from tests.native.growers import OPTIONS, grower_table, make, small
+from tests.native.boosting.growers import OPTIONS, grower_table, make, small
 
 from certifit._native import boosting
 from certifit.representation.table.binning import Binner

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.native.growers import make
+from tests.native.boosting.growers import make
 
 
 def table(seed, n, values, d=9):

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import sklearn
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md") if (ROOT / name).exists()),
     *sorted((ROOT / "docs").rglob("*.md")),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from certifit.docstrings import described, takes_as
+from certifit.parameters.docstrings import described, takes_as
 
 
 def model(X: object, p: object, *, tol: float = 0.0, seed: int = 0) -> None:

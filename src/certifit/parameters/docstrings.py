@@ -20,7 +20,7 @@ def takes_as(model: Callable[..., Any]) -> Callable[[F], F]:
 
     Examples
     --------
-    >>> from certifit.docstrings import takes_as
+    >>> from certifit.parameters.docstrings import takes_as
     >>> from certifit.metrics import mse
     >>> @takes_as(mse)
     ... def bias(y, prediction):
