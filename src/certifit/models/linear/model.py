@@ -91,7 +91,7 @@ class BaseLinear(RegressorMixin, CertifiedEstimator):
         regularizer = Regularizer.of(penalty, alpha, constraint, d)
         # The optimum need not be unique: of a loss with kinks, or where bounds choose among more columns than rows.
         several = not loss.smooth or (constraint is not None and X.shape[0] <= FEW * d)
-        if several and not regularizer.strictly_convex:
+        if several and not regularizer.strictly_convex and not isinstance(X, Design):
             expect_temporaries(8 * X.shape[0] * (3 * X.shape[1] + 50))
             X, y, weight = merge_rows(X, y, weight)
             design = self._design(X)
