@@ -192,6 +192,18 @@ def test_a_design_that_is_no_matrix(
     np.testing.assert_allclose(found.coef * scale, wanted.coef * scale, atol=1e-5)
 
 
+@pytest.mark.parametrize("loss", [Squared(), Logistic(), Softmax(3)], ids=repr)
+def test_columns_of_no_matrix_far_from_zero(loss: Loss) -> None:
+    """Their means are taken off, as those of a matrix are: products with the intercept would cancel."""
+    X, y, p = data(loss)
+    problem = Problem(X + 1e8, y, p, loss, Regularizer.of(L2(), 0.02, None, 4), True)
+    wanted, certificate = minimize(problem, "newton", 1e-9, 100, Progress())
+    found, c = minimize(replace(problem, X=Read(X + 1e8)), "newton", 1e-9, 100, Progress())
+    assert certificate.certified
+    assert c.certified
+    np.testing.assert_allclose(found.coef, wanted.coef, atol=1e-7)
+
+
 @pytest.mark.parametrize("kind", [Read, lambda X: Partitioned([X[:30], X[30:]])], ids=["read", "parts"])
 @pytest.mark.parametrize("penalty", [NoPenalty(), L2(), L1(), Lq(1.5)], ids=repr)
 @pytest.mark.parametrize("loss", [Absolute(), Hinge()], ids=repr)

@@ -117,7 +117,11 @@ class Design(ABC):
 
         Of all rows, or of as many as have about so many entries; NaN where they are not at hand, as of a sparse column with gaps.
         """
-        return self.shape[0], np.full((2, self.shape[1]), np.nan)
+        if entries is not None:
+            return Dense(self.sample(entries)).moments()
+        n = self.shape[0]
+        mean = self.pull(np.full(n, 1.0 / n))
+        return n, np.stack([mean, as_design(self.rescaled(mean, np.ones(mean.shape[0]))).squares(np.ones(n))])
 
     def rescaled(self, center: Array, unit: Array) -> Any:
         """(X − center) / unit in double precision; of a sparse X, only columns without gaps have a center."""
