@@ -1,6 +1,7 @@
 """Models of distributions beside scikit-learn's (and Intel's patch of it, where installed), fit and prediction.
 
-    python benchmarks/models/bayes.py [gaussian] [discriminants] [text] [categories] [evidence] [relevance] [--share 1.0] [--repeats 3]
+    python benchmarks/models/bayes.py [gaussian] [discriminants] [text] [categories] [evidence] [relevance]
+                                      [--share 1.0] [--repeats 3]
 
 A time is the least of several runs, the two taken in turn: seconds on the wall, and of processor. Both answers are compared:
 shares of rows that both label alike and log loss of both, or the error of the predictions. `--share` takes a part of the rows.
