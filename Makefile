@@ -105,7 +105,9 @@ bench: $(VENV)/.built .venv-adelie/.built  ## certifit beside its peers; writes 
 	$(PIP) install setuptools wheel  # celer is built from source, and asks for them without saying so
 	$(PIP) install --no-build-isolation -e ".[bench]"
 	$(BIN)/python benchmarks/run.py
-	for family in svm sgd trees boosting structured kernels kernel_models bayes neighbors cluster neural selection hierarchy text; do $(BIN)/python benchmarks/$$family.py; done
+	for family in margin sgd tree boosting structured kernel_machine kernel bayes neighbors cluster neural selection hierarchy; do \
+	    $(BIN)/python benchmarks/models/$$family.py; done
+	$(BIN)/python benchmarks/representation/text.py
 
 demo: $(VENV)/.built  ## the main job: a contest on a bundled table, with its report
 	$(BIN)/certifit demo --out certifit-demo

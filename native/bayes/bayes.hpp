@@ -19,8 +19,6 @@
 
 namespace certifit::bayes {
 
-using products::Index;
-
 struct Labels {
     const std::int64_t* group;
     const double* weight;

@@ -1,11 +1,11 @@
 // certifit._native.bayes: counting by class.
 #include "bayes/bayes.hpp"
 #include "core/boundary.hpp"
-#include "core/layouts.hpp"
+#include "core/boundary/layouts.hpp"
 
 using namespace certifit::bayes;
+using certifit::Index;
 using namespace certifit::boundary;
-using namespace nb::literals;
 
 namespace {
 

@@ -9,8 +9,8 @@
 #include "core/boundary.hpp"
 
 using namespace certifit::binning;
+using certifit::Index;
 using namespace certifit::boundary;
-using namespace nb::literals;
 
 namespace {
 

@@ -21,13 +21,12 @@
 #include <span>
 #include <vector>
 
+#include "core/index.hpp"
 #include "core/radix.hpp"
 #include "core/simd.hpp"
 #include "core/team.hpp"
 
 namespace certifit::binning {
-
-using Index = std::ptrdiff_t;
 
 // A matrix of any layout; strides count elements.
 template <class T>

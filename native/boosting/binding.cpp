@@ -14,7 +14,6 @@
 using namespace certifit;
 using namespace certifit::boosting;
 using namespace certifit::boundary;
-using namespace nb::literals;
 
 namespace {
 

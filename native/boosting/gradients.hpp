@@ -22,13 +22,12 @@
 #include <stdexcept>
 #include <vector>
 
+#include "core/index.hpp"
 #include "core/team.hpp"
 #include "core/exponential.hpp"
 #include "core/simd.hpp"
 
 namespace certifit::boosting {
-
-using Index = std::ptrdiff_t;
 
 typedef std::int64_t Pair __attribute__((vector_size(16)));  // (gradient, curvature + count · 2^shift)
 

@@ -3,11 +3,10 @@
 
 #include <cstddef>
 
+#include "core/index.hpp"
 #include "core/team.hpp"
 
 namespace certifit::chain {
-
-using Index = std::ptrdiff_t;
 
 // work(task, worker) for every task; worker < threads tells apart what runs at the same time.
 template <class Work>

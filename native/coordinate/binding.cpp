@@ -7,11 +7,10 @@
 #include "coordinate/coordinate.hpp"
 #include "coordinate/rows.hpp"
 #include "coordinate/tall.hpp"
-#include "core/held_matrix.hpp"
+#include "core/boundary/held_matrix.hpp"
 
 using namespace certifit;
 using namespace certifit::boundary;
-using namespace nb::literals;
 
 namespace {
 

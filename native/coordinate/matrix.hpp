@@ -11,13 +11,12 @@
 #include <span>
 #include <vector>
 
+#include "core/index.hpp"
 #include "core/interrupt.hpp"
 #include "core/team.hpp"
 #include "core/vector.hpp"
 
 namespace certifit {
-
-using Index = std::ptrdiff_t;
 
 // Rows of a dense update that one thread handles at a time; fixed, so results do not depend on the thread count.
 inline constexpr Index kRowChunk = 4096;

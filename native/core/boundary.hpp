@@ -17,7 +17,9 @@
 
 namespace certifit::boundary {
 
+// With `using namespace certifit::boundary` a binding has these two as well.
 namespace nb = nanobind;
+using namespace nb::literals;
 
 template <class T>
 using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;

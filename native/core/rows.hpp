@@ -7,11 +7,10 @@
 
 #include <cstddef>
 
+#include "core/index.hpp"
 #include "core/vector.hpp"
 
 namespace certifit {
-
-using Index = std::ptrdiff_t;
 
 template <class T>
 struct DenseRows {

@@ -14,11 +14,10 @@
 #include <cstddef>
 #include <type_traits>
 
+#include "core/index.hpp"
 #include "core/simd.hpp"
 
 namespace certifit::tile {
-
-using Index = std::ptrdiff_t;
 
 #pragma GCC diagnostic ignored "-Wpsabi"  // vectors never leave inlined code
 

@@ -6,11 +6,12 @@
 
 #include <cstddef>
 
+#include "core/index.hpp"
 #include "core/simd.hpp"
 
 namespace certifit::vec {
 
-using Index = std::ptrdiff_t;
+using certifit::Index;
 
 namespace detail {
 

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <vector>
 
-#include "core/row_matrix.hpp"
+#include "core/boundary/row_matrix.hpp"
 #include "dual/hinge.hpp"
 #include "dual/multiclass.hpp"
 #include "dual/pegasos.hpp"
@@ -10,7 +10,6 @@
 using namespace certifit;
 using namespace certifit::boundary;
 using namespace certifit::dual;
-using namespace nb::literals;
 
 namespace {
 

@@ -13,8 +13,6 @@
 
 namespace certifit::interior {
 
-using vec::Index;
-
 // The numbers of all atoms, each kind in an array of its own.
 struct Atoms {
     Index count = 0, padded = 0;

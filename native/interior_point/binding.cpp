@@ -1,15 +1,15 @@
 // certifit._native.interior_point: piecewise linear losses with an L2 penalty and few columns.
 #include <cmath>
 
-#include "core/bound_options.hpp"
-#include "core/row_matrix.hpp"
+#include "core/boundary/options.hpp"
+#include "core/boundary/row_matrix.hpp"
 #include "interior_point/ridge.hpp"
 #include "interior_point/tall.hpp"
 
 using namespace certifit::boundary;
+using certifit::Index;
 using certifit::Options;
 using namespace certifit::interior;
-using namespace nb::literals;
 namespace dual = certifit::dual;
 
 namespace {

@@ -7,8 +7,6 @@
 #include "linkage/chain.hpp"
 #include "linkage/spanning.hpp"
 
-namespace nb = nanobind;
-using namespace nb::literals;
 using namespace certifit;
 using namespace certifit::boundary;
 using namespace certifit::linkage;

@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-namespace certifit::linkage {
+#include "core/index.hpp"
 
-using Index = std::ptrdiff_t;
+namespace certifit::linkage {
 
 struct Merge {
     std::int64_t first, second;  // a point of either side

@@ -8,8 +8,6 @@
 #include "lloyd/lloyd.hpp"
 #include "lloyd/seeding.hpp"
 
-namespace nb = nanobind;
-using namespace nb::literals;
 using namespace certifit;
 using namespace certifit::boundary;
 using namespace certifit::lloyd;

@@ -20,12 +20,11 @@
 #include <limits>
 #include <vector>
 
+#include "core/index.hpp"
 #include "core/team.hpp"
 #include "core/tile.hpp"
 
 namespace certifit::lloyd {
-
-using Index = std::ptrdiff_t;
 
 constexpr Index kWide = 64;  // rows in a panel
 constexpr Index kGroup = 4;  // centers in a group

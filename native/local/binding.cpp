@@ -10,8 +10,6 @@
 #include "local/logistic.hpp"
 #include "local/regression.hpp"
 
-namespace nb = nanobind;
-using namespace nb::literals;
 using namespace certifit;
 using namespace certifit::boundary;
 using namespace certifit::local;

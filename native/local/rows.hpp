@@ -13,12 +13,12 @@
 #include <vector>
 
 #include "core/exponential.hpp"
+#include "core/index.hpp"
 #include "core/simd.hpp"
 #include "core/vector.hpp"
 
 namespace certifit::local {
 
-using Index = std::ptrdiff_t;
 constexpr Index kRows = 256;       // of a block
 constexpr double kLeast = -700.0;  // logarithm below which a weight is nothing
 

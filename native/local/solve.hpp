@@ -6,9 +6,9 @@
 #include <numeric>
 #include <vector>
 
-namespace certifit::local {
+#include "core/index.hpp"
 
-using Index = std::ptrdiff_t;
+namespace certifit::local {
 
 // G = D P' R'R P D with D the roots of the diagonal. Pivots below `tolerance` of the scaled matrix are left out: their unknowns
 // are zero. The first unknown, the intercept, is never left out.

@@ -4,8 +4,6 @@
 
 using namespace certifit;
 using namespace certifit::boundary;
-using namespace nb::literals;
-using certifit::medoids::Index;
 using certifit::medoids::Medoids;
 
 namespace {

@@ -21,12 +21,12 @@
 #include <numeric>
 #include <vector>
 
+#include "core/index.hpp"
 #include "core/simd.hpp"
 #include "core/team.hpp"
 
 namespace certifit::medoids {
 
-using Index = std::ptrdiff_t;
 constexpr Index kBlock = 32;  // candidates of a block
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 

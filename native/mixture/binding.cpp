@@ -4,9 +4,7 @@
 
 using namespace certifit;
 using namespace certifit::boundary;
-using namespace nb::literals;
 using certifit::mixture::Gaussians;
-using certifit::mixture::Index;
 using certifit::mixture::Step;
 
 namespace {

@@ -14,12 +14,12 @@
 #include <vector>
 
 #include "core/exponential.hpp"
+#include "core/index.hpp"
 #include "core/simd.hpp"
 #include "core/team.hpp"
 
 namespace certifit::mixture {
 
-using Index = std::ptrdiff_t;
 constexpr Index kWide = 64;
 
 // K Gaussians in d columns; A has d × d numbers for each (the lower triangle is read), or d where `diagonal`.

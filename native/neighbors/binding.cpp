@@ -11,8 +11,6 @@
 #include "neighbors/panels.hpp"
 #include "neighbors/tree.hpp"
 
-namespace nb = nanobind;
-using namespace nb::literals;
 using namespace certifit;
 using namespace certifit::boundary;
 using namespace certifit::neighbors;

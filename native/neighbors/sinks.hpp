@@ -9,9 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "core/index.hpp"
+
 namespace certifit::neighbors {
 
-using Index = std::ptrdiff_t;
 using Entry = std::pair<double, std::int64_t>;
 
 // The k nearest so far, kept in the arrays of the answer: sorted where k is small, a heap with the farthest at its root where it

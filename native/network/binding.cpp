@@ -9,14 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "core/row_matrix.hpp"
+#include "core/boundary/row_matrix.hpp"
 #include "network/network.hpp"
 
 using namespace certifit;
 using namespace certifit::boundary;
 using namespace certifit::network;
-using namespace nb::literals;
-using Index = std::ptrdiff_t;
 
 namespace {
 

@@ -22,15 +22,6 @@
 
 namespace certifit::network {
 
-// How to train.
-struct Plan {
-    Step step;
-    Index batch = 128;
-    float dropout = 0.0f, noise = 0.0f, attack = 0.0f;  // attack: steps along the sign of the slope at x (Goodfellow et al. 2015)
-    double clip = 0.0;                                  // greatest norm of a gradient; 0 for any
-    std::uint64_t seed = 0;
-};
-
 // A loss that is known elsewhere: reads the scores of the batch and writes its slopes, both (rows, K); returns the summed loss.
 using Elsewhere = std::function<double(const std::uint32_t* rows, Index count, const double* scores, double* slopes)>;
 

@@ -10,11 +10,10 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/index.hpp"
 #include "core/tile.hpp"
 
 namespace certifit::network {
-
-using Index = std::ptrdiff_t;
 
 constexpr Index kWide = 32;  // columns of a panel
 constexpr Index kTall = 8;   // rows of a tile

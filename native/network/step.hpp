@@ -58,4 +58,13 @@ CERTIFIT_CLONES [[maybe_unused]] static void take(const Step& s, float decay, co
         }
 }
 
+// How to train.
+struct Plan {
+    Step step;
+    Index batch = 128;
+    float dropout = 0.0f, noise = 0.0f, attack = 0.0f;  // attack: steps along the sign of the slope at x (Goodfellow et al. 2015)
+    double clip = 0.0;                                  // greatest norm of a gradient; 0 for any
+    std::uint64_t seed = 0;
+};
+
 }  // namespace certifit::network

@@ -4,17 +4,17 @@
 
 #include <nanobind/stl/string.h>
 
-#include "core/bound_options.hpp"
-#include "core/held_matrix.hpp"
-#include "core/layouts.hpp"
+#include "core/boundary/options.hpp"
+#include "core/boundary/held_matrix.hpp"
+#include "core/boundary/layouts.hpp"
 #include "newton/working_sets.hpp"
 #include "newton/newton.hpp"
 #include "newton/truncated.hpp"
 
 using namespace certifit::boundary;
+using certifit::Index;
 using certifit::Options;
 using namespace certifit::newton;
-using namespace nb::literals;
 namespace products = certifit::products;
 
 namespace {

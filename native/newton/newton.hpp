@@ -22,8 +22,6 @@
 
 namespace certifit::newton {
 
-using vec::Index;
-
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 struct Penalty {

@@ -13,11 +13,8 @@
 #include "core/boundary.hpp"
 #include "optimal/search.hpp"
 
-namespace nb = nanobind;
-using namespace nb::literals;
 using namespace certifit;
 using namespace certifit::boundary;
-using certifit::optimal::Index;
 
 namespace {
 

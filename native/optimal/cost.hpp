@@ -12,11 +12,10 @@
 #include <limits>
 #include <vector>
 
+#include "core/index.hpp"
 #include "core/simd.hpp"
 
 namespace certifit::optimal {
-
-using Index = std::ptrdiff_t;
 
 // Sums of many sets: plane k of set (e, c) at sums[k · plane + e · width + c]. Set (e, c) has the rows whose child column lies in
 // the first e cells and whose root column lies in the cells 0 … c.

@@ -1,6 +1,6 @@
 // certifit._native.products: passes over a dense matrix of many rows.
-#include "core/layouts.hpp"
-#include "core/row_matrix.hpp"
+#include "core/boundary/layouts.hpp"
+#include "core/boundary/row_matrix.hpp"
 #include "products/equal.hpp"
 #include "products/lanczos.hpp"
 #include "products/order.hpp"
@@ -9,9 +9,9 @@
 #include "products/sums.hpp"
 #include "products/survey.hpp"
 
+using certifit::Index;
 using namespace certifit::boundary;
 using namespace certifit::products;
-using namespace nb::literals;
 
 namespace {
 

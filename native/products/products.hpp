@@ -26,8 +26,6 @@
 
 namespace certifit::products {
 
-using vec::Index;
-
 namespace detail {
 
 using vec::detail::Lanes;

@@ -2,14 +2,13 @@
 #include <limits>
 
 #include "core/boundary.hpp"
-#include "core/layouts.hpp"
+#include "core/boundary/layouts.hpp"
 #include "products/told.hpp"
 #include "ridge/conjugate.hpp"
 
 using namespace certifit;
 using namespace certifit::boundary;
 using namespace certifit::ridge;
-using namespace nb::literals;
 
 namespace {
 

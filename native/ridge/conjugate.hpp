@@ -27,7 +27,6 @@
 
 namespace certifit::ridge {
 
-using products::Index;
 using products::Table;
 
 struct Asked {

@@ -4,7 +4,6 @@
 #include "core/boundary.hpp"
 #include "smo/solver.hpp"
 
-using namespace nanobind::literals;
 using namespace certifit;
 using namespace certifit::boundary;
 using namespace certifit::smo;

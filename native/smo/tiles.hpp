@@ -11,11 +11,10 @@
 #include <vector>
 
 #include "core/exponential.hpp"
+#include "core/index.hpp"
 #include "core/tile.hpp"
 
 namespace certifit::smo {
-
-using Index = std::ptrdiff_t;
 
 enum class Form { linear, polynomial, gaussian };
 

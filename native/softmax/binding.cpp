@@ -1,11 +1,11 @@
 // certifit._native.softmax: one pass of softmax regression over a dense matrix, and as many as a descent takes.
-#include "core/bound_options.hpp"
+#include "core/boundary/options.hpp"
 #include "softmax/descent.hpp"
 #include "softmax/truncated.hpp"
 
 using namespace certifit::boundary;
+using certifit::Index;
 using certifit::Options;
-using namespace nb::literals;
 using namespace certifit::softmax;
 
 namespace {

@@ -18,8 +18,6 @@
 
 namespace certifit::softmax {
 
-using products::Index;
-
 constexpr Index kBlock = 64;  // rows at a time
 
 struct Rows {

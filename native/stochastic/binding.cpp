@@ -6,7 +6,7 @@
 #include <variant>
 #include <vector>
 
-#include "core/row_matrix.hpp"
+#include "core/boundary/row_matrix.hpp"
 #include "stochastic/dense.hpp"
 #include "stochastic/evaluation.hpp"
 #include "stochastic/order.hpp"
@@ -16,8 +16,6 @@
 using namespace certifit;
 using namespace certifit::boundary;
 using namespace certifit::sgd;
-using namespace nb::literals;
-using Index = std::ptrdiff_t;
 
 namespace {
 

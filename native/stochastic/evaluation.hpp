@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/exponential.hpp"
+#include "core/index.hpp"
 #include "core/interrupt.hpp"
 #include "core/rows.hpp"
 #include "core/simd.hpp"
@@ -12,8 +13,6 @@
 #include "stochastic/loss.hpp"
 
 namespace certifit::sgd {
-
-using Index = std::ptrdiff_t;
 
 // One pass over dense rows: the risk, and with θ = ℓ' and h = ℓ'' the products Xᵀ(pθ), Xᵀ(ph) and sums Σpθ, Σph, from
 // which the dual point θ − h·(Σpθ/Σph), orthogonal to the intercept, is known without a second pass.

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-namespace certifit::sgd {
+#include "core/index.hpp"
 
-using Index = std::ptrdiff_t;
+namespace certifit::sgd {
 
 // xoshiro256++ (Blackman and Vigna 2019): the order of the rows must not depend on a library's generator.
 struct Random {

@@ -6,12 +6,12 @@
 #include <utility>
 #include <vector>
 
+#include "core/index.hpp"
 #include "core/interrupt.hpp"
 #include "core/rows.hpp"
 
 namespace certifit::sgd {
 
-using Index = std::ptrdiff_t;
 constexpr double kWorst = -std::numeric_limits<double>::infinity();
 
 // One pass in the given order: a row with (2y−1)·f ≤ 0 is a mistake, and is added with its sign (Rosenblatt 1958).

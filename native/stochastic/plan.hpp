@@ -4,11 +4,10 @@
 #include <cmath>
 #include <cstddef>
 
+#include "core/index.hpp"
 #include "stochastic/loss.hpp"
 
 namespace certifit::sgd {
-
-using Index = std::ptrdiff_t;
 
 // η_t = size / (offset + slope·t)^power, with t counting batches from 1.
 struct Schedule {

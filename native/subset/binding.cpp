@@ -10,11 +10,8 @@
 #include "core/boundary.hpp"
 #include "subset/subset.hpp"
 
-namespace nb = nanobind;
-using namespace nb::literals;
 using namespace certifit;
 using namespace certifit::boundary;
-using certifit::subset::Index;
 
 namespace {
 

@@ -28,12 +28,12 @@
 #include <numeric>
 #include <vector>
 
+#include "core/index.hpp"
 #include "core/interrupt.hpp"
 #include "core/simd.hpp"
 
 namespace certifit::subset {
 
-using Index = std::ptrdiff_t;
 inline constexpr double kPerfect = 1e-12;  // of the variance of y: what is left of a perfect fit by rounding
 
 // row −= factor · other

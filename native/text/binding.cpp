@@ -14,8 +14,6 @@
 #include "text/rows.hpp"
 #include "text/terms.hpp"
 
-namespace nb = nanobind;
-using namespace nb::literals;
 using namespace certifit;
 using namespace certifit::boundary;
 using namespace certifit::text;

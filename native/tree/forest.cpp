@@ -9,7 +9,6 @@
 namespace certifit::tree {
 
 using namespace boundary;
-using namespace nb::literals;
 
 namespace {
 

@@ -7,7 +7,6 @@
 namespace certifit::tree {
 
 using namespace boundary;
-using namespace nb::literals;
 
 namespace {
 

@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from certifit.docstrings import takes_as
+from certifit.parameters.docstrings import takes_as
 
 __all__ = ["axes_of", "drawn", "picture"]
 

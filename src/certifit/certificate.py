@@ -123,11 +123,17 @@ class Certificate:
 
     @staticmethod
     def exact(
-        objective: float, note: str, *, iterations: int = 1, seconds: float = 0.0, claim: str = ""
+        objective: float,
+        note: str,
+        *,
+        kind: str = "closed form",
+        iterations: int = 1,
+        seconds: float = 0.0,
+        claim: str = "",
     ) -> Certificate:
-        """Of a closed form, whose objective is the least one by the formula itself."""
+        """Of a closed form, an enumeration, a witness: the objective is the least one by what was done itself."""
         return Certificate(
-            "closed form",
+            kind,
             objective=objective,
             bound=objective,
             scale=1.0,
@@ -136,6 +142,29 @@ class Certificate:
             seconds=seconds,
             note=note,
             claim=claim,
+        )
+
+    @staticmethod
+    def of(
+        found: Any,
+        objective: float,
+        *,
+        scale: float,
+        tol: float,
+        seconds: float,
+        kind: str = "duality gap",
+        note: str = "",
+    ) -> Certificate:
+        """Of an objective that is never negative, at a value that was reached, with the bound of a solver."""
+        return Certificate(
+            kind,
+            objective=objective,
+            bound=max(found.bound, 0.0),
+            scale=scale,
+            tol=tol,
+            iterations=found.iterations,
+            seconds=seconds,
+            note=note,
         )
 
     @staticmethod

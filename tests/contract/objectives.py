@@ -14,7 +14,9 @@ from tests.oracles import convex
 from tests.oracles.convex import shares
 
 from certifit.losses import Absolute, Gamma, Huber, Poisson, Quantile, Squared
+from certifit.models.linear.model import BaseLinear
 from certifit.penalties import L1, L2, ElasticNet, NonNegative
+from certifit.representation.design.design import Design
 
 Array = NDArray[Any]
 
@@ -282,6 +284,11 @@ OBJECTIVES: dict[str, Callable[[Any], Claim]] = {
 }
 
 
+def stated(cls: type) -> str | None:
+    """The name under which the objective of a class is written down: its own, or that of a class it is a kind of."""
+    return next((parent.__name__ for parent in cls.__mro__ if parent.__name__ in OBJECTIVES), None)
+
+
 @dataclass(frozen=True)
 class Tube:
     """The names and the parameter that the oracle knows the two losses with a tube by."""
@@ -303,7 +310,7 @@ class Statement:
 
 def statements(model: Any, y: Array) -> list[Statement]:
     """Everything that the fitted model certifies: one statement, or one for each class where it gives them singly."""
-    claim = OBJECTIVES[type(model).__name__](model)
+    claim = OBJECTIVES[str(stated(type(model)))](model)
     coef, intercept = np.asarray(model.coef_, dtype=float), np.asarray(model.intercept_, dtype=float)
     whole = Statement(model.certificate_, claim, coef, intercept, y)
     several = getattr(model, "certificates_", [])
@@ -317,9 +324,10 @@ def statements(model: Any, y: Array) -> list[Statement]:
 
 
 def design(model: Any, X: Array, weight: Array | None = None) -> Array:
-    """The matrix that the coefficients multiply: X, or the monomials of standardized X."""
+    """The matrix that the coefficients multiply: X, the monomials of standardized X, or the rows of a design of the model's."""
     if not hasattr(model, "monomials_"):
-        return X
+        made = model._design(X) if isinstance(model, BaseLinear) else X
+        return made.dense_rows(slice(0, X.shape[0])) if isinstance(made, Design) else X
     mean = np.average(X, axis=0, weights=weight)
     z = (X - mean) / np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weight))
     columns = []

@@ -10,7 +10,7 @@ from typing import Any
 import certifit._native.softmax as softmax_kernel
 import numpy as np
 import pytest
-from tests.native.growers import make
+from tests.native.boosting.growers import make
 from tests.native.test_chain import Case
 from tests.native.test_network import trained
 from tests.native.test_optimal import by_threads as best_trees

@@ -11,7 +11,6 @@
 namespace certifit::tree {
 
 using namespace boundary;
-using namespace nb::literals;
 
 namespace {
 

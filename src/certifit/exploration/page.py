@@ -12,7 +12,7 @@ from markupsafe import Markup
 from certifit.contest import numbers
 from certifit.contest.folder import write_text
 from certifit.contest.plain import plain
-from certifit.contest.report.cleaning import embed, listed, mapped, parts, printable, rounded
+from certifit.contest.report.cleaning import embed, listed, mapped, parts, rounded, visible
 from certifit.contest.report.figures import Axis, Figure, Reference, Series, bars, numbered, xy
 from certifit.contest.report.page import filled
 from certifit.contest.report.tables import column_rows
@@ -36,7 +36,7 @@ def render(record: Mapping[str, Any]) -> str:
     """The page of a record, as one HTML file that needs nothing else."""
     if not isinstance(record, Mapping) or record.get("kind") != "exploration" or record.get("format") != FORMAT:
         raise ValueError(f"this is no record of an exploration of format {FORMAT}: explore the table again.")
-    return filled("explore.html.jinja", _content(plain(dict(record), printable)))
+    return filled("explore.html.jinja", _content(plain(dict(record), visible)))
 
 
 def write(record: Mapping[str, Any], folder: Path) -> dict[str, Path]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from sklearn.base import ClassifierMixin
 
-from certifit.docstrings import HEADING, described, entries
+from certifit.parameters.docstrings import HEADING, described, entries
 
 __all__ = [
     "DENSE",

@@ -14,7 +14,7 @@ from certifit._native import interior_point as native
 from certifit.evaluation.losses import Absolute, EpsilonInsensitive, Hinge, Loss, Quantile
 from certifit.evaluation.losses.terms import TwoSidedHinge
 from certifit.evaluation.penalties import L2
-from certifit.optimization.interior_point.ridge import solve_ridge, solve_tall
+from certifit.optimization.interior_point.ridge import solve_ridge
 from certifit.optimization.interior_point.solve import solve_polyhedral
 
 LOSSES: dict[str, Loss] = {
@@ -172,7 +172,7 @@ def test_many_rows(name: str, fit_intercept: bool) -> None:
     value, *_ = optimum(X, y, weight, loss, L2(), alpha, fit_intercept=fit_intercept)
     terms, l2, tol = loss.hinge_terms(y), np.full(4, alpha), 1e-5 * value
     assert terms is not None
-    found = solve_tall(X, terms, p, l2, fit_intercept=fit_intercept, tol=tol, scale=value)
+    found = solve_ridge(X, terms, p, l2, fit_intercept=fit_intercept, tol=tol, scale=value, tall=True)
     assert found is not None
     assert found.gap <= tol
     assert found.bound <= value + 1e-8 * value
@@ -184,7 +184,7 @@ def test_many_rows(name: str, fit_intercept: bool) -> None:
     assert (found.theta <= np.asarray(terms.slope_high) + 1e-12).all()
     if fit_intercept:
         assert abs(p @ found.theta) <= 1e-13
-    same = solve_tall(sp.csr_array(X), terms, p, l2, fit_intercept=fit_intercept, tol=tol, scale=value)
+    same = solve_ridge(sp.csr_array(X), terms, p, l2, fit_intercept=fit_intercept, tol=tol, scale=value, tall=True)
     assert same is not None
     np.testing.assert_allclose(same.coef, found.coef, rtol=1e-9)
 
@@ -196,7 +196,7 @@ def test_many_rows_of_few_kinds() -> None:
     y = (X.sum(axis=1) + rng.normal(size=9000) > 1.5).astype(float)
     terms, p, l2 = Hinge().hinge_terms(y), np.full(9000, 1 / 9000), np.full(3, 1e-3)
     exact = solve_ridge(X, terms, p, l2, tol=1e-9)
-    found = solve_tall(X, terms, p, l2, tol=1e-4)
+    found = solve_ridge(X, terms, p, l2, tol=1e-4, tall=True)
     assert exact is not None
     assert found is None or exact.bound - 1e-9 <= found.objective <= exact.objective + 1e-4
     model = LinearSVC(alpha=1e-3).fit(X, y)  # which asks each kind once

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -10,16 +12,18 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from certifit.losses import Huber, Logistic, Loss, Poisson, Softmax, Squared, SquaredHinge
+from certifit.losses import Absolute, Hinge, Huber, Logistic, Loss, Poisson, Softmax, Squared, SquaredHinge
 from certifit.optimization.objective.bounds import dual_bound
 from certifit.optimization.objective.dispatch import SOLVERS, minimize
 from certifit.optimization.objective.fold import Step
 from certifit.optimization.objective.problem import Problem
 from certifit.optimization.objective.regularizer import Regularizer
 from certifit.optimization.objective.units import condition, is_extreme
-from certifit.penalties import L1, L2, L2Ball, NonNegative, NoPenalty, Penalty
+from certifit.penalties import L1, L2, L2Ball, Lq, NonNegative, NoPenalty, Penalty
 from certifit.progress import Progress
-from certifit.representation.design.design import Partitioned
+from certifit.representation.design import design
+from certifit.representation.design.blocks import row_blocks
+from certifit.representation.design.design import Design, Partitioned
 
 CUTS = {1: [0, 90], 2: [0, 37, 90], 7: [0, 10, 11, 40, 40, 41, 77, 90]}  # of the seven, the fourth is empty
 CASES: list[tuple[Loss, Penalty, str]] = [
@@ -39,6 +43,22 @@ CASES: list[tuple[Loss, Penalty, str]] = [
     (Logistic(), L2(), "proximal"),
     (Logistic(), L2(), "gradient"),
 ]
+
+
+class Read(Design):
+    """Rows that are no matrix: some of them at a time are read, as from a file."""
+
+    dtype = np.dtype(np.float64)
+
+    def __init__(self, stored: np.ndarray) -> None:
+        self.stored = stored
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.stored.shape[0], self.stored.shape[1]
+
+    def dense_rows(self, rows: slice) -> np.ndarray:
+        return self.stored[rows]
 
 
 def data(loss: Loss, scale: float = 1.0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -155,3 +175,55 @@ def test_what_needs_rows_in_memory_says_so() -> None:
         Partitioned([np.eye(2), np.eye(3)])
     with pytest.raises(ValueError, match="all dense or all sparse"):
         Partitioned([np.eye(2), sp.csr_array(np.eye(2))])
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e120])
+@pytest.mark.parametrize("penalty", [NoPenalty(), L2(), L1(), Lq(1.5)], ids=repr)
+@pytest.mark.parametrize("loss", [Squared(), Logistic(), Huber(), SquaredHinge(), Softmax(3)], ids=repr)
+def test_a_design_that_is_no_matrix(
+    loss: Loss, penalty: Penalty, scale: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A kind of design says what some of its rows are; all products come from blocks of them."""
+    monkeypatch.setattr(design, "row_blocks", partial(row_blocks, entries=1))
+    problem = whole(loss, penalty, scale=scale)
+    wanted, certificate = minimize(problem, "auto", 1e-9, 100, Progress())
+    found, c = minimize(replace(problem, X=Read(problem.X)), "auto", 1e-9, 100, Progress())
+    assert c.certified == certificate.certified
+    np.testing.assert_allclose(found.coef * scale, wanted.coef * scale, atol=1e-5)
+
+
+@pytest.mark.parametrize("loss", [Squared(), Logistic(), Softmax(3)], ids=repr)
+def test_columns_of_no_matrix_far_from_zero(loss: Loss) -> None:
+    """Their means are taken off, as those of a matrix are: products with the intercept would cancel."""
+    X, y, p = data(loss)
+    problem = Problem(X + 1e8, y, p, loss, Regularizer.of(L2(), 0.02, None, 4), True)
+    wanted, certificate = minimize(problem, "newton", 1e-9, 100, Progress())
+    found, c = minimize(replace(problem, X=Read(X + 1e8)), "newton", 1e-9, 100, Progress())
+    assert certificate.certified
+    assert c.certified
+    np.testing.assert_allclose(found.coef, wanted.coef, atol=1e-7)
+
+
+@pytest.mark.parametrize("kind", [Read, lambda X: Partitioned([X[:30], X[30:]])], ids=["read", "parts"])
+@pytest.mark.parametrize("penalty", [NoPenalty(), L2(), L1(), Lq(1.5)], ids=repr)
+@pytest.mark.parametrize("loss", [Absolute(), Hinge()], ids=repr)
+def test_kinked_losses_where_rows_are_not_in_memory(loss: Loss, penalty: Penalty, kind: Callable[[Any], Any]) -> None:
+    """The free choice takes a solver that asks for sums over rows, as any other way would be refused."""
+    X, y, p = data(loss)
+    y = y if loss.task == "binary" else y + X[:, 0]
+    problem = Problem(X, y, p, loss, Regularizer.of(penalty, 0.02, None, 4), True)
+    wanted, _ = minimize(problem, "auto", 1e-9, 200, Progress())
+    cuts = {} if kind is Read else {"y": [y[:30], y[30:]], "p": [p[:30], p[30:]]}
+    found, c = minimize(replace(problem, X=kind(X), **cuts), "auto", 1e-6, 1000, Progress())
+    assert (found.solver, c.certified) == ("smoothing", True)
+    best = problem.objective(wanted.coef, wanted.intercept)
+    assert problem.objective(found.coef, found.intercept) <= best + 1e-6 * problem.scale
+    assert c.bound <= best * (1 + 1e-9)
+
+
+def test_the_closed_form_refuses_a_design_that_is_no_matrix() -> None:
+    problem = whole(Squared(), L2())
+    with pytest.raises(ValueError, match="needs rows of matrices; of another design use 'newton'"):
+        minimize(replace(problem, X=Read(problem.X)), "closed_form", 1e-6, 100, Progress())
+    with pytest.raises(ValueError, match="needs all rows in memory"):
+        minimize(replace(problem, X=Read(problem.X)), "coordinate", 1e-6, 100, Progress())

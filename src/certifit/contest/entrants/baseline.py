@@ -39,9 +39,7 @@ class Constant(BaseEstimator):
             self.value_ = np.asarray(np.mean(y) if self.answer == "mean" else np.median(y))
             residual = np.asarray(y) - self.value_
             objective = float(np.mean(0.5 * residual**2 if self.answer == "mean" else np.abs(residual)))
-        self.certificate_ = Certificate(
-            "closed form", objective=objective, bound=objective, scale=objective, tol=0.0, note="The best constant."
-        )
+        self.certificate_ = Certificate.exact(objective, "The best constant.", iterations=0)
         return self
 
     def predict(self, X: Matrix) -> Array:

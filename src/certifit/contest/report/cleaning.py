@@ -10,7 +10,7 @@ from typing import Any
 from certifit.contest.plain import plain
 from certifit.contest.record import RUN_FORMAT
 
-__all__ = ["embed", "listed", "mapped", "named", "parts", "printable", "readable_run", "rounded"]
+__all__ = ["embed", "listed", "mapped", "named", "parts", "readable_run", "rounded", "visible"]
 
 # Inside a script element only these could end it, open a comment, or break a line of JavaScript.
 _ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
@@ -20,7 +20,7 @@ _ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 _UNPRINTABLE = re.compile("[\u202a-\u202e\u2066-\u2069\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
-def printable(text: str) -> str:
+def visible(text: str) -> str:
     """A text without characters that have no look or turn the text around them."""
     return _UNPRINTABLE.sub("\ufffd", text)
 
@@ -33,7 +33,7 @@ def readable_run(run: Any) -> dict[str, Any]:
     if found != RUN_FORMAT:
         cure = "upgrade Certifit to show it" if isinstance(found, int) and found > RUN_FORMAT else "is it a run.json?"
         raise ValueError(f"run has format {found!r}, this report reads format {RUN_FORMAT}: {cure}")
-    result: dict[str, Any] = plain(run, printable)
+    result: dict[str, Any] = plain(run, visible)
     for part, kind in (("task", dict), ("entrants", list)):
         if not isinstance(result.get(part), kind):
             raise ValueError(f"run has no {part!r} part: it was not written by a contest, or it was cut short")

@@ -12,10 +12,10 @@ from scipy.integrate import IntegrationWarning, quad
 
 from certifit._types import Array
 from certifit.data.gate import check_numbers, check_real
-from certifit.docstrings import takes_as
 from certifit.evaluation.decisions.estimates import bayes_estimate
 from certifit.evaluation.losses import Loss
 from certifit.evaluation.metrics.inputs import check_probabilities
+from certifit.parameters.docstrings import takes_as
 
 __all__ = [
     "bayes_action",

@@ -15,11 +15,11 @@ import numpy as np
 
 from certifit._types import Array
 from certifit.data.gate import check_real
-from certifit.docstrings import takes_as
 from certifit.evaluation.decisions.bayes import bayes_action
 from certifit.evaluation.metrics.inputs import binary_rows
 from certifit.evaluation.metrics.ranking import thin_curve
 from certifit.names import Plain, record
+from certifit.parameters.docstrings import takes_as
 
 __all__ = [
     "Costs",

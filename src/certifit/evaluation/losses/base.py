@@ -13,8 +13,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from certifit._types import Array, Matrix
-from certifit.by_value import ByValue
 from certifit.evaluation.losses.terms import TwoSidedHinge
+from certifit.parameters.by_value import ByValue
 
 __all__ = ["Fused", "FusedDual", "Loss", "constant_by_slopes", "finite_means", "kernel_form"]
 

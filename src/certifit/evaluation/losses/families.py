@@ -23,9 +23,9 @@ import numpy as np
 from scipy.special import entr, gammaln, xlogy
 
 from certifit._types import Array
-from certifit.by_value import ByValue
 from certifit.evaluation.losses.maps import Map
 from certifit.names import stored
+from certifit.parameters.by_value import ByValue
 
 __all__ = ["FAMILIES", "Family", "MeanAt"]
 

@@ -17,8 +17,8 @@ import numpy as np
 from scipy.special import expit, log_expit, log_ndtr, ndtr, ndtri
 
 from certifit._types import Array
-from certifit.by_value import ByValue
 from certifit.names import stored
+from certifit.parameters.by_value import ByValue
 
 __all__ = ["MAPS", "Map"]
 

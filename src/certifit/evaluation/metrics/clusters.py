@@ -13,8 +13,8 @@ from scipy.special import xlogy
 
 from certifit._types import Array
 from certifit.data.gate import check_choice, check_sample_weight
-from certifit.docstrings import takes_as
 from certifit.evaluation.metrics.inputs import check_labels
+from certifit.parameters.docstrings import takes_as
 
 __all__ = [
     "adjusted_rand",

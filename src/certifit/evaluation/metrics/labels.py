@@ -11,8 +11,8 @@ import numpy as np
 
 from certifit._types import Array
 from certifit.data.gate import check_numbers, check_sample_weight
-from certifit.docstrings import takes_as
 from certifit.evaluation.metrics.inputs import label_rows
+from certifit.parameters.docstrings import takes_as
 
 __all__ = [
     "accuracy",

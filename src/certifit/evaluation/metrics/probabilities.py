@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from certifit._types import Array
-from certifit.docstrings import takes_as
 from certifit.evaluation.metrics.inputs import probability_rows
+from certifit.parameters.docstrings import takes_as
 
 __all__ = ["brier", "log_loss"]
 

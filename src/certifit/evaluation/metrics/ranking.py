@@ -13,10 +13,10 @@ import numpy as np
 
 from certifit._types import Array
 from certifit.data.gate import check_choice, check_numbers, check_real, check_sample_weight
-from certifit.docstrings import takes_as
 from certifit.evaluation.metrics.inputs import binary_rows, check_vector, class_codes
 from certifit.evaluation.metrics.inputs import check_labels as check_label_vector
 from certifit.names import stored
+from certifit.parameters.docstrings import takes_as
 
 __all__ = ["PrCurve", "RocCurve", "average_precision", "pr_curve", "roc_auc", "roc_curve", "thin_curve"]
 

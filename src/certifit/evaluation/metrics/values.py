@@ -12,9 +12,9 @@ from scipy.special import rel_entr, xlogy
 from certifit._types import Array
 from certifit.data.gate import check_real
 from certifit.data.medians import weighted_median
-from certifit.docstrings import takes_as
 from certifit.evaluation.losses import resolve_loss
 from certifit.evaluation.metrics.inputs import value_rows
+from certifit.parameters.docstrings import takes_as
 
 __all__ = [
     "mae",

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from certifit._types import Array
-from certifit.by_value import ByValue
+from certifit.parameters.by_value import ByValue
 
 __all__ = ["Penalty", "soft_threshold"]
 

@@ -255,9 +255,7 @@ def _known(mean: Array, covariance: Array) -> GaussianDensity:
     model = GaussianDensity()
     model._keep(mean, 0.5 * (covariance + covariance.T))
     model.n_features_in_ = mean.shape[0]
-    model.certificate_ = Certificate(
-        "closed form", objective=0.0, bound=0.0, scale=1.0, tol=0.0, note="Given, not fitted."
-    )
+    model.certificate_ = Certificate.exact(0.0, "Given, not fitted.", iterations=0)
     return model
 
 

@@ -15,7 +15,6 @@ from certifit._types import Array, Matrix
 from certifit.base import CertifiedEstimator
 from certifit.certificate import Certificate
 from certifit.data.equal_rows import repetitions, row_codes
-from certifit.docstrings import takes_as
 from certifit.models.forest.parameters import BOOTSTRAP, DRAWS, OOB_SCORE, SHARE, TREES
 from certifit.models.forest.urn import Urn, state_of, tree_seeds
 from certifit.models.tree.base import BaseTree
@@ -24,6 +23,7 @@ from certifit.models.tree.parameters import Grows
 from certifit.models.tree.rows import CodedRows
 from certifit.models.tree.targets import SERIAL, SERIAL_WALKS, Growth, grow, table_of
 from certifit.parameters import WARM_START, Either, Fitted, Integer, Nothing, OneOf, Parameter, parameters_of
+from certifit.parameters.docstrings import takes_as
 from certifit.parameters.methods import SEVERAL, WITH_HOLES, weights
 from certifit.progress import Progress
 from certifit.threads import n_threads

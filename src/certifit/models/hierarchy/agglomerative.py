@@ -103,11 +103,11 @@ class AgglomerativeClustering(Hierarchy):
         along = "" if self.connectivity is None else " along the graph"
         if self.linkage == "single":
             length = float(heights.mean())
-            return Certificate(
-                "spanning tree", objective=length, bound=length, scale=length, tol=math.inf, iterations=n - 1, seconds=seconds,
-                claim="shortest spanning tree" + (" of the graph" if along else ""),
-                note=f"No other {k} clusters are farther apart than these, by their smallest distance{along}." if k > 1 else "",
-            )  # fmt: skip
+            note = f"No other {k} clusters are farther apart than these, by their smallest distance{along}."
+            claim = "shortest spanning tree" + (" of the graph" if along else "")
+            return Certificate.exact(
+                length, note if k > 1 else "", kind="spanning tree", iterations=n - 1, seconds=seconds, claim=claim
+            )
         if self.linkage == "ward":
             exponent = int(np.frexp(heights.max())[1])  # so that the squares are numbers
             cost = 0.5 * float((np.ldexp(heights[: n - k], -exponent) ** 2).sum())

@@ -141,16 +141,8 @@ class KernelPerceptron(HighestScoreMixin, ClassifierMixin, BaseKernel):
         error, epochs = float(np.mean([part.error for part in parts])), max(part.epochs for part in parts)
         share = np.bincount(sample.y, weights=sample.p)
         if error == 0.0:
-            return Certificate(
-                "witness",
-                objective=0.0,
-                bound=0.0,
-                scale=float(1.0 - share.max()),
-                tol=0.0,
-                iterations=epochs,
-                seconds=seconds,
-                note="A function of the kernel has every row on its side.",
-            )
+            note = "A function of the kernel has every row on its side."
+            return Certificate.exact(0.0, note, kind="witness", iterations=epochs, seconds=seconds)
         note = f"{epochs} epochs found no function that has every row on its side."
         return Certificate.absent(error, note, scale=float(1.0 - share.max()), iterations=epochs, seconds=seconds)
 

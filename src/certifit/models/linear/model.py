@@ -35,6 +35,7 @@ from certifit.optimization.objective.problem import Point, Problem, Solution
 from certifit.optimization.objective.regularizer import Regularizer
 from certifit.parameters import ALPHA, FIT_INTERCEPT, L1_RATIO, Stopped, check_parameters
 from certifit.progress import progress
+from certifit.representation.design.design import Design
 from certifit.representation.design.products import expect_temporaries, matvec
 from certifit.representation.design.rows import thin_products
 from certifit.threads import n_threads
@@ -85,17 +86,20 @@ class BaseLinear(RegressorMixin, CertifiedEstimator):
         loss, penalty, alpha, constraint = self._objective()
         solver, tol, max_iter = self._solver_options()
         check_loss(loss, y)
-        regularizer = Regularizer.of(penalty, alpha, constraint, X.shape[1])
+        design = self._design(X)
+        d = design.shape[1]
+        regularizer = Regularizer.of(penalty, alpha, constraint, d)
         # The optimum need not be unique: of a loss with kinks, or where bounds choose among more columns than rows.
-        several = not loss.smooth or (constraint is not None and X.shape[0] <= FEW * X.shape[1])
-        if several and not regularizer.strictly_convex:
+        several = not loss.smooth or (constraint is not None and X.shape[0] <= FEW * d)
+        if several and not regularizer.strictly_convex and not isinstance(X, Design):
             expect_temporaries(8 * X.shape[0] * (3 * X.shape[1] + 50))
             X, y, weight = merge_rows(X, y, weight)
+            design = self._design(X)
         with progress(getattr(self, "verbose", 0), type(self).__name__) as clock:
             threads = n_threads(getattr(self, "n_jobs", None))
             first = y if y.ndim == 1 else np.ascontiguousarray(y[:, 0])
             p = equal_weights(1.0 / weight.shape[0], weight.shape[0]) if is_repeated(weight) else weight / weight.sum()
-            problem = Problem(X, first, p, loss, regularizer, self.fit_intercept, threads)
+            problem = Problem(design, first, p, loss, regularizer, self.fit_intercept, threads)
             if y.ndim == 1:
                 solution, certificate = minimize(
                     problem, solver, tol, max_iter, clock, self._begin(), seed=self._seed()
@@ -146,10 +150,16 @@ class BaseLinear(RegressorMixin, CertifiedEstimator):
         """Validated rows as the coefficients see them."""
         return check_x(self, X, reset=False)
 
+    def _design(self, X: Matrix) -> Any:
+        """What the coefficients multiply: X itself, or a `Design` that is made of it."""
+        return X
+
     def _scores(self, X: Any) -> Array:
         check_is_fitted(self)
         X = self._rows(X)
-        return np.asarray(matvec(X, self.coef_.T.astype(np.float64)) + self.intercept_).astype(X.dtype, copy=False)
+        design, coef = self._design(X), self.coef_.astype(np.float64)
+        scores = design.scores(coef) if isinstance(design, Design) else matvec(design, coef.T)
+        return np.asarray(scores + self.intercept_).astype(X.dtype, copy=False)
 
     def predict(self, X: Any) -> Array:
         """Predictions of y: the inverse link of the scores x·w + b."""

@@ -15,7 +15,7 @@ from certifit.models.linear.inference.inference import InferenceMixin
 from certifit.models.linear.inference.leave_one_out import LeaveOneOutMixin
 from certifit.models.linear.model import BaseLinear
 from certifit.models.linear.parameters import POSITIVE, SOLVER
-from certifit.models.linear.path.path import RegularizationPath, elastic_path, ridge_path
+from certifit.models.linear.path.path import ElasticPath, RegularizationPath, RidgePath
 from certifit.parameters import ALPHA, FIT_INTERCEPT, L1_RATIO, MAX_ITER, Either, Real, Reals, Stopped
 
 __all__ = ["ElasticNet", "Lasso", "LinearRegression", "Ridge"]
@@ -94,9 +94,9 @@ class Ridge(Stopped, LeaveOneOutMixin, LinearInTarget, BaseLinear):
         return np.broadcast_to(np.asarray(self.alpha, dtype=np.float64), (d,)).copy()
 
     @staticmethod
-    def path(X: Any, y: Any, **options: Any) -> RegularizationPath:
-        """Solutions for a whole sequence of alphas; see `certifit.models.linear.path.path.ridge_path` for the options."""
-        return ridge_path(X, y, **options)
+    def path(X: Any, y: Any, *, sample_weight: Any = None, **options: Any) -> RegularizationPath:
+        """Solutions for a whole sequence of alphas; the options are those of `certifit.models.linear.path.path.RidgePath`."""
+        return RidgePath(**options).solve(X, y, sample_weight)
 
 
 class Lasso(Stopped, BaseLinear):
@@ -132,9 +132,9 @@ class Lasso(Stopped, BaseLinear):
         return Squared(), L1(), float(self.alpha), NonNegative() if self.positive else None
 
     @staticmethod
-    def path(X: Any, y: Any, **options: Any) -> RegularizationPath:
-        """Solutions for a whole sequence of alphas; see `certifit.models.linear.path.path.elastic_path` for the options."""
-        return elastic_path(X, y, l1_ratio=1.0, **options)
+    def path(X: Any, y: Any, *, sample_weight: Any = None, **options: Any) -> RegularizationPath:
+        """Solutions for a whole sequence of alphas; the options are those of `certifit.models.linear.path.path.ElasticPath`."""
+        return ElasticPath(l1_ratio=1.0, **options).solve(X, y, sample_weight)
 
 
 class ElasticNet(Stopped, BaseLinear):
@@ -162,6 +162,6 @@ class ElasticNet(Stopped, BaseLinear):
         return Squared(), ElasticNetPenalty(self.l1_ratio), float(self.alpha), NonNegative() if self.positive else None
 
     @staticmethod
-    def path(X: Any, y: Any, *, l1_ratio: float = 0.5, **options: Any) -> RegularizationPath:
-        """Solutions for a whole sequence of alphas; see `certifit.models.linear.path.path.elastic_path` for the options."""
-        return elastic_path(X, y, l1_ratio=l1_ratio, **options)
+    def path(X: Any, y: Any, *, l1_ratio: float = 0.5, sample_weight: Any = None, **options: Any) -> RegularizationPath:
+        """Solutions for a whole sequence of alphas; the options are those of `certifit.models.linear.path.path.ElasticPath`."""
+        return ElasticPath(l1_ratio=l1_ratio, **options).solve(X, y, sample_weight)

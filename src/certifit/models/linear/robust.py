@@ -297,16 +297,9 @@ class ChebyshevRegressor(Declared, BaseLinear, takes={"fit.sample_weight": OF_A_
         residual = y - np.asarray(X @ self.coef_.astype(np.float64)) - self.intercept_
         size = float(np.sum(self.coef_.astype(np.float64) ** 2)) if alpha > 0 else 0.0
         objective = float(np.abs(residual).max()) + 0.5 * alpha * size
+        kind = "linear program" if alpha == 0 else "duality gap"
+        note = "" if result.status == "optimal" else result.message
         self._certify(
-            Certificate(
-                "linear program" if alpha == 0 else "duality gap",
-                objective=objective,
-                bound=max(result.bound, 0.0),
-                scale=scale,
-                tol=tol,
-                iterations=result.iterations,
-                seconds=clock.seconds,
-                note="" if result.status == "optimal" else result.message,
-            )
+            Certificate.of(result, objective, scale=scale, tol=tol, seconds=clock.seconds, kind=kind, note=note)
         )
         return self

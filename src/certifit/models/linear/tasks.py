@@ -13,15 +13,14 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from certifit._types import Array, Matrix, is_sparse
-from certifit.data.gate import check_real, check_xy, kept_rows
-from certifit.docstrings import takes_as
+from certifit.data.gate import check_xy, kept_rows
 from certifit.evaluation.losses import Loss, Squared
 from certifit.evaluation.penalties import Constraint, Penalty, RowNorms
 from certifit.evaluation.splits.choice import folds_of
 from certifit.models.linear.model import BaseLinear
 from certifit.models.linear.parameters import Grid
 from certifit.models.linear.path.lasso_cv import RATIOS, ChosenOnPath, SeveralRatios
-from certifit.models.linear.path.path import RegularizationPath, alpha_grid, elastic_path, ridge_alphas
+from certifit.models.linear.path.path import AlongAlphas, RegularizationPath, alpha_grid, ridge_alphas
 from certifit.optimization.closed_form.magnitudes import in_units
 from certifit.optimization.coordinate.rows import CenteredRows, least_squares_rows
 from certifit.optimization.objective.forms.rows import LARGEST, scale_of
@@ -35,42 +34,14 @@ from certifit.parameters import (
     check_parameters,
 )
 
-__all__ = ["MultiTaskElasticNet", "MultiTaskElasticNetCV", "MultiTaskLasso", "MultiTaskLassoCV", "rows_path"]
+__all__ = ["MultiTaskElasticNet", "MultiTaskElasticNetCV", "MultiTaskLasso", "MultiTaskLassoCV", "RowsPath"]
 
 
-@takes_as(elastic_path)
-def rows_path(
-    X: Any,
-    y: Any,
-    *,
-    l1_ratio: float = 1.0,
-    n_alphas: int = 100,
-    eps: float = 1e-3,
-    alphas: Any = None,
-    sample_weight: Any = None,
-    fit_intercept: bool = True,
-    tol: float = 1e-6,
-    max_iter: int = 1000,
-) -> RegularizationPath:
-    """Solve the multi-task elastic net for a sequence of alphas, each from the solution of the last.
+class RowsPath(AlongAlphas):
+    """The multi-task elastic net for a sequence of alphas, each from the solution of the last.
 
-    Parameters
-    ----------
-    X, y, sample_weight
-        The data; y has shape (n_samples, n_targets).
-    l1_ratio : float in [0, 1], default=1.0
-        Share of the norm; 1 is the multi-task lasso, 0 is ridge.
-    n_alphas : int, default=100
-        Number of alphas, evenly spaced in the logarithm below the smallest alpha with an all-zero solution.
-    alphas : array, optional
-        The alphas themselves, above zero, instead of `n_alphas` and `eps`.
-    fit_intercept : bool, default=True
-        Whether to fit the unpenalized intercepts.
-
-    Returns
-    -------
-    RegularizationPath
-        With `coefs` of shape (n_alphas, n_targets, n_features) and `intercepts` of shape (n_alphas, n_targets).
+    They are evenly spaced in the logarithm, below the smallest one with an all-zero solution; those given are above zero. `coefs`
+    have the shape (n_alphas, n_targets, n_features), `intercepts` (n_alphas, n_targets).
 
     Examples
     --------
@@ -81,27 +52,29 @@ def rows_path(
     >>> path.coefs.shape, bool(path.coefs[0].any())
     ((10, 2, 4), False)
     """
-    check_real("l1_ratio", l1_ratio, low=0, high=1)
-    check_real("tol", tol, low=0)
-    X, y, weight = check_xy(BaseEstimator(), X, y, sample_weight=sample_weight, multi_output=True)
-    p, Y = weight / weight.sum(), y.reshape(y.shape[0], -1)
-    grid = shared_alphas(X, Y, p, l1_ratio, n_alphas, eps, alphas, fit_intercept)
-    return solve_rows(X, Y, p, grid, l1_ratio, fit_intercept, tol, max_iter)
+
+    l1_ratio: float = L1_RATIO.but(1.0, "Share of the norm; 1 is the multi-task lasso, 0 is ridge.")
+
+    def solve(self, X: Any, y: Any, sample_weight: Any = None) -> RegularizationPath:
+        """The path of some data; y has shape (n_samples, n_targets)."""
+        check_parameters(self)
+        X, y, weight = check_xy(BaseEstimator(), X, y, sample_weight=sample_weight, multi_output=True)
+        p, Y = weight / weight.sum(), y.reshape(y.shape[0], -1)
+        grid = shared_alphas(X, Y, p, self.l1_ratio, self)
+        return solve_rows(X, Y, p, grid, self.l1_ratio, self.fit_intercept, self.tol, self.max_iter)
 
 
-def shared_alphas(
-    X: Matrix, Y: Array, p: Array, l1_ratio: float, n_alphas: int, eps: float, alphas: Any, fit_intercept: bool
-) -> Array:
+def shared_alphas(X: Matrix, Y: Array, p: Array, l1_ratio: float, asked: Grid) -> Array:
     """By default down from the smallest alpha with an all-zero solution; without a norm there is none, as for ridge."""
     if l1_ratio == 0:
-        return ridge_alphas(X, p, fit_intercept, n_alphas, eps, alphas)
+        return ridge_alphas(X, p, asked)
 
     def largest() -> float:
         (scaled, unit), (targets, factor) = in_units(X), in_units(Y)
-        data = CenteredRows.of(scaled, targets.astype(np.float64, copy=False), p, fit_intercept)
+        data = CenteredRows.of(scaled, targets.astype(np.float64, copy=False), p, asked.fit_intercept)
         return float(np.linalg.norm(data.slopes(data.Y), axis=1).max(initial=0.0)) * unit * factor / l1_ratio
 
-    grid = alpha_grid(largest, n_alphas, eps, alphas)
+    grid = alpha_grid(largest, asked)
     if not grid[-1] > 0:
         raise ValueError(f"alphas must be above zero here: without a penalty, use LinearRegression; got {grid[-1]!r}.")
     return grid
@@ -154,9 +127,9 @@ class MultiTaskElasticNet(Stopped, BaseLinear):
         return Squared(), RowNorms(self.l1_ratio), float(self.alpha), None
 
     @staticmethod
-    def path(X: Any, y: Any, *, l1_ratio: float = 0.5, **options: Any) -> RegularizationPath:
-        """Solutions for a whole sequence of alphas; see `certifit.models.linear.tasks.rows_path` for the options."""
-        return rows_path(X, y, l1_ratio=l1_ratio, **options)
+    def path(X: Any, y: Any, *, l1_ratio: float = 0.5, sample_weight: Any = None, **options: Any) -> RegularizationPath:
+        """Solutions for a whole sequence of alphas; the options are those of `certifit.models.linear.tasks.RowsPath`."""
+        return RowsPath(l1_ratio=l1_ratio, **options).solve(X, y, sample_weight)
 
 
 class MultiTaskLasso(Stopped, BaseLinear):
@@ -187,9 +160,9 @@ class MultiTaskLasso(Stopped, BaseLinear):
         return Squared(), RowNorms(1.0), float(self.alpha), None
 
     @staticmethod
-    def path(X: Any, y: Any, **options: Any) -> RegularizationPath:
-        """Solutions for a whole sequence of alphas; see `certifit.models.linear.tasks.rows_path` for the options."""
-        return rows_path(X, y, l1_ratio=1.0, **options)
+    def path(X: Any, y: Any, *, sample_weight: Any = None, **options: Any) -> RegularizationPath:
+        """Solutions for a whole sequence of alphas; the options are those of `certifit.models.linear.tasks.RowsPath`."""
+        return RowsPath(l1_ratio=1.0, **options).solve(X, y, sample_weight)
 
 
 class _RowsCV(ChosenOnPath, Grid, kw_only=True):
@@ -218,7 +191,7 @@ class _RowsCV(ChosenOnPath, Grid, kw_only=True):
         p = weight / weight.sum()
 
         def grid_of(ratio: float) -> Array:
-            return shared_alphas(X, Y, p, ratio, self.n_alphas, self.eps, self.alphas, self.fit_intercept)
+            return shared_alphas(X, Y, p, ratio, self)
 
         def errors(grid: Array, ratio: float, train: Array, test: Array) -> Array:
             share = weight[train] / weight[train].sum()

@@ -15,7 +15,8 @@ from certifit.data.gate import kept_rows
 from certifit.evaluation.splits.choice import folds_of, over_folds
 from certifit.models.linear.parameters import EPS, N_ALPHAS, PENALTY, ChosenByFolds
 from certifit.models.logistic.fit import LogisticData, solve_logistic
-from certifit.models.logistic.model import SOFT_LABELS, BaseLogistic
+from certifit.models.logistic.model import BaseLogistic
+from certifit.models.logistic.parameters import SOFT_LABELS
 from certifit.models.logistic.path import fold_path, logistic_alphas
 from certifit.parameters import ALPHAS, CLASS_WEIGHT, CV, FIT_INTERCEPT, L1_RATIO, MAX_ITER
 from certifit.progress import progress
@@ -64,7 +65,7 @@ class LogisticRegressionCV(ChosenByFolds, BaseLogistic):
         """Choose alpha by cross-validation and fit on all rows."""
         penalty, free, tol, max_iter, threads = self._parameters()
         data = self._data(X, y, sample_weight)
-        self.alphas_ = logistic_alphas(data, penalty, self.n_alphas, self.eps, self.alphas, free)
+        self.alphas_ = logistic_alphas(data, penalty, self)
         kept, names = kept_rows(sample_weight, data.y.shape[0]), None if data.soft else self.classes_.tolist()
         given = np.asarray(y) if data.soft else np.asarray(y).ravel()
         folds = folds_of(self.cv, data.X, data.y, kept=kept, given=given, classes=names)

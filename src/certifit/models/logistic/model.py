@@ -19,22 +19,16 @@ from certifit.models.linear.inference.inference import Inference, Summary, make_
 from certifit.models.linear.parameters import PENALTY, SOLVER
 from certifit.models.linear.path.path import RegularizationPath
 from certifit.models.logistic.fit import LogisticData, LogisticFit, logistic_data, solve_logistic
-from certifit.models.logistic.path import logistic_path
+from certifit.models.logistic.parameters import SOFT_LABELS
+from certifit.models.logistic.path import LogisticPath
 from certifit.models.logistic.probabilities import LogisticScores
 from certifit.models.margin.separability import Separability
 from certifit.optimization.objective.dispatch import INFERENCE_LIMIT, check_solver
-from certifit.parameters import ALPHA, CLASS_WEIGHT, FIT_INTERCEPT, L1_RATIO, Flag, Parameter, Stopped, check_parameters
+from certifit.parameters import ALPHA, CLASS_WEIGHT, FIT_INTERCEPT, L1_RATIO, Stopped, check_parameters
 from certifit.progress import progress
 from certifit.threads import n_threads
 
-__all__ = ["SOFT_LABELS", "BaseLogistic", "LogisticRegression"]
-
-SOFT_LABELS = Parameter(
-    False,
-    Flag(),
-    "Whether y gives probabilities instead of labels: of the second of two classes, or a column for each class. The classes are "
-    "0, 1, … Such a row counts as one of each class, weighted by its probability.",
-)
+__all__ = ["BaseLogistic", "LogisticRegression"]
 
 
 class BaseLogistic(LogisticScores, LinearClassifier):
@@ -190,6 +184,6 @@ class LogisticRegression(Stopped, BaseLogistic):
         return self
 
     @staticmethod
-    def path(X: Any, y: Any, **options: Any) -> RegularizationPath:
-        """Solutions for a sequence of alphas; see `certifit.models.logistic.path.logistic_path` for the options."""
-        return logistic_path(X, y, **options)
+    def path(X: Any, y: Any, *, sample_weight: Any = None, **options: Any) -> RegularizationPath:
+        """Solutions for a sequence of alphas; the options are those of `certifit.models.logistic.path.LogisticPath`."""
+        return LogisticPath(**options).solve(X, y, sample_weight)

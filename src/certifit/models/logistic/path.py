@@ -10,56 +10,23 @@ from sklearn.base import BaseEstimator
 
 from certifit._types import Array, is_sparse
 from certifit.evaluation.penalties import Penalty, resolve_penalty
-from certifit.models.linear.path.path import RegularizationPath, alpha_grid
+from certifit.models.linear.parameters import EPS, N_ALPHAS, PENALTY
+from certifit.models.linear.path.path import AlongAlphas, RegularizationPath, alpha_grid
 from certifit.models.logistic.fit import LogisticData, alpha_max, logistic_data, solve_logistic
+from certifit.models.logistic.parameters import SOFT_LABELS
+from certifit.parameters import CLASS_WEIGHT, L1_RATIO, MAX_ITER, N_JOBS, check_parameters
 from certifit.progress import Progress
 from certifit.threads import n_threads
 
-__all__ = ["fold_path", "logistic_alphas", "logistic_path"]
+__all__ = ["LogisticPath", "fold_path", "logistic_alphas"]
 
 LEAST_SHARE = 1e-3  # a ridge path starts where an L1 share of this size would still select nothing
 
 
-def logistic_path(
-    X: Any,
-    y: Any,
-    *,
-    penalty: Any = "l2",
-    l1_ratio: float = 0.5,
-    n_alphas: int = 30,
-    eps: float = 1e-4,
-    alphas: Any = None,
-    sample_weight: Any = None,
-    class_weight: Any = None,
-    soft_labels: bool = False,
-    fit_intercept: bool = True,
-    tol: float = 1e-6,
-    max_iter: int = 1000,
-    n_jobs: int | None = None,
-) -> RegularizationPath:
-    """Solve mean log loss + alpha·penalty(w) for a decreasing sequence of alphas.
+class LogisticPath(AlongAlphas):
+    """Minimize mean log loss + alpha·penalty(w) for a decreasing sequence of alphas, evenly spaced in the logarithm.
 
-    Parameters
-    ----------
-    X, y, sample_weight, class_weight
-        The data.
-    penalty, l1_ratio, soft_labels, fit_intercept, n_jobs
-        As in `LogisticRegression`.
-    n_alphas : int, default=30
-        Number of alphas, evenly spaced in the logarithm.
-    eps : float, default=1e-4
-        Smallest alpha divided by the largest.
-    alphas : array, optional
-        The alphas themselves, instead of `n_alphas` and `eps`.
-    tol : float, default=1e-6
-        Wanted relative gap of each solution.
-    max_iter : int, default=1000
-        Most iterations for each alpha.
-
-    Returns
-    -------
-    RegularizationPath
-        Coefficients have shape (n_alphas, n_features) for two classes, (n_alphas, n_classes, n_features) for more.
+    `coefs` have the shape (n_alphas, n_features) for two classes, (n_alphas, n_classes, n_features) for more.
 
     Examples
     --------
@@ -72,30 +39,40 @@ def logistic_path(
     >>> coefs.shape, bool((gaps <= 1e-6).all()), int(np.count_nonzero(coefs[0]))
     ((10, 4), True, 0)
     """
-    options = {"l1_ratio": l1_ratio} if penalty == "elasticnet" else {}
-    shape = resolve_penalty(penalty, **options)
-    data = logistic_data(BaseEstimator(), X, y, sample_weight, class_weight, soft_labels)[0]
-    data = replace(data, X=data.X.tocsc()) if is_sparse(data.X) else data
-    grid = logistic_alphas(data, shape, n_alphas, eps, alphas, fit_intercept)
-    coefs, intercepts, gaps = fold_path(
-        data, shape, grid, fit_intercept, tol=tol, max_iter=max_iter, threads=n_threads(n_jobs)
-    )
-    if data.n_classes == 2:
-        coefs, intercepts = coefs[:, 0], intercepts[:, 0]
-    return RegularizationPath(grid, coefs.astype(data.X.dtype), intercepts, gaps)
+
+    penalty: Any = PENALTY
+    l1_ratio: float = L1_RATIO
+    class_weight: Any = CLASS_WEIGHT
+    soft_labels: bool = SOFT_LABELS
+    n_alphas: int = N_ALPHAS.but(30)
+    eps: float = EPS.but(1e-4)
+    max_iter: int = MAX_ITER.but(text="Most iterations for each alpha.")
+    n_jobs: int | None = N_JOBS
+
+    def solve(self, X: Any, y: Any, sample_weight: Any = None) -> RegularizationPath:
+        """The path of some data."""
+        check_parameters(self)
+        options = {"l1_ratio": self.l1_ratio} if self.penalty == "elasticnet" else {}
+        shape = resolve_penalty(self.penalty, **options)
+        data = logistic_data(BaseEstimator(), X, y, sample_weight, self.class_weight, self.soft_labels)[0]
+        data = replace(data, X=data.X.tocsc()) if is_sparse(data.X) else data
+        grid = logistic_alphas(data, shape, self)
+        stop: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "threads": n_threads(self.n_jobs)}
+        coefs, intercepts, gaps = fold_path(data, shape, grid, self.fit_intercept, **stop)
+        if data.n_classes == 2:
+            coefs, intercepts = coefs[:, 0], intercepts[:, 0]
+        return RegularizationPath(grid, coefs.astype(data.X.dtype), intercepts, gaps)
 
 
-def logistic_alphas(
-    data: LogisticData, penalty: Penalty, n_alphas: int, eps: float, alphas: Any, fit_intercept: bool
-) -> Array:
+def logistic_alphas(data: LogisticData, penalty: Penalty, asked: Any) -> Array:
     """The alphas of a path, decreasing; an L1 path starts where all coefficients are zero."""
 
     def largest() -> float:
         parts = penalty.elastic(data.X.shape[1])
         share = LEAST_SHARE if parts is None else max(float(parts[0].max(initial=0.0)), LEAST_SHARE)
-        return max(alpha_max(data, share, fit_intercept), float(np.finfo(np.float64).resolution))
+        return max(alpha_max(data, share, asked.fit_intercept), float(np.finfo(np.float64).resolution))
 
-    return alpha_grid(largest, n_alphas, eps, alphas)
+    return alpha_grid(largest, asked)
 
 
 def fold_path(

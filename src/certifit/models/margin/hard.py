@@ -18,8 +18,8 @@ import scipy.sparse as sp
 from certifit._types import Array, Matrix, is_sparse
 from certifit.certificate import Certificate
 from certifit.evaluation.losses.terms import TwoSidedHinge
+from certifit.optimization.dual.hinge import DualResult
 from certifit.optimization.interior_point.solve import InteriorPointResult, solve_polyhedral
-from certifit.optimization.newton.kinked import NewtonResult
 from certifit.representation.design.products import matvec, rmatvec
 
 __all__ = ["NotSeparableError", "hard_certificate", "hard_margin", "least_norm", "witness"]
@@ -45,22 +45,14 @@ class NotSeparableError(ValueError):
 
 
 @dataclass(frozen=True)
-class HardMargin(NewtonResult):
+class HardMargin(DualResult):
     """The widest street: θ_i = −s_i λ_i are the multipliers, w = Σ λ_i s_i x_i."""
 
 
 def hard_certificate(found: Any, tol: float, seconds: float, meaning: str) -> Certificate:
     """The evidence of a hard margin, whose gap is relative to the optimum itself."""
-    return Certificate(
-        "duality gap",
-        objective=found.objective,
-        bound=found.bound,
-        scale=found.objective,
-        tol=tol,
-        iterations=found.iterations,
-        seconds=seconds,
-        note=f"Hard margin: {meaning}; the gap is relative to the optimum.",
-    )
+    note = f"Hard margin: {meaning}; the gap is relative to the optimum."
+    return Certificate.of(found, found.objective, scale=found.objective, tol=tol, seconds=seconds, note=note)
 
 
 def hard_margin(X: Matrix, sign: Array, *, fit_intercept: bool, tol: float, max_iter: int) -> HardMargin:

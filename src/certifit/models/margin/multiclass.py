@@ -113,17 +113,7 @@ class MulticlassSVC(VisitsRows, LinearClassifier):
         self.n_iter_ = found.iterations
         coef, intercept = self.coef_.astype(np.float64) * unit, self.intercept_.astype(np.float64)
         objective = _objective(scaled, codes, p, delta, strength, coef, intercept)
-        self._certify(
-            Certificate(
-                "duality gap",
-                objective=objective,
-                bound=max(found.bound, 0.0),
-                scale=scale,
-                tol=tol,
-                iterations=found.iterations,
-                seconds=clock.seconds,
-            )
-        )
+        self._certify(Certificate.of(found, objective, scale=scale, tol=tol, seconds=clock.seconds))
         return self
 
     def _keep_duals(self, X: Matrix, theta: Array, kept: Array, least: float) -> None:

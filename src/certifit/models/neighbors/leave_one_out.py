@@ -30,20 +30,12 @@ class BestK:
     errors: Array
     k: int
 
-    def certificate(self, constant: float, seconds: float) -> Certificate:
+    def certificate(self, seconds: float) -> Certificate:
         """That no other k has a smaller error."""
         least = float(self.errors[self.k - 1])
-        return Certificate(
-            "enumeration",
-            objective=least,
-            bound=least,
-            scale=constant,
-            tol=0.0,
-            iterations=self.errors.shape[0],
-            seconds=seconds,
-            note="Neighbors are exact; nothing else is minimized.",
-            claim=f"least leave-one-out error of k = 1 … {self.errors.shape[0]}",
-        )
+        note, K = "Neighbors are exact; nothing else is minimized.", self.errors.shape[0]
+        claim = f"least leave-one-out error of k = 1 … {K}"
+        return Certificate.exact(least, note, kind="enumeration", iterations=K, seconds=seconds, claim=claim)
 
 
 def choose(

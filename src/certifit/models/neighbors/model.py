@@ -23,12 +23,12 @@ from certifit._types import Array
 from certifit.certificate import Certificate
 from certifit.data.gate import check_choice, check_x, check_xy, like_input
 from certifit.data.targets import encode_labels
-from certifit.docstrings import takes_as
 from certifit.models.neighbors import parameters
 from certifit.models.neighbors.base import MODES, BaseNeighbors, OfRows
 from certifit.models.neighbors.leave_one_out import choose
 from certifit.models.neighbors.votes import influence, neighborhood
 from certifit.parameters import N_JOBS, Choice, Either, Fitted, Integer, Parameter
+from certifit.parameters.docstrings import takes_as
 
 __all__ = ["KNeighborsClassifier", "KNeighborsRegressor", "NearestNeighbors"]
 
@@ -209,15 +209,11 @@ class _Voters(OfRows, BaseNeighbors, takes={"predict.X": QUERIES, "predict_proba
         unit = self._unit()
         with np.errstate(over="ignore", under="ignore"):
             self.n_neighbors_, self.loo_errors_ = chosen.k, chosen.errors * unit * unit
-        return chosen.certificate(self._constant_error(), time.perf_counter() - started).rescaled(unit * unit)
+        return chosen.certificate(time.perf_counter() - started).rescaled(unit * unit)
 
     def _unit(self) -> float:
         """What errors are counted in while they are computed."""
         return 1.0
-
-    def _constant_error(self) -> float:
-        """The error of the best constant answer."""
-        raise TypeError(f"{type(self).__name__} must say what a constant answer costs.")
 
     def _heard(self, X: Any) -> Iterator[tuple[Array, Array, Array]]:
         """Some queries at a time: their numbers, their neighbors, and what each contributes."""
@@ -270,12 +266,6 @@ class KNeighborsRegressor(RegressorMixin, _Voters):
     def _unit(self) -> float:
         """The magnitude of y, so that squares stay within double precision."""
         return float(np.abs(self._y).max(initial=0.0)) or 1.0
-
-    def _constant_error(self) -> float:
-        y = self._y / self._unit()
-        return float(
-            np.average(((y - np.average(y, axis=0, weights=self._copies)) ** 2).sum(axis=1), weights=self._copies)
-        )
 
 
 def _average(y: Array, near: Array, given: Array) -> Array:
@@ -344,10 +334,6 @@ class KNeighborsClassifier(ClassifierMixin, _Voters):
             for codes, classes in zip(self._y.T, self._classes, strict=True)
         ]
         return np.mean(wrong, axis=0)
-
-    def _constant_error(self) -> float:
-        shares = [np.bincount(codes, weights=self._copies).max() for codes in self._y.T]
-        return float(1.0 - np.mean(shares) / (self._y.shape[0] if self._copies is None else self._copies.sum()))
 
 
 def _codes(labels: Array, kept: Array) -> tuple[Array, Array]:

@@ -17,6 +17,7 @@ from certifit.models.neural.parameters import (
     HIDDEN,
     PATIENCE,
     SHARE,
+    VISITS_OF_AN_EPOCH,
 )
 from certifit.models.neural.training import SCHEDULES
 from certifit.parameters import (
@@ -34,20 +35,11 @@ from certifit.parameters import (
     Parameter,
     Real,
 )
-from certifit.parameters.methods import weights
 
 __all__ = ["NetworkParameters"]
 
 
-class NetworkParameters(
-    Declared,
-    CertifiedEstimator,
-    takes={
-        "fit.sample_weight": weights(
-            "Visits of each row in an epoch: a weight of 2 counts a row twice, a weight of 0 drops it."
-        )
-    },
-):
+class NetworkParameters(Declared, CertifiedEstimator, takes={"fit.sample_weight": VISITS_OF_AN_EPOCH}):
     """What a network is told, and what is told of it."""
 
     hidden: Any = HIDDEN

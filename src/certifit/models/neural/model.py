@@ -33,8 +33,9 @@ from certifit.evaluation.metrics.values import r2
 from certifit.models.linear.parameters import LOSS
 from certifit.models.neural.base import BaseNetwork, takes_steps
 from certifit.models.neural.objective import Target
-from certifit.models.neural.parameters import ANY_LOSS, SCORING, check_hidden
+from certifit.models.neural.parameters import ANY_LOSS, SCORING, VISITS_OF_AN_EPOCH, check_hidden
 from certifit.parameters import CLASS_WEIGHT, N_JOBS, RANDOM_STATE, VERBOSE, Choice, Fitted, check_parameters
+from certifit.parameters.methods import SEVERAL
 
 __all__ = ["MLPClassifier", "MLPRegressor", "NeuralNetwork"]
 
@@ -42,7 +43,7 @@ DRAWS = RANDOM_STATE.but(text="Draws the first weights, the order of the rows, a
 PROGRESS = VERBOSE.but(text="1 shows a progress bar with the losses of the epochs.")
 
 
-class NeuralNetwork(RegressorMixin, BaseNetwork):
+class NeuralNetwork(RegressorMixin, BaseNetwork, takes={"fit.y": SEVERAL, "fit.sample_weight": VISITS_OF_AN_EPOCH}):
     """A multilayer perceptron with any loss of ``certifit.losses``, also one of your own.
 
     Binary losses take targets 0 and 1, the softmax loss class numbers from 0; predictions are those of the loss
@@ -67,13 +68,7 @@ class NeuralNetwork(RegressorMixin, BaseNetwork):
     verbose: int = PROGRESS
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Train the network.
-
-        Parameters
-        ----------
-        y : array of shape (n_samples,) or (n_samples, n_targets)
-            Target.
-        """
+        """Train the network."""
         check_parameters(self)
         check_hidden(self.hidden)
         loss = self._resolved_loss()

@@ -7,6 +7,7 @@ from typing import Any
 from certifit.evaluation.losses import LOSSES, MULTICLASS, Loss
 from certifit.models.tree.parameters import CATEGORICAL_FEATURES
 from certifit.parameters import Either, Flag, Given, Integer, Named, Nothing, OneOf, Parameter, Real
+from certifit.parameters.methods import weights
 
 __all__ = [
     "ANY_LOSS",
@@ -19,6 +20,7 @@ __all__ = [
     "PATIENCE",
     "SCORING",
     "SHARE",
+    "VISITS_OF_AN_EPOCH",
     "check_hidden",
 ]
 
@@ -33,6 +35,9 @@ HIDDEN = Parameter(
     Given("sequence of int", wrong=([0], [8, -1], [2.5])),
     "Units of each hidden layer; an empty tuple is a linear model.",
     kind="tuple of int ≥ 1",
+)
+VISITS_OF_AN_EPOCH = weights(
+    "Visits of each row in an epoch: a weight of 2 counts a row twice, a weight of 0 drops it."
 )
 BATCH_SIZE = Parameter(128, Integer(1), "Rows of a step; all rows where there are fewer.")
 BETA = Parameter(0.9, Real(0, 1, open_high=True), "Memory of Adam's mean of the gradients.")

@@ -22,7 +22,7 @@ from certifit.axes import drawn
 from certifit.data.equal_rows import MOST_REPETITIONS, merge_rows
 from certifit.data.gate import check_xy
 from certifit.data.targets import encode_labels
-from certifit.models.linear.path.path import elastic_path
+from certifit.models.linear.path.path import ElasticPath
 from certifit.models.selection.by_model import importance_of, weighs
 from certifit.models.selection.selector import DenseSelector
 from certifit.parameters import (
@@ -98,7 +98,7 @@ class StabilitySelection(DenseSelector, BaseEstimator):
         if kept.sum() < 2 or np.ptp(y[kept]) == 0:
             return np.empty(0, dtype=np.intp)
         if self.estimator is None:
-            coefs = elastic_path(X[kept], y[kept], n_alphas=50, sample_weight=weight[kept]).coefs != 0
+            coefs = ElasticPath(n_alphas=50).solve(X[kept], y[kept], weight[kept]).coefs != 0
             score = np.where(coefs.any(axis=0), coefs.shape[0] - coefs.argmax(axis=0), 0).astype(np.float64)
         else:
             options = {"sample_weight": weight[kept]} if weighs(self.estimator, weight) else {}

@@ -20,7 +20,6 @@ from sklearn.utils.validation import check_is_fitted
 from certifit._types import Array
 from certifit.certificate import Certificate
 from certifit.models.structured.base import ProbabilisticMixin, SequenceData, SequenceModel
-from certifit.optimization.chain.likelihood import constant_loss
 from certifit.optimization.chain.shape import ChainShape
 from certifit.parameters import Fitted, Parameter, Real
 from certifit.progress import Progress
@@ -115,10 +114,7 @@ class HMM(ProbabilisticMixin, SequenceModel):
         positions = self._numbered(data.positions)
         self._infer(positions, y=data.y, score=score)
         objective = float(-(data.p @ score)) + prior
-        unit = constant_loss(data.y, data.position_weight, self.classes_.shape[0])
-        return Certificate(
-            "closed form", objective=objective, bound=objective, scale=unit, tol=0.0, iterations=1, seconds=seconds
-        )
+        return Certificate.exact(objective, "", seconds=seconds)
 
     def _numbered(self, positions: Positions) -> Positions:
         """Positions of a fit with the numbers of the symbols that were kept."""

@@ -94,13 +94,5 @@ class StructuredPerceptron(FeatureModel):
         if error > 0.0:
             note = f"{100 * error:.2g} % of the training positions are wrong; no separating weights were found."
             return Certificate.absent(error, note, scale=constant, iterations=self.n_iter_, seconds=seconds)
-        return Certificate(
-            "witness",
-            objective=0.0,
-            bound=0.0,
-            scale=constant,
-            tol=0.0,
-            iterations=self.n_iter_,
-            seconds=seconds,
-            note="The weights separate the training sequences.",
-        )
+        note = "The weights separate the training sequences."
+        return Certificate.exact(0.0, note, kind="witness", iterations=self.n_iter_, seconds=seconds)

@@ -149,20 +149,9 @@ class BaseTree(OfColumns, Grows, CertifiedEstimator, takes={"X": WITH_HOLES, "fi
             f"No subtree of the grown tree ({grown} leaves) has a smaller mean impurity + {alpha:g} · leaves; the grown "
             "tree itself is greedy."
         )
-        scale = float(self._tree.loss[0] / self._tree.weight[0]) + alpha
-        self._certify(
-            Certificate(
-                "exact over subtrees",
-                objective=objective,
-                bound=objective,
-                scale=scale,
-                tol=0.0,
-                iterations=self.n_leaves_ - 1,
-                seconds=clock.seconds,
-                note=note,
-                claim="best pruning of this tree",
-            )
-        )
+        work: dict[str, Any] = {"iterations": self.n_leaves_ - 1, "seconds": clock.seconds}
+        claim = "best pruning of this tree"
+        self._certify(Certificate.exact(objective, note, kind="exact over subtrees", claim=claim, **work))
 
     def _alphas(self) -> Array:
         if self._collapse is None:

@@ -33,28 +33,21 @@ class Pairs:
 
 @dataclass(frozen=True)
 class ChainShape:
-    """Sizes of the parts of the parameter vector and what is fixed in it.
-
-    Parameters
-    ----------
-    labels : int
-    features, markov : int
-        Features of labels, and of pairs of neighboring labels.
-    allowed : bool array of shape (labels + 1, labels + 1)
-        Whether a label may follow another; the last row and column stand for the boundary.
-    free : bool array of shape (labels² + 2·labels,)
-        Which of (transitions, start, end) are learned; the others stay zero.
-    pairs, markov_pairs : Pairs or None
-        The weights that exist; None: one for every label (or pair of labels).
-    """
+    """Sizes of the parts of the parameter vector and what is fixed in it."""
 
     labels: int
     features: int
+    """Of labels."""
     markov: int
+    """Features of pairs of neighboring labels."""
     allowed: Array
+    """Whether a label may follow another, (labels + 1)²; the last row and column stand for the boundary."""
     free: Array
+    """Which of (transitions, start, end) are learned, (labels² + 2·labels,); the others stay zero."""
     pairs: Pairs | None = None
+    """The weights of labels that exist; None: one for every label."""
     markov_pairs: Pairs | None = None
+    """Those of pairs of labels."""
 
     @cached_property
     def native(self) -> Any:

@@ -19,8 +19,8 @@ import scipy.sparse as sp
 
 import certifit._native.dual as native
 from certifit._types import Array, Matrix, is_sparse
-from certifit.docstrings import takes_as
 from certifit.evaluation.losses.terms import TwoSidedHinge
+from certifit.parameters.docstrings import takes_as
 
 __all__ = ["DualResult", "best_intercept", "classes_of", "hinge_dual", "multiclass_dual", "row_matrix", "sides_of"]
 
@@ -44,7 +44,7 @@ class DualResult:
         classes of each row: nonnegative, of sum one.
     objective, bound : float
     iterations : int
-        Epochs.
+        Epochs of dual descent, or steps of Newton's method.
     """
 
     coef: Array

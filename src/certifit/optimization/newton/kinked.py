@@ -30,11 +30,12 @@ from scipy.linalg import blas
 
 from certifit._types import Array, Matrix
 from certifit.evaluation.losses.terms import TwoSidedHinge
+from certifit.optimization.dual.hinge import DualResult
 from certifit.progress import Progress
 from certifit.representation.design.blocks import row_blocks
 from certifit.representation.design.products import matvec
 
-__all__ = ["Kinks", "NewtonResult", "multipliers", "polish", "solve_newton"]
+__all__ = ["Kinks", "multipliers", "polish", "solve_newton"]
 
 ROWS_PER_COLUMN = 40  # the smallest sample has so many rows for each column: fewer are nearly separable
 SMALLEST_SAMPLE = 2000
@@ -135,18 +136,6 @@ class Kinks:
         return theta
 
 
-@dataclass(frozen=True)
-class NewtonResult:
-    """A primal point, slopes that are a feasible dual point, and the values of both."""
-
-    coef: Array
-    intercept: float
-    theta: Array
-    objective: float
-    bound: float
-    iterations: int
-
-
 def multipliers(
     A: Array,
     kinks: Kinks,
@@ -160,13 +149,13 @@ def multipliers(
     unit: float,
     tol: float,
     max_iter: int,
-) -> NewtonResult:
+) -> DualResult:
     """Minimize P over dense float64 rows to the absolute gap tol, or until the ramp would be narrower than `least`."""
     p, inverse = kinks.p, 1.0 / l2
     w, f = w.copy(), A @ w + b
     cold = not w.any()
     shifted = 0.5 * width * (kinks.high - kinks.low)
-    best: NewtonResult | None = None
+    best: DualResult | None = None
     iteration = inner = 0
     while True:
         slopes = kinks.ramp(f + shifted, width)
@@ -179,7 +168,7 @@ def multipliers(
         loose = abs(grad_b) * unit  # and what it may lose when the slopes are made to balance
         gap = objective - bound + loose
         if best is None or gap < best.objective - best.bound:
-            best = NewtonResult(w.copy(), b, slopes, objective, bound - loose, iteration)
+            best = DualResult(w.copy(), b, slopes, objective, bound - loose, iteration)
         if (gap <= tol and loose <= 0.1 * tol) or iteration >= max_iter or not np.isfinite(gap):
             break
         on = kinks.inside(slopes)
@@ -302,7 +291,7 @@ def solve_newton(
     unit: float = 1.0,
     clock: Progress | None = None,
     scale: float = 1.0,
-) -> NewtonResult:
+) -> DualResult:
     """Minimize Σ p_i ℓ_i(x_i·w + b) + ½ Σ l2_j w_j² for dense X with many more rows than columns.
 
     Parameters
@@ -359,7 +348,7 @@ def solve_newton(
     f = matvec(X, w) + b
     reach = unit * REACH * float(np.sqrt(d / size)) + 0.5 * width
     near, theta = kinks.distance(f) <= reach, kinks.slope(f)
-    best: NewtonResult | None = None
+    best: DualResult | None = None
     for _ in range(4):
         band = np.flatnonzero(near)
         A, small, groups = _merge(X, kinks, theta, near, band)
@@ -374,7 +363,7 @@ def solve_newton(
         for members, merged in zip(groups, part.theta[band.shape[0] :], strict=True):
             full[members] *= abs(merged)
         if best is None or objective - part.bound < best.objective - best.bound:
-            best = NewtonResult(w, b, full, objective, part.bound, used)
+            best = DualResult(w, b, full, objective, part.bound, used)
         gap = best.objective - best.bound
         if clock is not None:
             clock.update(used, used, gap / scale)
@@ -418,7 +407,7 @@ def _mean(X: Matrix, share: Array) -> Array:
     return np.asarray(sum(share[..., rows] @ X[rows].astype(np.float64) for rows in row_blocks(*X.shape)))
 
 
-def _finish(A: Array, kinks: Kinks, l2: Array, found: NewtonResult, fit_intercept: bool) -> NewtonResult:
+def _finish(A: Array, kinks: Kinks, l2: Array, found: DualResult, fit_intercept: bool) -> DualResult:
     """Slopes that balance exactly, and the bound they prove."""
     theta = kinks.balanced(found.theta) if fit_intercept else found.theta
     pull = _mean(A, kinks.p * theta)

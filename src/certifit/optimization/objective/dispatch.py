@@ -205,6 +205,8 @@ def _closed_form(problem: Problem, start: Point, tol: float, max_iter: int, cloc
 
 def closed_forms(problem: Problem, y: Any) -> list[Solution]:
     """Least squares or ridge for every column of y, from one factorization."""
+    if not problem.of_matrices:
+        raise ValueError("solver='closed_form' needs rows of matrices; of another design use 'newton' or 'newton_cg'.")
     l2 = problem.regularizer.smooth()
     assert l2 is not None
     # The inverse of the normal matrix serves standard errors, which only unpenalized fits have.
@@ -325,12 +327,14 @@ def choose(problem: Problem, targets: int = 1) -> str:
     loss, regularizer = problem.loss, problem.regularizer
     elastic = regularizer.elastic() is not None
     if not loss.smooth:
+        if not problem.in_memory:
+            return "smoothing"
         return choose_kinked(problem) if elastic else "sequential" if regularizer.power() is not None else "smoothing"
     if regularizer.ball is not None and elastic:
         return "multiplier"
     if regularizer.smooth() is not None:
         d = problem.shape[1]
-        if isinstance(loss, Squared) and (problem.in_memory or d <= LARGEST_DENSE):
+        if isinstance(loss, Squared) and (problem.in_memory or (problem.of_matrices and d <= LARGEST_DENSE)):
             return "newton_cg" if ridge_by_products(problem, targets) else "closed_form"
         return "newton_cg" if _in_native_products(problem) or _by_products(problem) else "newton"
     separable = regularizer.ball is None and (elastic or regularizer.power() is not None)

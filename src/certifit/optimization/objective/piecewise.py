@@ -13,7 +13,6 @@ Every one returns its dual point θ, the slope of each loss: `Solution.dual`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,7 +21,7 @@ import scipy.sparse as sp
 from certifit._types import Array, Matrix, is_sparse
 from certifit.evaluation.losses.terms import TwoSidedHinge
 from certifit.optimization.dual.hinge import best_intercept, hinge_dual
-from certifit.optimization.interior_point.ridge import MOST_COLUMNS, solve_ridge, solve_tall
+from certifit.optimization.interior_point.ridge import MOST_COLUMNS, solve_ridge
 from certifit.optimization.interior_point.sequential import sequential
 from certifit.optimization.interior_point.solve import InteriorPointResult, solve_polyhedral
 from certifit.optimization.newton.kinked import ROWS_PER_COLUMN, SMALLEST_SAMPLE, Kinks, polish, solve_newton
@@ -115,7 +114,7 @@ def interior_point(problem: Problem, start: Point, tol: float, max_iter: int, cl
     assert parts is not None
     X, (n, d) = problem.X, problem.shape
     if l2 is not None and is_tall(n, d) and _ordinary(problem) and tol > DIGITS * problem.scale:
-        near = _called(solve_tall, problem, X, l2, tol, max_iter)
+        near = _by_ridge(problem, X, l2, tol, max_iter, tall=True)
         if near is not None:
             return Solution(
                 near.coef,
@@ -151,13 +150,13 @@ def interior_point(problem: Problem, start: Point, tol: float, max_iter: int, cl
 
 def _in_one_call(problem: Problem, X: Array, l2: Array, tol: float, max_iter: int) -> InteriorPointResult | None:
     """By native code alone, where there are few columns."""
-    return _called(solve_ridge, problem, X, l2, tol, max_iter) if 0 < problem.shape[1] <= MOST_COLUMNS else None
+    return _by_ridge(problem, X, l2, tol, max_iter) if 0 < problem.shape[1] <= MOST_COLUMNS else None
 
 
-def _called(
-    method: Callable[..., InteriorPointResult | None], problem: Problem, X: Matrix, l2: Array, tol: float, max_iter: int
+def _by_ridge(
+    problem: Problem, X: Matrix, l2: Array, tol: float, max_iter: int, *, tall: bool = False
 ) -> InteriorPointResult | None:
-    return method(
+    return solve_ridge(
         X,
         _terms(problem),
         problem.p,
@@ -167,6 +166,7 @@ def _called(
         scale=problem.scale,
         max_iter=max_iter,
         threads=problem.threads,
+        tall=tall,
     )
 
 

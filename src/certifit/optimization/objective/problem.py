@@ -35,7 +35,7 @@ Point = tuple[Array, Any]
 class Problem:
     """Data, loss and regularizer of one fit; p sums to one and is positive.
 
-    X is a matrix, or `Partitioned`: then y and p are sequences with one array for each part.
+    X is a matrix or a `Design`; or it is `Partitioned`: then y and p are sequences with one array for each part.
     """
 
     X: Matrix
@@ -65,7 +65,7 @@ class Problem:
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
         """The rows, in the blocks where they are kept; empty ones are left out."""
-        if not isinstance(self.X, Partitioned):
+        if not self.in_parts:
             return (Block(as_design(self.X, self.threads), self.y, self.p, self.loss),)
         parts = zip(self.X.parts, self.y, self.p, strict=True)
         return tuple(Block(as_design(X, self.threads), y, p, self.loss) for X, y, p in parts if X.shape[0])
@@ -76,9 +76,19 @@ class Problem:
         return tuple(block._replace(p=np.ascontiguousarray(block.p)) for block in self.blocks)
 
     @property
+    def in_parts(self) -> bool:
+        """Whether the rows lie in several places, with a y and a p for each."""
+        return isinstance(self.X, Partitioned)
+
+    @cached_property
+    def of_matrices(self) -> bool:
+        """Whether all rows are those of matrices."""
+        return all(block.design.in_memory for block in self.blocks)
+
+    @property
     def in_memory(self) -> bool:
         """Whether X, y and p are arrays, as solvers that look at single rows or columns want them."""
-        return not isinstance(self.X, Partitioned)
+        return not self.in_parts and self.of_matrices
 
     @cached_property
     def dense(self) -> bool:
@@ -118,7 +128,7 @@ class Problem:
         return float(total(block.p @ of(block.y, np.full(block.y.shape, constant)) for block in self.blocks))
 
     def _constant_risks(self, constant: Any, zero: Any) -> tuple[float, float]:
-        if self.n_scores == 1 and self.in_memory:
+        if self.n_scores == 1 and not self.in_parts:
             with np.errstate(over="ignore", invalid="ignore"):
                 at_constant, at_zero = self.loss.constant_risks(self.y, self.p, constant)
             return finite(at_constant), finite(at_zero)
@@ -184,7 +194,7 @@ class Problem:
         """The problem with another matrix for each block of rows."""
         made = [matrix(block) for block in self.blocks]
         y, p = [block.y for block in self.blocks], [block.p for block in self.blocks]
-        if self.in_memory:
+        if not self.in_parts:
             return replace(self, X=made[0], **changes)
         return replace(self, **{"X": Partitioned(made), "y": y, "p": p, **changes})
 

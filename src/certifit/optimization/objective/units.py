@@ -177,7 +177,7 @@ def condition(problem: Problem) -> tuple[Problem, Units]:
         rescaled = problem.loss.rescaled(unit)
         if rescaled is not None:
             (changes["loss"], factor), target = rescaled, unit
-            changes["y"] = problem.y / unit if problem.in_memory else [block.y / unit for block in problem.blocks]
+            changes["y"] = [block.y / unit for block in problem.blocks] if problem.in_parts else problem.y / unit
     changes["regularizer"] = problem.regularizer.in_units(
         column, target, _degree(problem.loss) if target != 1.0 else 0.0
     )

@@ -22,10 +22,10 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from scipy.optimize import linprog
 
-from certifit.docstrings import takes_as
 from certifit.optimization.interior_point.chebyshev import evened
 from certifit.optimization.interior_point.problem import Array, Polyhedral, ScaledDesign, is_sparse, proven
 from certifit.optimization.interior_point.solve import InteriorPointResult, _in_units, _vector
+from certifit.parameters.docstrings import takes_as
 
 __all__ = ["chebyshev_lp", "lad_lp", "quantile_lp"]
 

@@ -33,6 +33,7 @@ from certifit.parameters import (
     Real,
     check_parameters,
 )
+from certifit.parameters.methods import DENSE, weights
 from certifit.representation.basis.blocks import (
     blockwise,
     check_scaled,
@@ -49,6 +50,7 @@ MISSING = OneOf(
     ("refuse", "keep"),
     'What NaN is: "refuse" raises an error; "keep" learns from the values that are there, and leaves NaN where it is.',
 )
+OF_EXTREMES = weights("Rows of weight zero are dropped; otherwise weights do not matter to extremes.")
 
 
 class ColumnScaler(OfColumns, OneToOneFeatureMixin, KeepsPrecision, BaseEstimator):
@@ -204,7 +206,7 @@ class StandardScaler(CenteringScaler, _BlockScaler):
         return self.mean_ if self.with_mean else np.zeros_like(self.mean_)
 
 
-class MinMaxScaler(_BlockScaler):
+class MinMaxScaler(_BlockScaler, takes={"X": DENSE, "fit.sample_weight": OF_EXTREMES}):
     """Columns on the interval (low, high) = `feature_range`: z = low + (high − low)·(x − min) / (max − min).
 
     The minimum of the training rows goes to `low` and the maximum to `high`, both exactly. A constant column
@@ -241,15 +243,7 @@ class MinMaxScaler(_BlockScaler):
     constant_: Array = Fitted("array of shape (n_features,)", "True for columns with a single value.")
 
     def fit(self, X: Matrix, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn the extremes of each column.
-
-        Parameters
-        ----------
-        X : array or frame of shape (n_samples, n_features)
-            The rows.
-        sample_weight : array of shape (n_samples,), default=None
-            Rows of weight zero are dropped; otherwise weights do not matter to extremes.
-        """
+        """Learn the extremes of each column."""
         return self._learn(X, sample_weight, None)
 
     def _learn(self, X: Matrix, sample_weight: Any, before: Array | None) -> Self:
@@ -327,7 +321,7 @@ class MinMaxScaler(_BlockScaler):
         return low, high
 
 
-class MaxAbsScaler(TakesSparse, _BlockScaler):
+class MaxAbsScaler(TakesSparse, _BlockScaler, takes={"fit.sample_weight": OF_EXTREMES}):
     """Columns between −1 and 1 whose zeros stay zero: z = x / max |x|.
 
     A column of zeros stays as it is. New rows may fall outside the interval unless `clip=True`.
@@ -350,15 +344,7 @@ class MaxAbsScaler(TakesSparse, _BlockScaler):
     scale_: Array = Fitted("array of shape (n_features,)", "The same; 1 for columns of zeros.")
 
     def fit(self, X: Matrix, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn the largest absolute value of each column.
-
-        Parameters
-        ----------
-        X : array, frame or sparse matrix of shape (n_samples, n_features)
-            The rows.
-        sample_weight : array of shape (n_samples,), default=None
-            Rows of weight zero are dropped; otherwise weights do not matter to extremes.
-        """
+        """Learn the largest absolute value of each column."""
         return self._learn(X, sample_weight, None)
 
     def _learn(self, X: Matrix, sample_weight: Any, before: Array | None) -> Self:

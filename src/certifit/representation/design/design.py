@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
 from typing import Any, TypeVar
 
 import numpy as np
@@ -40,15 +41,30 @@ LOOKED_AT = 1 << 12  # rows that tell of columns: each is a place in memory of i
 
 
 class Design(ABC):
-    """Rows of features in memory."""
+    """Rows of features, wherever they are: a kind says what some of its rows are, and better ways where it has them."""
 
-    def __init__(self, X: Matrix, threads: int = 1) -> None:
-        self.X, self.threads = X, threads
+    in_memory = False
+    """Whether there is a matrix, whose single rows and columns can be looked at."""
+    threads = 1
 
     @property
+    def X(self) -> Any:  # noqa: N802 - as everywhere
+        """The matrix, or the design itself in its place."""
+        return self
+
+    @property
+    @abstractmethod
     def shape(self) -> tuple[int, int]:
         """Rows and columns."""
-        return int(self.X.shape[0]), int(self.X.shape[1])
+
+    @property
+    @abstractmethod
+    def dtype(self) -> Any:
+        """Type of the entries."""
+
+    @abstractmethod
+    def dense_rows(self, rows: slice) -> Array:
+        """Some rows as a NumPy array."""
 
     @property
     def one_piece(self) -> bool:
@@ -60,44 +76,56 @@ class Design(ABC):
         """Whether it also has many rows of few columns, so that our own passes serve it."""
         return False
 
-    @abstractmethod
     def scores(self, w: Array, b: Any = 0.0, *, exact: bool = False) -> Array:
         """X·w + b in float64; with `exact`, single precision data is also multiplied in double precision."""
+        return np.concatenate([block.scores(w, b, exact=exact) for _, block in self._by_blocks()])
 
-    @abstractmethod
     def reach(self, w: Array, b: Any) -> Array:
         """|X|·|w| + |b|, of the shape of scores: what their rounding is relative to."""
+        f = np.empty((self.shape[0], *w.shape[:-1]))
+        for rows in row_blocks(*self.shape):
+            f[rows] = np.abs(self.dense_rows(rows)).astype(np.float64, copy=False) @ np.abs(w).T
+        return f + np.abs(b)
 
-    @abstractmethod
     def pull(self, u: Array, *, exact: bool = False) -> Array:
         """Xᵀ·u, of the shape of coefficients, for numbers u of the shape of scores."""
+        return np.asarray(sum(block.pull(u[rows], exact=exact) for rows, block in self._by_blocks()))
 
-    @abstractmethod
     def squares(self, u: Array) -> Array:
         """Σ_i u_i x_i², of the shape of coefficients."""
+        total = np.zeros((self.shape[1], *u.shape[1:]))
+        for rows in row_blocks(*self.shape):
+            part = self.dense_rows(rows).astype(np.float64, copy=False)
+            total += (part * part).T @ u[rows]
+        return total.T
 
-    @abstractmethod
     def largest(self) -> Array:
         """The largest magnitude in each column."""
+        return reduce(np.maximum, (block.largest() for _, block in self._by_blocks()))
 
-    @abstractmethod
     def sample(self, entries: int) -> Array:
         """Some entries: a few whole rows, or all that are stored."""
+        return self.dense_rows(slice(0, max(1, entries // max(self.shape[1], 1))))
+
+    def _by_blocks(self) -> Iterator[tuple[slice, Dense]]:
+        """The rows, some at a time, as matrices."""
+        for rows in row_blocks(*self.shape):
+            yield rows, Dense(self.dense_rows(rows))
 
     def moments(self, entries: int | None = None) -> tuple[int, Array]:
         """A number of rows, and the mean and the sum of squared deviations of each column, shape (2, d).
 
         Of all rows, or of as many as have about so many entries; NaN where they are not at hand, as of a sparse column with gaps.
         """
-        return self.shape[0], np.full((2, self.shape[1]), np.nan)
+        if entries is not None:
+            return Dense(self.sample(entries)).moments()
+        n = self.shape[0]
+        mean = self.pull(np.full(n, 1.0 / n))
+        return n, np.stack([mean, as_design(self.rescaled(mean, np.ones(mean.shape[0]))).squares(np.ones(n))])
 
-    @abstractmethod
-    def rescaled(self, center: Array, unit: Array) -> Matrix:
+    def rescaled(self, center: Array, unit: Array) -> Any:
         """(X − center) / unit in double precision; of a sparse X, only columns without gaps have a center."""
-
-    @abstractmethod
-    def dense_rows(self, rows: slice) -> Array:
-        """Some rows as a NumPy array."""
+        return View(self, np.arange(self.shape[1]), center, unit)
 
     def curved(self, p: Array, h: Any, w: Array, b: Any) -> tuple[Array, Any, Array]:
         """z = X·w + b, and the sums Σ p (h z) and Σ p (h z) x: one product with the curvature h."""
@@ -116,7 +144,7 @@ class Design(ABC):
         return self._block_hessian(p, h, int(ones), np.float32 if single else np.float64)
 
     def _gram(self, h: Array) -> Array:
-        return weighted_gram(self.X, h, threads=self.threads)
+        return np.asarray(sum(weighted_gram(block.X, h[rows]) for rows, block in self._by_blocks()))
 
     def _block_hessian(self, p: Array, h: Simplex, first: int, dtype: Any) -> Array:
         """From products of blocks of rows: the part −(u ⊗ x̃)(u ⊗ x̃)ᵀ, and the blocks v_k x̃x̃ᵀ on the diagonal."""
@@ -158,25 +186,66 @@ class Design(ABC):
         total *= typical
         return np.asarray(np.tril(total) + np.tril(total, -1).T)
 
-    def rows(self, chosen: Array) -> Design:
-        """Some rows."""
-        return type(self)(self.X[chosen], self.threads)
-
     def columns(self, chosen: Array) -> Design:
         """Some columns; the design itself when they are all."""
-        return self if chosen.shape[0] == self.shape[1] else type(self)(self.X[:, chosen], self.threads)
+        return self if chosen.shape[0] == self.shape[1] else View(self, chosen)
 
     def column_cache(self) -> Callable[[Array], Design]:
         """`columns` for a method that keeps asking for the same ones: each is gathered once."""
-        cache = SparseColumns(self.X) if is_sparse(self.X) else DenseColumns(self.X)
-        return lambda chosen: type(self)(cache(chosen), self.threads)
+        return self.columns
 
     def by_column(self) -> Design:
         """The same design, quick to take columns from."""
         return self
 
 
-class Dense(Design):
+class View(Design):
+    """Some columns of a design that is no matrix, each less its center and in its unit."""
+
+    def __init__(self, base: Design, chosen: Array, center: Array | float = 0.0, unit: Array | float = 1.0) -> None:
+        self.base, self.chosen, self.center, self.unit = base, chosen, center, unit
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.base.shape[0], int(self.chosen.shape[0])
+
+    @property
+    def dtype(self) -> Any:
+        return np.dtype(np.float64)
+
+    def dense_rows(self, rows: slice) -> Array:
+        return np.asarray((self.base.dense_rows(rows)[:, self.chosen].astype(np.float64) - self.center) / self.unit)
+
+
+class Held(Design):
+    """A matrix in memory."""
+
+    in_memory = True
+    X: Matrix = None
+
+    def __init__(self, X: Matrix, threads: int = 1) -> None:
+        self.X, self.threads = X, threads
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return int(self.X.shape[0]), int(self.X.shape[1])
+
+    @property
+    def dtype(self) -> Any:
+        return self.X.dtype
+
+    def _gram(self, h: Array) -> Array:
+        return weighted_gram(self.X, h, threads=self.threads)
+
+    def columns(self, chosen: Array) -> Design:
+        return self if chosen.shape[0] == self.shape[1] else type(self)(self.X[:, chosen], self.threads)
+
+    def column_cache(self) -> Callable[[Array], Design]:
+        cache = SparseColumns(self.X) if is_sparse(self.X) else DenseColumns(self.X)
+        return lambda chosen: type(self)(cache(chosen), self.threads)
+
+
+class Dense(Held):
     """A NumPy array."""
 
     @property
@@ -203,12 +272,6 @@ class Dense(Design):
 
         over_rows(work, self.shape[0], sum(w.shape), self.threads)
         return f.T
-
-    def reach(self, w: Array, b: Any) -> Array:
-        f = np.empty((self.shape[0], *w.shape[:-1]))
-        for rows in row_blocks(*self.shape):
-            f[rows] = np.abs(self.X[rows]).astype(np.float64, copy=False) @ np.abs(w).T
-        return f + np.abs(b)
 
     def pull(self, u: Array, *, exact: bool = False) -> Array:
         if u.ndim == 1:
@@ -254,13 +317,6 @@ class Dense(Design):
             return super()._gram(h)
         return np.asarray(sum(over_rows(lambda rows: weighted_gram(self.X[rows], h[rows]), n, d, self.threads)))
 
-    def squares(self, u: Array) -> Array:
-        total = np.zeros((self.shape[1], *u.shape[1:]))
-        for rows in row_blocks(*self.shape):
-            part = self.X[rows].astype(np.float64, copy=False)
-            total += (part * part).T @ u[rows]
-        return total.T
-
     def largest(self) -> Array:
         return np.abs(self.X).max(axis=0, initial=0.0).astype(np.float64)
 
@@ -278,7 +334,7 @@ class Dense(Design):
         return np.asarray(self.X[rows])
 
 
-class Sparse(Design):
+class Sparse(Held):
     """A SciPy sparse matrix."""
 
     def scores(self, w: Array, b: Any = 0.0, *, exact: bool = False) -> Array:
@@ -339,8 +395,10 @@ class Partitioned:
         return sum(int(part.shape[0]) for part in self.parts), int(self.parts[0].shape[1])
 
 
-def as_design(X: Matrix, threads: int = 1) -> Design:
-    """The design of a matrix."""
+def as_design(X: Any, threads: int = 1) -> Design:
+    """The design of a matrix; what is a design already stays one."""
+    if isinstance(X, Design):
+        return X
     return Sparse(X, threads) if is_sparse(X) else Dense(X, threads)
 
 

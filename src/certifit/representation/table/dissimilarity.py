@@ -21,9 +21,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, Matrix
 from certifit.data.gate import check_real
-from certifit.docstrings import takes_as
 from certifit.parameters import Any_, Fitted, Flag, OfColumns, OneOf, Parameter, check_parameters
 from certifit.parameters.common import N_JOBS
+from certifit.parameters.docstrings import takes_as
 from certifit.representation.design.blocks import row_blocks
 from certifit.representation.design.rows import over_rows
 from certifit.representation.table.frames import Columns, OfTables

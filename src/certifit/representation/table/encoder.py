@@ -20,7 +20,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from certifit._types import Array, Matrix, is_sparse
 from certifit.data.gate import check_sample_weight
-from certifit.docstrings import takes_as
 from certifit.parameters import (
     Any_,
     Choice,
@@ -34,6 +33,7 @@ from certifit.parameters import (
     Real,
     check_parameters,
 )
+from certifit.parameters.docstrings import takes_as
 from certifit.representation.basis.columns import input_names, weighted_quantiles
 from certifit.representation.basis.summaries import mean_and_deviation
 from certifit.representation.table.frames import Columns, OfTables

@@ -39,8 +39,10 @@ from certifit.representation.text.weighting import (
 
 __all__ = ["BagOfWords"]
 
+TEXTS = "X : sequence of str, or frame of one column\n    The texts."
 
-class BagOfWords(Declared, TransformerMixin, BaseEstimator):
+
+class BagOfWords(Declared, TransformerMixin, BaseEstimator, takes={"X": TEXTS}):
     """Texts as rows of a sparse matrix: how often each text has each term.
 
     A term is a word, a run of neighboring words, or a run of characters. With c the count of a term in a text, n the number of
@@ -126,13 +128,7 @@ class BagOfWords(Declared, TransformerMixin, BaseEstimator):
     idf_: Array = Fitted("array of shape (n_columns,)", 'Rarity, only with ``values="tfidf"``.')
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn the terms and how many texts have them.
-
-        Parameters
-        ----------
-        X : sequence of str, or frame of one column
-            The texts.
-        """
+        """Learn the terms and how many texts have them."""
         self._learn(X, sample_weight)
         return self
 

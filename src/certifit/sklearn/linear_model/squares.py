@@ -16,8 +16,8 @@ import sklearn.linear_model as theirs
 from certifit._types import Array, is_sparse
 from certifit.certificate import Certificate
 from certifit.models.linear import regression as ours
-from certifit.models.linear.path.path import elastic_path
-from certifit.models.linear.tasks import rows_path
+from certifit.models.linear.path.path import ElasticPath
+from certifit.models.linear.tasks import RowsPath
 from certifit.sklearn.linear_model.rows import (
     COPY_X,
     MAX_ITER,
@@ -295,9 +295,9 @@ def enet_path(
         "tol": gap if gap > NARROWEST else 0.0,  # nobody judges a path: on to rounding
     }  # fmt: skip
     if np.ndim(y) > 1:  # columns are shared by all targets, also by one
-        found = rows_path(X, y, **options)
+        found = RowsPath(**options).solve(X, y)
     else:
-        found = elastic_path(X, columns[0], positive=positive, **options)
+        found = ElasticPath(positive=positive, **options).solve(X, columns[0])
     if grid is None and l1_ratio > 0:
         found.coefs[0] = 0.0  # the first alpha is the least without a coefficient: rounding must not leave one
     scale = 0.5 * float(np.mean(np.asarray(columns, dtype=np.float64) ** 2)) * len(columns)

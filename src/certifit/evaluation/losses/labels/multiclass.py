@@ -9,10 +9,10 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 from certifit._types import Array
-from certifit.docstrings import takes_as
 from certifit.evaluation.losses.base import Loss
 from certifit.evaluation.losses.labels.softmax import check_class_numbers, class_count, own_score
 from certifit.evaluation.losses.terms import TwoSidedHinge
+from certifit.parameters.docstrings import takes_as
 
 __all__ = ["MulticlassHinge", "MulticlassPerceptron"]
 

@@ -6,9 +6,9 @@ import numpy as np
 
 from certifit._types import Array
 from certifit.data.gate import check_real
-from certifit.docstrings import takes_as
 from certifit.evaluation.losses import EpsilonInsensitive, Loss
 from certifit.names import stored
+from certifit.parameters.docstrings import takes_as
 
 __all__ = ["SquaredEpsilonInsensitive"]
 

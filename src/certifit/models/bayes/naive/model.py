@@ -143,18 +143,8 @@ class BaseNaive(Declared, PosteriorMixin, ClassifierMixin, CertifiedEstimator):
         with np.errstate(divide="ignore"):
             self.class_log_prior_ = np.log(share)
         # Sums over columns of ever more rows are all that is kept: there is nothing left to improve.
-        self._certify(
-            Certificate(
-                "closed form",
-                objective=0.0,
-                bound=0.0,
-                scale=1.0,
-                tol=0.0,
-                iterations=1,
-                seconds=time.perf_counter() - started,
-                note="Counts are the greatest (smoothed) likelihood, in closed form; the objective is the distance from it.",
-            )
-        )
+        note = "Counts are the greatest (smoothed) likelihood, in closed form; the objective is the distance from it."
+        self._certify(Certificate.exact(0.0, note, seconds=time.perf_counter() - started))
 
     def _rows(self, X: Any) -> tuple[list[Any], Any]:
         """The columns of each factor, and the precision that predictions are given in."""

@@ -17,7 +17,6 @@ import numpy as np
 from certifit._types import Array, Matrix
 from certifit.data.gate import check_xy, kept_rows
 from certifit.data.targets import check_labels
-from certifit.docstrings import takes_as
 from certifit.evaluation.losses import FAMILIES, MAPS, Family, Logistic, Loss, Map, MeanLoss, Softmax, check_loss
 from certifit.evaluation.losses.mean import Shifted, mean_loss
 from certifit.evaluation.losses.normalized import Normalized
@@ -31,6 +30,7 @@ from certifit.optimization.objective.dispatch import INFERENCE_LIMIT, minimize
 from certifit.optimization.objective.problem import Problem, Solution
 from certifit.optimization.objective.regularizer import Regularizer
 from certifit.parameters import ALPHA, FIT_INTERCEPT, L1_RATIO, Either, Named, Nothing, Parameter, Stopped
+from certifit.parameters.docstrings import takes_as
 from certifit.progress import progress
 from certifit.representation.design.rows import thin_products
 from certifit.threads import n_threads

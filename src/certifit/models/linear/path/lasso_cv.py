@@ -120,9 +120,7 @@ class _PathCV(ChosenOnPath, _Signed, kw_only=True):
         products = FoldProducts.of(X, y, weight, self.fit_intercept)
 
         def grid_of(ratio: float) -> Array:
-            return elastic_alphas(
-                X, y, p, ratio, self.n_alphas, self.eps, self.alphas, self.fit_intercept, self.positive
-            )
+            return elastic_alphas(X, y, p, ratio, self, self.positive)
 
         def errors(grid: Array, ratio: float, train: Array, test: Array) -> Array:
             square = None if products is None else products.of_fold(train)

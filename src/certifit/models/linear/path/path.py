@@ -10,23 +10,26 @@ from sklearn.base import BaseEstimator
 
 from certifit._types import Array, Matrix, is_sparse
 from certifit.axes import picture
-from certifit.data.gate import check_real, check_xy
+from certifit.data.gate import check_xy
+from certifit.models.linear.parameters import EPS, N_ALPHAS, POSITIVE, Grid
 from certifit.models.linear.path.reduced import Square
 from certifit.names import stored
 from certifit.optimization.closed_form.least_squares import solve_least_squares
 from certifit.optimization.closed_form.magnitudes import in_units
 from certifit.optimization.closed_form.spectrum import LARGEST_SPECTRUM, RidgeSpectrum, row_slices, total_variance
 from certifit.optimization.coordinate import descent as coordinate
+from certifit.parameters import L1_RATIO, MAX_ITER, N_JOBS, TOL, check_parameters
 from certifit.representation.design.products import rmatvec
 from certifit.threads import n_threads
 
 __all__ = [
+    "AlongAlphas",
+    "ElasticPath",
     "RegularizationPath",
+    "RidgePath",
     "alpha_grid",
     "elastic_alphas",
-    "elastic_path",
     "ridge_alphas",
-    "ridge_path",
     "solve_path",
     "solve_square",
 ]
@@ -52,84 +55,42 @@ class RegularizationPath(NamedTuple):
         return picture("plot_path")(self, ax, **options)
 
 
-def elastic_path(
-    X: Any,
-    y: Any,
-    *,
-    l1_ratio: float = 1.0,
-    n_alphas: int = 100,
-    eps: float = 1e-3,
-    alphas: Any = None,
-    sample_weight: Any = None,
-    fit_intercept: bool = True,
-    positive: bool = False,
-    tol: float = 1e-6,
-    max_iter: int = 1000,
-    n_jobs: int | None = None,
-) -> RegularizationPath:
-    """Solve mean ½(y − Xw − b)² + alpha·(l1_ratio·‖w‖₁ + (1 − l1_ratio)·½‖w‖²) for a sequence of alphas.
+class AlongAlphas(Grid):
+    """What a path is asked for, with what says when each of its solutions is good enough."""
 
-    Parameters
-    ----------
-    X, y, sample_weight
-        The data.
-    l1_ratio : float in [0, 1], default=1.0
-        Share of the absolute value; 1 is the lasso, 0 is ridge.
-    n_alphas : int, default=100
-        Number of alphas, evenly spaced in the logarithm below the smallest alpha with an all-zero solution (without an L1
-        share: below ten times the total variance of X).
-    eps : float, default=1e-3
-        Smallest alpha divided by the largest.
-    alphas : array, optional
-        The alphas themselves, instead of `n_alphas` and `eps`.
-    fit_intercept, positive, n_jobs
-        As in the estimators.
-    tol : float, default=1e-6
-        Wanted relative gap of each solution.
-    max_iter : int, default=1000
-        Most working sets for each alpha.
+    tol: float = TOL.but(text="Wanted relative gap of each solution.")
+    max_iter: int = MAX_ITER.but(text="Most working sets for each alpha.")
+
+
+class ElasticPath(AlongAlphas):
+    """Minimize mean ½(y − Xw − b)² + alpha·(l1_ratio·‖w‖₁ + (1 − l1_ratio)·½‖w‖²) for a sequence of alphas.
+
+    They are evenly spaced in the logarithm, below the smallest one with an all-zero solution (without an L1 share: below ten
+    times the total variance of X).
     """
-    check_real("l1_ratio", l1_ratio, low=0, high=1)
-    check_real("tol", tol, low=0)
-    X, y, weight = check_xy(BaseEstimator(), X, y, sample_weight=sample_weight)
-    p = weight / weight.sum()
-    if l1_ratio == 0 and not positive:
-        return _ridge(X, y, weight, ridge_alphas(X, p, fit_intercept, n_alphas, eps, alphas), fit_intercept)
-    if is_sparse(X):
-        X = X.tocsc()
-    grid = elastic_alphas(X, y, p, l1_ratio, n_alphas, eps, alphas, fit_intercept, positive)
-    return solve_path(X, y, p, grid, l1_ratio, fit_intercept, positive, tol, max_iter, n_threads(n_jobs))
+
+    l1_ratio: float = L1_RATIO.but(1.0, "Share of the absolute value; 1 is the lasso, 0 is ridge.")
+    positive: bool = POSITIVE
+    n_jobs: int | None = N_JOBS
+
+    def solve(self, X: Any, y: Any, sample_weight: Any = None) -> RegularizationPath:
+        """The path of some data."""
+        check_parameters(self)
+        X, y, weight = check_xy(BaseEstimator(), X, y, sample_weight=sample_weight)
+        p = weight / weight.sum()
+        if self.l1_ratio == 0 and not self.positive:
+            return _ridge(X, y, weight, ridge_alphas(X, p, self), self.fit_intercept)
+        if is_sparse(X):
+            X = X.tocsc()
+        grid = elastic_alphas(X, y, p, self.l1_ratio, self, self.positive)
+        stop = self.tol, self.max_iter, n_threads(self.n_jobs)
+        return solve_path(X, y, p, grid, self.l1_ratio, self.fit_intercept, self.positive, *stop)
 
 
-def ridge_path(
-    X: Any,
-    y: Any,
-    *,
-    alphas: Any = None,
-    n_alphas: int = RIDGE_GRID[2],
-    eps: float = RIDGE_GRID[1],
-    sample_weight: Any = None,
-    fit_intercept: bool = True,
-) -> RegularizationPath:
-    """Solve mean ½(y − Xw − b)² + alpha·½‖w‖² for a sequence of alphas, all from one decomposition of X.
+class RidgePath(Grid):
+    """Minimize mean ½(y − Xw − b)² + alpha·½‖w‖² for a sequence of alphas, all from one decomposition of X.
 
-    Parameters
-    ----------
-    X, y, sample_weight
-        The data.
-    alphas : array, optional
-        The alphas themselves, instead of `n_alphas` and `eps`.
-    n_alphas : int, default=49
-        Number of alphas, evenly spaced in the logarithm below ten times the total variance of X.
-    eps : float, default=1e-8
-        Smallest alpha divided by the largest.
-    fit_intercept : bool, default=True
-        Whether to fit the unpenalized intercept b.
-
-    Returns
-    -------
-    RegularizationPath
-        With alphas in decreasing order.
+    They are evenly spaced in the logarithm, below ten times the total variance of X.
 
     Examples
     --------
@@ -141,9 +102,15 @@ def ridge_path(
     (array([10. ,  0.1]), array([[0.22 ],
            [1.833]]))
     """
-    X, y, weight = check_xy(BaseEstimator(), X, y, sample_weight=sample_weight)
-    grid = ridge_alphas(X, weight / weight.sum(), fit_intercept, n_alphas, eps, alphas)
-    return _ridge(X, y, weight, grid, fit_intercept)
+
+    n_alphas: int = N_ALPHAS.but(RIDGE_GRID[2])
+    eps: float = EPS.but(RIDGE_GRID[1])
+
+    def solve(self, X: Any, y: Any, sample_weight: Any = None) -> RegularizationPath:
+        """The path of some data."""
+        check_parameters(self)
+        X, y, weight = check_xy(BaseEstimator(), X, y, sample_weight=sample_weight)
+        return _ridge(X, y, weight, ridge_alphas(X, weight / weight.sum(), self), self.fit_intercept)
 
 
 def _ridge(X: Matrix, y: Array, weight: Array, grid: Array, fit_intercept: bool) -> RegularizationPath:
@@ -191,66 +158,44 @@ def _relative(gaps: Array, scale: float) -> Array:
     return gaps / scale if scale > 0 else np.where(gaps > 0, np.inf, 0.0)
 
 
-def alpha_grid(largest: Callable[[], float], n_alphas: int, eps: float, alphas: Any) -> Array:
-    """The alphas of a path, decreasing: those given, or `n_alphas` of them down from the largest one that matters."""
-    if alphas is not None:
-        try:
-            given = np.sort(np.atleast_1d(np.asarray(alphas, dtype=np.float64)))[::-1]
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"alphas must be a sequence of numbers >= 0; got {alphas!r}.") from error
-        if given.ndim != 1 or given.size == 0 or not np.isfinite(given).all() or given[-1] < 0:
-            raise ValueError(f"alphas must be a non-empty sequence of finite numbers >= 0; got {alphas!r}.")
-        return given
-    check_real("n_alphas", n_alphas, low=1, integer=True)
-    check_real("eps", eps, low=0, high=1, open_low=True)
+def alpha_grid(largest: Callable[[], float], asked: Any) -> Array:
+    """The alphas of a path, decreasing: those given, or `n_alphas` of them down from the largest one that matters.
+
+    What is asked for is a `Grid`, or an estimator with its parameters; they are checked.
+    """
+    if asked.alphas is not None:
+        return np.sort(np.atleast_1d(np.asarray(asked.alphas, dtype=np.float64)))[::-1]
     top = largest()
     if not np.isfinite(top):
         raise ValueError("The columns of X are too large for a path of alphas: scale them first (StandardScaler).")
     if top <= np.finfo(float).tiny:
         top = float(np.finfo(np.float64).resolution)
-    return np.geomspace(top, top * eps, n_alphas) if n_alphas > 1 else np.array([top])
+    return np.geomspace(top, top * asked.eps, asked.n_alphas) if asked.n_alphas > 1 else np.array([top])
 
 
-def elastic_alphas(
-    X: Matrix,
-    y: Array,
-    p: Array,
-    l1_ratio: float,
-    n_alphas: int,
-    eps: float,
-    alphas: Any,
-    fit_intercept: bool,
-    positive: bool = False,
-) -> Array:
+def elastic_alphas(X: Matrix, y: Array, p: Array, l1_ratio: float, asked: Grid, positive: bool = False) -> Array:
     """By default down from the smallest alpha with an all-zero solution; without an L1 share there is none, as for ridge."""
     if l1_ratio == 0:
-        return ridge_alphas(X, p, fit_intercept, n_alphas, eps, alphas)
+        return ridge_alphas(X, p, asked)
 
     def largest() -> float:
-        residual = y - (p @ y if fit_intercept else 0.0)
+        residual = y - (p @ y if asked.fit_intercept else 0.0)
         g = rmatvec(X, p * residual)
-        if fit_intercept:  # the mean of the residual is zero only up to rounding
+        if asked.fit_intercept:  # the mean of the residual is zero only up to rounding
             g -= float(p @ residual) * rmatvec(X, p)
         # A coefficient that must not be negative stays zero, whatever pulls it down.
         return float((g if positive else np.abs(g)).max(initial=0.0)) / l1_ratio
 
-    return alpha_grid(largest, n_alphas, eps, alphas)
+    return alpha_grid(largest, asked)
 
 
-def ridge_alphas(
-    X: Matrix,
-    p: Array,
-    fit_intercept: bool,
-    n_alphas: int = RIDGE_GRID[2],
-    eps: float = RIDGE_GRID[1],
-    alphas: Any = None,
-) -> Array:
+def ridge_alphas(X: Matrix, p: Array, asked: Grid) -> Array:
     """By default down from ten times the total variance of X, beside which the squared loss hardly counts."""
-    if alphas is not None:
-        return alpha_grid(lambda: np.nan, n_alphas, eps, alphas)
+    if asked.alphas is not None:
+        return alpha_grid(lambda: np.nan, asked)
     scaled, unit = in_units(X)
-    total = total_variance(scaled, p, fit_intercept)
-    grid = alpha_grid(lambda: RIDGE_GRID[0] * (total if total > 0 else 1.0), n_alphas, eps, None)
+    total = total_variance(scaled, p, asked.fit_intercept)
+    grid = alpha_grid(lambda: RIDGE_GRID[0] * (total if total > 0 else 1.0), asked)
     if not total > 0:
         return grid
     with np.errstate(over="ignore", under="ignore"):

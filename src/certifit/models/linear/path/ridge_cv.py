@@ -27,7 +27,7 @@ from certifit.evaluation.losses import Loss, Squared
 from certifit.evaluation.penalties import L2, Constraint, Penalty
 from certifit.evaluation.splits.choice import Curve, folds_of, over_folds
 from certifit.models.linear.model import BaseLinear
-from certifit.models.linear.path.path import ridge_alphas
+from certifit.models.linear.path.path import RidgePath, ridge_alphas
 from certifit.optimization.closed_form.magnitudes import in_units
 from certifit.optimization.closed_form.spectrum import RidgeSpectrum, row_slices
 from certifit.parameters import ALPHAS, CV, FIT_INTERCEPT, ONE_STANDARD_ERROR, Declared, Fitted, check_parameters
@@ -99,7 +99,7 @@ class RidgeCV(Declared, BaseLinear):
         X, y, weight = check_xy(self, X, y, sample_weight=sample_weight, min_samples=2)
         free = bool(self.fit_intercept)
         if self.alphas is None:
-            alphas = ridge_alphas(X, weight / weight.sum(), free)[::-1]
+            alphas = ridge_alphas(X, weight / weight.sum(), RidgePath(fit_intercept=free))[::-1]
         else:
             alphas = np.atleast_1d(np.asarray(self.alphas, dtype=np.float64))
         if self.cv is None:

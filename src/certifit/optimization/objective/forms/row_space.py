@@ -21,7 +21,7 @@ from certifit.optimization.objective.problem import Point, Problem, Solution
 from certifit.optimization.objective.regularizer import Regularizer
 from certifit.representation.design.products import NARROW
 
-__all__ = ["RowSpace", "row_space"]
+__all__ = ["InRowSpace", "row_space"]
 
 WIDER = 1.5  # columns for each row from which XXᵀ may pay: it costs what one Hessian of Newton's method does not save
 UNEVEN = 1e8  # condition of XXᵀ up to which w keeps half of its digits and more
@@ -29,7 +29,7 @@ LEAST = 100  # columns: below, all is done in no time
 
 
 @dataclass(frozen=True)
-class RowSpace:
+class InRowSpace:
     """The problem of z, and the way back."""
 
     problem: Problem
@@ -49,7 +49,7 @@ class RowSpace:
         return replace(solution, coef=z @ self.basis.T if self.back is None else (z @ self.back.T) @ self.basis)
 
 
-def row_space(problem: Problem) -> RowSpace | None:
+def row_space(problem: Problem) -> InRowSpace | None:
     """The problem in the space of its rows, where that is smaller; None where it is not, or the penalty sees single columns."""
     n, d = problem.shape
     smooth = problem.loss.smooth
@@ -67,9 +67,9 @@ def row_space(problem: Problem) -> RowSpace | None:
     upper, condition = cholesky_condition(X @ X.T)
     if condition < UNEVEN:
         back, _ = lapack.dtrtri(upper)
-        return RowSpace(_narrow(problem, upper.T, float(l2[0])), X, back)
+        return InRowSpace(_narrow(problem, upper.T, float(l2[0])), X, back)
     Q, R = linalg.qr(X.T, mode="economic", check_finite=False)
-    return RowSpace(_narrow(problem, R.T, float(l2[0])), Q, None)
+    return InRowSpace(_narrow(problem, R.T, float(l2[0])), Q, None)
 
 
 def _narrow(problem: Problem, L: Array, l2: float) -> Problem:
