@@ -35,14 +35,15 @@ struct Penalty {
     }
 };
 
-// What belongs to a row, padded to whole vectors with rows of no weight.
+// What belongs to a row, padded to whole vectors with rows of no weight. Of tall data these vectors are the memory of a fit: none that the others say.
 struct Rows {
     Index count = 0, padded = 0;
-    std::vector<double> y, p, extra, f, theta, h, moved, trial, q, bent;
+    std::vector<double> y, p, f, theta, bent, moved, q;  // bent: p ℓ''
+    std::vector<double> extra;                           // of losses that keep one
 
     void resize(Index n) {
         count = n, padded = (n + 7) / 8 * 8;
-        for (auto* part : {&y, &p, &extra, &f, &theta, &h, &moved, &trial, &q, &bent}) part->assign(static_cast<std::size_t>(padded), 0.0);
+        for (auto* part : {&y, &p, &f, &theta, &bent, &moved, &q}) part->assign(static_cast<std::size_t>(padded), 0.0);
     }
 };
 
@@ -56,18 +57,30 @@ namespace detail {
 [[gnu::always_inline]] inline Lanes& lanes(std::vector<double>& x, Index k) { return *reinterpret_cast<Lanes*>(x.data() + k); }
 
 template <class Loss>
-[[gnu::always_inline]] inline double risk(const Rows& rows, const std::vector<double>& f) {
+[[gnu::always_inline]] inline Lanes extra_of(const Rows& rows, Index k) {
+    if constexpr (Loss::keeps)
+        return lanes(rows.extra, k);
+    else
+        return Lanes{};
+}
+
+// Σ p ℓ at f + share·moved
+template <class Loss>
+[[gnu::always_inline]] inline double risk(const Rows& rows, double share) {
     Lanes sum = {}, value;
-    for (Index k = 0; k < rows.padded; k += 8) Loss::value(lanes(rows.y, k), lanes(f, k), lanes(rows.extra, k), value), sum += lanes(rows.p, k) * value;
+    for (Index k = 0; k < rows.padded; k += 8) {
+        const Lanes f = lanes(rows.f, k) + share * lanes(rows.moved, k);
+        Loss::value(lanes(rows.y, k), f, extra_of<Loss>(rows, k), value), sum += lanes(rows.p, k) * value;
+    }
     return vec::detail::total(sum);
 }
 
 template <class Loss>
 [[gnu::always_inline]] inline Sums slopes(Rows& rows) {
-    Lanes level = {}, bend = {};
+    Lanes level = {}, bend = {}, h;
     for (Index k = 0; k < rows.padded; k += 8) {
-        Loss::slopes(lanes(rows.y, k), lanes(rows.f, k), lanes(rows.theta, k), lanes(rows.h, k));
-        const Lanes q = lanes(rows.p, k) * lanes(rows.theta, k), bent = lanes(rows.p, k) * lanes(rows.h, k);
+        Loss::slopes(lanes(rows.y, k), lanes(rows.f, k), lanes(rows.theta, k), h);
+        const Lanes q = lanes(rows.p, k) * lanes(rows.theta, k), bent = lanes(rows.p, k) * h;
         lanes(rows.q, k) = q, lanes(rows.bent, k) = bent, level += q, bend += bent;
     }
     return {vec::detail::total(level), vec::detail::total(bend)};
@@ -89,9 +102,10 @@ template <class Loss>
     Lanes sum = {}, value, inside = {};
     for (Index k = 0; k < rows.padded; k += 8) {
         // Rows without weight are not asked.
-        const Lanes theta = scale * (lanes(rows.theta, k) + lanes(rows.h, k) * (lanes(rows.moved, k) + shift));
-        const Lanes counted = lanes(rows.p, k) > 0.0 ? theta : lanes(rows.theta, k);
-        Loss::conjugate(lanes(rows.y, k), counted, lanes(rows.extra, k), value, inside);
+        const Lanes p = lanes(rows.p, k), h = lanes(rows.bent, k) / (p > 0.0 ? p : Lanes{} + 1.0);
+        const Lanes theta = scale * (lanes(rows.theta, k) + h * (lanes(rows.moved, k) + shift));
+        const Lanes counted = p > 0.0 ? theta : lanes(rows.theta, k);
+        Loss::conjugate(lanes(rows.y, k), counted, extra_of<Loss>(rows, k), value, inside);
         sum += lanes(rows.p, k) * value;
     }
     for (int k = 0; k < 8; ++k)
@@ -103,8 +117,8 @@ template <class Loss>
 
 // One copy of each pass for each instruction set and loss.
 #define CERTIFIT_NEWTON(Loss)                                                                                                       \
-    CERTIFIT_CLONES [[maybe_unused]] static double risk(Loss, const Rows& rows, const std::vector<double>& f) {                     \
-        return detail::risk<Loss>(rows, f);                                                                                         \
+    CERTIFIT_CLONES [[maybe_unused]] static double risk(Loss, const Rows& rows, double share) {                                     \
+        return detail::risk<Loss>(rows, share);                                                                                     \
     }                                                                                                                               \
     CERTIFIT_CLONES [[maybe_unused]] static Sums slopes(Loss, Rows& rows) { return detail::slopes<Loss>(rows); }                     \
     CERTIFIT_CLONES [[maybe_unused]] static double conjugate(Loss, const Rows& rows, double shift, double scale) {                  \
@@ -130,7 +144,10 @@ class Steps {
         : d_(d), penalty_(penalty), options_(options), step_(u(d)), gradient_(u(d)) {
         rows_.resize(n);
         std::copy_n(y, n, rows_.y.begin()), std::copy_n(p, n, rows_.p.begin());
-        for (Index i = 0; i < n; ++i) rows_.extra[u(i)] = Loss::extra(y[i]);
+        if constexpr (Loss::keeps) {
+            rows_.extra.assign(rows_.y.size(), 0.0);
+            for (Index i = 0; i < n; ++i) rows_.extra[u(i)] = Loss::extra(y[i]);
+        }
     }
 
     static constexpr double kFar = 10.0;  // times √(tolerance·scale): a step that promises more proves nothing yet
@@ -142,14 +159,14 @@ class Steps {
     bool search(Found& at, std::vector<double>& ahead, double shift, double promised) {
         double share = 1.0;
         for (int half = 0; half < 40; ++half, share *= 0.5) {
-            for (Index i = 0; i < rows_.count; ++i) rows_.trial[u(i)] = rows_.f[u(i)] + share * rows_.moved[u(i)];
             if (share < 1.0)
                 for (Index j = 0; j < d_; ++j) ahead[u(j)] = at.w[u(j)] + share * step_[u(j)];
-            const double reached = risk(Loss{}, rows_, rows_.trial) + penalty_.value(ahead);
+            const double reached = risk(Loss{}, rows_, share) + penalty_.value(ahead);
             // Near the optimum the promise is below rounding: accept what does not rise.
             const bool level = std::abs(promised) <= 1e-13 * at.objective && reached <= at.objective * (1 + 1e-15);
             if (reached <= at.objective + 1e-4 * share * std::min(promised, 0.0) || level) {
-                std::swap(at.w, ahead), std::swap(rows_.f, rows_.trial);
+                std::swap(at.w, ahead);
+                for (Index i = 0; i < rows_.count; ++i) rows_.f[u(i)] += share * rows_.moved[u(i)];
                 at.intercept += share * shift, at.objective = reached;
                 return true;
             }
@@ -204,7 +221,7 @@ class Newton : Steps<Loss> {
         Found at;
         at.w.assign(start, start + d_), at.intercept = centre;
         products::scores(X_, at.w.data(), centre, rows_.f.data(), options_.threads);
-        at.objective = risk(Loss{}, rows_, rows_.f) + penalty_.value(at.w);
+        at.objective = risk(Loss{}, rows_, 0.0) + penalty_.value(at.w);
         for (at.iterations = 1; at.iterations <= options_.max_iter && std::isfinite(at.objective); ++at.iterations) {
             signals_.poll();
             if (!descend(at)) break;

@@ -72,6 +72,7 @@ class WorkingSets : Steps<Loss> {
             for (std::size_t k = 0; k < chosen_.size(); ++k) at.w[u(chosen_[k])] = part.w[k];
             at.intercept = part.intercept, at.objective = part.objective;
         }
+        rows_ = {}, theta = {};  // of tall data the most of what is held
         ColumnNewton<Loss, Store> whole(X_, y_, p_, penalty_, options_);
         Found found = whole.solve(at.w.data(), at.intercept);
         found.iterations += at.iterations, found.bound = std::max(found.bound, at.bound);
@@ -109,7 +110,7 @@ class WorkingSets : Steps<Loss> {
         for (Index j : chosen_) l1.push_back(penalty_.l1[j]), l2.push_back(penalty_.l2[j]), w.push_back(at.w[u(j)]);
         Options options = options_;
         options.tolerance = tolerance;
-        ColumnNewton<Loss, Store> small(part.view, y_, p_, Penalty{l1.data(), l2.data()}, options);
+        ColumnNewton<Loss, Store> small(part.view, y_, p_, Penalty{l1.data(), l2.data()}, options, true);
         Found found = small.solve(w.data(), at.intercept);
         theta = std::move(small.dual);
         return found;
@@ -118,7 +119,7 @@ class WorkingSets : Steps<Loss> {
     // What slopes prove of the whole problem.
     double proven(const std::vector<double>& theta, double intercept) {
         double level = 0;
-        for (Index i = 0; i < store_.n; ++i) rows_.theta[u(i)] = theta[u(i)], rows_.h[u(i)] = 0.0, level += rows_.q[u(i)];
+        for (Index i = 0; i < store_.n; ++i) rows_.theta[u(i)] = theta[u(i)], rows_.bent[u(i)] = 0.0, level += rows_.q[u(i)];
         return this->value(gradient_, level, intercept, 0.0);
     }
 

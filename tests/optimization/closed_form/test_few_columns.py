@@ -64,6 +64,26 @@ def test_targets_far_from_zero_are_taken_about_their_mean(
     assert found.objective == pytest.approx(wanted.objective, rel=1e-9)
 
 
+@pytest.mark.parametrize(("n", "d", "l2"), [(166, 7, 0.0), (300, 40, 0.0), (103, 60, 1e-4), (100_000, 2, 0.0)])
+def test_columns_that_share_a_factor_have_sums_in_twice_the_precision(
+    n: int, d: int, l2: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(n)
+    X = 1e-3 * rng.normal(size=(n, d)) + rng.normal(size=(n, 1)) + 5.0
+    y, p, given = (
+        X @ rng.normal(size=d) + rng.normal(size=n),
+        np.full(n, 1.0 / n),
+        {"l2": np.full(d, l2), "fit_intercept": True},
+    )
+    found = solve_few(X, y, p, threads=1, **given)
+    assert found is not None
+    assert found.digits > 14.0
+    monkeypatch.setattr(least_squares, "solve_few", lambda *_, **__: None)
+    wanted = solve_least_squares(X, y, p, **given)
+    np.testing.assert_allclose(found.coef, wanted.coef, rtol=1e-13, atol=1e-15 * np.abs(wanted.coef).max())
+    assert found.intercept == pytest.approx(wanted.intercept, rel=1e-13)
+
+
 @pytest.mark.parametrize(
     "change",
     [
