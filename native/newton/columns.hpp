@@ -91,7 +91,7 @@ class ColumnNewton : Steps<Loss> {
     std::vector<double> dual;  // the slopes that prove the bound, up to their scale, for those who want them
 
     template <class Matrix>
-    ColumnNewton(const Matrix& X, const double* y, const double* p, const Penalty& penalty, const Options& options, bool keeps = false)
+    ColumnNewton(const Matrix& X, const double* y, Weights p, const Penalty& penalty, const Options& options, bool keeps = false)
         : Base(X.n, X.d, y, p, penalty, options), store_(X, options.threads), team_(options.threads), keeps_(keeps) {}
 
     Found solve(const double* start, double centre) {
@@ -140,8 +140,9 @@ class ColumnNewton : Steps<Loss> {
             slots_.push_back(s), l1_[u(s)] = penalty_.l1[j], l2_[u(s)] = penalty_.l2[j], there_[u(s)] = at.w[u(j)];
         }
         const double start = options_.intercept ? -sums.level / sums.bend : 0.0;
-        std::vector<double> r(u(X.n)), ahead = at.w;
-        for (Index i = 0; i < X.n; ++i) r[u(i)] = -rows_.q[u(i)] - start * rows_.bent[u(i)];
+        std::vector<double> ahead = at.w;
+        std::vector<double>& r = rows_.q;  // the slopes have been pulled: the residuals of the model take their place
+        for (Index i = 0; i < X.n; ++i) r[u(i)] = -r[u(i)] - start * rows_.bent[u(i)];
         columns.measure(slots_, r.data(), c_.data(), signals_);
         Descent<View> descent(columns, there_.data(), r.data(), signals_);
         descent.crowded = crowded_;
@@ -201,7 +202,7 @@ class ColumnNewton : Steps<Loss> {
         if (options_.intercept) shift = -predicted(rows_, shift) / sums.bend;
         dual.resize(u(store_.n));
         for (Index i = 0; i < store_.n; ++i) {
-            const double h = rows_.p[u(i)] > 0.0 ? rows_.bent[u(i)] / rows_.p[u(i)] : 0.0;
+            const double p = rows_.p[i], h = p > 0.0 ? rows_.bent[u(i)] / p : 0.0;
             dual[u(i)] = rows_.theta[u(i)] + h * (rows_.moved[u(i)] + shift);
         }
     }

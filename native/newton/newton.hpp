@@ -35,15 +35,40 @@ struct Penalty {
     }
 };
 
+// Weights of the rows; of equal ones there is one.
+struct Weights {
+    const double* p;
+    bool even = false;
+};
+
+// Numbers of the caller's, one a row or one for all, in whole vectors; behind the last row there are zeros.
+struct Given {
+    const double* x = nullptr;
+    Index count = 0;
+    bool even = false;
+    vec::detail::Lanes last = {};
+
+    Given() = default;
+    Given(const double* numbers, Index n, bool same) : x(numbers), count(n), even(same) {
+        for (Index i = n / 8 * 8; i < n; ++i) last[i % 8] = (*this)[i];
+    }
+    double operator[](Index i) const { return x[even ? 0 : i]; }
+    [[gnu::always_inline]] vec::detail::Lanes at(Index k) const {
+        if (k + 8 > count) return last;
+        return even ? vec::detail::Lanes{} + x[0] : *reinterpret_cast<const vec::detail::Lanes*>(x + k);
+    }
+};
+
 // What belongs to a row, padded to whole vectors with rows of no weight. Of tall data these vectors are the memory of a fit: none that the others say.
 struct Rows {
     Index count = 0, padded = 0;
-    std::vector<double> y, p, f, theta, bent, moved, q;  // bent: p ℓ''
-    std::vector<double> extra;                           // of losses that keep one
+    Given y, p;
+    std::vector<double> f, theta, bent, moved, q;  // bent: p ℓ''
+    std::vector<double> extra;                     // of losses that keep one
 
     void resize(Index n) {
         count = n, padded = (n + 7) / 8 * 8;
-        for (auto* part : {&y, &p, &f, &theta, &bent, &moved, &q}) part->assign(static_cast<std::size_t>(padded), 0.0);
+        for (auto* part : {&f, &theta, &bent, &moved, &q}) part->assign(static_cast<std::size_t>(padded), 0.0);
     }
 };
 
@@ -70,7 +95,7 @@ template <class Loss>
     Lanes sum = {}, value;
     for (Index k = 0; k < rows.padded; k += 8) {
         const Lanes f = lanes(rows.f, k) + share * lanes(rows.moved, k);
-        Loss::value(lanes(rows.y, k), f, extra_of<Loss>(rows, k), value), sum += lanes(rows.p, k) * value;
+        Loss::value(rows.y.at(k), f, extra_of<Loss>(rows, k), value), sum += rows.p.at(k) * value;
     }
     return vec::detail::total(sum);
 }
@@ -79,8 +104,8 @@ template <class Loss>
 [[gnu::always_inline]] inline Sums slopes(Rows& rows) {
     Lanes level = {}, bend = {}, h;
     for (Index k = 0; k < rows.padded; k += 8) {
-        Loss::slopes(lanes(rows.y, k), lanes(rows.f, k), lanes(rows.theta, k), h);
-        const Lanes q = lanes(rows.p, k) * lanes(rows.theta, k), bent = lanes(rows.p, k) * h;
+        Loss::slopes(rows.y.at(k), lanes(rows.f, k), lanes(rows.theta, k), h);
+        const Lanes q = rows.p.at(k) * lanes(rows.theta, k), bent = rows.p.at(k) * h;
         lanes(rows.q, k) = q, lanes(rows.bent, k) = bent, level += q, bend += bent;
     }
     return {vec::detail::total(level), vec::detail::total(bend)};
@@ -90,7 +115,7 @@ template <class Loss>
 [[gnu::always_inline]] inline double predicted(Rows& rows, double shift) {
     Lanes level = {};
     for (Index k = 0; k < rows.padded; k += 8) {
-        const Lanes q = lanes(rows.p, k) * lanes(rows.theta, k) + lanes(rows.bent, k) * (lanes(rows.moved, k) + shift);
+        const Lanes q = rows.p.at(k) * lanes(rows.theta, k) + lanes(rows.bent, k) * (lanes(rows.moved, k) + shift);
         lanes(rows.q, k) = q, level += q;
     }
     return vec::detail::total(level);
@@ -102,11 +127,11 @@ template <class Loss>
     Lanes sum = {}, value, inside = {};
     for (Index k = 0; k < rows.padded; k += 8) {
         // Rows without weight are not asked.
-        const Lanes p = lanes(rows.p, k), h = lanes(rows.bent, k) / (p > 0.0 ? p : Lanes{} + 1.0);
+        const Lanes p = rows.p.at(k), h = lanes(rows.bent, k) / (p > 0.0 ? p : Lanes{} + 1.0);
         const Lanes theta = scale * (lanes(rows.theta, k) + h * (lanes(rows.moved, k) + shift));
         const Lanes counted = p > 0.0 ? theta : lanes(rows.theta, k);
-        Loss::conjugate(lanes(rows.y, k), counted, extra_of<Loss>(rows, k), value, inside);
-        sum += lanes(rows.p, k) * value;
+        Loss::conjugate(rows.y.at(k), counted, extra_of<Loss>(rows, k), value, inside);
+        sum += rows.p.at(k) * value;
     }
     for (int k = 0; k < 8; ++k)
         if (!(inside[k] >= 0.0)) return kInfinity;
@@ -140,12 +165,12 @@ struct Found {
 template <class Loss>
 class Steps {
   protected:
-    Steps(Index n, Index d, const double* y, const double* p, const Penalty& penalty, const Options& options)
+    Steps(Index n, Index d, const double* y, Weights p, const Penalty& penalty, const Options& options)
         : d_(d), penalty_(penalty), options_(options), step_(u(d)), gradient_(u(d)) {
         rows_.resize(n);
-        std::copy_n(y, n, rows_.y.begin()), std::copy_n(p, n, rows_.p.begin());
+        rows_.y = {y, n, false}, rows_.p = {p.p, n, p.even};
         if constexpr (Loss::keeps) {
-            rows_.extra.assign(rows_.y.size(), 0.0);
+            rows_.extra.assign(rows_.f.size(), 0.0);
             for (Index i = 0; i < n; ++i) rows_.extra[u(i)] = Loss::extra(y[i]);
         }
     }
@@ -212,7 +237,7 @@ class Newton : Steps<Loss> {
     using Base::d_, Base::penalty_, Base::options_, Base::rows_, Base::step_, Base::gradient_, Base::u;
 
   public:
-    Newton(const products::Table<T>& X, const double* y, const double* p, const Penalty& penalty, const Options& options)
+    Newton(const products::Table<T>& X, const double* y, Weights p, const Penalty& penalty, const Options& options)
         : Base(X.n, X.d, y, p, penalty, options), X_(X), m_(X.d + options.intercept), matrix_(u(m_ * m_)), unit_(u(m_)) {
         smooth_ = std::all_of(penalty.l1, penalty.l1 + d_, [](double x) { return x == 0.0; });
     }

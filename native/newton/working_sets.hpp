@@ -46,7 +46,7 @@ class WorkingSets : Steps<Loss> {
 
   public:
     template <class Matrix>
-    WorkingSets(const Matrix& X, const double* y, const double* p, const Penalty& penalty, const Options& options)
+    WorkingSets(const Matrix& X, const double* y, Weights p, const Penalty& penalty, const Options& options)
         : Base(X.n, X.d, y, p, penalty, options), X_(X), y_(y), p_(p), store_(X, options.threads) {}
 
     Found solve(const double* start, double centre) {
@@ -57,7 +57,7 @@ class WorkingSets : Steps<Loss> {
         std::vector<double> theta(rows_.theta.begin(), rows_.theta.begin() + store_.n);
         double open = options_.scale;
         for (Index round = 0; round < kRounds; ++round) {
-            for (Index i = 0; i < store_.n; ++i) rows_.q[u(i)] = rows_.p[u(i)] * theta[u(i)];
+            for (Index i = 0; i < store_.n; ++i) rows_.q[u(i)] = rows_.p[i] * theta[u(i)];
             store_.pull(rows_.q.data(), gradient_.data(), options_.threads, signals_);
             if (round > 0) {
                 at.bound = std::max(at.bound, proven(theta, at.intercept));
@@ -124,7 +124,8 @@ class WorkingSets : Steps<Loss> {
     }
 
     const View X_;
-    const double *y_, *p_;
+    const double* y_;
+    Weights p_;
     Store store_;
     SignalPoll signals_;
     std::vector<Index> chosen_, others_;

@@ -16,6 +16,7 @@ import numpy as np
 
 import certifit._native.newton as native
 from certifit._types import is_sparse
+from certifit.data.gate import is_repeated
 from certifit.data.sparse import canonical
 from certifit.evaluation.losses import Loss, Poisson
 from certifit.evaluation.losses.labels.margin import HardLogistic, SquaredHinge
@@ -49,6 +50,7 @@ def in_one_call(problem: Problem, start: Point, tol: float, max_iter: int, name:
     X = X if in_one_piece(X) else np.ascontiguousarray(X)
     options = native.Options(problem.fit_intercept, tol, problem.scale, max_iter, problem.threads)
     w, b = np.ascontiguousarray(start[0], dtype=np.float64), float(start[1])
+    p = p[:1] if is_repeated(p) else p  # native code reads no other
     coef, intercept, objective, bound, iterations = native.minimize(kernel, X, y, p, *strengths, w, b, options)
     if not abs(objective - bound) <= tol:
         return None
@@ -91,7 +93,8 @@ def _solved(
     assert strengths is not None
     options = native.Options(problem.fit_intercept, tol, problem.scale, max_iter, problem.threads)
     w, b = np.ascontiguousarray(start[0], dtype=np.float64), float(start[1])
-    coef, intercept, objective, bound, iterations = run(kernel, X, problem.y, problem.p, *strengths, w, b, options)
+    p = problem.p[:1] if is_repeated(problem.p) else problem.p  # native code reads no other
+    coef, intercept, objective, bound, iterations = run(kernel, X, problem.y, p, *strengths, w, b, options)
     if not abs(objective - bound) <= tol:
         return None
     return Solution(coef, intercept, iterations, name, min(bound, objective), objective)
