@@ -81,6 +81,21 @@ inline double near_mean(const double* y, Index n) {
     return std::isfinite(centre) && centre * centre * static_cast<double>(count) > squares ? centre : 0.0;
 }
 
+// Whether the columns that are said to be zero are: squares of small numbers vanish too.
+inline bool are_zero(const Table<double>& X, const std::vector<char>& zero) {
+    for (Index i = 0; i < X.n; ++i)
+        for (Index j = 0; j < X.d; ++j)
+            if (zero[j] && X.data[X.by_row ? i * X.d + j : j * X.n + i] != 0.0) return false;
+    return true;
+}
+
+template <class T, class I>
+bool are_zero(const CsrRows<T, I>& X, const std::vector<char>& zero) {
+    for (auto k = X.start[0]; k < X.start[X.n]; ++k)
+        if (zero[X.indices[k]] && X.data[k] != T{0}) return false;
+    return true;
+}
+
 }  // namespace detail
 
 // Of weights that are known to be `even` only the first is read; `bearable` is the relative change of the coefficients by rounding that needs no
@@ -104,14 +119,20 @@ bool solve_squares(const Rows& X, const double* y, const double* p, const double
     if (!(ordinary(energy) && level_y * level_y <= energy)) return false;
     out.mean.assign(d, 0.0), out.unit.resize(d), out.coef.resize(d);
     std::vector<double> H(d * d), none(d, 0.0), g(d), step(d);
+    std::vector<char> zero(d, 0);  // columns of zeros, as sparse rows have them: coefficient and unit are zero
     for (Index j = 0; j < d; ++j) {
         const double* row = sums.data() + (j + 1) * m;
+        if (row[j + 1] == 0.0) {
+            zero[j] = 1, out.unit[j] = 0.0;
+            continue;
+        }
         if (intercept) out.mean[j] = row[0];
         const double square = row[j + 1], second = square - out.mean[j] * out.mean[j];
         if (!(ordinary(second) && second > kSame * square && l2[j] < 1.0 / kLeast)) return false;
         out.offset = std::max(out.offset, std::abs(out.mean[j]) / std::sqrt(second));
         out.unit[j] = 1.0 / std::sqrt(second + l2[j]);
     }
+    if (std::find(zero.begin(), zero.end(), 1) != zero.end() && !detail::are_zero(X, zero)) return false;
     double norm = 0;
     for (Index j = 0; j < d; ++j) {
         const double* row = sums.data() + (j + 1) * m + 1;
@@ -134,7 +155,7 @@ bool solve_squares(const Rows& X, const double* y, const double* p, const double
         factor.solve(to);
         for (Index j = 0; j < d; ++j) to[j] *= out.unit[j];
     };
-    for (Index j = 0; j < d; ++j) g[j] = last[j + 1] - level_y * out.mean[j];
+    for (Index j = 0; j < d; ++j) g[j] = zero[j] ? 0.0 : last[j + 1] - level_y * out.mean[j];
     std::vector<double>& w = out.coef;
     solve(g.data(), w.data());
     out.intercept = intercept ? y_mean - vec::dot(out.mean.data(), w.data(), d) : 0.0;
@@ -149,6 +170,7 @@ bool solve_squares(const Rows& X, const double* y, const double* p, const double
         }
         solve(g.data(), step.data());
         for (Index j = 0; j < d; ++j) {
+            if (zero[j]) continue;
             length += w[j] / out.unit[j] * (w[j] / out.unit[j]);
             change += step[j] / out.unit[j] * (step[j] / out.unit[j]);
         }

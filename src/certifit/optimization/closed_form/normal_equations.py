@@ -450,3 +450,8 @@ def most_lost(n: int, d: int, l2: Array) -> float:
     if n * d <= 2_000:  # with a penalty the digits of the data are not the last word
         return 1e-12 if (l2 > 0).all() else 1e-13
     return 1e-10
+
+
+def about_constant(live: int, d: int) -> str:
+    """What is said of columns that do not vary, if there are any."""
+    return f"{d - live} of {d} columns are constant and have coefficient 0." if live < d else ""
