@@ -26,6 +26,7 @@ n, d = 300_000, 12
 rng = np.random.default_rng(0)
 X = rng.normal(size=(n, d)).astype(np.float32)
 y = (X[:, 0] * X[:, 1] + rng.normal(size=n) > 0).astype(np.int64)
+{rows}
 model = certifit.{model}
 model.fit(X[:1000], y[:1000])
 gc.collect()
@@ -36,7 +37,10 @@ print((kilobytes("VmHWM") - before) * 1024 / n)
 """
 
 
-def bytes_a_row(model: str) -> float:
-    """The peak of fitting `model`, an expression, to 300,000 rows of 12 floats (48 bytes a row), and a label."""
-    command = [sys.executable, "-c", PEAK.replace("{model}", model)]
+def bytes_a_row(model: str, rows: str = "") -> float:
+    """The peak of fitting `model`, an expression, to 300,000 rows of 12 floats (48 bytes a row), and a label.
+
+    `rows` is what changes X and y before.
+    """
+    command = [sys.executable, "-c", PEAK.replace("{model}", model).replace("{rows}", rows)]
     return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)

@@ -154,7 +154,7 @@ class Descent {
     }
 
     // Few columns against many rows: what is missing of the Gram matrix costs less than the sweeps it replaces, of which there
-    // are always some (128 multiplications a column and row, at the rate of `newton_cost`: 16 sweeps). Columns that hardly know of
+    // are always some (64 multiplications a column and row, at the rate of `newton_cost`: 8 sweeps). Columns that hardly know of
     // each other need no more; of others it is formed as soon as the rate of the sweeps has shown it. Along a path the matrix is
     // there already but for a few columns.
     bool prefers_gram(std::span<const Index> W, bool along) const {
@@ -162,7 +162,7 @@ class Descent {
         if (M::sparse || k > gram.limit()) return false;
         if (k <= 64) return true;
         const Index fresh = gram.missing(W), work = fresh * (gram.size() + fresh / 2);
-        if (k <= n / 8 && (slow || work <= 128 * k)) return true;
+        if (k <= n / 8 && (slow || work <= 64 * k)) return true;
         return along && gram.size() + fresh <= 4 * n && work <= 256 * k;
     }
 

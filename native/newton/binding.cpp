@@ -19,12 +19,14 @@ namespace products = certifit::products;
 
 namespace {
 
+Weights weights(const Vector<double>& p) { return {p.data(), p.size() == 1}; }
+
 template <class Loss, class Array>
 Found run(const Array& X, const Vector<double>& y, const Vector<double>& p, const Penalty& penalty, const Vector<double>& coef, double intercept,
           const Options& options) {
     using T = std::remove_const_t<typename Array::Scalar>;
     const products::Table<T> table{X.data(), static_cast<Index>(X.shape(0)), static_cast<Index>(X.shape(1)), X.stride(1) == 1 && X.shape(1) > 1};
-    return without_gil([&] { return Newton<Loss, T>(table, y.data(), p.data(), penalty, options).solve(coef.data(), intercept); });
+    return without_gil([&] { return Newton<Loss, T>(table, y.data(), weights(p), penalty, options).solve(coef.data(), intercept); });
 }
 
 using Matrix = HeldMatrix<certifit::Dense, certifit::Csc, false>;
@@ -33,7 +35,7 @@ using Matrix = HeldMatrix<certifit::Dense, certifit::Csc, false>;
 Penalty checked(std::size_t n, std::size_t d, const Vector<double>& y, const Vector<double>& p, const Vector<double>& l1, const Vector<double>& l2,
                 const Vector<double>& coef) {
     expect_length(y, n, "y");
-    expect_length(p, n, "p");
+    if (p.size() != 1) expect_length(p, n, "p");  // one weight for all rows
     expect_length(l1, d, "l1");
     expect_length(l2, d, "l2");
     expect_length(coef, d, "coef");
@@ -71,7 +73,7 @@ nb::tuple minimize_columns(const std::string& loss, const Matrix& X, const Vecto
                 Found found;
                 if constexpr (View::sparse)
                     found = without_gil([&] {
-                        return WorkingSets<decltype(kind), Compressed<View>>(view, y.data(), p.data(), penalty, options).solve(coef.data(), intercept);
+                        return WorkingSets<decltype(kind), Compressed<View>>(view, y.data(), weights(p), penalty, options).solve(coef.data(), intercept);
                     });
                 else
                     refuse("X must be compressed");
@@ -88,7 +90,7 @@ nb::tuple minimize_packed(const std::string& loss, const Array& X, const Vector<
     const Penalty penalty = checked(X.shape(0), X.shape(1), y, p, l1, l2, coef);
     const products::Table<double> table{X.data(), static_cast<Index>(X.shape(0)), static_cast<Index>(X.shape(1)), X.stride(1) == 1 && X.shape(1) > 1};
     return by_loss(loss, [&](auto kind) {
-        return without_gil([&] { return ColumnNewton<decltype(kind), Packed>(table, y.data(), p.data(), penalty, options).solve(coef.data(), intercept); });
+        return without_gil([&] { return ColumnNewton<decltype(kind), Packed>(table, y.data(), weights(p), penalty, options).solve(coef.data(), intercept); });
     });
 }
 

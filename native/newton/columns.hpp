@@ -51,7 +51,9 @@ class Compressed {
 class Packed {
   public:
     using View = certifit::Dense<double>;
-    Packed(const products::Table<double>& X, int) : n(X.n), d(X.d), X_(X), slot_(static_cast<std::size_t>(X.d), -1) {}
+    Packed(const products::Table<double>& X, int) : n(X.n), d(X.d), X_(X), slot_(static_cast<std::size_t>(X.d), -1) {
+        held_.reserve(static_cast<std::size_t>(X.n * X.d));  // a place that is never copied; what is not used of it takes no memory
+    }
 
     const Index n, d;
     View view() const { return {held_.data(), n, static_cast<Index>(columns_.size())}; }
@@ -86,17 +88,17 @@ class ColumnNewton : Steps<Loss> {
     using View = typename Store::View;
 
   public:
-    std::vector<double> dual;  // the slopes that prove the bound, up to their scale
+    std::vector<double> dual;  // the slopes that prove the bound, up to their scale, for those who want them
 
     template <class Matrix>
-    ColumnNewton(const Matrix& X, const double* y, const double* p, const Penalty& penalty, const Options& options)
-        : Base(X.n, X.d, y, p, penalty, options), store_(X, options.threads), team_(options.threads) {}
+    ColumnNewton(const Matrix& X, const double* y, Weights p, const Penalty& penalty, const Options& options, bool keeps = false)
+        : Base(X.n, X.d, y, p, penalty, options), store_(X, options.threads), team_(options.threads), keeps_(keeps) {}
 
     Found solve(const double* start, double centre) {
         Found at;
         at.w.assign(start, start + d_), at.intercept = centre;
         store_.scores(start, centre, rows_.f.data(), options_.threads);
-        at.objective = risk(Loss{}, rows_, rows_.f) + penalty_.value(at.w);
+        at.objective = risk(Loss{}, rows_, 0.0) + penalty_.value(at.w);
         for (at.iterations = 1; at.iterations <= std::min(options_.max_iter, kSteps) && std::isfinite(at.objective); ++at.iterations) {
             signals_.poll();
             if (!descend(at)) break;
@@ -138,8 +140,9 @@ class ColumnNewton : Steps<Loss> {
             slots_.push_back(s), l1_[u(s)] = penalty_.l1[j], l2_[u(s)] = penalty_.l2[j], there_[u(s)] = at.w[u(j)];
         }
         const double start = options_.intercept ? -sums.level / sums.bend : 0.0;
-        std::vector<double> r(u(X.n)), ahead = at.w;
-        for (Index i = 0; i < X.n; ++i) r[u(i)] = -rows_.q[u(i)] - start * rows_.bent[u(i)];
+        std::vector<double> ahead = at.w;
+        std::vector<double>& r = rows_.q;  // the slopes have been pulled: the residuals of the model take their place
+        for (Index i = 0; i < X.n; ++i) r[u(i)] = -r[u(i)] - start * rows_.bent[u(i)];
         columns.measure(slots_, r.data(), c_.data(), signals_);
         Descent<View> descent(columns, there_.data(), r.data(), signals_);
         descent.crowded = crowded_;
@@ -182,7 +185,10 @@ class ColumnNewton : Steps<Loss> {
         if (near_ || this->proves(promised)) {
             const auto pull = [&](const double* q, double* v) { store_.pull(q, v, options_.threads, signals_); };
             const double found = this->bound(sums, at.intercept + shift, pull);
-            if (found > at.bound) at.bound = found, keep(sums);
+            if (found > at.bound) {
+                at.bound = found;
+                if (keeps_) keep(sums);
+            }
         }
         near_ = -promised < kLast * options_.scale;
         const bool found = this->search(at, ahead, shift, promised);
@@ -195,14 +201,17 @@ class ColumnNewton : Steps<Loss> {
         double shift = 0;
         if (options_.intercept) shift = -predicted(rows_, shift) / sums.bend;
         dual.resize(u(store_.n));
-        for (Index i = 0; i < store_.n; ++i) dual[u(i)] = rows_.theta[u(i)] + rows_.h[u(i)] * (rows_.moved[u(i)] + shift);
+        for (Index i = 0; i < store_.n; ++i) {
+            const double p = rows_.p[i], h = p > 0.0 ? rows_.bent[u(i)] / p : 0.0;
+            dual[u(i)] = rows_.theta[u(i)] + h * (rows_.moved[u(i)] + shift);
+        }
     }
 
     Store store_;
     Team team_;
     SignalPoll signals_;
     double precision_ = kRough, before_ = kInfinity;
-    bool near_ = false, crowded_ = false;
+    bool near_ = false, crowded_ = false, keeps_;
     std::vector<double> lower_, upper_, l1_, l2_, there_, c_;
     std::vector<Index> chosen_, slots_;
 };

@@ -1,6 +1,6 @@
 // Losses of one score, eight rows at a time: value, slope θ = ℓ' and curvature h = ℓ'' at a score, and the conjugate ℓ* at a slope.
 //
-// `extra` is what a loss keeps of y, or makes again as `known`. A slope outside of the domain of the conjugate says so by `inside`.
+// `extra` is what a loss `keeps` of y, or makes again as `known`. A slope outside of the domain of the conjugate says so by `inside`.
 #pragma once
 
 #include <cmath>
@@ -25,7 +25,7 @@ using vec::detail::Lanes;
 
 // ln(1 + e^(−m)), m = (2y − 1) f, for targets 0 and 1.
 struct Logistic {
-    static double extra(double) { return 0.0; }
+    static constexpr bool keeps = false;
     [[gnu::always_inline]] static detail::Lanes known(const detail::Lanes&) { return detail::constant(0.0); }
     [[gnu::always_inline]] static void value(const detail::Lanes& y, const detail::Lanes& f, const detail::Lanes&, detail::Lanes& out) {
         using namespace detail;
@@ -99,6 +99,7 @@ CERTIFIT_CLONES [[maybe_unused]] static void logistic_slopes(const double* y, co
 
 // e^f − y f − (y − y ln y), y ≥ 0.
 struct Poisson {
+    static constexpr bool keeps = true;
     static double extra(double y) { return y > 0 ? y * std::log(y) : 0.0; }
     [[gnu::always_inline]] static detail::Lanes known(const detail::Lanes& y) { return detail::x_log_x(y); }
     [[gnu::always_inline]] static void value(const detail::Lanes& y, const detail::Lanes& f, const detail::Lanes& extra, detail::Lanes& out) {
@@ -122,7 +123,7 @@ struct Poisson {
 
 // ½ max(0, 1 − m)², m = (2y − 1) f, for targets 0 and 1. Its steps end at the optimum: once no row crosses its margin, the model is exact.
 struct SquaredHinge {
-    static double extra(double) { return 0.0; }
+    static constexpr bool keeps = false;
     [[gnu::always_inline]] static void value(const detail::Lanes& y, const detail::Lanes& f, const detail::Lanes&, detail::Lanes& out) {
         using namespace detail;
         const Lanes missing = most(1.0 - (2.0 * y - 1.0) * f, constant(0.0));

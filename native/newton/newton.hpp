@@ -33,14 +33,40 @@ struct Penalty {
     }
 };
 
-// What belongs to a row, padded to whole vectors with rows of no weight.
+// Weights of the rows; of equal ones there is one.
+struct Weights {
+    const double* p;
+    bool even = false;
+};
+
+// Numbers of the caller's, one a row or one for all, in whole vectors; behind the last row there are zeros.
+struct Given {
+    const double* x = nullptr;
+    Index count = 0;
+    bool even = false;
+    vec::detail::Lanes last = {};
+
+    Given() = default;
+    Given(const double* numbers, Index n, bool same) : x(numbers), count(n), even(same) {
+        for (Index i = n / 8 * 8; i < n; ++i) last[i % 8] = (*this)[i];
+    }
+    double operator[](Index i) const { return x[even ? 0 : i]; }
+    [[gnu::always_inline]] vec::detail::Lanes at(Index k) const {
+        if (k + 8 > count) return last;
+        return even ? vec::detail::Lanes{} + x[0] : *reinterpret_cast<const vec::detail::Lanes*>(x + k);
+    }
+};
+
+// What belongs to a row, padded to whole vectors with rows of no weight. Of tall data these vectors are the memory of a fit: none that the others say.
 struct Rows {
     Index count = 0, padded = 0;
-    std::vector<double> y, p, extra, f, theta, h, moved, trial, q, bent;
+    Given y, p;
+    std::vector<double> f, theta, bent, moved, q;  // bent: p ℓ''
+    std::vector<double> extra;                     // of losses that keep one
 
     void resize(Index n) {
         count = n, padded = (n + 7) / 8 * 8;
-        for (auto* part : {&y, &p, &extra, &f, &theta, &h, &moved, &trial, &q, &bent}) part->assign(static_cast<std::size_t>(padded), 0.0);
+        for (auto* part : {&f, &theta, &bent, &moved, &q}) part->assign(static_cast<std::size_t>(padded), 0.0);
     }
 };
 
@@ -54,18 +80,30 @@ namespace detail {
 [[gnu::always_inline]] inline Lanes& lanes(std::vector<double>& x, Index k) { return *reinterpret_cast<Lanes*>(x.data() + k); }
 
 template <class Loss>
-[[gnu::always_inline]] inline double risk(const Rows& rows, const std::vector<double>& f) {
+[[gnu::always_inline]] inline Lanes extra_of(const Rows& rows, Index k) {
+    if constexpr (Loss::keeps)
+        return lanes(rows.extra, k);
+    else
+        return Lanes{};
+}
+
+// Σ p ℓ at f + share·moved
+template <class Loss>
+[[gnu::always_inline]] inline double risk(const Rows& rows, double share) {
     Lanes sum = {}, value;
-    for (Index k = 0; k < rows.padded; k += 8) Loss::value(lanes(rows.y, k), lanes(f, k), lanes(rows.extra, k), value), sum += lanes(rows.p, k) * value;
+    for (Index k = 0; k < rows.padded; k += 8) {
+        const Lanes f = lanes(rows.f, k) + share * lanes(rows.moved, k);
+        Loss::value(rows.y.at(k), f, extra_of<Loss>(rows, k), value), sum += rows.p.at(k) * value;
+    }
     return vec::detail::total(sum);
 }
 
 template <class Loss>
 [[gnu::always_inline]] inline Sums slopes(Rows& rows) {
-    Lanes level = {}, bend = {};
+    Lanes level = {}, bend = {}, h;
     for (Index k = 0; k < rows.padded; k += 8) {
-        Loss::slopes(lanes(rows.y, k), lanes(rows.f, k), lanes(rows.theta, k), lanes(rows.h, k));
-        const Lanes q = lanes(rows.p, k) * lanes(rows.theta, k), bent = lanes(rows.p, k) * lanes(rows.h, k);
+        Loss::slopes(rows.y.at(k), lanes(rows.f, k), lanes(rows.theta, k), h);
+        const Lanes q = rows.p.at(k) * lanes(rows.theta, k), bent = rows.p.at(k) * h;
         lanes(rows.q, k) = q, lanes(rows.bent, k) = bent, level += q, bend += bent;
     }
     return {vec::detail::total(level), vec::detail::total(bend)};
@@ -75,7 +113,7 @@ template <class Loss>
 [[gnu::always_inline]] inline double predicted(Rows& rows, double shift) {
     Lanes level = {};
     for (Index k = 0; k < rows.padded; k += 8) {
-        const Lanes q = lanes(rows.p, k) * lanes(rows.theta, k) + lanes(rows.bent, k) * (lanes(rows.moved, k) + shift);
+        const Lanes q = rows.p.at(k) * lanes(rows.theta, k) + lanes(rows.bent, k) * (lanes(rows.moved, k) + shift);
         lanes(rows.q, k) = q, level += q;
     }
     return vec::detail::total(level);
@@ -87,10 +125,11 @@ template <class Loss>
     Lanes sum = {}, value, inside = {};
     for (Index k = 0; k < rows.padded; k += 8) {
         // Rows without weight are not asked.
-        const Lanes theta = scale * (lanes(rows.theta, k) + lanes(rows.h, k) * (lanes(rows.moved, k) + shift));
-        const Lanes counted = lanes(rows.p, k) > 0.0 ? theta : lanes(rows.theta, k);
-        Loss::conjugate(lanes(rows.y, k), counted, lanes(rows.extra, k), value, inside);
-        sum += lanes(rows.p, k) * value;
+        const Lanes p = rows.p.at(k), h = lanes(rows.bent, k) / (p > 0.0 ? p : Lanes{} + 1.0);
+        const Lanes theta = scale * (lanes(rows.theta, k) + h * (lanes(rows.moved, k) + shift));
+        const Lanes counted = p > 0.0 ? theta : lanes(rows.theta, k);
+        Loss::conjugate(rows.y.at(k), counted, extra_of<Loss>(rows, k), value, inside);
+        sum += rows.p.at(k) * value;
     }
     for (int k = 0; k < 8; ++k)
         if (!(inside[k] >= 0.0)) return kInfinity;
@@ -101,8 +140,8 @@ template <class Loss>
 
 // One copy of each pass for each instruction set and loss.
 #define CERTIFIT_NEWTON(Loss)                                                                                                       \
-    CERTIFIT_CLONES [[maybe_unused]] static double risk(Loss, const Rows& rows, const std::vector<double>& f) {                     \
-        return detail::risk<Loss>(rows, f);                                                                                         \
+    CERTIFIT_CLONES [[maybe_unused]] static double risk(Loss, const Rows& rows, double share) {                                     \
+        return detail::risk<Loss>(rows, share);                                                                                     \
     }                                                                                                                               \
     CERTIFIT_CLONES [[maybe_unused]] static Sums slopes(Loss, Rows& rows) { return detail::slopes<Loss>(rows); }                     \
     CERTIFIT_CLONES [[maybe_unused]] static double conjugate(Loss, const Rows& rows, double shift, double scale) {                  \
@@ -124,11 +163,14 @@ struct Found {
 template <class Loss>
 class Steps {
   protected:
-    Steps(Index n, Index d, const double* y, const double* p, const Penalty& penalty, const Options& options)
+    Steps(Index n, Index d, const double* y, Weights p, const Penalty& penalty, const Options& options)
         : d_(d), penalty_(penalty), options_(options), step_(u(d)), gradient_(u(d)) {
         rows_.resize(n);
-        std::copy_n(y, n, rows_.y.begin()), std::copy_n(p, n, rows_.p.begin());
-        for (Index i = 0; i < n; ++i) rows_.extra[u(i)] = Loss::extra(y[i]);
+        rows_.y = {y, n, false}, rows_.p = {p.p, n, p.even};
+        if constexpr (Loss::keeps) {
+            rows_.extra.assign(rows_.f.size(), 0.0);
+            for (Index i = 0; i < n; ++i) rows_.extra[u(i)] = Loss::extra(y[i]);
+        }
     }
 
     static constexpr double kFar = 10.0;  // times √(tolerance·scale): a step that promises more proves nothing yet
@@ -140,14 +182,14 @@ class Steps {
     bool search(Found& at, std::vector<double>& ahead, double shift, double promised) {
         double share = 1.0;
         for (int half = 0; half < 40; ++half, share *= 0.5) {
-            for (Index i = 0; i < rows_.count; ++i) rows_.trial[u(i)] = rows_.f[u(i)] + share * rows_.moved[u(i)];
             if (share < 1.0)
                 for (Index j = 0; j < d_; ++j) ahead[u(j)] = at.w[u(j)] + share * step_[u(j)];
-            const double reached = risk(Loss{}, rows_, rows_.trial) + penalty_.value(ahead);
+            const double reached = risk(Loss{}, rows_, share) + penalty_.value(ahead);
             // Near the optimum the promise is below rounding: accept what does not rise.
             const bool level = std::abs(promised) <= 1e-13 * at.objective && reached <= at.objective * (1 + 1e-15);
             if (reached <= at.objective + 1e-4 * share * std::min(promised, 0.0) || level) {
-                std::swap(at.w, ahead), std::swap(rows_.f, rows_.trial);
+                std::swap(at.w, ahead);
+                for (Index i = 0; i < rows_.count; ++i) rows_.f[u(i)] += share * rows_.moved[u(i)];
                 at.intercept += share * shift, at.objective = reached;
                 return true;
             }
@@ -193,7 +235,7 @@ class Newton : Steps<Loss> {
     using Base::d_, Base::penalty_, Base::options_, Base::rows_, Base::step_, Base::gradient_, Base::u;
 
   public:
-    Newton(const products::Table<T>& X, const double* y, const double* p, const Penalty& penalty, const Options& options)
+    Newton(const products::Table<T>& X, const double* y, Weights p, const Penalty& penalty, const Options& options)
         : Base(X.n, X.d, y, p, penalty, options), X_(X), m_(X.d + options.intercept), matrix_(u(m_ * m_)), unit_(u(m_)) {
         smooth_ = std::all_of(penalty.l1, penalty.l1 + d_, [](double x) { return x == 0.0; });
     }
@@ -202,7 +244,7 @@ class Newton : Steps<Loss> {
         Found at;
         at.w.assign(start, start + d_), at.intercept = centre;
         products::scores(X_, at.w.data(), centre, rows_.f.data(), options_.threads);
-        at.objective = risk(Loss{}, rows_, rows_.f) + penalty_.value(at.w);
+        at.objective = risk(Loss{}, rows_, 0.0) + penalty_.value(at.w);
         for (at.iterations = 1; at.iterations <= options_.max_iter && std::isfinite(at.objective); ++at.iterations) {
             signals_.poll();
             if (!descend(at)) break;

@@ -46,7 +46,7 @@ class WorkingSets : Steps<Loss> {
 
   public:
     template <class Matrix>
-    WorkingSets(const Matrix& X, const double* y, const double* p, const Penalty& penalty, const Options& options)
+    WorkingSets(const Matrix& X, const double* y, Weights p, const Penalty& penalty, const Options& options)
         : Base(X.n, X.d, y, p, penalty, options), X_(X), y_(y), p_(p), store_(X, options.threads) {}
 
     Found solve(const double* start, double centre) {
@@ -57,7 +57,7 @@ class WorkingSets : Steps<Loss> {
         std::vector<double> theta(rows_.theta.begin(), rows_.theta.begin() + store_.n);
         double open = options_.scale;
         for (Index round = 0; round < kRounds; ++round) {
-            for (Index i = 0; i < store_.n; ++i) rows_.q[u(i)] = rows_.p[u(i)] * theta[u(i)];
+            for (Index i = 0; i < store_.n; ++i) rows_.q[u(i)] = rows_.p[i] * theta[u(i)];
             store_.pull(rows_.q.data(), gradient_.data(), options_.threads, signals_);
             if (round > 0) {
                 at.bound = std::max(at.bound, proven(theta, at.intercept));
@@ -72,6 +72,7 @@ class WorkingSets : Steps<Loss> {
             for (std::size_t k = 0; k < chosen_.size(); ++k) at.w[u(chosen_[k])] = part.w[k];
             at.intercept = part.intercept, at.objective = part.objective;
         }
+        rows_ = {}, theta = {};  // of tall data the most of what is held
         ColumnNewton<Loss, Store> whole(X_, y_, p_, penalty_, options_);
         Found found = whole.solve(at.w.data(), at.intercept);
         found.iterations += at.iterations, found.bound = std::max(found.bound, at.bound);
@@ -109,7 +110,7 @@ class WorkingSets : Steps<Loss> {
         for (Index j : chosen_) l1.push_back(penalty_.l1[j]), l2.push_back(penalty_.l2[j]), w.push_back(at.w[u(j)]);
         Options options = options_;
         options.tolerance = tolerance;
-        ColumnNewton<Loss, Store> small(part.view, y_, p_, Penalty{l1.data(), l2.data()}, options);
+        ColumnNewton<Loss, Store> small(part.view, y_, p_, Penalty{l1.data(), l2.data()}, options, true);
         Found found = small.solve(w.data(), at.intercept);
         theta = std::move(small.dual);
         return found;
@@ -118,12 +119,13 @@ class WorkingSets : Steps<Loss> {
     // What slopes prove of the whole problem.
     double proven(const std::vector<double>& theta, double intercept) {
         double level = 0;
-        for (Index i = 0; i < store_.n; ++i) rows_.theta[u(i)] = theta[u(i)], rows_.h[u(i)] = 0.0, level += rows_.q[u(i)];
+        for (Index i = 0; i < store_.n; ++i) rows_.theta[u(i)] = theta[u(i)], rows_.bent[u(i)] = 0.0, level += rows_.q[u(i)];
         return this->value(gradient_, level, intercept, 0.0);
     }
 
     const View X_;
-    const double *y_, *p_;
+    const double* y_;
+    Weights p_;
     Store store_;
     SignalPoll signals_;
     std::vector<Index> chosen_, others_;

@@ -8,6 +8,7 @@
 #include "products/told.hpp"
 #include "products/sums.hpp"
 #include "products/survey.hpp"
+#include "products/twice.hpp"
 
 using certifit::Index;
 using namespace certifit::boundary;
@@ -83,6 +84,17 @@ nb::object run_residual(const Array& X, const Vector<double>& y, const Vector<do
     return out.vector(view.d + 2);
 }
 
+// Two rows: g and Σ p r, and what their rounding left; and Σ p r².
+template <class Array>
+nb::tuple run_residual_twice(const Array& X, const Vector<double>& y, const Vector<double>& p, const Vector<double>& w, double b) {
+    const Table<double> view = table(X);
+    expect_length(y, view.n, "y");
+    expect_length(p, view.n, "p");
+    expect_length(w, view.d, "w");
+    Twice found = without_gil([&] { return residual_twice(view, y.data(), p.data(), w.data(), b); });
+    return nb::make_tuple(array(std::move(found.high)), array(std::move(found.low)), found.energy);
+}
+
 template <class Array>
 nb::tuple run_logistic(const Array& X, const Vector<double>& y, const Vector<double>& p, const Vector<double>& w, double b, int threads) {
     const auto view = table(X);
@@ -132,7 +144,7 @@ nb::object run_sums(const Array& X, const Vector<double>& y, const Vector<double
 
 template <class Array>
 nb::object run_squares(const Array& X, const Vector<double>& y, const Vector<double>& p, const Vector<double>& l2, bool intercept,
-                       int threads) {
+                       int threads, double bearable) {
     const Table<double> view = table(X);
     if (view.n < 1 || view.d < 1) refuse("X is empty");
     expect_length(y, view.n, "y");
@@ -144,7 +156,7 @@ nb::object run_squares(const Array& X, const Vector<double>& y, const Vector<dou
     bool solved = false;
     {
         nb::gil_scoped_release release;
-        solved = solve_squares(view, y.data(), p.data(), l2.data(), intercept, threads, found, even);
+        solved = solve_squares(view, y.data(), p.data(), l2.data(), intercept, threads, found, even, bearable);
     }
     return solved ? told(std::move(found), view.d) : nb::none();
 }
@@ -273,9 +285,13 @@ NB_MODULE(products, m) {
     m.def("sums", &run_sums<RowMajor<double>>, "X"_a.noconvert(), "y"_a.noconvert(), "p"_a.noconvert(), "threads"_a);
     m.def("sums", &run_sums<ColumnMajor<double>>, "X"_a.noconvert(), "y"_a.noconvert(), "p"_a.noconvert(), "threads"_a);
     m.def("squares", &run_squares<RowMajor<double>>, "X"_a.noconvert(), "y"_a.noconvert(), "p"_a.noconvert(), "l2"_a.noconvert(),
-          "intercept"_a, "threads"_a);
+          "intercept"_a, "threads"_a, "bearable"_a);
     m.def("squares", &run_squares<ColumnMajor<double>>, "X"_a.noconvert(), "y"_a.noconvert(), "p"_a.noconvert(), "l2"_a.noconvert(),
-          "intercept"_a, "threads"_a);
+          "intercept"_a, "threads"_a, "bearable"_a);
+    m.def("residual_twice", &run_residual_twice<RowMajor<double>>, "X"_a.noconvert(), "y"_a.noconvert(), "p"_a.noconvert(), "w"_a.noconvert(),
+          "b"_a);
+    m.def("residual_twice", &run_residual_twice<ColumnMajor<double>>, "X"_a.noconvert(), "y"_a.noconvert(), "p"_a.noconvert(), "w"_a.noconvert(),
+          "b"_a);
     m.def("judged", &run_judged, "moments"_a.noconvert(), "count"_a, "offset"_a);
     m.def("by_column", &run_by_column<double>, "X"_a.noconvert(), "out"_a.noconvert(), "threads"_a);
     m.def("by_column", &run_by_column<float>, "X"_a.noconvert(), "out"_a.noconvert(), "threads"_a);

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -159,3 +161,24 @@ def test_columns_far_from_zero_are_told_from_constant_ones() -> None:
 def test_what_is_not_a_number_reaches_nowhere() -> None:
     far, width = products.reach(np.array([[1.0], [np.nan], [2.0]]), 1, np.ones((1, 1)), np.zeros(1))
     assert not far <= 1e3 * width
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize(("n", "d"), [(0, 2), (1, 1), (7, 3), (8, 1), (61, 5)])
+def test_residuals_in_twice_the_precision_are_those_of_fractions(n: int, d: int, order: str) -> None:
+    rng = np.random.default_rng(n + d)
+    X = np.array(rng.normal(size=(n, d)) * 10.0 ** rng.integers(-6, 7, (n, d)), order=order)  # type: ignore[call-overload]
+    w, p, b = rng.normal(size=d), rng.random(n), 1e6 / 3.0
+    y = X @ w + b  # residuals are what rounding left of it
+    high, low, energy = products.residual_twice(X, y, p, w, b)
+    exact = [[Fraction(float(v)) for v in row] for row in X]
+    r = [Fraction(float(t)) - Fraction(b) - sum(x * Fraction(float(v)) for x, v in zip(row, w, strict=True))
+         for t, row in zip(y, exact, strict=True)]  # fmt: skip
+    q = [Fraction(float(weight)) * left for weight, left in zip(p, r, strict=True)]
+    wanted = [sum((a * row[j] for a, row in zip(q, exact, strict=True)), Fraction(0)) for j in range(d)] + [
+        sum(q, Fraction(0))
+    ]
+    reach = [sum(float(abs(a * row[j])) for a, row in zip(q, exact, strict=True)) for j in range(d)] + [1e-9]
+    for k in range(d + 1):
+        assert abs(float(Fraction(high[k]) + Fraction(low[k]) - wanted[k])) <= 1e-14 * reach[k]
+    assert energy == pytest.approx(float(sum((a * left for a, left in zip(q, r, strict=True)), Fraction(0))), rel=1e-12)

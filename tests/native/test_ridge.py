@@ -130,8 +130,16 @@ def test_least_squares_of_sparse_rows(d: int, index: Any, intercept: bool) -> No
     assert b == pytest.approx(float(level), abs=1e-14)
     assert value == pytest.approx(float(objective(X, y, p, l2, w, level)), rel=1e-12)
     assert 0 <= gap < 1e-12
-    X[:, 0] = 0.0
+    X[:, 0] *= 1e-200  # squares that vanish
     assert native.squares(*compressed(X, index), y, p, 0.0 * l2, intercept, 1) is None
+    X[:, 0] = 0.0  # nothing there, as columns of few entries may be: the others have what they have without it
+    found = native.squares(*compressed(X, index), y, p, l2, intercept, 1)
+    if d == 1:
+        assert found is None
+        return
+    rest = native.squares(*compressed(X[:, 1:], index), y, p, l2[1:], intercept, 1)
+    np.testing.assert_allclose(found[0], [0.0, *rest[0]], rtol=1e-12, atol=1e-15)
+    assert found[1:3] == pytest.approx(rest[1:3], rel=1e-13)
 
 
 BAD: dict[str, dict[str, Any]] = {

@@ -53,7 +53,7 @@ def passes(threads: int) -> Results:
         products.scores(X, w, 0.5, threads),
         products.residual(X, Y, P, w, 0.5, threads),
         products.gram(X, P, True, threads),
-        *map(np.asarray, products.squares(X, Y, P, np.full(D, 0.1), True, threads)),
+        *map(np.asarray, products.squares(X, Y, P, np.full(D, 0.1), True, threads, np.inf)),
     ]
 
 

@@ -67,12 +67,12 @@ def _errors(X: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 def test_native_code_reads_one_weight() -> None:
     X, y = data(100, 4)
-    one = products.squares(X, y, np.full(1, 0.01), np.zeros(4), True, 1)
-    many = products.squares(X, y, np.full(100, 0.01), np.zeros(4), True, 1)
+    one = products.squares(X, y, np.full(1, 0.01), np.zeros(4), True, 1, np.inf)
+    many = products.squares(X, y, np.full(100, 0.01), np.zeros(4), True, 1, np.inf)
     assert one is not None
     np.testing.assert_array_equal(one[0], many[0])
     with pytest.raises(ValueError, match="p has length 2"):
-        products.squares(X, y, np.full(2, 0.01), np.zeros(4), True, 1)
+        products.squares(X, y, np.full(2, 0.01), np.zeros(4), True, 1, np.inf)
 
 
 def test_one_number_looks_like_an_array() -> None:

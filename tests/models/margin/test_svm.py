@@ -370,3 +370,17 @@ def test_three_classes_without_a_hard_margin_are_told_which() -> None:
     X = np.array([[0.0], [0.1], [1.0], [1.1], [2.0], [2.1]])
     with pytest.raises(ValueError, match="no hyperplane separates class 'b' from the others"):
         LinearSVC(alpha=0).fit(X, list("aabbcc"))
+
+
+@pytest.mark.parametrize("seed", [5, 17, 20])
+def test_rows_in_turn_that_get_nowhere_leave_it_to_matrices(seed):
+    """Columns that share nearly all: dual descent took its thousand epochs and stopped up to 2e-2 from the optimum."""
+    rng = np.random.default_rng(seed)
+    X = 18.0 * (0.1 * rng.standard_normal((336, 497)) + np.sqrt(0.99) * rng.standard_normal((336, 1)))
+    w = np.zeros(497)
+    w[rng.choice(497, 20, replace=False)] = rng.standard_normal(20)
+    f = X @ w
+    y = (rng.random(336) < 1 / (1 + np.exp(-2 * f / f.std()))).astype(int)
+    alpha = 0.4 * float(np.abs(X.T @ (y - y.mean())).max()) / 336
+    model = LinearSVC(alpha=alpha, tol=1e-3).fit(X, y)
+    assert model.certificate_.certified

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from tests.optimization.newton.problems import SPARSE, check_bounds_far_from_the_optimum, check_optimum, drawn
 from tests.oracles.convex import optimum
+from tests.peak import bytes_a_row, needs_proc
 
 from certifit._native import newton as native
 from certifit.evaluation.losses import Loss, Poisson
 from certifit.evaluation.losses.labels.margin import HardLogistic
 from certifit.evaluation.penalties import L1, L2, NonNegative, NoPenalty, Penalty
+from certifit.optimization.newton import proximal
 from certifit.optimization.newton.few_columns import FEW_KERNELS, in_one_call
 from certifit.optimization.objective.problem import Problem, Solution
 from certifit.optimization.objective.regularizer import Regularizer
+from certifit.progress import Progress
 from certifit.representation.design.design import Partitioned
 
 PENALTIES: dict[str, Penalty] = {"l2": L2(), **SPARSE}
@@ -130,3 +134,25 @@ def test_a_bound_is_not_above_the_value(rest: float) -> None:
     else:
         assert found is not None
         assert found.bound <= found.objective
+
+
+def test_tall_rows_with_an_l1_penalty_are_one_call_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60_000, 6)) + rng.standard_normal((60_000, 1))
+    of = drawn(X, X @ rng.standard_normal(6), rng, HardLogistic(), L1(), 0.01, True)
+    found, tol = solved(of, 1e-9), 1e-9 * of.scale
+    assert found is not None
+    assert found.objective - found.bound <= tol
+    squares = replace(of, regularizer=Regularizer.of(L2(), 0.01, None, 6))
+    assert solved(squares) is None  # there a start on part of the rows is better
+    monkeypatch.setattr(proximal, "in_one_call", lambda *_: None)
+    general = proximal.prox_newton(of, of.start(), tol, 100, Progress())
+    assert found.bound - tol <= general.bound <= found.objective
+    np.testing.assert_allclose(general.coef, found.coef, atol=1e-4)
+
+
+@needs_proc
+def test_tall_rows_with_an_l1_penalty_take_little_memory() -> None:
+    """Seven vectors as long as y, labels included; fourteen by the general way."""
+    model, rows = "LogisticRegression(penalty='l1', alpha=0.003)", "X = X[:, :3].astype(float)"
+    assert bytes_a_row(model, rows) < 95

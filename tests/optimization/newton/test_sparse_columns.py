@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from tests.optimization.newton.problems import LOSSES, SPARSE, check_bounds_far_from_the_optimum, check_optimum, drawn
+from tests.peak import bytes_a_row, needs_proc
 
 from certifit._native import newton as native
 from certifit.evaluation.losses import Loss
@@ -94,3 +95,30 @@ def test_the_boundary_refuses() -> None:
         native.minimize_columns(
             "logistic", native.dense(np.asfortranarray([[1.0], [2.0]])), two, two, one, one, one, 0.0, options
         )
+
+
+@pytest.mark.parametrize("n", [16, 61])
+def test_equal_weights_are_one_number(n: int) -> None:
+    of = problem(HardLogistic(), L1(), n=n, d=5)
+    X, options = of.X.toarray(), native.Options(True, 1e-9, of.scale, 100, 1)
+    held = native.csc(of.X.data, of.X.indices, of.X.indptr, n)
+    rest = (np.full(5, 0.01), np.zeros(5), np.zeros(5), 0.0, options)
+    for run, rows in (
+        (native.minimize_columns, held),
+        (native.minimize_packed, np.asfortranarray(X)),
+        (native.minimize, np.ascontiguousarray(X)),
+    ):
+        one, many = (run("logistic", rows, of.y, np.full(size, 1.0 / n), *rest) for size in (1, n))
+        np.testing.assert_array_equal(one[0], many[0])
+        assert one[1:] == many[1:]
+        with pytest.raises(ValueError, match="p has length 2"):
+            run("logistic", rows, of.y, np.full(2, 0.5), *rest)
+
+
+SPARSE_ROWS = "import scipy.sparse as sp; X = sp.csr_array(X.astype(float) * (rng.random((n, d)) < 0.05))"
+
+
+@needs_proc
+def test_tall_rows_are_not_held_ten_times() -> None:
+    """Seven to nine vectors as long as y; 26 before the working sets let go of theirs."""
+    assert bytes_a_row("LogisticRegression(penalty='l1', alpha=0.003)", SPARSE_ROWS) < 90

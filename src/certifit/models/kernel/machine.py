@@ -220,7 +220,7 @@ class Machine(OnKernel):
         total = np.bincount(which, weights=weight)
         distinct = rows if first is which else rows[first]
         if self.gamma == "scale" and self.kernel in ("poly", "rbf", "laplacian", "sigmoid"):
-            kernel.set_params(gamma=scaled_gamma(rows, weight))  # weights count repetitions here too
+            kernel.gamma = scaled_gamma(rows, weight)  # weights count repetitions here too
         self.kernel_ = kernel.bound(distinct)  # a kernel object sees each row once, so that they do here too
         return DistinctRows(
             rows, kept, Gram(self.kernel_, distinct), target[first], total, which, weight / total[which]

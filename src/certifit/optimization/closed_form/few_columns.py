@@ -20,7 +20,7 @@ import certifit._native.ridge as _ridge
 from certifit._types import Array, is_sparse
 from certifit.data.gate import is_repeated
 from certifit.optimization.closed_form.factorizations import sure_contraction
-from certifit.optimization.closed_form.normal_equations import EPS, MIXED, TRUSTED, most_lost
+from certifit.optimization.closed_form.normal_equations import EPS, LARGEST_EXACT, MIXED, TRUSTED, most_lost
 from certifit.optimization.closed_form.sparse_rows import arrays_of
 from certifit.representation.design.products import NARROW, in_one_piece
 
@@ -68,14 +68,15 @@ def solve_few(X: Any, y: Any, p: Any, *, l2: Array, fit_intercept: bool, threads
         arrays = arrays_of(X) if X.dtype == np.float64 and X.has_canonical_format else None
         found = None if arrays is None else _ridge.squares(*arrays, y, p, l2, fit_intercept, threads)
     elif _plain(X, 2) and in_one_piece(X) and n * d * d < MIXED:
-        found = _products.squares(X, y, p, l2, fit_intercept, threads)
+        bearable = most_lost(n, d, l2) if n * d <= LARGEST_EXACT else math.inf
+        found = _products.squares(X, y, p, l2, fit_intercept, threads, bearable)
     else:
         return None
     if found is None:
         return None
-    coef, intercept, objective, gap, square, residual, moved, lean, offset, mean, unit, factor = found
+    coef, intercept, objective, gap, square, residual, moved, lost, mean, unit, factor, exact = found
     contraction, condition = sure_contraction(d, square), math.sqrt(square)
-    lost = EPS * condition * (1.0 + offset) * (1.0 + condition * lean)
+    lost = 0.0 if exact else lost
     # A step that does not land on rounding, or digits that exact sums would save, are for the general way.
     if not (contraction < 1e-3 and residual < TRUSTED and moved * contraction < EPS and lost <= most_lost(n, d, l2)):
         return None

@@ -42,6 +42,7 @@ from certifit.optimization.closed_form.normal_equations import (
     MOST_STEPS,
     TRUSTED,
     NormalEquations,
+    about_constant,
     most_lost,
 )
 from certifit.optimization.closed_form.orthogonal import Factor, RowSpace, SingularValues, orthogonal
@@ -258,10 +259,11 @@ def normal_inverse(X: Matrix, p: Array, l2: Array, fit_intercept: bool) -> Norma
 
 
 def _of_few(found: FewColumns, keep_inverse: bool) -> ClosedForm:
-    rank = found.coef.shape[0]
+    rank = int((found.unit > 0).sum())
     inverse = NormalInverse(found.half, found.mean, rank) if keep_inverse else None
+    note = about_constant(rank, found.coef.shape[0])
     return ClosedForm(
-        found.coef, found.intercept, rank, found.condition, found.residual, found.digits, "cholesky", "",
+        found.coef, found.intercept, rank, found.condition, found.residual, found.digits, "cholesky", note,
         found.objective, found.gap, inverse,
     )  # fmt: skip
 
@@ -380,7 +382,7 @@ def _evidence(
             f"The {live} varying columns of X have rank {factor.rank}: the coefficients of minimum norm were chosen."
         )
     if live < problem.d:
-        notes.append(f"{problem.d - live} of {problem.d} columns are constant and have coefficient 0.")
+        notes.append(about_constant(live, problem.d))
     if digits < 8.0:
         notes.append(
             f"The condition number {factor.condition:.1e} leaves about {digits:.0f} correct digits in the coefficients."

@@ -20,7 +20,7 @@ from certifit.optimization.closed_form import sparse_rows
 from certifit.optimization.closed_form.cholesky import cholesky_condition
 from certifit.optimization.closed_form.magnitudes import power_of_two, sane
 from certifit.optimization.closed_form.rows import HeldRows
-from certifit.optimization.closed_form.twice import sum_twice, two_product, two_sum
+from certifit.optimization.closed_form.twice import two_product, two_sum
 from certifit.optimization.objective.fold import total
 from certifit.representation.design.design import Partitioned, as_design
 from certifit.representation.design.products import NARROW, at_entries, entry_columns, in_one_piece, same_places
@@ -31,7 +31,7 @@ EPS = float(np.finfo(np.float64).eps)
 GRAM_BYTES = 1 << 24  # a block of rows for a matrix product: large for BLAS, small for the cache
 PASS_BYTES = 1 << 22  # a block that is read twice in a row, for a residual and then for a gradient
 CACHE_BYTES = 1 << 18  # a block that several small steps read and write
-TWICE_BYTES = 1 << 22  # exact sums make a dozen temporaries of a block's size
+TWICE_BYTES = 1 << 22  # a block of rows that may have to be copied
 CHOLESKY_LIMIT = 1e11  # beyond this condition of H, steps from a Cholesky factor no longer contract surely
 HAT_LIMIT = 1e6  # the same for leverages, which no refinement repairs
 SINGLE_LIMIT = 1e4  # the same for a Gram matrix in single precision
@@ -425,23 +425,15 @@ class NormalEquations:
 
     def _exact_gradient(self, w: Array, b: float) -> tuple[Array, float, float]:
         """The same with residuals, products and sums in twice the working precision."""
-        high, low = np.zeros(self.d), np.zeros(self.d)
-        level, level_low, energy = np.zeros(1), np.zeros(1), 0.0
+        high, low, energy = np.zeros(self.d + 1), np.zeros(self.d + 1), 0.0
         for part, rows in self.blocks(TWICE_BYTES):
-            block, p = part.block(rows), part.p[rows]
-            term, slip = two_product(block, w)
-            terms = np.column_stack([part.Y[self.k, rows], np.full(block.shape[0], -b), -term])
-            r, r_low = sum_twice(terms, -slip.sum(axis=1))
-            q, q_low = two_product(p, r)
-            q_low = q_low + p * r_low
-            term, slip = two_product(block.T, q)
-            column, column_low = sum_twice(term, (slip + block.T * q_low).sum(axis=1))
-            high, slip = two_sum(high, column)
-            low = low + (slip + column_low)
-            one, one_low = sum_twice(q[None, :], np.array([q_low.sum()]))
-            level, slip = two_sum(level, one)
-            level_low = level_low + slip + one_low
-            energy += float(q @ r)
+            block = part.block(rows)
+            block = block if in_one_piece(block) else np.ascontiguousarray(block)
+            sums, rest, square = _products.residual_twice(block, part.Y[self.k, rows], part.p[rows], w, b)
+            high, slip = two_sum(high, sums)
+            low += rest + slip
+            energy += square
+        high, level, low, level_low = high[:-1], high[-1:], low[:-1], low[-1:]
         if self.fit_intercept:
             term, slip = two_product(self.mean, level)
             high, carry = two_sum(high, -term)
@@ -454,7 +446,12 @@ class NormalEquations:
 
 
 def most_lost(n: int, d: int, l2: Array) -> float:
-    """The relative change of the coefficients by rounding up to which exact sums are not worth the fifty plain ones they cost."""
+    """The relative change of the coefficients by rounding up to which exact sums are not worth the ten plain ones they cost."""
     if n * d <= 2_000:  # with a penalty the digits of the data are not the last word
         return 1e-12 if (l2 > 0).all() else 1e-13
     return 1e-10
+
+
+def about_constant(live: int, d: int) -> str:
+    """What is said of columns that do not vary, if there are any."""
+    return f"{d - live} of {d} columns are constant and have coefficient 0." if live < d else ""

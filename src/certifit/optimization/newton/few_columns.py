@@ -16,6 +16,7 @@ import numpy as np
 
 import certifit._native.newton as native
 from certifit._types import is_sparse
+from certifit.data.gate import is_repeated
 from certifit.data.sparse import canonical
 from certifit.evaluation.losses import Loss, Poisson
 from certifit.evaluation.losses.labels.margin import HardLogistic, SquaredHinge
@@ -28,8 +29,10 @@ KERNELS: dict[type[Loss], str] = {HardLogistic: "logistic", Poisson: "poisson"}
 # Many columns want a curvature at every row.
 FEW_KERNELS: dict[type[Loss], str] = {**KERNELS, SquaredHinge: "squared_hinge"}
 MOST_ENTRIES = 1 << 18  # of X: beyond, the calls between the steps are not what takes the time
-THIN = 64  # columns up to which the Hessian of those that are used costs little beside the passes over the rows
-MOST_COPIED = 1 << 20  # entries of a dense X of more columns, but few, whatever the number of its rows
+THIN = 64  # columns up to which their Hessian costs little beside the passes over the rows
+MOST_COPIED = (
+    1 << 20
+)  # entries of a dense X whatever its rows: of THIN columns with an l1 penalty, and of more columns, but few
 CROWDED = 8  # rows for each column from which a Hessian of the columns that are used is the better way to a step
 MOST_HELD = 1 << 23  # entries of a dense X with many columns: beyond, a start on part of its rows is tried first
 
@@ -37,9 +40,12 @@ MOST_HELD = 1 << 23  # entries of a dense X with many columns: beyond, a start o
 def in_one_call(problem: Problem, start: Point, tol: float, max_iter: int, name: str) -> Solution | None:
     """The solution to the absolute gap `tol`, or None where this is not the way to it."""
     kernel, (n, d), strengths = FEW_KERNELS.get(type(problem.loss)), problem.shape, problem.regularizer.elastic()
-    if kernel is None or n * d > MOST_ENTRIES or not 0 < d <= NARROW:
+    if kernel is None or strengths is None or not 0 < d <= NARROW:
         return None
-    if strengths is None or problem.regularizer.constraint is not None or not (strengths[0] + strengths[1] > 0.0).all():
+    sparse = d <= THIN and bool((strengths[0] > 0.0).all())
+    if n * d > (MOST_COPIED if sparse else MOST_ENTRIES):
+        return None
+    if problem.regularizer.constraint is not None or not (strengths[0] + strengths[1] > 0.0).all():
         return None  # without a penalty on every column, other proofs are needed
     rows = [(block.design.X, block.y, block.p) for block in problem.blocks]
     if not all(isinstance(X, np.ndarray) for X, _, _ in rows):
@@ -49,6 +55,7 @@ def in_one_call(problem: Problem, start: Point, tol: float, max_iter: int, name:
     X = X if in_one_piece(X) else np.ascontiguousarray(X)
     options = native.Options(problem.fit_intercept, tol, problem.scale, max_iter, problem.threads)
     w, b = np.ascontiguousarray(start[0], dtype=np.float64), float(start[1])
+    p = p[:1] if is_repeated(p) else p  # native code reads no other
     coef, intercept, objective, bound, iterations = native.minimize(kernel, X, y, p, *strengths, w, b, options)
     if not abs(objective - bound) <= tol:
         return None
@@ -91,7 +98,8 @@ def _solved(
     assert strengths is not None
     options = native.Options(problem.fit_intercept, tol, problem.scale, max_iter, problem.threads)
     w, b = np.ascontiguousarray(start[0], dtype=np.float64), float(start[1])
-    coef, intercept, objective, bound, iterations = run(kernel, X, problem.y, problem.p, *strengths, w, b, options)
+    p = problem.p[:1] if is_repeated(problem.p) else problem.p  # native code reads no other
+    coef, intercept, objective, bound, iterations = run(kernel, X, problem.y, p, *strengths, w, b, options)
     if not abs(objective - bound) <= tol:
         return None
     return Solution(coef, intercept, iterations, name, min(bound, objective), objective)

@@ -436,7 +436,7 @@ def _solved(
     run, gap = _run(problem, solver, seed), tol * problem.scale
     if free and (epochs := rows_in_turn(problem, solver, gap)):
         tried = DualDescent(seed, hopeful=True)(problem, start, gap, min(max_iter, epochs), clock)
-        if tried.objective - tried.bound <= gap or tried.iterations >= max_iter:
+        if tried.objective - tried.bound <= gap:
             return tried
     used = 0
     if free and _in_native_products(problem):
