@@ -53,14 +53,28 @@ def draw(seed: int, numbers: float, sparse: bool, most_columns: float, least: fl
     )
 
 
+MOST_PLACES = 10**8  # of a sparse X from which places are drawn without repetition: SciPy shuffles all of them
+
+
+def sparse_rows(shape: Shape, rng: np.random.Generator) -> Any:
+    n, d = shape.n, shape.d
+    if n * d <= MOST_PLACES:
+        X = sp.random(n, d, density=shape.density, format="csr", random_state=shape.seed, data_rvs=rng.standard_normal)
+    else:
+        ends = np.concatenate([[0], np.cumsum(rng.binomial(d, shape.density, n))])
+        X = sp.csr_matrix((rng.standard_normal(ends[-1]), rng.integers(d, size=ends[-1]), ends), shape=(n, d))
+        X.sum_duplicates()
+    X.data *= shape.scale
+    X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+    return X
+
+
 def rows(shape: Shape) -> tuple[Any, np.ndarray, np.random.Generator]:
     """X with columns that share a factor, and the scores of a plane through a few of them."""
     rng = np.random.default_rng(shape.seed)
     n, d = shape.n, shape.d
     if shape.density < 1:
-        X = sp.random(n, d, density=shape.density, format="csr", random_state=shape.seed, data_rvs=rng.standard_normal)
-        X.data *= shape.scale
-        X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+        X = sparse_rows(shape, rng)
     else:
         X = rng.standard_normal((n, d))
         if shape.correlation:

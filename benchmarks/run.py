@@ -76,12 +76,16 @@ class Here(Contender):
     data: Any = None
 
     limit: float = math.inf
-    """Seconds after which it is ended, if they are worth a process."""
+    """Seconds after which it is ended."""
+    harmless: bool = False
+    """Whether it ended by itself at its loosest tolerance, of a task too short for a process."""
 
     def ask(self, tolerance: float, trim: bool = False) -> dict[str, Any]:
         command = {"tolerance": tolerance, "trim": trim}
-        if WORTH_A_PROCESS < self.limit < math.inf:
-            return worker.answer_within(self.limit, command, self.task, self.fit, self.data)
+        if self.limit < math.inf and not self.harmless:
+            self.harmless = self.limit < WORTH_A_PROCESS
+            limit = max(self.limit, WORTH_A_PROCESS)
+            return worker.answer_within(limit, command, self.task, self.fit, self.data)
         return worker.answer_to(command, self.task, self.fit, self.data)
 
     def end(self) -> None:
