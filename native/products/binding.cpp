@@ -8,6 +8,7 @@
 #include "products/told.hpp"
 #include "products/sums.hpp"
 #include "products/survey.hpp"
+#include "products/twice.hpp"
 
 using namespace certifit::boundary;
 using namespace certifit::products;
@@ -81,6 +82,21 @@ nb::object run_residual(const Array& X, const Vector<double>& y, const Vector<do
         residual(view, y.data(), p.data(), w.data(), b, out.data, threads);
     }
     return out.vector(view.d + 2);
+}
+
+template <class Array>
+nb::object run_residual_twice(const Array& X, const Vector<double>& y, const Vector<double>& p, const Vector<double>& w, double b, int threads) {
+    const auto view = table(X);
+    expect_length(y, view.n, "y");
+    expect_length(p, view.n, "p");
+    expect_length(w, view.d, "w");
+    expect_threads(threads);
+    Owned out(2 * view.d + 3);
+    {
+        nb::gil_scoped_release release;
+        residual_twice(view, y.data(), p.data(), w.data(), b, out.data, threads);
+    }
+    return out.vector(2 * view.d + 3);
 }
 
 template <class Array>
@@ -262,10 +278,18 @@ void define(nb::module_& m) {
     m.def("reach", &run_reach<Array>, "X"_a.noconvert(), "step"_a, "W"_a.noconvert(), "b"_a.noconvert());
 }
 
+template <class Array>
+void define_twice(nb::module_& m) {
+    m.def("residual_twice", &run_residual_twice<Array>, "X"_a.noconvert(), "y"_a.noconvert(), "p"_a.noconvert(), "w"_a.noconvert(), "b"_a,
+          "threads"_a);
+}
+
 }  // namespace
 
 NB_MODULE(products, m) {
     for_dense([&]<class X>() { define<X>(m); });
+    define_twice<RowMajor<double>>(m);
+    define_twice<ColumnMajor<double>>(m);
     RowMatrix::define(m, "RowMatrix");
     m.def("climbs", &run_climbs<std::int32_t>, "indices"_a.noconvert(), "indptr"_a.noconvert());
     m.def("climbs", &run_climbs<std::int64_t>, "indices"_a.noconvert(), "indptr"_a.noconvert());

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from operator import mul
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -159,3 +162,37 @@ def test_columns_far_from_zero_are_told_from_constant_ones() -> None:
 def test_what_is_not_a_number_reaches_nowhere() -> None:
     far, width = products.reach(np.array([[1.0], [np.nan], [2.0]]), 1, np.ones((1, 1)), np.zeros(1))
     assert not far <= 1e3 * width
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize(("n", "d"), [(1, 1), (37, 9), (300, 40), (9, 300), (40_000, 12)])
+def test_residuals_in_twice_the_precision_are_those_of_fractions(n: int, d: int, order: str) -> None:
+    rng = np.random.default_rng(n + d)
+    X = np.asarray(rng.normal(size=(n, d)) + 1e4, order=order)
+    w, p, b = rng.normal(size=d), rng.random(n), 0.3
+    y = X @ w + b + 1e-9 * rng.normal(size=n)  # the residuals have lost nine of their digits
+    found = products.residual_twice(X, y, p, w, b, 2)
+    few = slice(0, n if n <= 300 else 0)
+    exact = [list(map(Fraction, row)) for row in X[few]]
+    weights, by, level, square = list(map(Fraction, w)), [Fraction(0)] * d, Fraction(0), Fraction(0)
+    for row, target, weight in zip(exact, y[few], p[few], strict=True):
+        r = Fraction(target) - Fraction(b) - sum(map(mul, row, weights))
+        q = Fraction(weight) * r
+        by = [total + q * x for total, x in zip(by, row, strict=True)]
+        level, square = level + q, square + q * r
+    if n > 300:  # too many to be added as fractions: the halves say the same as the whole
+        halves = [
+            products.residual_twice(X[part].copy(order), y[part], p[part], w, b, 1)
+            for part in (slice(0, n // 2), slice(n // 2, n))
+        ]
+        by = [
+            Fraction(sum(map(Fraction, (h[j] for h in halves)))) + sum(Fraction(h[d + j]) for h in halves)
+            for j in range(d)
+        ]
+        level = sum((Fraction(h[2 * d]) + Fraction(h[2 * d + 1]) for h in halves), Fraction(0))
+        square = Fraction(sum(h[-1] for h in halves))
+    size = float(np.abs(p * (np.abs(X) @ np.abs(w))).sum())
+    for j in range(d):
+        assert abs(Fraction(found[j]) + Fraction(found[d + j]) - by[j]) <= 1e-28 * n * size * 1e4
+    assert abs(Fraction(found[2 * d]) + Fraction(found[2 * d + 1]) - level) <= 1e-28 * n * size
+    assert found[-1] == pytest.approx(float(square), rel=1e-6)

@@ -20,7 +20,7 @@ from certifit.optimization.closed_form import sparse_rows
 from certifit.optimization.closed_form.cholesky import cholesky_condition
 from certifit.optimization.closed_form.magnitudes import power_of_two, sane
 from certifit.optimization.closed_form.rows import HeldRows
-from certifit.optimization.closed_form.twice import sum_twice, two_product, two_sum
+from certifit.optimization.closed_form.twice import two_product, two_sum
 from certifit.optimization.objective.fold import total
 from certifit.representation.design.design import Partitioned, as_design
 from certifit.representation.design.products import NARROW, at_entries, entry_columns, in_one_piece, same_places
@@ -31,7 +31,7 @@ EPS = float(np.finfo(np.float64).eps)
 GRAM_BYTES = 1 << 24  # a block of rows for a matrix product: large for BLAS, small for the cache
 PASS_BYTES = 1 << 22  # a block that is read twice in a row, for a residual and then for a gradient
 CACHE_BYTES = 1 << 18  # a block that several small steps read and write
-TWICE_BYTES = 1 << 22  # exact sums make a dozen temporaries of a block's size
+TWICE_BYTES = 1 << 22  # a block that is copied before it is read
 CHOLESKY_LIMIT = 1e11  # beyond this condition of H, steps from a Cholesky factor no longer contract surely
 HAT_LIMIT = 1e6  # the same for leverages, which no refinement repairs
 SINGLE_LIMIT = 1e4  # the same for a Gram matrix in single precision
@@ -412,6 +412,17 @@ class NormalEquations:
             found += _products.residual(block, y[rows], part.p[rows], w, b, self.threads)
         return found
 
+    def _readable(self, part: HeldRows) -> bool:
+        """Whether native passes in double precision can read X as it is."""
+        return in_one_piece(part.X) and part.X.dtype == np.float64
+
+    def _pieces(self) -> Iterator[tuple[HeldRows, slice]]:
+        """All rows: at once where they can be read as they are."""
+        for part in self.parts:
+            steps = [slice(0, part.n)] if self._readable(part) else self.steps(TWICE_BYTES, 0, part.n)
+            for rows in steps:
+                yield part, rows
+
     def explained(self, slope: Array, V: Array, w: Array, b: float) -> Array:
         """Which of the slopes along the rows of V rounding of the entries of X may have made: up to Σ p |r x| of its units."""
         found = np.zeros(self.d)
@@ -427,21 +438,16 @@ class NormalEquations:
         """The same with residuals, products and sums in twice the working precision."""
         high, low = np.zeros(self.d), np.zeros(self.d)
         level, level_low, energy = np.zeros(1), np.zeros(1), 0.0
-        for part, rows in self.blocks(TWICE_BYTES):
-            block, p = part.block(rows), part.p[rows]
-            term, slip = two_product(block, w)
-            terms = np.column_stack([part.Y[self.k, rows], np.full(block.shape[0], -b), -term])
-            r, r_low = sum_twice(terms, -slip.sum(axis=1))
-            q, q_low = two_product(p, r)
-            q_low = q_low + p * r_low
-            term, slip = two_product(block.T, q)
-            column, column_low = sum_twice(term, (slip + block.T * q_low).sum(axis=1))
-            high, slip = two_sum(high, column)
-            low = low + (slip + column_low)
-            one, one_low = sum_twice(q[None, :], np.array([q_low.sum()]))
-            level, slip = two_sum(level, one)
-            level_low = level_low + slip + one_low
-            energy += float(q @ r)
+        for part, rows in self._pieces():
+            block = part.X if self._readable(part) else np.ascontiguousarray(part.block(rows))
+            y, p = part.Y[self.k, rows], part.p[rows]
+            found = _products.residual_twice(block, y, p, w, float(b), self.threads)
+            high, slip = two_sum(high, found[: self.d])
+            low = low + (slip + found[self.d : 2 * self.d])
+            level, slip = two_sum(level, found[-3:-2])
+            level_low = level_low + (slip + found[-2:-1])
+            energy += float(found[-1])
+        level, level_low = two_sum(level, level_low)  # where terms cancel, the rest is what is left
         if self.fit_intercept:
             term, slip = two_product(self.mean, level)
             high, carry = two_sum(high, -term)

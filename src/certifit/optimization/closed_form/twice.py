@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from certifit._types import Array
 
 
@@ -24,15 +22,3 @@ def two_product(a: Array, b: Array) -> tuple[Array, Array]:
     b_high = c - (c - b)
     b_low = b - b_high
     return x, a_low * b_low - (((x - a_high * b_high) - a_low * b_high) - a_high * b_low)
-
-
-def sum_twice(terms: Array, carry: Array) -> tuple[Array, Array]:
-    """Sum over the last axis as an unevaluated pair, as if in twice the precision, plus a small carry."""
-    while terms.shape[1] > 1:
-        half = terms.shape[1] // 2
-        s, e = two_sum(terms[:, :half], terms[:, half : 2 * half])
-        carry = carry + e.sum(axis=1)
-        terms = np.column_stack([s, terms[:, 2 * half :]]) if terms.shape[1] % 2 else s
-    total = terms[:, 0] if terms.shape[1] else np.zeros(terms.shape[0])
-    high, low = two_sum(total, carry)
-    return high, low
