@@ -30,6 +30,7 @@ PATIENCE = float(
     "inf"
 )  # times our seconds: a peer that is slower and not yet there is not asked for a tighter tolerance
 SLOW = 3.0  # seconds; slower contenders get fewer rounds
+WORTH_A_PROCESS = 2.0  # seconds; a fit that may last longer runs where it can be ended
 OWN_ENVIRONMENT = {"adelie": HERE.parent / ".venv-adelie"}  # needs NumPy 1
 PACKAGES = (
     "numpy", "scipy", "scikit-learn", "celer", "skglm", "glum", "statsmodels", "scikit-learn-intelex", "adelie",
@@ -74,8 +75,18 @@ class Here(Contender):
     task: Any = None
     data: Any = None
 
+    limit: float = math.inf
+    """Seconds after which it is ended."""
+    harmless: bool = False
+    """Whether it ended by itself at its loosest tolerance, of a task too short for a process."""
+
     def ask(self, tolerance: float, trim: bool = False) -> dict[str, Any]:
-        return worker.answer_to({"tolerance": tolerance, "trim": trim}, self.task, self.fit, self.data)
+        command = {"tolerance": tolerance, "trim": trim}
+        if self.limit < math.inf and not self.harmless:
+            self.harmless = self.limit < WORTH_A_PROCESS
+            limit = max(self.limit, WORTH_A_PROCESS)
+            return worker.answer_within(limit, command, self.task, self.fit, self.data)
+        return worker.answer_to(command, self.task, self.fit, self.data)
 
     def end(self) -> None:
         self.data = None
@@ -115,12 +126,16 @@ def calibrate(contender: Contender, tolerances: Any, goal: float, slowest: float
         if "error" in answer:
             contender.error = answer["error"]
             return
+        if "ended" in answer:
+            contender.slow, contender.seconds, contender.extra_mib = True, slowest, math.nan
+            return
         contender.objective = answer["objective"]
         if contender.objective <= goal:
             return
         # Asked twice, since the first time a just-in-time compiler may have been at work.
-        if answer[CLOCK] > slowest and contender.ask(tolerance)[CLOCK] > slowest:
-            contender.slow = True
+        if answer[CLOCK] > slowest and (again := contender.ask(tolerance, trim=True)).get(CLOCK, slowest) >= slowest:
+            contender.slow, contender.seconds = True, slowest
+            contender.extra_mib = again.get("extra_mib", math.nan)
             return
 
 
@@ -136,19 +151,26 @@ def race(task: Any, contenders: list[Contender]) -> list[Contender]:
     for c in contenders:
         calibrate(c, task.contenders[c.name][1], task.goal(best), slowest)
         if c is ours and math.isfinite(PATIENCE):
-            slowest = PATIENCE * ours.ask(ours.tolerance).get(CLOCK, float("inf"))
+            ours.seconds = ours.ask(ours.tolerance).get(CLOCK, float("inf"))
+            slowest = PATIENCE * ours.seconds
+            for peer in contenders[1:]:
+                if isinstance(peer, Here):
+                    peer.limit = 1.2 * slowest + 0.2  # the objective takes a moment too
     for k in range(ROUNDS):
         for c in contenders:
-            if c.error or (k > 1 and c.seconds > SLOW):
+            if c.error or c.slow or (k > 1 and c.seconds > SLOW):
+                continue
+            if c is not ours and PATIENCE * ours.seconds < c.seconds < math.inf:
                 continue
             answer = c.ask(c.tolerance)
             if "error" in answer:
                 c.error = answer["error"]
                 continue
-            c.seconds = min(c.seconds, answer[CLOCK])
-            c.objective = answer["objective"]
+            c.seconds = min(c.seconds, answer.get(CLOCK, c.seconds))
+            c.objective = answer.get("objective", c.objective)
     for c in contenders:
-        c.extra_mib = 0.0 if c.error else c.ask(c.tolerance, trim=True).get("extra_mib", float("nan"))
+        if not (c.error or c.slow):
+            c.extra_mib = c.ask(c.tolerance, trim=True).get("extra_mib", float("nan"))
         c.end()
     return contenders
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["bytes_a_row", "needs_proc"]
+__all__ = ["bytes_a_row", "needs_proc", "share_of_x"]
 
 needs_proc = pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="peaks are read from /proc")
 
@@ -22,19 +22,27 @@ def kilobytes(name):
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(name))
 
-n, d = 300_000, 12
+n, d = {shape}
 rng = np.random.default_rng(0)
-X = rng.normal(size=(n, d)).astype(np.float32)
+X = rng.normal(size=(n, d)).astype(np.{dtype})
 y = (X[:, 0] * X[:, 1] + rng.normal(size=n) > 0).astype(np.int64)
 {rows}
 model = certifit.{model}
-model.fit(X[:1000], y[:1000])
+model.fit(X[:{first}], y[:{first}])
 gc.collect()
 Path("/proc/self/clear_refs").write_text("5")
 before = kilobytes("VmRSS")
 model.fit(X, y)
-print((kilobytes("VmHWM") - before) * 1024 / n)
+print((kilobytes("VmHWM") - before) * 1024)
 """
+
+
+def _peak(model: str, shape: tuple[int, int], dtype: str, first: int, rows: str = "") -> float:
+    given = {"{model}": model, "{shape}": str(shape), "{dtype}": dtype, "{first}": str(first), "{rows}": rows}
+    script = PEAK
+    for name, value in given.items():
+        script = script.replace(name, value)
+    return float(subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout)
 
 
 def bytes_a_row(model: str, rows: str = "") -> float:
@@ -42,5 +50,9 @@ def bytes_a_row(model: str, rows: str = "") -> float:
 
     `rows` is what changes X and y before.
     """
-    command = [sys.executable, "-c", PEAK.replace("{model}", model).replace("{rows}", rows)]
-    return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    return _peak(model, (300_000, 12), "float32", 1000, rows) / 300_000
+
+
+def share_of_x(model: str, n: int, d: int) -> float:
+    """The same of n rows of d doubles, as a share of what they take."""
+    return _peak(model, (n, d), "float64", min(n, 100)) / (8 * n * d)

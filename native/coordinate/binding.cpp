@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "coordinate/coordinate.hpp"
+#include "coordinate/held.hpp"
 #include "coordinate/rows.hpp"
 #include "coordinate/tall.hpp"
 #include "core/boundary/held_matrix.hpp"
@@ -64,6 +65,20 @@ struct Options {
     }
 };
 
+template <class M>
+nb::tuple solved(const M& X, const Vector<double>& y, const Vector<double>& p, const PenaltyArrays& penalty, const Vector<double>& coef,
+                 const Options& options) {
+    std::vector<double> w = copy(coef), theta;
+    const Certified result = without_gil([&] {
+        LeastSquares solver(X, y.data(), p.data(), options.intercept, options.threads, std::move(w));
+        const Certified found = solver.solve(penalty.view(), options.tolerance, options.max_iter);
+        w = std::move(solver.coef);
+        theta = std::move(solver.theta);
+        return found;
+    });
+    return nb::make_tuple(array(std::move(w)), result.intercept, result.objective, result.gap, result.iterations, array(std::move(theta)));
+}
+
 nb::tuple least_squares(const Matrix& X, Vector<double> y, Vector<double> p, const PenaltyArrays& penalty,
                         Vector<double> coef, const Options& options) {
     const Index n = X.rows(), d = X.columns();
@@ -71,20 +86,7 @@ nb::tuple least_squares(const Matrix& X, Vector<double> y, Vector<double> p, con
     expect_weights(p, n, "p");
     expect_length(coef, d, "coef");
     if (penalty.size() != d) refuse("the penalty and X differ in their number of columns");
-    return std::visit(
-        [&](const auto& view) {
-            std::vector<double> w = copy(coef), theta;
-            const Certified result = without_gil([&] {
-                LeastSquares solver(view, y.data(), p.data(), options.intercept, options.threads, std::move(w));
-                const Certified found = solver.solve(penalty.view(), options.tolerance, options.max_iter);
-                w = std::move(solver.coef);
-                theta = std::move(solver.theta);
-                return found;
-            });
-            return nb::make_tuple(array(std::move(w)), result.intercept, result.objective, result.gap, result.iterations,
-                                  array(std::move(theta)));
-        },
-        X.view);
+    return std::visit([&](const auto& view) { return solved(view, y, p, penalty, coef, options); }, X.view);
 }
 
 // The same for few columns and many rows, by their sums of squares and products; a gap beyond the tolerance is no failure of the
@@ -123,6 +125,19 @@ nb::tuple tall_sparse(Vector<double> data, Vector<I> indices, Vector<I> indptr, 
                       const PenaltyArrays& penalty, Vector<double> coef, const Options& options) {
     const Index n = check_compressed(data, indices, indptr, d, "column");
     return tall_least_squares(CsrRows<double, I>{data.data(), indices.data(), indptr.data(), n, d}, y, p, penalty, coef, options);
+}
+
+// The same for many columns, one row after the other.
+nb::tuple held_least_squares(const RowMajor<double>& X, Vector<double> y, Vector<double> p, const PenaltyArrays& penalty, Vector<double> coef,
+                             const Options& options) {
+    const products::Table<double> table{X.data(), static_cast<Index>(X.shape(0)), static_cast<Index>(X.shape(1)), true};
+    if (table.n < 1 || table.d < 1) refuse("X is empty");
+    expect_length(y, table.n, "y");
+    expect_weights(p, table.n, "p");
+    expect_length(coef, table.d, "coef");
+    if (penalty.size() != table.d) refuse("the penalty and X differ in their number of columns");
+    HeldColumns held(table);
+    return solved(RowsHeld(held), y, p, penalty, coef, options);
 }
 
 // Penalties alpha · (l1, l2) for each alpha, one after the other.
@@ -258,6 +273,8 @@ NB_MODULE(coordinate, m) {
           "penalty"_a, "coef"_a.noconvert(), "options"_a);
     define_tall_sparse<std::int32_t>(m);
     define_tall_sparse<std::int64_t>(m);
+    m.def("held_least_squares", &held_least_squares, "X"_a.noconvert(), "y"_a.noconvert(), "p"_a.noconvert(), "penalty"_a,
+          "coef"_a.noconvert(), "options"_a);
     m.def("path", &path, "X"_a, "y"_a.noconvert(), "p"_a.noconvert(), "penalty"_a, "alphas"_a.noconvert(), "options"_a);
     m.def("quadratic", &newton_quadratic, "X"_a, "r"_a.noconvert(), "h"_a.noconvert(), "penalty"_a, "coef"_a.noconvert(),
           "columns"_a.noconvert(), "options"_a);

@@ -150,6 +150,7 @@ class LeastSquares {
         }
         for (Index i = 0; i < n; ++i) r_[i] = y_[i] - y_mean_;
         double shift = 0;
+        columns_.hold(support_);
         columns_.steps(support_, values_.data(), false, r_.data(), shift);
         const double centre = columns_.centered ? vec::dot(columns_.p, r_.data(), n) / columns_.total : 0.0;
         for (Index i = 0; i < n; ++i) r_[i] -= centre;
@@ -254,6 +255,7 @@ class LeastSquares {
             std::nth_element(candidates_.begin(), candidates_.begin() + room, candidates_.end(), better);
         working_.insert(working_.end(), candidates_.begin(), candidates_.begin() + room);
         std::sort(working_.begin(), working_.end());
+        columns_.hold(working_);
         // The solver expects current correlations for the whole working set.
         stale_.clear();
         for (Index j : working_)

@@ -83,6 +83,10 @@ struct Csc {
     }
 };
 
+// Whether a matrix lies in rows: all columns are then looked at together, and some have to be held before they are moved along.
+template <class M>
+concept InRows = requires(const M& X, std::span<const Index> columns) { X.hold(columns); };
+
 // X with weights p, column means and squared norms ‖x_j − m_j‖²_p. Columns that were not measured have norm 0.
 template <class M>
 class Columns {
@@ -104,18 +108,33 @@ class Columns {
 
     // One pass over the given columns: means, norms and correlations with u (whose sum is 0 if centered).
     void measure(std::span<const Index> columns, const double* u, double* c, SignalPoll& signals) {
-        over(columns, signals, [&](Index j) {
-            const double m = centered ? X.dot(j, p) / total : 0.0;
-            mean[j] = std::isfinite(m) ? m : 0.0;
-            norm2[j] = X.spread(j, mean[j], p, total);
-            // A constant column differs from its mean by rounding only.
-            if (norm2[j] <= 1e-30 * mean[j] * mean[j] * total) norm2[j] = 0.0;
-            c[j] = X.dot(j, u);
-        });
+        if constexpr (InRows<M>) {
+            X.measure(p, u, centered, total, mean.data(), norm2.data(), c, team.size());
+            signals.poll();
+            for (Index j : columns) settle(j);
+        } else {
+            over(columns, signals, [&](Index j) {
+                const double m = centered ? X.dot(j, p) / total : 0.0;
+                mean[j] = std::isfinite(m) ? m : 0.0;
+                norm2[j] = X.spread(j, mean[j], p, total);
+                settle(j);
+                c[j] = X.dot(j, u);
+            });
+        }
+    }
+
+    // Columns that are about to be moved along.
+    void hold(std::span<const Index> columns) const {
+        if constexpr (InRows<M>) X.hold(columns);
     }
 
     void correlate(std::span<const Index> columns, const double* u, double shift, double* c, SignalPoll& signals) const {
-        over(columns, signals, [&](Index j) { c[j] = correlation(j, u, shift); });
+        if constexpr (InRows<M>) {
+            X.correlate(columns, u, c, team.size());
+            signals.poll();
+        } else {
+            over(columns, signals, [&](Index j) { c[j] = correlation(j, u, shift); });
+        }
     }
 
     double correlation(Index j, const double* u, double shift) const {
@@ -188,6 +207,11 @@ class Columns {
     }
 
   private:
+    // A constant column differs from its mean by rounding only.
+    void settle(Index j) {
+        if (norm2[j] <= 1e-30 * mean[j] * mean[j] * total) norm2[j] = 0.0;
+    }
+
     bool uniform_ = true;
 };
 

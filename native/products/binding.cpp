@@ -86,13 +86,18 @@ nb::object run_residual(const Array& X, const Vector<double>& y, const Vector<do
 
 // Two rows: g and Σ p r, and what their rounding left; and Σ p r².
 template <class Array>
-nb::tuple run_residual_twice(const Array& X, const Vector<double>& y, const Vector<double>& p, const Vector<double>& w, double b) {
-    const Table<double> view = table(X);
+nb::object run_residual_twice(const Array& X, const Vector<double>& y, const Vector<double>& p, const Vector<double>& w, double b, int threads) {
+    const auto view = table(X);
     expect_length(y, view.n, "y");
     expect_length(p, view.n, "p");
     expect_length(w, view.d, "w");
-    Twice found = without_gil([&] { return residual_twice(view, y.data(), p.data(), w.data(), b); });
-    return nb::make_tuple(array(std::move(found.high)), array(std::move(found.low)), found.energy);
+    expect_threads(threads);
+    const Twice found = without_gil([&] { return residual_twice(view, y.data(), p.data(), w.data(), b, false, threads); });
+    Owned out(2 * view.d + 3);  // g, what rounding left of it, Σ p r with its rest, Σ p r²
+    std::copy_n(found.high.begin(), view.d, out.data);
+    std::copy_n(found.low.begin(), view.d, out.data + view.d);
+    out.data[2 * view.d] = found.high.back(), out.data[2 * view.d + 1] = found.low.back(), out.data[2 * view.d + 2] = found.energy;
+    return out.vector(2 * view.d + 3);
 }
 
 template <class Array>
@@ -274,10 +279,18 @@ void define(nb::module_& m) {
     m.def("reach", &run_reach<Array>, "X"_a.noconvert(), "step"_a, "W"_a.noconvert(), "b"_a.noconvert());
 }
 
+template <class Array>
+void define_twice(nb::module_& m) {
+    m.def("residual_twice", &run_residual_twice<Array>, "X"_a.noconvert(), "y"_a.noconvert(), "p"_a.noconvert(), "w"_a.noconvert(), "b"_a,
+          "threads"_a);
+}
+
 }  // namespace
 
 NB_MODULE(products, m) {
     for_dense([&]<class X>() { define<X>(m); });
+    define_twice<RowMajor<double>>(m);
+    define_twice<ColumnMajor<double>>(m);
     RowMatrix::define(m, "RowMatrix");
     m.def("climbs", &run_climbs<std::int32_t>, "indices"_a.noconvert(), "indptr"_a.noconvert());
     m.def("climbs", &run_climbs<std::int64_t>, "indices"_a.noconvert(), "indptr"_a.noconvert());
@@ -288,10 +301,6 @@ NB_MODULE(products, m) {
           "intercept"_a, "threads"_a, "bearable"_a);
     m.def("squares", &run_squares<ColumnMajor<double>>, "X"_a.noconvert(), "y"_a.noconvert(), "p"_a.noconvert(), "l2"_a.noconvert(),
           "intercept"_a, "threads"_a, "bearable"_a);
-    m.def("residual_twice", &run_residual_twice<RowMajor<double>>, "X"_a.noconvert(), "y"_a.noconvert(), "p"_a.noconvert(), "w"_a.noconvert(),
-          "b"_a);
-    m.def("residual_twice", &run_residual_twice<ColumnMajor<double>>, "X"_a.noconvert(), "y"_a.noconvert(), "p"_a.noconvert(), "w"_a.noconvert(),
-          "b"_a);
     m.def("judged", &run_judged, "moments"_a.noconvert(), "count"_a, "offset"_a);
     m.def("by_column", &run_by_column<double>, "X"_a.noconvert(), "out"_a.noconvert(), "threads"_a);
     m.def("by_column", &run_by_column<float>, "X"_a.noconvert(), "out"_a.noconvert(), "threads"_a);

@@ -191,7 +191,7 @@ bool solve_squares(const Rows& X, const double* y, const double* p, const double
         out.exact = out.lost() > bearable && out.square * static_cast<double>(d) < kSure;
         double before = std::numeric_limits<double>::infinity();
         for (int round = 0; out.exact; ++round) {
-            const Twice twice = residual_twice(X, y, p, w.data(), out.intercept, same);
+            const Twice twice = residual_twice(X, y, p, w.data(), out.intercept, same, 1);
             level = intercept ? twice.high[d] + twice.low[d] : 0.0, left = twice.energy;
             look(level, [&](Index j) { return twice.slope(j, out.mean[j], l2[j], w[j], intercept); });
             if (out.moved <= kEpsilon || !(out.moved < 0.5 * before) || round == kMostSteps) break;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "core/aligned.hpp"
@@ -86,14 +87,15 @@ inline double Twice::slope(Index j, double mean, double l2, double w, bool about
     return s + left;
 }
 
-// Only the first p is read where all are `even`.
-inline Twice residual_twice(const Table<double>& X, const double* y, const double* p, const double* w, double b, bool even = false) {
-    using detail::kAbreast;
+namespace detail {
+
+// The sums of some rows. Only the first p is read where all are `even`.
+inline void fold_rows(const Table<double>& X, Index from, Index to, const double* y, const double* p, const double* w, double b, bool even,
+                      Twice& out) {
     const Index d = X.d, width = (d + 1) * kAbreast;
     AlignedVector<double> x(d * kAbreast, 0.0), high(width, 0.0), low(width, 0.0);
-    Twice out;
-    for (Index i = 0; i < X.n; i += kAbreast) {
-        const Index rows = std::min(kAbreast, X.n - i);
+    for (Index i = from; i < to; i += kAbreast) {
+        const Index rows = std::min(kAbreast, to - i);
         double target[kAbreast] = {}, weight[kAbreast] = {};  // rows that are not there weigh nothing
         if (rows < kAbreast) std::fill(x.begin(), x.end(), 0.0);
         for (Index t = 0; t < rows; ++t) target[t] = y[i + t], weight[t] = even ? p[0] : p[i + t];
@@ -103,15 +105,32 @@ inline Twice residual_twice(const Table<double>& X, const double* y, const doubl
         } else {
             for (Index j = 0; j < d; ++j) std::copy_n(X.data + j * X.n + i, rows, x.begin() + j * kAbreast);
         }
-        out.energy += detail::fold_twice(x.data(), d, target, weight, w, b, high.data(), low.data());
+        out.energy += fold_twice(x.data(), d, target, weight, w, b, high.data(), low.data());
     }
-    out.high.assign(d + 1, 0.0), out.low.assign(d + 1, 0.0);
     for (Index j = 0; j <= d; ++j)
         for (Index t = 0; t < kAbreast; ++t) {
-            detail::add_twice(out.high[j], out.low[j], high[j * kAbreast + t]);
+            add_twice(out.high[j], out.low[j], high[j * kAbreast + t]);
             out.low[j] += low[j * kAbreast + t];
         }
-    return out;
+}
+
+}  // namespace detail
+
+inline Twice residual_twice(const Table<double>& X, const double* y, const double* p, const double* w, double b, bool even, int threads) {
+    const Index d = X.d, count = chunk_count(X.n, d, 2);
+    std::vector<Twice> parts(static_cast<std::size_t>(count), Twice{std::vector<double>(d + 1, 0.0), std::vector<double>(d + 1, 0.0)});
+    over_chunks(X.n, count, 8 * X.n * d, threads,
+                [&](Index c, Index from, Index to) { detail::fold_rows(X, from, to, y, p, w, b, even, parts[static_cast<std::size_t>(c)]); });
+    Twice& out = parts.front();
+    for (Index c = 1; c < count; ++c) {
+        const Twice& part = parts[static_cast<std::size_t>(c)];
+        for (Index j = 0; j <= d; ++j) {
+            detail::add_twice(out.high[j], out.low[j], part.high[j]);
+            out.low[j] += part.low[j];
+        }
+        out.energy += part.energy;
+    }
+    return std::move(out);
 }
 
 }  // namespace certifit::products

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from operator import mul
 
 import numpy as np
 import pytest
@@ -164,21 +165,34 @@ def test_what_is_not_a_number_reaches_nowhere() -> None:
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize(("n", "d"), [(0, 2), (1, 1), (7, 3), (8, 1), (61, 5)])
+@pytest.mark.parametrize(("n", "d"), [(1, 1), (37, 9), (300, 40), (9, 300), (40_000, 12)])
 def test_residuals_in_twice_the_precision_are_those_of_fractions(n: int, d: int, order: str) -> None:
     rng = np.random.default_rng(n + d)
-    X = np.array(rng.normal(size=(n, d)) * 10.0 ** rng.integers(-6, 7, (n, d)), order=order)  # type: ignore[call-overload]
-    w, p, b = rng.normal(size=d), rng.random(n), 1e6 / 3.0
-    y = X @ w + b  # residuals are what rounding left of it
-    high, low, energy = products.residual_twice(X, y, p, w, b)
-    exact = [[Fraction(float(v)) for v in row] for row in X]
-    r = [Fraction(float(t)) - Fraction(b) - sum(x * Fraction(float(v)) for x, v in zip(row, w, strict=True))
-         for t, row in zip(y, exact, strict=True)]  # fmt: skip
-    q = [Fraction(float(weight)) * left for weight, left in zip(p, r, strict=True)]
-    wanted = [sum((a * row[j] for a, row in zip(q, exact, strict=True)), Fraction(0)) for j in range(d)] + [
-        sum(q, Fraction(0))
-    ]
-    reach = [sum(float(abs(a * row[j])) for a, row in zip(q, exact, strict=True)) for j in range(d)] + [1e-9]
-    for k in range(d + 1):
-        assert abs(float(Fraction(high[k]) + Fraction(low[k]) - wanted[k])) <= 1e-14 * reach[k]
-    assert energy == pytest.approx(float(sum((a * left for a, left in zip(q, r, strict=True)), Fraction(0))), rel=1e-12)
+    X = np.asarray(rng.normal(size=(n, d)) + 1e4, order=order)
+    w, p, b = rng.normal(size=d), rng.random(n), 0.3
+    y = X @ w + b + 1e-9 * rng.normal(size=n)  # the residuals have lost nine of their digits
+    found = products.residual_twice(X, y, p, w, b, 2)
+    few = slice(0, n if n <= 300 else 0)
+    exact = [list(map(Fraction, row)) for row in X[few]]
+    weights, by, level, square = list(map(Fraction, w)), [Fraction(0)] * d, Fraction(0), Fraction(0)
+    for row, target, weight in zip(exact, y[few], p[few], strict=True):
+        r = Fraction(target) - Fraction(b) - sum(map(mul, row, weights))
+        q = Fraction(weight) * r
+        by = [total + q * x for total, x in zip(by, row, strict=True)]
+        level, square = level + q, square + q * r
+    if n > 300:  # too many to be added as fractions: the halves say the same as the whole
+        halves = [
+            products.residual_twice(X[part].copy(order), y[part], p[part], w, b, 1)
+            for part in (slice(0, n // 2), slice(n // 2, n))
+        ]
+        by = [
+            Fraction(sum(map(Fraction, (h[j] for h in halves)))) + sum(Fraction(h[d + j]) for h in halves)
+            for j in range(d)
+        ]
+        level = sum((Fraction(h[2 * d]) + Fraction(h[2 * d + 1]) for h in halves), Fraction(0))
+        square = Fraction(sum(h[-1] for h in halves))
+    size = float(np.abs(p * (np.abs(X) @ np.abs(w))).sum())
+    for j in range(d):
+        assert abs(Fraction(found[j]) + Fraction(found[d + j]) - by[j]) <= 1e-28 * n * size * 1e4
+    assert abs(Fraction(found[2 * d]) + Fraction(found[2 * d + 1]) - level) <= 1e-28 * n * size
+    assert found[-1] == pytest.approx(float(square), rel=1e-6)

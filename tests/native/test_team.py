@@ -52,6 +52,7 @@ def passes(threads: int) -> Results:
     return [
         products.scores(X, w, 0.5, threads),
         products.residual(X, Y, P, w, 0.5, threads),
+        products.residual_twice(X, Y, P, w, 0.5, threads),
         products.gram(X, P, True, threads),
         *map(np.asarray, products.squares(X, Y, P, np.full(D, 0.1), True, threads, np.inf)),
     ]
@@ -83,7 +84,8 @@ def coordinates(threads: int) -> Results:
     coef, intercept, objective, *_ = coordinate.least_squares(
         coordinate.dense(np.asfortranarray(X)), Y, P, penalty, np.zeros(D), how
     )
-    return [coef, np.array([intercept, objective])]
+    held, level, *_ = coordinate.held_least_squares(X, Y, P, penalty, np.zeros(D), how)
+    return [coef, np.array([intercept, objective]), held, np.array([level])]
 
 
 def stochastic_passes(threads: int) -> Results:

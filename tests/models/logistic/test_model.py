@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from tests.contract.data import make
 from tests.contract.discovery import Case
 from tests.oracles import convex
+from tests.peak import needs_proc, share_of_x
 
 from certifit import LogisticRegression, LogisticRegressionCV, alpha_from_C
 from certifit.evaluation.losses.labels.margin import HardLogistic, Logistic
@@ -480,3 +481,8 @@ def test_several_classes_and_columns_that_add_up(seed: int) -> None:
     assert full.certificate_.certified
     np.testing.assert_allclose(full.certificate_.objective, alone.certificate_.objective, rtol=1e-8)
     assert np.abs(full.coef_).max() < 10.0
+
+
+@needs_proc
+def test_no_copy_of_x_where_an_l1_penalty_leaves_nearly_all_columns():
+    assert share_of_x("LogisticRegression(penalty='l1', alpha=5e-4)", 30_000, 190) < 0.5

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 from tests.optimization.coordinate.cases import CASES, dual_value, full, objective, oracle, problem
+from tests.peak import needs_proc, share_of_x
 
+from certifit.optimization.coordinate import descent
 from certifit.optimization.coordinate.descent import (
     Options,
     QuadraticModel,
@@ -491,3 +493,39 @@ def test_a_path_ends_soon_where_rounding_leaves_no_finite_gap():
         assert np.isfinite(found.coefs).all()
         worst = max(worst, int(found.iterations.max()))
     assert worst < 200  # of the 1,000 that are allowed
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize(("n", "d", "correlation"), [(300, 4_000, 0.0), (2_600, 420, 0.9), (1_100, 1_000, 0.99)])
+@pytest.mark.parametrize("strength", [0.5, 0.05, 0.003])
+def test_columns_held_beside_rows_give_what_all_columns_give(n, d, correlation, strength, intercept, monkeypatch):
+    monkeypatch.setattr(descent, "WIDE", 0.0)
+    rng = np.random.default_rng(n + d)
+    X = (
+        np.sqrt(1 - correlation) * rng.standard_normal((n, d))
+        + np.sqrt(correlation) * rng.standard_normal((n, 1))
+        + 0.5
+    )
+    X[:, 7], X[:, 8] = 3.0, 0.0
+    y, p = X[:, :20] @ rng.standard_normal(20) + 3.0 + rng.standard_normal(n), rng.random(n)
+    p /= p.sum()
+    centered = y - p @ y if intercept else y
+    l1 = strength * float(np.abs(X.T @ (p * centered)).max()) * rng.uniform(0.5, 1.0, d)
+    l2, lower = np.where(rng.random(d) < 0.5, 0.01, 0.0), np.where(rng.random(d) < 0.3, 0.0, -np.inf)
+    penalty, tol = Separable(l1, l2, lower), 1e-7 * float(p @ centered**2)
+    fit = least_squares(X, y, p, penalty, Options(tol, intercept))
+    exact = least_squares(np.asfortranarray(X), y, p, penalty, Options(1e-3 * tol, intercept))
+    assert fit.objective == pytest.approx(objective(X, y, p, fit.coef, fit.intercept, l1, l2), rel=1e-11)
+    assert (fit.coef >= lower).all()
+    assert fit.gap <= tol
+    assert fit.objective - fit.gap <= exact.objective + 1e-12
+    assert fit.objective >= exact.objective - exact.gap - 1e-12
+    assert least_squares(X, y, p, penalty, Options(tol, intercept), fit.coef).gap <= tol
+    threads = least_squares(X, y, p, penalty, Options(tol, intercept, n_threads=3))
+    assert np.array_equal(threads.coef, fit.coef)
+
+
+@needs_proc
+@pytest.mark.parametrize(("n", "d"), [(800, 4_000), (400, 10_000)])
+def test_a_lasso_does_not_copy_columns_that_do_not_count(n, d):
+    assert share_of_x("Lasso(alpha=0.05)", n, d) < 0.6

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -153,3 +154,23 @@ def test_what_only_rows_without_curvature_hold_is_no_proof() -> None:
     given = Problem(X, y, np.full(3, 1 / 3), LOSSES["huber"](), Regularizer.of(NoPenalty(), 0.0, None, 2), False)
     assert dual_bound(given.at(np.array([0.0, 1.2]), 0.0)) == 0.0
     assert where_curved(np.diag([0.0, 2.0]), 1).energy(np.array([1e-9, 0.0]), np.zeros(2)) == np.inf
+
+
+@pytest.mark.parametrize("invariant", [True, False])
+def test_the_inverse_holds_two_matrices_beside_the_hessian(rng, invariant):
+    """It may weigh as much as X: seven of them were held at once."""
+    K, D = 4, 150
+    A = rng.standard_normal((900, K * D))
+    hessian = A.T @ A
+    before = hessian.copy()
+    tracemalloc.start()
+    curvature = factored(hessian, K, invariant)
+    peak = tracemalloc.get_traced_memory()[1] / hessian.nbytes
+    tracemalloc.stop()
+    assert curvature is not None
+    assert peak < 2.5
+    assert np.array_equal(hessian, before)
+    right = np.linspace(-1.0, 1.0, K * D).reshape(K, D)
+    own = np.diag(np.diag(hessian).reshape(K, D).mean(axis=0))
+    shift = np.kron(np.full((K, K), 1.0 / K), own) if invariant else 0.0
+    np.testing.assert_allclose(curvature(right).ravel(), np.linalg.solve(hessian + shift, right.ravel()), rtol=1e-8)

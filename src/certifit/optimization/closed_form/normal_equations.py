@@ -31,7 +31,7 @@ EPS = float(np.finfo(np.float64).eps)
 GRAM_BYTES = 1 << 24  # a block of rows for a matrix product: large for BLAS, small for the cache
 PASS_BYTES = 1 << 22  # a block that is read twice in a row, for a residual and then for a gradient
 CACHE_BYTES = 1 << 18  # a block that several small steps read and write
-TWICE_BYTES = 1 << 22  # a block of rows that may have to be copied
+TWICE_BYTES = 1 << 22  # a block that is copied before it is read
 CHOLESKY_LIMIT = 1e11  # beyond this condition of H, steps from a Cholesky factor no longer contract surely
 HAT_LIMIT = 1e6  # the same for leverages, which no refinement repairs
 SINGLE_LIMIT = 1e4  # the same for a Gram matrix in single precision
@@ -412,6 +412,17 @@ class NormalEquations:
             found += _products.residual(block, y[rows], part.p[rows], w, b, self.threads)
         return found
 
+    def _readable(self, part: HeldRows) -> bool:
+        """Whether native passes in double precision can read X as it is."""
+        return in_one_piece(part.X) and part.X.dtype == np.float64
+
+    def _pieces(self) -> Iterator[tuple[HeldRows, slice]]:
+        """All rows: at once where they can be read as they are."""
+        for part in self.parts:
+            steps = [slice(0, part.n)] if self._readable(part) else self.steps(TWICE_BYTES, 0, part.n)
+            for rows in steps:
+                yield part, rows
+
     def explained(self, slope: Array, V: Array, w: Array, b: float) -> Array:
         """Which of the slopes along the rows of V rounding of the entries of X may have made: up to Σ p |r x| of its units."""
         found = np.zeros(self.d)
@@ -425,15 +436,18 @@ class NormalEquations:
 
     def _exact_gradient(self, w: Array, b: float) -> tuple[Array, float, float]:
         """The same with residuals, products and sums in twice the working precision."""
-        high, low, energy = np.zeros(self.d + 1), np.zeros(self.d + 1), 0.0
-        for part, rows in self.blocks(TWICE_BYTES):
-            block = part.block(rows)
-            block = block if in_one_piece(block) else np.ascontiguousarray(block)
-            sums, rest, square = _products.residual_twice(block, part.Y[self.k, rows], part.p[rows], w, b)
-            high, slip = two_sum(high, sums)
-            low += rest + slip
-            energy += square
-        high, level, low, level_low = high[:-1], high[-1:], low[:-1], low[-1:]
+        high, low = np.zeros(self.d), np.zeros(self.d)
+        level, level_low, energy = np.zeros(1), np.zeros(1), 0.0
+        for part, rows in self._pieces():
+            block = part.X if self._readable(part) else np.ascontiguousarray(part.block(rows))
+            y, p = part.Y[self.k, rows], part.p[rows]
+            found = _products.residual_twice(block, y, p, w, float(b), self.threads)
+            high, slip = two_sum(high, found[: self.d])
+            low = low + (slip + found[self.d : 2 * self.d])
+            level, slip = two_sum(level, found[-3:-2])
+            level_low = level_low + (slip + found[-2:-1])
+            energy += float(found[-1])
+        level, level_low = two_sum(level, level_low)  # where terms cancel, the rest is what is left
         if self.fit_intercept:
             term, slip = two_product(self.mean, level)
             high, carry = two_sum(high, -term)

@@ -47,6 +47,11 @@ __all__ = [
 ]
 
 TALL = 2  # rows for each column from which all columns have a Gram matrix at once, if there are at most NARROW of them
+HELD_FROM = (
+    1 << 20
+)  # entries of X from which the columns that count are held beside it: below, a copy of all costs no more
+FEW = 256  # columns up to which all are one working set
+WIDE = 4.0  # columns for each row from which it takes no longer: long columns are put together more slowly one by one
 
 
 class Separable(NamedTuple):
@@ -197,7 +202,8 @@ def least_squares(
     Parameters
     ----------
     X
-        Dense (float32 or float64; Fortran order is used as it is) or CSC.
+        Dense (float32 or float64; Fortran order is used as it is, of a large X in C order the columns that count are copied)
+        or CSC.
     y, p
         Targets and sample weights. A row of weight 0 does not exist.
     penalty
@@ -222,8 +228,9 @@ def least_squares(
     (array([0.85, 0.  ]), True)
     """
     d = X.shape[1]
-    result = _native.least_squares(
-        _matrix(X, options.n_threads),
+    run = _native.held_least_squares if _held(X, penalty) else _native.least_squares
+    result = run(
+        X if run is _native.held_least_squares else _matrix(X, options.n_threads),
         _vector(y),
         _vector(p),
         penalty.native(d),
@@ -231,6 +238,17 @@ def least_squares(
         options.native,
     )
     return CoordinateResult(*result)
+
+
+def _held(X: Matrix, penalty: Separable) -> bool:
+    """Whether only the columns that count are to be copied: many that are stored one row after the other, each with an l1."""
+    if not isinstance(X, np.ndarray) or X.dtype != np.float64 or X.size < HELD_FROM:
+        return False
+    n, d = X.shape
+    if d <= FEW or d < WIDE * n:
+        return False
+    by_row = X.flags.c_contiguous and not X.flags.f_contiguous
+    return by_row and penalty.q is None and bool((np.asarray(penalty.l1) > 0).all())
 
 
 def tall_least_squares(

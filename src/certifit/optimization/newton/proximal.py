@@ -41,6 +41,7 @@ FEW, MORE = (
     4,
     3,
 )  # a working set of at most this share of the columns takes up to so many more steps before all are looked at
+MOST = 0.8  # share of the columns of a dense X from which a step takes all of them, which need no copy
 SETTLED = 1e-2  # share of the first step's promise below which they end
 PATIENCE = 10  # steps in a row that may come to nothing
 NOTHING = 0.01  # share of the gap that is wanted: a model that promises less should have proved it
@@ -87,6 +88,8 @@ def _prox_newton(problem: Problem, start: Point, tol: float, max_iter: int, cloc
             near = np.abs(slope.columns) > ALMOST * l1  # columns that the step may wake, and that would spoil the bound
             everything = d <= 200 if K == 1 else K * d <= JOINT_LIMIT
             chosen = _working_set(any_score(state.w != 0), _most(violation), any_score(near), d if everything else size)
+            if problem.dense and MOST * d <= chosen.shape[0]:
+                chosen = np.arange(d)
             size = min(d, 2 * size)
             wanted = inner * float(violation.max(initial=0.0))
             turns = K > 1 and K * (chosen.shape[0] + 1) > JOINT_LIMIT

@@ -56,12 +56,17 @@ def factored(hessian: Array, K: int, invariant: bool) -> Curvature | None:
     own = np.diag(hessian).reshape(K, D).mean(axis=0)
     if not invariant and not (own > FLATTEST).all():  # no curvature in some direction (all rows on a linear part)
         return None
+    # The matrix may weigh as much as X: beside it are one that is scaled and one that is factored, and no others.
+    scaled = np.array(hessian, dtype=np.float64, order="C")
     if invariant:
-        hessian = hessian + np.kron(np.full((K, K), 1.0 / K), np.diag(np.where(own > 0.0, own, 1.0)))
-    unit = 1.0 / np.sqrt(np.diag(hessian))
-    scaled = hessian * unit[:, None] * unit
+        np.einsum("kjlj->klj", scaled.reshape(K, D, K, D))[:] += np.where(own > 0.0, own, 1.0) / K
+    unit = 1.0 / np.sqrt(np.diag(scaled))
+    scaled *= unit[:, None]
+    scaled *= unit
     for ridge in (0.0, 1e-13, 1e-10, 1e-7, 1e-4):
-        factor, failed = lapack.dpotrf(scaled + ridge * np.eye(K * D), lower=1)
+        trial = scaled.T.copy(order="F")
+        np.einsum("ii->i", trial)[:] += ridge
+        factor, failed = lapack.dpotrf(trial, lower=1, overwrite_a=1)
         if not failed and (float(np.diag(factor).min()) > REGULAR or ridge == 1e-4):
             return _by_factor(partial(_solved, unit, factor), unit, ridge)
         if K * D <= SINGULAR_LIMIT and np.isfinite(scaled).all():

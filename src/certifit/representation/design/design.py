@@ -25,6 +25,7 @@ from certifit.representation.design.products import (
     few_rows,
     in_one_piece,
     matvec,
+    mirrored,
     pullback,
     rmatvec,
     row_scores,
@@ -180,11 +181,11 @@ class Design(ABC):
 
         # Every chunk holds a matrix of its own: few chunks when the matrix is large beside the rows.
         parts = over_rows(work, n, K * D, self.threads) if n > 8 * K * D else [work(slice(0, n))]
-        total = parts[0].astype(np.float64)
+        total = parts[0].astype(np.float64, copy=False)
         for part in parts[1:]:
             total += part
         total *= typical
-        return np.asarray(np.tril(total) + np.tril(total, -1).T)
+        return mirrored(total)
 
     def columns(self, chosen: Array) -> Design:
         """Some columns; the design itself when they are all."""

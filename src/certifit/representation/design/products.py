@@ -22,6 +22,7 @@ __all__ = [
     "few_rows",
     "in_one_piece",
     "matvec",
+    "mirrored",
     "pullback",
     "rmatvec",
     "row_scores",
@@ -32,6 +33,7 @@ __all__ = [
 
 ASKED = 4  # rows of a sparse matrix that mostly tell that every column has gaps, and the first
 LARGEST_BLOCK = (1 << 25) - (1 << 16)  # GNU's malloc learns from blocks below 32 MiB only
+MIRRORED = 256  # rows of a symmetric matrix that are filled at once
 NARROW = 192  # columns up to which our own Gram kernel, which weights the rows on the way, is faster than BLAS
 
 
@@ -246,6 +248,23 @@ def weighted_gram(X: Matrix, h: Array, chosen: Array | None = None, threads: int
     upper = np.triu_indices(d + 1, 1)
     gram[upper] = gram.T[upper]
     return gram
+
+
+def mirrored(lower: Array) -> Array:
+    """A symmetric matrix of which only the lower triangle is right, in its place.
+
+    Examples
+    --------
+    >>> mirrored(np.array([[1.0, 7.0], [2.0, 3.0]]))
+    array([[1., 2.],
+           [2., 3.]])
+    """
+    for start in range(0, lower.shape[0], MIRRORED):
+        end = start + MIRRORED
+        corner = lower[start:end, start:end]
+        corner[:] = np.tril(corner) + np.tril(corner, -1).T
+        lower[start:end, end:] = lower[end:, start:end].T
+    return lower
 
 
 def expect_temporaries(size: int) -> None:
