@@ -15,7 +15,7 @@ __all__ = ["code"]
 TALL = ([700, 2_000, 5_000, 20_000], [1, 2, 5, 12])
 SQUARE = ([700, 1_000], [1, 2, 5, 12])
 WIDE = ([2, 5, 20, 60], [500, 1_000, 5_000])
-SQUARES = ("kernel", "hierarchy", "mds", "dissimilarity", "local", "medoids")
+SQUARES = ("kernel", "hierarchy", "embedding", "dissimilarity", "local", "medoids")
 """Modules of methods whose time or memory grows with the square of the rows, or faster."""
 
 
