@@ -15,13 +15,19 @@ __all__ = ["code"]
 TALL = ([700, 2_000, 5_000, 20_000], [1, 2, 5, 12])
 SQUARE = ([700, 1_000], [1, 2, 5, 12])
 WIDE = ([2, 5, 20, 60], [500, 1_000, 5_000])
+CUBE = ([2, 5, 20, 60], [500])
 SQUARES = ("kernel", "hierarchy", "embedding", "dissimilarity", "local", "medoids")
 """Modules of methods whose time or memory grows with the square of the rows, or faster."""
+
+
+CUBES = ("subset", "bayes.regression", "discriminant", "evidence")
+"""Of methods that need the eigenvalues of a matrix as large as the columns are many."""
 
 
 def code(rng: np.random.Generator) -> str:
     """A case as of `fits`, tall or wide."""
     cls = chosen(rng, ESTIMATORS)
     tall = SQUARE if any(word in cls.__module__ for word in SQUARES) else TALL
-    rows, columns = chosen(rng, [tall, WIDE])
+    wide = CUBE if any(word in cls.__module__ for word in CUBES) else WIDE
+    rows, columns = chosen(rng, [tall, wide])
     return drawn(rng, cls, chosen(rng, rows), chosen(rng, columns))
