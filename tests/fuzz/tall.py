@@ -20,8 +20,8 @@ SQUARES = ("kernel", "hierarchy", "embedding", "dissimilarity", "local", "medoid
 """Modules of methods whose time or memory grows with the square of the rows, or faster."""
 
 
-CUBES = ("subset", "bayes.regression", "discriminant", "evidence")
-"""Of methods that need the eigenvalues of a matrix as large as the columns are many."""
+CUBES = ("subset", "bayes.regression", "discriminant", "polynomial")
+"""Of methods that need the eigenvalues of a matrix as large as the columns are many, or all products of two columns."""
 
 
 def code(rng: np.random.Generator) -> str:
