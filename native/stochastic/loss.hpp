@@ -79,9 +79,9 @@ struct Loss {
             case Kind::quantile: return f > y ? (1.0 - a) * (f - y) : a * (y - f);
             case Kind::epsilon: return std::max(std::fabs(f - y) - a, 0.0);
             case Kind::logistic: {
-                const double soft = (f > 0 ? f : 0.0) + std::log1p(std::exp(-std::fabs(f)));
+                const double soft = ((f > 0 ? f : 0.0) - y * f) + std::log1p(std::exp(-std::fabs(f)));
                 const double entropy = y > 0 && y < 1 ? -xlogx(y) - xlogx(1.0 - y) : 0.0;
-                return std::max(soft - y * f - entropy, 0.0);
+                return std::max(soft - entropy, 0.0);
             }
             case Kind::hinge: return std::max(a - (2.0 * y - 1.0) * f, 0.0);
             case Kind::squared_hinge: {
@@ -93,7 +93,11 @@ struct Loss {
                 return inner * (m - 0.5 * inner);
             }
             case Kind::exponential: return std::exp(-(2.0 * y - 1.0) * f);
-            case Kind::poisson: return std::max(std::exp(f) - y * f - y + xlogx(y), 0.0);
+            case Kind::poisson: {  // near a count that is met, terms as large as it would cancel
+                const double away = f - std::log(y);
+                if (std::fabs(away) < 0.5) return y * (std::expm1(away) - away);
+                return std::max(std::exp(f) - y * f - y + xlogx(y), 0.0);
+            }
             case Kind::gamma: {
                 const double ratio = std::log(y) - f;
                 return std::max(std::expm1(ratio) - ratio, 0.0);
@@ -130,10 +134,10 @@ struct Loss {
             case Kind::squared: return u * (0.5 * u + y);
             case Kind::huber: return std::fabs(u) <= a * c ? u * (0.5 * u / c + y) : kInfinity;
             case Kind::logistic: {
-                const double q = u + y;
-                if (!(q >= 0 && q <= 1)) return kInfinity;
+                const double q = y + u, rest = (1.0 - y) - u, rare = std::min(q, rest);
+                if (!(rare >= 0)) return kInfinity;
                 const double entropy = y > 0 && y < 1 ? -xlogx(y) - xlogx(1.0 - y) : 0.0;
-                return xlogx(q) + xlogx(1.0 - q) + entropy;
+                return xlogx(rare) + (1.0 - rare) * std::log1p(-rare) + entropy;
             }
             case Kind::squared_hinge: {
                 const double v = (2.0 * y - 1.0) * u;
@@ -147,7 +151,12 @@ struct Loss {
                 const double v = -(2.0 * y - 1.0) * u;
                 return v >= 0 ? xlogx(v) - v : kInfinity;
             }
-            case Kind::poisson: return u + y >= 0 ? xlogx(u + y) - xlogx(y) - u : kInfinity;
+            case Kind::poisson: {
+                if (!(u + y >= 0)) return kInfinity;
+                const double share = u / y;
+                if (std::fabs(share) < 0.5) return y * ((1.0 + share) * std::log1p(share) - share) + u * std::log(y);
+                return xlogx(u + y) - xlogx(y) - u;
+            }
             case Kind::gamma: return u <= 1 ? u * std::log(y) + xlogx(1.0 - u) + u : kInfinity;
             default: return kInfinity;
         }

@@ -50,6 +50,18 @@ def test_losses_are_those_of_the_package(loss):
         )
 
 
+@pytest.mark.parametrize("count", [1.0, 1e4, 1e9])
+def test_counts_that_are_nearly_met_keep_their_digits(count):
+    kernel, away = native.loss("poisson"), 10.0 ** -np.arange(1.0, 9.0)
+    for a in (*away, *-away):
+        a = float(np.log(count) + a) - float(np.log(count))  # of a score that can be written down
+        wanted = count * (np.expm1(a) - a)
+        assert kernel.value(count, float(np.log(count)) + a) == pytest.approx(wanted, rel=1e-9)
+        u = count * a
+        wanted = count * ((1.0 + a) * np.log1p(a) - a) + u * np.log(count)
+        assert kernel.conjugate(count, u) == pytest.approx(wanted, rel=1e-12, abs=1e-12 * count * a * a)
+
+
 def reference(X, y, order, loss, schedule, l1, l2, intercept, batch, w, b, average_from):
     """The three lines of the problem statement, written down without any trick."""
     size, offset, slope, power = schedule
