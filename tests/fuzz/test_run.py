@@ -125,7 +125,7 @@ def test_tall_cases_are_tall_or_wide() -> None:
         n = next(int(line.removeprefix("n = ")) for line in lines if line.startswith("n = "))
         d = next(int(line.split("(n, ")[1].rstrip(")")) for line in lines if line.startswith("X = rng.normal"))
         found.add(n > d)
-        assert n >= 700 or d >= 500
+        assert n >= 500 or d >= 500
         assert n * d <= 300_000
     assert found == {True, False}
 
