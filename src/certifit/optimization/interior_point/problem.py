@@ -274,14 +274,14 @@ def _correction(design: ScaledDesign, room: Array, active: NDArray[np.intp], exc
     """The step of theta, shortest in the metric 1/room, whose Xᵀ·step is the excess of the active columns.
 
     With A = room^½·X of these columns the step is room^½·u for the shortest u with Aᵀu = excess: u = A(AᵀA)⁺·excess, and where
-    there are fewer rows than columns u = (AAᵀ)⁺A·excess, a system of the rows.
+    there are far fewer rows than columns u = (AAᵀ)⁺A·excess, a system of the rows.
     """
     if design.sparse or active.size < design.n_columns:
         part = ScaledDesign(design.csr[:, active] if design.sparse else design.transposed[active], design.threads)
         excess = excess[active]
     else:
         part = design
-    if part.n_rows < part.n_columns:
+    if 3 * part.n_rows < part.n_columns:  # eigenvalues cost as much as solving a system of three times the size
         root = np.sqrt(room)
         values, basis = np.linalg.eigh(part.outer(np.ones(part.n_columns)) * root * root[:, None])
         kept = values > DEPENDENT * values[-1]  # rows that depend on others would only make the step longer
