@@ -24,6 +24,7 @@ APART = 1e-2  # least pivot of columns of unit length from which they are their 
 NEAR = 1e-4  # of its squares: what a column has of them about its mean, from which that is told by a difference
 FLAT = 16.0  # times rounding of its terms: what a sum of columns may leave in a row and still be zero
 MOST = 2000  # columns up to which more of them than rows are solved as they are
+MOST_ENTRIES = 1 << 20  # of a sparse X that is looked at as a dense one
 MOST_WORK = 1e8  # rows times squares of columns up to which products are in extended precision, which takes its time
 
 
@@ -44,8 +45,12 @@ class Basis:
         """None where the columns serve as they are: no more of them than matrices may be large, or nearly independent."""
         n, d = X.shape
         wide = d > max(n, MOST)
-        if is_sparse(X) or not (wide or 0 < d < n) or d + intercept < 2:
+        if not (wide or 0 < d < n) or d + intercept < 2:
             return None
+        if is_sparse(X):  # a basis has no zeros
+            if n * d > MOST_ENTRIES:
+                return None
+            X = X.toarray()
         if not wide and _apart(X, intercept):
             return None
         size = np.abs(X).max(axis=0).astype(np.float64)
