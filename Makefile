@@ -92,7 +92,7 @@ define SANITIZED
 endef
 
 MINUTES ?= 5
-fuzz: $(VENV)/.test  ## seeded fuzzers for MINUTES=5: fits, model files, tables, text; failures are written to build/fuzz
+fuzz: $(VENV)/.test  ## seeded fuzzers for MINUTES=5: fits, small and tall, a sweep, model files, tables, text; failures are written to build/fuzz
 	$(BIN)/python -m tests.fuzz.run --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
 
 # adelie needs NumPy 1, so it gets an environment of its own; the benchmark goes on without it where it cannot be installed.

@@ -58,10 +58,31 @@ template <class V>
     return n * detail::kLog2High + (n * detail::kLog2Low + (2.0 * u + 2.0 * u * tail));
 }
 
-// ln(1 + x), x ≥ 0: the rounding of 1 + x is undone (Kahan), so that small x keep their digits.
+// ln(1 + x), x > −1: the rounding of 1 + x is undone (Kahan), so that small x keep their digits.
 [[gnu::always_inline]] inline Lanes log_one_plus(const Lanes& x) {
-    const Lanes u = 1.0 + x, low = u - 1.0;
-    return low > 0.0 ? logarithm(u) * (x / (low > 0.0 ? low : Lanes{} + 1.0)) : x;
+    const Lanes u = 1.0 + x, low = u - 1.0, one = 0.0 * x + 1.0;
+    return low != 0.0 ? logarithm(u) * (x / (low != 0.0 ? low : one)) : x;
+}
+
+// x ln x, zero at zero
+[[gnu::always_inline]] inline Lanes x_log_x(const Lanes& x) {
+    const Lanes zero = {}, one = zero + 1.0;
+    return x > 1e-300 ? x * logarithm(x > 1e-300 ? x : one) : zero;
+}
+
+// q ln q + r ln r of q + r = 1, both given: the smaller has digits that 1 − (the larger) does not.
+[[gnu::always_inline]] inline Lanes negative_entropy(const Lanes& q, const Lanes& r) {
+    const Lanes rare = q < r ? q : r;
+    return x_log_x(rare) + (1.0 - rare) * log_one_plus(-rare);
+}
+
+// e^x − 1 − x, |x| ≤ ½: what is left of e^x beside its tangent
+[[gnu::always_inline]] inline Lanes beyond_tangent(const Lanes& x) {
+    Lanes sum = 0.0 * x + 1.0 / 1307674368000;
+    for (const double c : {1.0 / 87178291200, 1.0 / 6227020800, 1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880, 1.0 / 40320,
+                           1.0 / 5040, 1.0 / 720, 1.0 / 120, 1.0 / 24, 1.0 / 6, 1.0 / 2})
+        sum = sum * x + c;
+    return x * x * sum;
 }
 
 }  // namespace certifit

@@ -21,6 +21,7 @@ namespace certifit::local {
 
 constexpr Index kRows = 256;       // of a block
 constexpr double kLeast = -700.0;  // logarithm below which a weight is nothing
+constexpr double kFar = 1e9;       // squared widths to the nearest row whose rounding still says nothing
 
 enum class Shape { gaussian, tricube };
 
@@ -135,13 +136,15 @@ class Neighborhood {
         width_ = lens_.width > 0.0 ? lens_.width : reach();
     }
 
-    // Nobody has a weight: weights relative to that of the nearest row (Gaussian), or a width that just reaches it.
+    // Nobody has a weight: weights relative to that of the nearest row (Gaussian), or a width that just reaches it. So many Gaussian
+    // widths away that rounding of its distance is a width, the row would have any weight: the width grows too.
     void widen() {
         double least = std::numeric_limits<double>::infinity();
         over_distances([&](double square, double) { least = std::min(least, square); });
-        if (lens_.shape == Shape::gaussian)
+        if (lens_.shape == Shape::gaussian) {
+            width_ = std::max(width_, std::sqrt(least / kFar));
             nearest_ = least / (width_ * width_);
-        else
+        } else
             width_ = least > 0.0 ? 1.001 * std::sqrt(least) : 1.0;
     }
 

@@ -18,9 +18,6 @@ using vec::detail::Lanes;
 [[gnu::always_inline]] inline Lanes most(const Lanes& a, const Lanes& b) { return a > b ? a : b; }
 [[gnu::always_inline]] inline Lanes constant(double x) { return Lanes{} + x; }
 
-// x ln x, zero at zero
-[[gnu::always_inline]] inline Lanes x_log_x(const Lanes& x) { return x > 1e-300 ? x * logarithm(x > 1e-300 ? x : constant(1.0)) : constant(0.0); }
-
 }  // namespace detail
 
 // ln(1 + e^(−m)), m = (2y − 1) f, for targets 0 and 1.
@@ -43,7 +40,7 @@ struct Logistic {
                                                  detail::Lanes& inside) {
         using namespace detail;
         const Lanes q = (1.0 - 2.0 * y) * theta;
-        out = x_log_x(q) + x_log_x(1.0 - q);
+        out = negative_entropy(q, 1.0 - q);
         inside = least(inside, least(q, 1.0 - q));
     }
 };
@@ -101,11 +98,15 @@ CERTIFIT_CLONES [[maybe_unused]] static void logistic_slopes(const double* y, co
 struct Poisson {
     static constexpr bool keeps = true;
     static double extra(double y) { return y > 0 ? y * std::log(y) : 0.0; }
-    [[gnu::always_inline]] static detail::Lanes known(const detail::Lanes& y) { return detail::x_log_x(y); }
+    [[gnu::always_inline]] static detail::Lanes known(const detail::Lanes& y) { return x_log_x(y); }
+    // ln y; where there is no count, or a mean is not near it, sums of terms as large as it are what they are.
+    [[gnu::always_inline]] static detail::Lanes level(const detail::Lanes& y) { return logarithm(y > 1e-300 ? y : detail::constant(1.0)); }
     [[gnu::always_inline]] static void value(const detail::Lanes& y, const detail::Lanes& f, const detail::Lanes& extra, detail::Lanes& out) {
         using namespace detail;
         const Lanes mean = exponential(least(most(f, constant(-708.0)), constant(709.0)));
-        out = most(mean - y * f - y + extra, constant(0.0));
+        const Lanes away = f - level(y), far = most(away, -away);
+        const Lanes near = y * beyond_tangent(far < 0.5 ? away : constant(0.0));
+        out = (far < 0.5) & (y > 1e-300) ? near : most(mean - y * f - y + extra, constant(0.0));
     }
     [[gnu::always_inline]] static void slopes(const detail::Lanes& y, const detail::Lanes& f, detail::Lanes& theta, detail::Lanes& h) {
         using namespace detail;
@@ -115,8 +116,9 @@ struct Poisson {
     [[gnu::always_inline]] static void conjugate(const detail::Lanes& y, const detail::Lanes& theta, const detail::Lanes& extra, detail::Lanes& out,
                                                  detail::Lanes& inside) {
         using namespace detail;
-        const Lanes mean = theta + y;
-        out = x_log_x(mean) - extra - theta;
+        const Lanes mean = theta + y, count = y > 1e-300 ? y : constant(1.0), share = theta / count, far = most(share, -share);
+        const Lanes small = far < 0.5 ? share : constant(0.0), near = y * ((1.0 + small) * log_one_plus(small) - small) + theta * level(y);
+        out = (far < 0.5) & (y > 1e-300) ? near : x_log_x(mean) - extra - theta;
         inside = least(inside, mean);
     }
 };

@@ -33,8 +33,9 @@ constexpr Index kAlone = 8;     // blocks of a column: passing over them takes l
         const Lanes size = f > 0.0 ? f : -f, capped = size > 708.0 ? (size * 0.0 + 708.0) : size;
         const Lanes e = exponential(-capped), share = 1.0 / (1.0 + e);
         const Lanes zero = {};
-        theta = (f > 0.0 ? share : e * share) - y;
-        curvature = e * share * share;
+        const Lanes rare = e * share;
+        theta = (1.0 - y) * (f > 0.0 ? share : rare) - y * (f > 0.0 ? rare : share);
+        curvature = rare * share;
         value = ((f > 0.0 ? f : zero) - y * f) + log_one_plus(e);
         for (int k = 0; k < 8; ++k)
             if (y[k] > 0.0 && y[k] < 1.0) value[k] += Loss::xlogx(y[k]) + Loss::xlogx(1.0 - y[k]);
@@ -98,13 +99,11 @@ template <class T>
             Lanes target, weight, score, theta, curvature, value;
             vec::detail::load(y + i, target), vec::detail::load(p + i, weight), vec::detail::load(f + i, score);
             eight(loss, target, score, theta, curvature, value);
-            const Lanes q = target + scale * (theta - shift * curvature), rest = 1.0 - q;
+            const Lanes u = scale * (theta - shift * curvature), q = target + u, rest = (1.0 - target) - u;
             bool inside = true;
             for (int k = 0; k < 8; ++k) inside = inside && q[k] >= 0.0 && rest[k] >= 0.0;
             if (!inside) return kInfinity;
-            // Below the least normal number u·ln u is zero for all purposes.
-            const Lanes one = q * logarithm(larger(q, 1e-300));
-            total += weight * (one + rest * logarithm(larger(rest, 1e-300)));
+            total += weight * negative_entropy(q, rest);
             for (int k = 0; k < 8; ++k)
                 if (target[k] > 0.0 && target[k] < 1.0)
                     total[k] -= weight[k] * (Loss::xlogx(target[k]) + Loss::xlogx(1.0 - target[k]));

@@ -13,7 +13,6 @@
 namespace certifit::sgd {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNear = 0.5;  // Poisson, of the logarithm of the mean: nearer to the target, sums of terms as large as it would cancel
 
 enum class Kind {
     squared, absolute, huber, quantile, epsilon, logistic, hinge, squared_hinge, modified_huber, exponential, poisson, gamma
@@ -94,9 +93,10 @@ struct Loss {
                 return inner * (m - 0.5 * inner);
             }
             case Kind::exponential: return std::exp(-(2.0 * y - 1.0) * f);
-            case Kind::poisson: {
+            case Kind::poisson: {  // near a count that is met, terms as large as it would cancel
                 const double away = f - std::log(y);
-                return std::fabs(away) < kNear ? y * (std::expm1(away) - away) : std::max(std::exp(f) - y * f - y + xlogx(y), 0.0);
+                if (std::fabs(away) < 0.5) return y * (std::expm1(away) - away);
+                return std::max(std::exp(f) - y * f - y + xlogx(y), 0.0);
             }
             case Kind::gamma: {
                 const double ratio = std::log(y) - f;
@@ -134,10 +134,10 @@ struct Loss {
             case Kind::squared: return u * (0.5 * u + y);
             case Kind::huber: return std::fabs(u) <= a * c ? u * (0.5 * u / c + y) : kInfinity;
             case Kind::logistic: {
-                const double q = u + y;
-                if (!(q >= 0 && q <= 1)) return kInfinity;
+                const double q = y + u, rest = (1.0 - y) - u, rare = std::min(q, rest);
+                if (!(rare >= 0)) return kInfinity;
                 const double entropy = y > 0 && y < 1 ? -xlogx(y) - xlogx(1.0 - y) : 0.0;
-                return xlogx(q) + xlogx(1.0 - q) + entropy;
+                return xlogx(rare) + (1.0 - rare) * std::log1p(-rare) + entropy;
             }
             case Kind::squared_hinge: {
                 const double v = (2.0 * y - 1.0) * u;
@@ -152,9 +152,10 @@ struct Loss {
                 return v >= 0 ? xlogx(v) - v : kInfinity;
             }
             case Kind::poisson: {
+                if (!(u + y >= 0)) return kInfinity;
                 const double share = u / y;
-                if (std::fabs(share) < kNear) return y * ((1.0 + share) * std::log1p(share) - share) + u * std::log(y);
-                return u + y >= 0 ? xlogx(u + y) - xlogx(y) - u : kInfinity;
+                if (std::fabs(share) < 0.5) return y * ((1.0 + share) * std::log1p(share) - share) + u * std::log(y);
+                return xlogx(u + y) - xlogx(y) - u;
             }
             case Kind::gamma: return u <= 1 ? u * std::log(y) + xlogx(1.0 - u) + u : kInfinity;
             default: return kInfinity;

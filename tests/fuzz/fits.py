@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier, is_regressor
-from sklearn.utils import get_tags
-from tests.contract.discovery import ESTIMATORS, SEQUENCE_MODELS, variants
+from tests.contract.discovery import ESTIMATORS, SEQUENCE_MODELS, Case, variants
 from tests.fuzz.mutation import chosen
 
 from certifit.optimization.objective.dispatch import SOLVERS
@@ -29,7 +29,19 @@ from certifit.parameters.domains import (
     Threads,
 )
 
-__all__ = ["code", "sequences"]
+__all__ = [
+    "KINDS",
+    "ROWS",
+    "SPARSE",
+    "WEIGHTS",
+    "argument",
+    "arguments_of",
+    "code",
+    "drawn",
+    "sequences",
+    "targets_of",
+    "written",
+]
 
 HEAD = """import numpy as np
 import scipy.sparse as sp
@@ -177,26 +189,52 @@ SENTENCES = [
 
 def code(rng: np.random.Generator) -> str:
     """A case: a few lines that make data, build an estimator, fit it and look at what it says."""
-    cls = chosen(rng, ESTIMATORS)
-    n, d = chosen(rng, [1, 2, 3, 5, 12, 40, 60]), chosen(rng, [1, 2, 3, 5, 12, 80])
-    lines = [HEAD, f"rng = np.random.default_rng({int(rng.integers(2**31))})", f"n = {n}"]
-    lines.append(f"X = rng.normal(size=(n, {d}))")
-    lines += [chosen(rng, ROWS) for _ in range(chosen(rng, [0, 0, 1, 1, 2]))]
-    lines += [chosen(rng, chosen(rng, [KINDS, SPARSE]))] if rng.random() < 0.35 else []
-    settings = chosen(rng, variants(cls))
-    estimator = cls(**settings)
+    return drawn(rng, chosen(rng, ESTIMATORS), chosen(rng, [1, 2, 3, 5, 12, 40, 60]), chosen(rng, [1, 2, 3, 5, 12, 80]))
+
+
+def drawn(rng: np.random.Generator, cls: Any, n: int, d: int) -> str:
+    """A case of an estimator on n rows of d columns: a few bad things of each sort, as they come."""
+    case = Case(cls, chosen(rng, variants(cls)))
+    rows = [chosen(rng, ROWS) for _ in range(chosen(rng, [0, 0, 1, 1, 2]))]
+    rows += [chosen(rng, chosen(rng, [KINDS, SPARSE]))] if rng.random() < 0.35 else []
+    values = targets_of(case)
+    values = [chosen(rng, values)] if values and rng.random() < 0.4 else []
+    weights = [chosen(rng, WEIGHTS)] if rng.random() < 0.5 else []
+    return written(rng, case, n, d, rows, values, weights, _arguments(cls, rng))
+
+
+def targets_of(case: Case) -> list[str]:
+    """What can be wrong with the target of an estimator; nothing where it takes none."""
+    estimator = case.build()
     if is_classifier(estimator):
-        lines.append(f"y = rng.integers({chosen(rng, [1, 2, 2, 3, 5])}, size=n)")
-        lines += [chosen(rng, LABELS)] if rng.random() < 0.4 else []
-    elif is_regressor(estimator) or get_tags(estimator).target_tags.required:
-        lines.append(f"y = 1.0 * {chosen(rng, TARGETS)}")
-        lines += [chosen(rng, VALUES)] if rng.random() < 0.4 else []
+        return LABELS
+    return VALUES if is_regressor(estimator) or case.supervised else []
+
+
+def written(
+    rng: np.random.Generator,
+    case: Case,
+    n: int,
+    d: int,
+    rows: Sequence[str],
+    values: Sequence[str],
+    weights: Sequence[str],
+    arguments: Mapping[str, str],
+) -> str:
+    """A case as its lines: n rows of d columns and what is wrong with them, the target, the weights, the estimator."""
+    lines = [HEAD, f"rng = np.random.default_rng({int(rng.integers(2**31))})", f"n = {n}"]
+    lines += [f"X = rng.normal(size=(n, {d}))", *rows]
+    known = targets_of(case)
+    if known is LABELS:
+        lines += [f"y = rng.integers({chosen(rng, [1, 2, 2, 3, 5])}, size=n)", *values]
+    elif known:
+        lines += [f"y = 1.0 * {chosen(rng, TARGETS)}", *values]
     else:
         lines.append("y = None")
-    weighted = "sample_weight" in inspect.signature(cls.fit).parameters
-    lines += [chosen(rng, WEIGHTS) if rng.random() < 0.5 else "w = None"] if weighted else []
-    lines += _built(cls, settings, rng)
-    lines.append(f"model.fit(X, y{', sample_weight=w' if weighted else ''})")
+    if case.takes_weights:
+        lines += weights or ["w = None"]
+    lines += _built(case, arguments)
+    lines.append(f"model.fit(X, y{', sample_weight=w' if case.takes_weights else ''})")
     lines.append("check_fit(model, X)")
     return "\n".join(lines) + "\n"
 
@@ -209,30 +247,40 @@ def sequences(rng: np.random.Generator) -> str:
     lines.append(f"X, y, parents = trees({chosen(rng, [1, 2, 20])}, {int(rng.integers(1000))})")
     lines += [chosen(rng, SENTENCES) for _ in range(chosen(rng, [0, 1, 1, 2]))]
     lines += ["n = len(X)", chosen(rng, WEIGHTS) if rng.random() < 0.5 else "w = None"]
-    lines += _built(cls, {}, rng)
+    lines += _built(Case(cls), _arguments(cls, rng))
     lines.append(f"model.fit(X, y, sample_weight=w{tree})")
     lines.append(f"check_sequences(model, X{tree})")
     return "\n".join(lines) + "\n"
 
 
-def _built(cls: Any, settings: dict[str, Any], rng: np.random.Generator) -> list[str]:
+def _built(case: Case, arguments: Mapping[str, str]) -> list[str]:
     """The estimator, then its parameters one by one, each in a line that can be left out."""
-    given = ", ".join(f"{name}={value!r}" for name, value in settings.items())
-    lines = [f"model = cf.{cls.__name__}({given})"]
-    return lines + [f"model.set_params({name}={value})" for name, value in _arguments(cls, rng).items()]
+    given = ", ".join(f"{name}={value!r}" for name, value in case.params.items())
+    lines = [f"model = cf.{case.cls.__name__}({given})"]
+    return lines + [f"model.set_params({name}={value})" for name, value in {**_always(case.cls), **arguments}.items()]
+
+
+def _always(cls: Any) -> dict[str, str]:
+    """What every case says: a seed, and how much time there is; a search for the best of all may take days, and is right to."""
+    given = {"random_state": "0", "time_limit": "0.5"}
+    return {name: value for name, value in given.items() if name in parameters_of(cls)}
 
 
 def _arguments(cls: Any, rng: np.random.Generator) -> dict[str, str]:
     """Values within the declared domains, as text; a few parameters at a time."""
-    found: dict[str, str] = {"random_state": "0"} if "random_state" in parameters_of(cls) else {}
-    for name, parameter in parameters_of(cls).items():
-        if name not in ("random_state", "verbose") and rng.random() < 0.2:
-            text = _drawn(parameter.domain, rng, name)
-            if text is not None:
-                found[name] = text
-    if "time_limit" in parameters_of(cls):  # a search for the best of all may take days, and is right to
-        found["time_limit"] = "0.5"
-    return found
+    asked = [name for name in arguments_of(cls) if rng.random() < 0.2]
+    found = {name: argument(cls, name, rng) for name in asked}
+    return {name: text for name, text in found.items() if text is not None}
+
+
+def arguments_of(cls: Any) -> list[str]:
+    """The parameters that a case may choose."""
+    return [name for name in parameters_of(cls) if name not in ("random_state", "time_limit", "verbose")]
+
+
+def argument(cls: Any, name: str, rng: np.random.Generator) -> str | None:
+    """A value of a parameter within its declared domain, as text; None where only the data could say what it may be."""
+    return _drawn(parameters_of(cls)[name].domain, rng, name)
 
 
 def _drawn(domain: Domain, rng: np.random.Generator, name: str) -> str | None:

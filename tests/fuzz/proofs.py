@@ -26,6 +26,7 @@ ROWS = [
     "X = np.round(X)",
 ]
 VALUES = ["y *= 1e6", "y += 1e6", "y -= 1e6", "y = np.round(y)"]
+COUNTS = ["y += 1e6", "y += 1e9", "y *= 1e6"]
 WEIGHTS = ["w = rng.random(n)", "w = 10.0 ** rng.uniform(-10, 10, size=n)"]
 TARGETS = {"poisson": "rng.poisson(2.0, size=n)", "gamma": "np.exp(rng.normal(size=n))"}
 TARGETS["relative"] = TARGETS["gamma"]
@@ -45,10 +46,11 @@ def code(rng: np.random.Generator) -> str:
         lines.append("y = 1.0 * (np.arange(n) % 2 if rng.random() < 0.3 else rng.random(n) < 0.5)")
     else:
         lines.append(f"y = 1.0 * {TARGETS.get(loss, 'rng.normal(size=n)')}")
-        lines += [chosen(rng, VALUES)] if loss not in TARGETS and rng.random() < 0.5 else []
+        values = COUNTS if loss == "poisson" else [] if loss in TARGETS else VALUES
+        lines += [chosen(rng, values)] if values and rng.random() < 0.5 else []
     lines.append(chosen(rng, WEIGHTS) if rng.random() < 0.4 else "w = None")
     options = f"penalty={chosen(rng, sorted(PENALTIES))!r}, alpha={chosen(rng, ['1e-8', '1e-3', '0.1', '1.0'])}"
     lines.append(f"model = cf.LinearModel({loss!r}, {options}, fit_intercept={chosen(rng, ['True', 'True', 'False'])})")
-    lines.append("model.fit(X, y, sample_weight=w)")
+    lines.append(f"model.fit({'sp.csr_array(X)' if rng.random() < 0.2 else 'X'}, y, sample_weight=w)")
     lines.append("check_proof(model, X, y, w)")
     return "\n".join(lines) + "\n"

@@ -1,6 +1,6 @@
 """The fuzzers: ``python -m tests.fuzz.run --minutes 5 [--seed 7] [--only fits,tables]``, or ``make fuzz MINUTES=5``.
 
-The cases of each kind are drawn from the seed alone, and run in a child process. A case that ends the child, that does not end
+The cases of each kind come from the seed alone, and run in a child process. A case that ends the child, that does not end
 (by processor time, so that a busy machine is no failure), or that `judge` finds wrong is shortened line by line as long as the
 failure stays the same, and written to build/fuzz as a program of a few lines. Copy it to tests/fuzz/corpus with the mend.
 """
@@ -21,13 +21,12 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 import numpy as np
-from tests.fuzz import conll, files, fits, proofs, tables
+from tests.fuzz import conll, files, fits, proofs, sweep, tables, tall
 from tests.fuzz.judge import failure
 
-__all__ = ["KINDS", "Bench", "shortened"]
+__all__ = ["KINDS", "Bench", "case", "shortened"]
 
-Maker = Callable[[np.random.Generator], str]
-KINDS: dict[str, Maker] = {
+DRAWN: dict[str, Callable[[np.random.Generator], str]] = {
     "fits": fits.code,
     "sequences": fits.sequences,
     "files": files.code,
@@ -35,8 +34,13 @@ KINDS: dict[str, Maker] = {
     "parquet": tables.parquet,
     "conll": conll.code,
     "proofs": proofs.code,
+    "tall": tall.code,
 }
-SHARES = {"fits": 5.0}  # of the time; one for each of the others
+"""Cases that come from a generator of random numbers."""
+WALKED: dict[str, Callable[[int, int], str]] = {"sweep": sweep.code}
+"""Cases that have numbers: all of them are met, in an order that the seed shuffles."""
+KINDS = (*DRAWN, *WALKED)
+SHARES = {"fits": 5.0, "tall": 3.0, "sweep": 5.0}  # of the time; one for each of the others
 LIMIT = 20.0  # seconds of processor time for one case
 WAITING = (
     10.0  # times the limit, by the clock: a process that computes next to nothing in it waits for what never comes
@@ -155,6 +159,13 @@ def shortened(code: str, found: str, judge: Callable[[str], str | None], patienc
     return "\n".join(lines) + "\n"
 
 
+def case(kind: str, seed: int, number: int) -> str:
+    """The code of a case, which the seed and its number decide."""
+    if kind in WALKED:
+        return WALKED[kind](seed, number)
+    return DRAWN[kind](np.random.default_rng([seed, KINDS.index(kind), number]))
+
+
 def hunt(minutes: float, seed: int, kinds: list[str], folder: Path) -> int:
     """How many different failures were found; each is written into the folder."""
     known: set[str] = set()
@@ -164,7 +175,7 @@ def hunt(minutes: float, seed: int, kinds: list[str], folder: Path) -> int:
     while time.monotonic() - start < 60.0 * minutes:
         kind = min(kinds, key=lambda kind: spent[kind] / SHARES.get(kind, 1.0))
         number, counts[kind], began = counts[kind], counts[kind] + 1, time.monotonic()
-        code = KINDS[kind](np.random.default_rng([seed, list(KINDS).index(kind), number]))
+        code = case(kind, seed, number)
         found = bench.judge(code)
         spent[kind] += time.monotonic() - began
         if found is None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
-import numpy as np
 import pytest
+from tests.contract.discovery import ESTIMATORS
 from tests.fuzz import run
 from tests.fuzz.judge import failure
-from tests.fuzz.run import KINDS, Bench, shortened
+from tests.fuzz.run import KINDS, Bench, case, shortened
+from tests.fuzz.sweep import order, triples
 
 MODEL = """import numpy as np
 import certifit as cf
@@ -85,19 +86,58 @@ def test_cases_are_shortened_to_what_fails() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_cases_come_from_the_seed_alone(kind: str) -> None:
-    cases = [[KINDS[kind](np.random.default_rng([seed, k])) for k in range(20)] for seed in (1, 1, 2)]
+    cases = [[case(kind, seed, k) for k in range(20)] for seed in (1, 1, 2)]
     assert cases[0] == cases[1] != cases[2]
     for code in cases[0]:
         compile(code, "case", "exec")
 
 
+def test_the_sweep_meets_every_triple_once() -> None:
+    """One walk of all numbers is every setting with every pair; the next walk has another order."""
+    all_of = triples()
+    assert len(set(all_of)) == len(all_of)
+    assert {triple.case.cls for triple in all_of} == set(ESTIMATORS)
+    orders = [[order(seed, number) for number in range(len(all_of))] for seed in (1, 2)]
+    assert orders[0] != orders[1]
+    assert sorted(orders[0]) == sorted(orders[1]) == list(range(len(all_of)))
+
+
+@pytest.mark.parametrize("sort", ["rows", "kind", "target", "weights", "argument"])
+def test_the_sweep_writes_what_its_triples_say(sort: str) -> None:
+    seed, met = 5, 0
+    for number in range(300):
+        triple = triples()[order(seed, number)]
+        lines = case("sweep", seed, number).splitlines()
+        assert any(line.startswith(f"model = cf.{triple.case.cls.__name__}(") for line in lines)
+        if sort != "argument":  # of parameters that only the data could choose there is no line
+            assert set(triple.of(sort)) <= set(lines)
+        else:
+            named = {line.split("(")[1].split("=")[0] for line in lines if line.startswith("model.set_params(")}
+            assert named <= {*triple.of(sort), "random_state", "time_limit"}
+        met += bool(triple.of(sort))
+    assert met > 30
+
+
+def test_tall_cases_are_tall_or_wide() -> None:
+    found = set()
+    for number in range(200):
+        lines = case("tall", 1, number).splitlines()
+        n = next(int(line.removeprefix("n = ")) for line in lines if line.startswith("n = "))
+        d = next(int(line.split("(n, ")[1].rstrip(")")) for line in lines if line.startswith("X = rng.normal"))
+        found.add(n > d)
+        assert n >= 500 or d >= 500
+        assert n * d <= 300_000
+    assert found == {True, False}
+
+
 @pytest.mark.filterwarnings("ignore")
-def test_most_fits_reach_their_end() -> None:
+@pytest.mark.parametrize("kind", ["fits", "sweep"])
+def test_most_fits_reach_their_end(kind: str) -> None:
     """A fuzzer that only meets refusals tests the gate alone."""
     ended = 0
     for k in range(30):
         space = {"__name__": "case"}
-        code = KINDS["fits"](np.random.default_rng([3, k])) + "ended = True\n"
+        code = case(kind, 3, k) + "ended = True\n"
         try:
             exec(compile(code, "case", "exec"), space)
         except Exception:  # what was refused, or failed, is counted out

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from certifit._native import stochastic
 from certifit.evaluation.losses import Loss
 from certifit.evaluation.losses.labels.margin import HardLogistic, Logistic
 
@@ -24,6 +25,26 @@ def test_sums_and_slopes(n: int) -> None:
     )
     p /= p.sum()
     np.testing.assert_allclose(LOSS.constant_risks(y, p, 0.3), Logistic().constant_risks(y, p, 0.3), rtol=1e-13)
+
+
+@pytest.mark.parametrize("label", [0.0, 1.0])
+def test_what_is_nearly_certain_keeps_its_digits(label: float) -> None:
+    """Of a probability of 1 − q a sum of terms about one says nothing of q."""
+    q = 10.0 ** -np.arange(1.0, 40.0)
+    y, p, u = np.full(q.shape, label), np.ones(q.shape), (1.0 - 2.0 * label) * q
+    wanted = q * np.log(q) + (1.0 - q) * np.log1p(-q)
+    np.testing.assert_allclose(Logistic().conjugate(y, u), wanted, rtol=1e-14)
+    kernel = stochastic.loss("logistic")
+    np.testing.assert_allclose([kernel.conjugate(label, float(each)) for each in u], wanted, rtol=1e-14)
+    for k in range(q.size):  # sums of one row
+        assert LOSS.conjugate_risk(y[k : k + 1], p[k : k + 1], u[k : k + 1]) == pytest.approx(wanted[k], rel=1e-14)
+    f = (1.0 - 2.0 * label) * (np.log(q) - np.log1p(-q))  # scores whose loss is −ln(1 − q)
+    np.testing.assert_allclose([kernel.value(label, float(each)) for each in f], -np.log1p(-q), rtol=1e-13)
+    for k in range(0, q.size, 8):  # whole groups of eight, one row of which counts
+        for at in range(min(8, q.size - k)):
+            group, weight = np.resize(f[k : k + 8], 8), np.eye(8)[at]
+            found = stochastic.conjugate_sum(np.full(8, label), weight, group, kernel, 0.0, 1.0, 1)
+            assert found == pytest.approx(wanted[k + at], rel=1e-12)
 
 
 def test_scores_that_are_no_number_have_no_small_risk() -> None:

@@ -44,3 +44,23 @@ def test_extreme_magnitudes(data, x_scale, y_scale):
         moved = chebyshev(X * x_scale, y * y_scale, tol=1e-9 * y_scale)
     assert moved.status == "optimal"
     assert moved.objective / y_scale == pytest.approx(chebyshev(X, y, tol=1e-9).objective, abs=2e-9)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("l2", [0.0, 0.1])
+@pytest.mark.parametrize("uneven", [1.0, 1e3])
+def test_more_columns_than_matrices_may_be_large(l2, fit_intercept, uneven):
+    rng = np.random.default_rng(5)
+    few = rng.standard_normal((20, 30))
+    y = rng.standard_normal(20) + 1.0
+    few[:, 0] *= uneven
+    w, b = cp.Variable(30), cp.Variable()
+    residual = y - few @ w - (b if fit_intercept else 0.0)
+    best = cp.Problem(cp.Minimize(cp.norm_inf(residual) + 0.5 * l2 * cp.sum_squares(w))).solve(solver=cp.CLARABEL)
+    X = few @ np.linalg.qr(rng.standard_normal((2_100, 30)))[0].T  # the same scores at coefficients of the same length
+    result = chebyshev(X, y, l2=l2, tol=1e-7, fit_intercept=fit_intercept)
+    assert result.status == "optimal"
+    assert result.bound - 1e-7 <= best <= result.objective + 1e-7
+    assert result.objective - result.bound <= 1e-7
+    reached = np.abs(y - X @ result.coef - result.intercept).max() + 0.5 * l2 * result.coef @ result.coef
+    assert reached == pytest.approx(result.objective, abs=1e-9)

@@ -23,6 +23,8 @@ EPS, FINE = float(np.finfo(np.float64).eps), float(np.finfo(np.longdouble).eps)
 APART = 1e-2  # least pivot of columns of unit length from which they are their own basis
 NEAR = 1e-4  # of its squares: what a column has of them about its mean, from which that is told by a difference
 FLAT = 16.0  # times rounding of its terms: what a sum of columns may leave in a row and still be zero
+MOST = 2000  # columns up to which more of them than rows are solved as they are
+MOST_ENTRIES = 1 << 20  # of a sparse X that is looked at as a dense one
 MOST_WORK = 1e8  # rows times squares of columns up to which products are in extended precision, which takes its time
 
 
@@ -40,11 +42,16 @@ class Basis:
 
     @staticmethod
     def of(X: Any, intercept: bool) -> Basis | None:
-        """None where the columns serve as they are, or nothing is to be done: of as many columns as rows."""
+        """None where the columns serve as they are: no more of them than matrices may be large, or nearly independent."""
         n, d = X.shape
-        if is_sparse(X) or not 0 < d < n or d + intercept < 2:
+        wide = d > max(n, MOST)
+        if not (wide or 0 < d < n) or d + intercept < 2:
             return None
-        if _apart(X, intercept):
+        if is_sparse(X):  # a basis has no zeros
+            if n * d > MOST_ENTRIES:
+                return None
+            X = X.toarray()
+        if not wide and _apart(X, intercept):
             return None
         size = np.abs(X).max(axis=0).astype(np.float64)
         if not (np.isfinite(size).all() and (size > 0).all()):
@@ -57,10 +64,10 @@ class Basis:
         if not (norm > 8.0 * EPS * n).all():  # a constant
             return None
         A /= norm
-        if _pivot(A.T @ A) > APART:
+        if not wide and _pivot(A.T @ A) > APART:
             return None
         R = scipy.linalg.qr(A, mode="r", check_finite=False)[0][:d]
-        _, S, Vt = scipy.linalg.svd(R, check_finite=False)
+        _, S, Vt = scipy.linalg.svd(R, full_matrices=False, check_finite=False)
         clear = 8.0 * EPS * np.sqrt(n) * S[0] < S
         fine = n * d * d <= MOST_WORK
         kind, eps = (np.longdouble, FINE) if fine else (np.float64, EPS)

@@ -5,11 +5,14 @@ minimize  max_i |y_i − x_i·w − b| + l1‖w‖₁ + ½ l2‖w‖²
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import scipy.linalg
 import scipy.sparse as sp
 
+from certifit._types import is_sparse
 from certifit.optimization.interior_point.basis import Basis
 from certifit.optimization.interior_point.core import solve_core
 from certifit.optimization.interior_point.problem import Array, Polyhedral, ScaledDesign
@@ -42,6 +45,10 @@ def chebyshev(
     if l1 == 0 and l2 == 0 and (basis := Basis.of(X, fit_intercept)) is not None:
         found = chebyshev(basis.U, y, fit_intercept=fit_intercept, tol=tol, max_iter=max_iter)
         return _in_columns(found, basis, np.ones(m), fit_intercept)
+    if l1 == 0 and l2 > 0 and m < d and not is_sparse(X):
+        narrow = _in_space_of_rows(X, y, l2, fit_intercept, tol, max_iter)
+        if narrow.gap <= tol:
+            return narrow
     design, centre, column, shift, target, values = _in_units(X, y, fit_intercept)
     # f − t ≤ y and −f − t ≤ −y: the size t of the residuals is one more coefficient, of price 1.
     ones = np.ones(m)
@@ -91,6 +98,27 @@ def chebyshev(
     elif status == "infeasible":  # there is always a feasible t
         status, message = "stalled", "rounding errors stopped the iterations"
     return InteriorPointResult(coef, b, theta, objective, bound, gap, core.iterations, status, message)
+
+
+def _in_space_of_rows(
+    X: Array, y: Array, l2: float, fit_intercept: bool, tol: float, max_iter: int
+) -> InteriorPointResult:
+    """The best w is in the span of the rows: with X = LQᵀ, w = Qz has the scores Lz and the norm of z.
+
+    The dual point is one of X as well: θ'y − ‖Xᵀθ‖²/(2 l2) is below the optimum, and knows what rounding does to L where columns
+    are of sizes far apart.
+    """
+    rows = X.astype(np.float64, copy=False)
+    Q, R = scipy.linalg.qr(rows.T, mode="economic", check_finite=False)
+    found = chebyshev(np.ascontiguousarray(R.T), y, l2=l2, fit_intercept=fit_intercept, tol=tol, max_iter=max_iter)
+    coef = Q @ found.coef
+    with np.errstate(over="ignore", invalid="ignore"):
+        residual = y - rows @ coef - found.intercept
+        objective = float(np.abs(residual).max() + 0.5 * l2 * (coef @ coef))
+        slope = found.theta @ rows
+        bound = min(found.bound, abs(float(found.theta @ y)) - 0.5 * float(slope @ slope) / l2)
+    gap = objective - bound if np.isfinite(objective - bound) else np.inf
+    return replace(found, coef=coef, objective=objective, bound=bound, gap=gap)
 
 
 def evened(residual: Array) -> float:

@@ -31,6 +31,7 @@ Array = NDArray[np.float64]
 
 #: bytes of a weighted block of the design: it must stay in the second-level cache between scaling and product
 BLOCK_BYTES = 1 << 21
+DEPENDENT = 1e-13  # of the largest eigenvalue: below, a direction of the rows is that of others
 
 
 class ScaledDesign:
@@ -239,16 +240,10 @@ def repair(problem: Polyhedral, theta: Array, bottom: Array, top: Array) -> tupl
         room = _room(theta, problem)
         if not room.any():
             break
-        if design.sparse or active.size < design.n_columns:
-            part = design.csr[:, active] if design.sparse else design.transposed[active]
-            small = ScaledDesign(part, design.threads)
-            direction = np.zeros(design.n_columns)
-            direction[active] = _least_norm(small.gram(room), excess[active])
-        else:
-            direction = _least_norm(design.gram(room), excess)
-        if not np.isfinite(direction).all():
+        step = _correction(design, room, active, excess)
+        if not np.isfinite(step).all():
             break
-        unclipped = theta + room * design.forward(direction)
+        unclipped = theta + step
         theta = np.clip(unclipped, -problem.low, problem.high)
         v = -(design.adjoint(theta) + c)
         excess = v - np.clip(v, bottom, top)
@@ -273,6 +268,26 @@ def repair(problem: Polyhedral, theta: Array, bottom: Array, top: Array) -> tupl
             v = -(design.adjoint(theta) + c)
         excess = v - np.clip(v, bottom, top)
     return theta, v, excess
+
+
+def _correction(design: ScaledDesign, room: Array, active: NDArray[np.intp], excess: Array) -> Array:
+    """The step of theta, shortest in the metric 1/room, whose Xᵀ·step is the excess of the active columns.
+
+    With A = room^½·X of these columns the step is room^½·u for the shortest u with Aᵀu = excess: u = A(AᵀA)⁺·excess, and where
+    there are far fewer rows than columns u = (AAᵀ)⁺A·excess, a system of the rows.
+    """
+    if design.sparse or active.size < design.n_columns:
+        part = ScaledDesign(design.csr[:, active] if design.sparse else design.transposed[active], design.threads)
+        excess = excess[active]
+    else:
+        part = design
+    if 3 * part.n_rows < part.n_columns:  # eigenvalues cost as much as solving a system of three times the size
+        root = np.sqrt(room)
+        values, basis = np.linalg.eigh(part.outer(np.ones(part.n_columns)) * root * root[:, None])
+        kept = values > DEPENDENT * values[-1]  # rows that depend on others would only make the step longer
+        basis = basis[:, kept]
+        return np.asarray(root * (basis @ ((root * part.forward(excess)) @ basis / values[kept])))
+    return np.asarray(room * part.forward(_least_norm(part.gram(room), excess)))
 
 
 def _least_norm(matrix: Any, rhs: Array) -> Array:

@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from certifit import BestSubset, BestSubsetClassifier, GammaRegressor, LogisticRegression, PoissonRegressor
 from certifit.evaluation.losses import Gamma, Logistic, Loss, Poisson, Softmax
+from certifit.models.selection.subset.branching import SubsetSearch
 from certifit.models.selection.subset.minorant import Likelihood, Minorant, least_value
 
 LOSSES: dict[str, Loss] = {"logistic": Logistic(), "poisson": Poisson(), "gamma": Gamma(), "softmax": Softmax(3)}
@@ -144,6 +145,21 @@ def test_a_stopped_search_still_bounds_the_best(name: str) -> None:
         assert not model.certificate_.certified
         assert (model.path_.bounds <= whole.path_.objectives + 1e-12).all()
         assert (model.path_.objectives >= whole.path_.objectives - 1e-12).all()
+
+
+def test_no_subset_is_looked_at_after_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of many columns the first subsets alone, and the fit of all columns, may take longer than what was asked for."""
+    looked = []
+    gains = SubsetSearch._gains
+    monkeypatch.setattr(SubsetSearch, "_gains", lambda *of: looked.append(1) or gains(*of))
+    monkeypatch.setattr(SubsetSearch, "_consider", lambda *_: looked.append(1))
+    X, y, _ = rows("logistic", n=80, d=14)
+    with pytest.warns(ConvergenceWarning, match="stopped after time_limit=0"):
+        model = build("logistic", max_size=5, choose="size", time_limit=0.0).fit(X, y)
+    assert not looked
+    assert (model.path_.objectives == model.path_.objectives[0]).all()
+    assert (model.path_.bounds == 0.0).all()
+    assert model.predict(X).shape == y.shape
 
 
 def test_a_column_that_fits_some_rows_ever_better_leaves_the_proof() -> None:

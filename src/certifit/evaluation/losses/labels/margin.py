@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.special import entr, expit, xlogy
+from scipy.special import entr, expit, xlog1py, xlogy
 
 import certifit._native.newton as _newton
 import certifit._native.products as _products
@@ -55,11 +55,11 @@ class Logistic(Loss):
         return expit(f) * expit(-f)
 
     def conjugate(self, y: Array, u: Array, start: Array | None = None) -> Array:
-        probability = u + y
+        rare = np.minimum(y + u, (1.0 - y) - u)  # has digits that 1 − (the larger) does not
         with np.errstate(invalid="ignore", divide="ignore"):
-            inside = xlogy(probability, probability) + xlogy(1.0 - probability, 1.0 - probability)
+            inside = xlogy(rare, rare) + xlog1py(1.0 - rare, -rare)
         inside = inside + entr(y) + entr(1.0 - y)
-        return np.where((probability >= 0) & (probability <= 1), inside, np.inf)
+        return np.where(rare >= 0, inside, np.inf)
 
     def dual_domain(self, y: Array) -> tuple[Array, Array]:
         return -y, 1.0 - y

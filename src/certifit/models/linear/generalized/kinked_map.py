@@ -26,6 +26,7 @@ __all__ = ["linearized"]
 
 ROUNDS = 60
 HALVINGS = 30
+STRONGEST = 1e300  # penalty beside slopes of next to nothing
 
 
 def linearized(
@@ -68,11 +69,11 @@ def _step(problem: Problem, w: Any, b: Any, tol: float, max_iter: int) -> Point:
         target = f + (y - loss.map.value(shifted)) / slope
     # Where the map is flat a row has no say, and its working target may overflow.
     used = (slope > 1e-8 * slope.max()) & np.isfinite(target)
-    if not used.any():  # flat everywhere, as for targets beyond every mean: stationary
-        return w, b
     p = (problem.p * slope)[used]
     total = float(p.sum())
-    regularizer = replace(problem.regularizer, alpha=problem.regularizer.alpha / total)
+    if not total >= np.finfo(np.float64).tiny:  # flat everywhere, as for targets beyond every mean: stationary
+        return w, b
+    regularizer = replace(problem.regularizer, alpha=min(problem.regularizer.alpha / total, STRONGEST))
     linear = replace(problem, X=problem.X[used], y=target[used], p=p / total, loss=Absolute(), regularizer=regularizer)
     solution, _ = minimize(linear, "auto", tol, max_iter, Progress())
     return solution.coef, solution.intercept

@@ -68,6 +68,9 @@ class SubsetSearch:
     def run(self) -> None:
         """Look at nodes until none is promising, or a limit is met."""
         self._greedy()
+        if self.clock.seconds > self.limits.seconds:  # a fit of all columns may take longer than all that was asked for
+            self.left[:] = 0.0
+            return
         everything = np.ones(self.supports.shape[1], dtype=bool)
         self._consider(everything, ~everything, self._constant(everything), np.zeros(self.values.shape[0]))
         while self._open:
@@ -229,6 +232,9 @@ class SubsetSearch:
             here = self._fit(rows, w)
             self._keep(subset, here.value)
             if size + 1 == self.values.shape[0]:
+                return
+            if self.clock.seconds > self.limits.seconds:  # larger subsets do as well as this one, at least
+                self.values[size + 1 :], self.supports[size + 1 :] = here.value, subset
                 return
             gain = self._gains(rows, here)
             gain[subset] = -np.inf
