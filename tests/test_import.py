@@ -28,7 +28,7 @@ LAYERS: dict[str, set[str]] = {
     "parameters": set(),
     "names": set(),
     "data": {"threads", "parameters", "names"},
-    "evaluation": {"data", "threads", "names"},
+    "evaluation": {"data", "threads", "parameters", "names"},
     "representation": {"evaluation", "data", "threads", "parameters", "names"},
     "optimization": BASE | {"representation", "evaluation"},
     "models": BASE | {"optimization", "representation", "evaluation"},
