@@ -142,6 +142,18 @@ def test_classes_apart_are_apart_wherever_zero_is(level: float, seed: int) -> No
     assert not is_balanced(far, y, alike, True)
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize(("rows", "kind"), [(6, "no"), (7, "quasi"), (10, "quasi")])
+@pytest.mark.parametrize("d", [3, 60, 800])
+def test_fewer_rows_than_columns(d: int, rows: int, kind: str, classes: int) -> None:
+    """Equal rows of all classes, and others."""
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal(size=(1, d))] * 6 + [1e3 * rng.normal(size=(1, d)), rng.normal(size=(3, d))])[:rows]
+    found = is_separable(X, np.arange(rows) % classes)
+    assert found.kind == kind or d < 2 * rows
+    assert found.check()
+
+
 def test_a_false_witness_is_refused() -> None:
     import dataclasses
 

@@ -318,11 +318,21 @@ def _spread(weights: Array, codes: Array, n_classes: int) -> Array:
 
 
 def _polished_weights(rows: sp.csr_array, weights: Array) -> Array:
-    """Remove what the tolerance of the linear program left of Σ λ a, weighted so that small λ move little."""
-    gram = np.asarray((rows.T @ (sp.diags(weights) @ rows)).toarray())
+    """Remove what the tolerance of the linear program left of Σ λ a, weighted so that small λ move little.
+
+    The moves are those of AᵀΛA s = Aᵀλ. Of fewer rows than columns √λ is made orthogonal to the columns of √ΛA, which are found
+    among as many directions as there are rows.
+    """
+    of_rows = rows.shape[0] < rows.shape[1]
+    gram = np.asarray((rows @ rows.T if of_rows else rows.T @ (sp.diags(weights) @ rows)).toarray())
     for _ in range(3):
-        shift = solve_semidefinite(gram, np.asarray(rows.T @ weights))
-        moved = weights * (1.0 - np.asarray(rows @ shift))
+        if of_rows:
+            root = np.sqrt(weights)
+            span = _span(*np.linalg.eigh(root[:, None] * gram * root))
+            moved = root * (root - span @ (span.T @ root))
+        else:
+            shift = solve_semidefinite(gram, np.asarray(rows.T @ weights))
+            moved = weights * (1.0 - np.asarray(rows @ shift))
         if not (moved > 0.0).all():
             break
         weights = moved / moved.sum()
@@ -332,10 +342,19 @@ def _polished_weights(rows: sp.csr_array, weights: Array) -> Array:
 def _polished_direction(rows: sp.csr_array, v: Array, ahead: Array) -> Array:
     """The nearest direction whose rows on the plane are exactly there."""
     on = rows[np.flatnonzero(~ahead)]
-    values, vectors = np.linalg.eigh((on.T @ on).toarray())
-    span = vectors[:, values > 1e-12 * max(float(values.max(initial=0.0)), 1e-300)]
+    if on.shape[0] < on.shape[1]:
+        _, size, across = np.linalg.svd(on.toarray(), full_matrices=False)
+        values, vectors = size * size, across.T
+    else:
+        values, vectors = np.linalg.eigh((on.T @ on).toarray())
+    span = _span(values, vectors)
     moved = v - span @ (span.T @ v)
     return moved if (np.asarray(rows[np.flatnonzero(ahead)] @ moved) > 0.0).all() else v
+
+
+def _span(values: Array, vectors: Array) -> Array:
+    """The directions in which there is something."""
+    return vectors[:, values > 1e-12 * max(float(values.max(initial=0.0)), 1e-300)]
 
 
 def _margins(X: Matrix, codes: Array, W: Array, b: Array) -> tuple[Array, Array]:
