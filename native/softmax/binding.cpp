@@ -73,9 +73,15 @@ struct HeldInverse {
     Matrix<double> vectors;
     Vector<std::int64_t> which;
     Cube matrices;
-    Matrix<double> diagonal;
+    Matrix<double> diagonal, factor;
+    Vector<double> unit;
 
     Inverse view(Index K, Index D) const {
+        if (factor.is_valid()) {
+            if (static_cast<Index>(factor.shape(0)) != K * D || static_cast<Index>(factor.shape(1)) != K * D) refuse("factor must be square, of all coefficients");
+            expect_length(unit, static_cast<std::size_t>(K * D), "unit");
+            return {.factor = factor.data(), .unit = unit.data()};
+        }
         if (diagonal.is_valid()) {
             if (static_cast<Index>(diagonal.shape(0)) != K || static_cast<Index>(diagonal.shape(1)) != D) refuse("the diagonal must be classes × columns");
             return {.diagonal = diagonal.data()};
@@ -85,7 +91,7 @@ struct HeldInverse {
         if (static_cast<Index>(matrices.shape(1)) != D || static_cast<Index>(matrices.shape(2)) != D) refuse("matrices must be columns × columns");
         for (Index k = 0; k < K; ++k)
             if (which.data()[k] < 0 || which.data()[k] >= static_cast<std::int64_t>(matrices.shape(0))) refuse("which must number the matrices");
-        return {vectors.data(), which.data(), matrices.data(), nullptr};
+        return {vectors.data(), which.data(), matrices.data()};
     }
 };
 
@@ -136,11 +142,16 @@ void define(nb::module_& m) {
 NB_MODULE(softmax, m) {
     define_options(m);
     nb::class_<HeldInverse>(m, "Inverse")
-        .def("__init__", [](HeldInverse* self, Matrix<double> diagonal) { new (self) HeldInverse{{}, {}, {}, std::move(diagonal)}; },
+        .def("__init__", [](HeldInverse* self, Matrix<double> diagonal) { new (self) HeldInverse{{}, {}, {}, std::move(diagonal), {}, {}}; },
              "diagonal"_a.noconvert())
         .def("__init__",
+             [](HeldInverse* self, Matrix<double> factor, Vector<double> unit) {
+                 new (self) HeldInverse{{}, {}, {}, {}, std::move(factor), std::move(unit)};
+             },
+             "factor"_a.noconvert(), "unit"_a.noconvert())
+        .def("__init__",
              [](HeldInverse* self, Matrix<double> vectors, Vector<std::int64_t> which, Cube matrices) {
-                 new (self) HeldInverse{std::move(vectors), std::move(which), std::move(matrices), {}};
+                 new (self) HeldInverse{std::move(vectors), std::move(which), std::move(matrices), {}, {}, {}};
              },
              "vectors"_a.noconvert(), "which"_a.noconvert(), "matrices"_a.noconvert());
     define<double>(m);

@@ -15,12 +15,15 @@
 
 namespace certifit::softmax {
 
-// Approximates (H + L)⁻¹ on arrays of classes × D: an inverse for each of the `vectors` of the classes, or for each number.
+// Approximates (H + L)⁻¹ on arrays of classes × D: an inverse for each of the `vectors` of the classes, or for each number; or
+// a factor for all of them.
 struct Inverse {
     const double* vectors = nullptr;      // classes × classes, orthonormal columns
     const std::int64_t* which = nullptr;  // the matrix of each vector
     const double* matrices = nullptr;     // D × D each, symmetric
     const double* diagonal = nullptr;     // classes × D, instead
+    const double* factor = nullptr;       // U of diag(1/unit)·UᵀU·diag(1/unit), classes·D × classes·D, instead
+    const double* unit = nullptr;
 };
 
 // When gradients are given up.
@@ -74,7 +77,19 @@ class Descent : Surface<T> {
 
     Numbers precondition(const Numbers& g) {
         Numbers out(size_);
-        if (inverse_.diagonal) {
+        if (inverse_.factor) {
+            for (Index i = 0; i < size_; ++i) out[i] = inverse_.unit[i] * g[i];
+            for (Index i = 0; i < size_; ++i) {
+                const double* row = inverse_.factor + i * size_;
+                out[i] /= row[i];
+                vec::subtract(out[i], row + i + 1, 0.0, out.data() + i + 1, size_ - i - 1);
+            }
+            for (Index i = size_; i-- > 0;) {
+                const double* row = inverse_.factor + i * size_;
+                out[i] = (out[i] - vec::dot(row + i + 1, out.data() + i + 1, size_ - i - 1)) / row[i];
+            }
+            for (Index i = 0; i < size_; ++i) out[i] *= inverse_.unit[i];
+        } else if (inverse_.diagonal) {
             for (Index i = 0; i < size_; ++i) out[i] = inverse_.diagonal[i] * g[i];
         } else {
             std::fill(turned_.begin(), turned_.end(), 0.0);

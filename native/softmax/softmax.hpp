@@ -207,22 +207,28 @@ CERTIFIT_CLONES [[maybe_unused]] static void squares(const Block& block, double*
         }
 }
 
-// visit(part, i, block) for all blocks of rows from i on; the sums of the parts, `size` numbers of each chunk.
+// visit(part, i, block) for all blocks of rows from i on; the sums of the parts, `size` numbers of each chunk. One thread meets the chunks in
+// their order and adds up as it goes: all parts together would be dozens of arrays of the size of the coefficients.
 template <class Visit>
 std::vector<double> walk(Index d, const Rows& rows, Index size, int threads, Visit&& visit) {
     const Index n = rows.n, K = rows.classes, width = (K + 7) / 8 * 8;
     const Index count = products::chunk_count(n, d + width, width), held = kBlock * (width + K + 1);
-    std::vector<double> parts(count * size, 0.0), scratch(count * held, 0.0), all(size);
+    const bool alone = threads == 1;
+    std::vector<double> parts((alone ? 1 : count) * size, 0.0), scratch((alone ? 1 : count) * held, 0.0), all(size);
     products::over_chunks(n, count, n * d * K, threads, [&](Index c, Index from, Index to) {
-        double *part = parts.data() + c * size, *z = scratch.data() + c * held, *t = z + kBlock * width, *p = t + kBlock * K;
+        const Index place = alone ? 0 : c;
+        double *part = parts.data() + place * size, *z = scratch.data() + place * held, *t = z + kBlock * width, *p = t + kBlock * K;
         for (Index i = from; i < to; i += kBlock) {
             const Index m = std::min(kBlock, to - i);
             std::copy_n(rows.p + i, m, p);
             std::fill(p + m, p + kBlock, 0.0), std::fill(z + m * width, z + kBlock * width, 0.0);
             visit(part, i, Block{z, t, m, width, K, rows.y + i, p});
         }
+        if (!alone) return;
+        for (Index j = 0; j < size; ++j) all[j] = c == 0 ? part[j] : all[j] + part[j];
+        std::fill_n(part, size, 0.0);
     });
-    products::add_up(parts, count, size, all.data());
+    if (!alone) products::add_up(parts, count, size, all.data());
     return all;
 }
 

@@ -152,6 +152,25 @@ def test_an_inverse_for_each_of_the_vectors_of_the_classes() -> None:
     assert found[3] < wanted[3]
 
 
+def test_a_factor_of_all_classes_is_an_inverse_too() -> None:
+    """The Hessian of constant scores by its factor: the steps of its inverse by classes."""
+    arguments = data(500, 6, 3)
+    X, p = arguments[0], arguments[2]
+    ones = np.column_stack([np.ones(500), X])
+    gram, penalty = (ones.T * p) @ ones / 3, np.diag([0.0, *np.full(6, 0.1)])
+    vectors = np.linalg.qr(np.column_stack([np.ones(3), np.random.default_rng(0).normal(size=(3, 2))]))[0]
+    by_class = native.Inverse(
+        np.ascontiguousarray(vectors), np.zeros(3, dtype=np.int64), np.linalg.inv(gram + penalty)[None]
+    )
+    unit = np.random.default_rng(1).uniform(0.5, 2.0, 21)
+    whole = np.kron(np.eye(3), gram + penalty) * unit[:, None] * unit
+    factor = native.Inverse(np.ascontiguousarray(np.linalg.cholesky(whole).T), unit)
+    found, wanted = descend(arguments, inverse=factor), descend(arguments, inverse=by_class)
+    np.testing.assert_allclose(found[0], wanted[0], atol=1e-9)
+    assert found[3] == wanted[3]
+    assert found[1] - found[2] <= 1e-10
+
+
 BAD = {
     "y": {"y": np.zeros(3, dtype=np.int64)},
     "class": {"y": np.full(10, 4)},
@@ -165,6 +184,8 @@ BAD = {
     "which": {"inverse": native.Inverse(np.eye(4), np.ones(4, dtype=np.int64), np.eye(4)[None])},
     "before": {"inverse": native.Inverse(np.eye(4), np.full(4, -1), np.eye(4)[None])},
     "matrices": {"inverse": native.Inverse(np.eye(4), np.zeros(4, dtype=np.int64), np.eye(3)[None])},
+    "factor": {"inverse": native.Inverse(np.eye(12), np.ones(12))},
+    "unit": {"inverse": native.Inverse(np.eye(16), np.ones(4))},
     "least": {"least": 0},
 }
 

@@ -107,6 +107,22 @@ def test_extra_memory_is_far_below_a_copy():
         assert peak < 0.4 * X.nbytes
 
 
+@pytest.mark.parametrize("d", [400, 520])
+def test_matrices_of_all_columns_are_few(d):
+    """The Gram matrix, that of a chunk and its terms, and a block in single precision; no sample, and no matrix of each chunk."""
+    X, y, p = data(20 * d, d)
+    problem = NormalEquations(X, y, p, np.full(d, 0.1), True, 1)
+    tracemalloc.start()
+    dtype, shift = problem.plan()
+    planned = tracemalloc.get_traced_memory()[1]
+    problem.gram(dtype, shift)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert dtype is np.float32
+    assert planned < 4 * 8 * d * d + 256 * 3 * 8 * d
+    assert peak < 5 * 8 * d * d
+
+
 def test_rank_deficient_gives_the_least_norm():
     X, y, p = data(50, 6)
     X = np.column_stack([X, X[:, 0], 2 * X[:, 1] - X[:, 2], np.zeros(50), np.full(50, 0.1)])

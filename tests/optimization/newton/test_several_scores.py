@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import cvxpy as cp
@@ -9,9 +10,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from tests.oracles import convex
+from tests.peak import bytes_a_row, needs_proc
 
 from certifit.losses import Softmax
-from certifit.optimization.newton import proximal, systems
+from certifit.optimization.newton import proximal, several_scores, smooth, systems
 from certifit.optimization.objective.bounds import dual_bound
 from certifit.optimization.objective.dispatch import minimize
 from certifit.optimization.objective.fold import State
@@ -252,3 +254,37 @@ def test_scores_of_like_curvature_share_an_inverse(rare: bool, d: int) -> None:
         assert 0.6 < ratio < 1.6
         if not rare:
             np.testing.assert_allclose(again, v, atol=1e-6)
+
+
+@needs_proc
+def test_tall_rows_of_several_classes_hold_few_scores() -> None:
+    """Some numbers a row beside the labels; scores and probabilities of four classes many times over by passes of NumPy."""
+    rows = "X = X[:, :3].astype(float); y = np.digitize(X[:, 0] + rng.normal(size=n), [-1.0, 0.0, 1.0])"
+    assert bytes_a_row("LogisticRegression(alpha=1e-3, n_jobs=1)", rows) < 60
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_gradients_on_the_hessian_of_a_part_prove_the_same_optimum(
+    intercept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y, p = data(3, 30_000)
+    of = problem(X, y, p, L2(), intercept, 1e-3)
+    assert smooth.has_part(of)
+    tol = 1e-8 * of.scale
+    found = smooth.newton(of, of.start(), tol, 100, Progress())
+    again = smooth.newton(replace(of, threads=3), of.start(), tol, 100, Progress())
+    np.testing.assert_array_equal(again.coef, found.coef)
+    monkeypatch.setattr(several_scores, "native_pass", lambda _: False)
+    general = smooth.newton(of, of.start(), 1e-4 * tol, 100, Progress())
+    assert 0.0 <= found.objective - found.bound <= tol
+    assert found.bound - 1e-4 * tol <= general.objective
+    assert found.objective >= general.bound
+    np.testing.assert_allclose(found.coef, general.coef, atol=1e-4)
+
+
+def test_a_heavy_hessian_of_a_part_is_not_formed() -> None:
+    X, y, p = data(0, 30_000)
+    wide = np.random.default_rng(0).normal(size=(30_000, 170))
+    assert smooth.has_part(problem(X, y, p, L2()))
+    assert not smooth.has_part(problem(wide, y, p, L2()))
+    assert smooth.has_part(problem(wide, y, p, NoPenalty()))  # native code takes none of them

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import weakref
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from certifit.representation.design.blocks import row_blocks
-from certifit.representation.design.rows import over_rows, thin_products
+from certifit.representation.design.rows import added_over_rows, over_rows, thin_products
 from certifit.threads import one_blas_thread
 
 
@@ -51,3 +53,30 @@ def test_chunks_and_blocks_cover_every_row_once(n: int, threads: int) -> None:
         return np.concatenate([np.arange(b.start, b.stop) for b in row_blocks(chunk, 10)])
 
     np.testing.assert_array_equal(np.concatenate(over_rows(rows, n, 10, threads)), np.arange(n))
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_sums_of_chunks_are_those_of_all_rows_in_their_order(threads: int) -> None:
+    x = np.random.default_rng(0).normal(size=1_000_003)
+    parts = over_rows(lambda rows: x[rows].sum(), x.shape[0], 4, 1)
+    assert len(parts) > 4
+    sums, counts = added_over_rows(
+        lambda rows: (np.array([x[rows].sum()]), np.array([x[rows].shape[0]])), x.shape[0], 4, threads
+    )
+    assert sums[0] == sum(parts[1:], parts[0])  # to the last bit
+    assert counts[0] == x.shape[0]
+
+
+def test_one_thread_holds_the_sum_and_one_chunk() -> None:
+    made: list[weakref.ref[np.ndarray]] = []
+    alive = []
+
+    def work(rows: slice) -> tuple[np.ndarray]:
+        own = np.ones(1)
+        made.append(weakref.ref(own))
+        alive.append(sum(one() is not None for one in made))
+        return (own,)
+
+    (total,) = added_over_rows(work, 1_000_000, 8, 1)
+    assert total[0] == len(alive) > 4
+    assert max(alive) <= 2

@@ -24,7 +24,7 @@ from certifit.optimization.closed_form.twice import two_product, two_sum
 from certifit.optimization.objective.fold import total
 from certifit.representation.design.design import Partitioned, as_design
 from certifit.representation.design.products import NARROW, at_entries, entry_columns, in_one_piece, same_places
-from certifit.representation.design.rows import TINY, over_rows
+from certifit.representation.design.rows import TINY, added_over_rows
 from certifit.threads import n_threads, one_blas_thread
 
 EPS = float(np.finfo(np.float64).eps)
@@ -44,6 +44,7 @@ ORDINARY = 1e9  # magnitudes of y, and their inverses, that need no unit of thei
 SAMPLE = 1 << 14  # entries of a larger X that are
 TRUSTED = 1e-9  # a larger residual of the normal equations calls for the orthogonal factorization
 OFFSET = 10.0  # mean over deviation of a column from which the Gram matrix is formed of centered blocks
+PIECE = 256  # rows of the sample at a time
 WORTH = 12  # rows for each column from which the sample of `plan` is a small part of the work
 TALL = 16  # rows for each column from which every thread has a Gram matrix of its own
 
@@ -289,15 +290,19 @@ class NormalEquations:
         tested = not self.single and self.n >= WORTH * self.d
         sample = self._sample(4 * self.d if tested else 256)
         center = sample.mean(axis=0) if self.fit_intercept else np.zeros(self.d)
-        deviation = np.sqrt(np.maximum(((sample - center) ** 2).mean(axis=0), 0.0))
+        pieces = [slice(k, k + PIECE) for k in range(0, sample.shape[0], PIECE)]  # the sample itself is no copy of X
+        squares = sum(((sample[rows] - center) ** 2).sum(axis=0) for rows in pieces)
+        deviation = np.sqrt(np.maximum(squares / sample.shape[0], 0.0))
         live = deviation > 1e3 * EPS * np.abs(center)
         far = live & (np.abs(center) > OFFSET * deviation)
         shift = np.where(far, center, 0.0) if far.any() else None
         if not tested:
             return (np.float32 if self.single else np.float64), shift
-        with np.errstate(invalid="ignore", divide="ignore"):
-            scaled = (sample - center)[:, live] / deviation[live]
-        H = scaled.T @ scaled / sample.shape[0] + np.diag(self.l2[live] / deviation[live] ** 2)
+        H = np.diag(self.l2[live] / deviation[live] ** 2)
+        for rows in pieces:
+            with np.errstate(invalid="ignore", divide="ignore"):
+                scaled = (sample[rows] - center)[:, live] / deviation[live]
+            H += scaled.T @ scaled / sample.shape[0]
         unit = 1.0 / np.sqrt(H.diagonal())
         _, condition = cholesky_condition(H * unit * unit[:, None])
         safe = deviation[live].min(initial=1.0) > 1e-15 and deviation[live].max(initial=1.0) < 1e15
@@ -344,7 +349,7 @@ class NormalEquations:
         target = part.sums
         level = bool((p == p[0]).all())
         plain = level and shift is None and X.dtype == dtype  # the product reads X itself
-        root = np.sqrt(p)
+        root = None if level else np.sqrt(p)
 
         def part_of(chunk: slice, size: int) -> tuple[Array, Array]:
             product, both = np.empty((0, 0)), np.zeros((target.shape[0], self.d))
@@ -363,25 +368,20 @@ class NormalEquations:
                     np.subtract(block, shift, out=work, casting="same_kind")
                 elif level:
                     np.copyto(work, block, casting="same_kind")
-                if not level:
+                if root is not None:
                     np.multiply(block if shift is None else work, root[rows, None], out=work, casting="same_kind")
                 product = added(product, work)
-            return np.asarray(product, dtype=np.float64), both
+            return product, both
 
         def added(product: Array, block: Array) -> Array:
-            if not product.size:
-                return np.asarray(block.T @ block)
-            product = product.astype(np.float64, copy=False)  # sums of blocks in single precision are not
+            if not product.size:  # sums of blocks in single precision are not
+                return np.asarray(block.T @ block, dtype=np.float64)
             product += block.T @ block
             return product
 
         if self.tall:
             # Threads that each take whole blocks through copy and product wait for each other once, not at every block.
-            made = over_rows(lambda chunk: part_of(chunk, PASS_BYTES), part.n, self.d, self.threads)
-            product, both = made[0]
-            for more in made[1:]:
-                product += more[0]
-                both += more[1]
+            product, both = added_over_rows(lambda chunk: part_of(chunk, PASS_BYTES), part.n, self.d, self.threads)
         else:
             product, both = part_of(slice(0, part.n), GRAM_BYTES)
         if level:

@@ -23,7 +23,7 @@ import numpy as np
 from certifit._types import Array
 from certifit.evaluation.losses import Loss, Squared
 from certifit.optimization.newton.few_columns import in_one_call
-from certifit.optimization.newton.several_scores import QUASI, near_several
+from certifit.optimization.newton.several_scores import QUASI, near_several, of_a_part, on_from_a_part, part_is_light
 from certifit.optimization.newton.sketch import Proof, descend, gradient, two_loop
 from certifit.optimization.newton.systems import (
     EXACT_LIMIT,
@@ -32,7 +32,6 @@ from certifit.optimization.newton.systems import (
     cholesky,
     conjugate_gradients,
     diagonal,
-    kronecker,
     preconditioner,
     provable,
     small_hessian,
@@ -40,6 +39,7 @@ from certifit.optimization.newton.systems import (
 )
 from certifit.optimization.objective.bounds import dual_bound, dual_value
 from certifit.optimization.objective.costs import direct_products
+from certifit.optimization.objective.curvature import Curvature
 from certifit.optimization.objective.fold import State
 from certifit.optimization.objective.problem import Point, Problem, Solution
 from certifit.progress import Progress
@@ -91,7 +91,10 @@ def newton(problem: Problem, start: Point, tol: float, max_iter: int, clock: Pro
             state, used = near
             found = _newton(state, tol, max_iter, clock, _direction(problem, None), used)
             return _polished(found, tol).solution("newton", tol)
-        state, used = descend(problem, point, inverse, tol, max_iter)
+        near = on_from_a_part(problem, point, inverse, tol, max_iter)
+        if isinstance(near, Solution):
+            return near
+        state, used = near
         if not state.objective <= problem.scale:  # a part that was not like the whole (rare classes), or a poor start
             first = problem.at(*start)
             if not state.objective <= first.objective:
@@ -155,7 +158,8 @@ def _part(problem: Problem) -> int | None:
     (n, d), K = problem.shape, problem.n_scores
     size = K * (d + problem.fit_intercept)
     enough = n // PART >= max(SKETCH_FROM, max(20, 4 * K) * d)
-    return n // PART if problem.dense and enough and (K == 1 or size <= EXACT_LIMIT) else None
+    small = K == 1 or (size <= EXACT_LIMIT and part_is_light(problem))
+    return n // PART if problem.dense and enough and small else None
 
 
 def part_of_the_rows(problem: Problem, count: int) -> Problem:
@@ -251,7 +255,7 @@ def _by_pairs(state: State, tol: float, max_iter: int) -> tuple[State, int]:
     )
 
 
-def _sketch(problem: Problem, start: Point, tol: float, max_iter: int) -> tuple[Point, Inverse | None]:
+def _sketch(problem: Problem, start: Point, tol: float, max_iter: int) -> tuple[Point, Curvature | None]:
     """The optimum of a part of the rows and the inverse of its Hessian, found the same way from a smaller part.
 
     Without a part that is large enough, the start itself and None.
@@ -268,7 +272,7 @@ def _sketch(problem: Problem, start: Point, tol: float, max_iter: int) -> tuple[
     if inverse is None and problem.n_scores == 1:
         state = _newton(small.at(*point), rough, max_iter, Progress(), cholesky).state
     else:
-        state, _ = descend(small, point, inverse or kronecker(small), rough, max_iter)
+        state = of_a_part(small, point, inverse, rough, max_iter)
     return (state.w, state.b), small_hessian(state)
 
 

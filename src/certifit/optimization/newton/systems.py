@@ -17,7 +17,7 @@ from scipy.linalg import lapack
 from certifit._types import Array
 from certifit.evaluation.losses import Softmax
 from certifit.evaluation.losses.labels.softmax import Simplex
-from certifit.optimization.objective.curvature import REGULAR, by_singular_values, factored
+from certifit.optimization.objective.curvature import REGULAR, Curvature, by_singular_values, factored
 from certifit.optimization.objective.fold import State, Step, total
 from certifit.optimization.objective.problem import Problem
 
@@ -179,7 +179,7 @@ def preconditioner(state: State, h: list[Any]) -> Inverse:
     return _by_score(state, h) if width <= BLOCK_LIMIT and problem.dense else diagonal(state, h)
 
 
-def small_hessian(state: State) -> Inverse | None:
+def small_hessian(state: State) -> Curvature | None:
     """The Hessian of a part of the rows: of K scores in single precision, which is enough for a preconditioner."""
     problem, K = state.problem, state.problem.n_scores
     hessian = state.hessian(single=K > 1)

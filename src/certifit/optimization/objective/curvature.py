@@ -10,7 +10,7 @@ up to rounding; and is anything where they do not.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -41,6 +41,8 @@ class Curvature:
     energy: Callable[[Array, Array], float]
     """vᵀM⁻¹v for v known up to some rounding: twice what a dual point loses that leaves v of its equations."""
     regular: bool
+    factor: tuple[Array, Array] | None = None
+    """U and u with M = diag(1/u)·UᵀU·diag(1/u), where it was made of them."""
 
     def __call__(self, right: Array) -> Array:
         return self.solve(right)
@@ -68,7 +70,7 @@ def factored(hessian: Array, K: int, invariant: bool) -> Curvature | None:
         np.einsum("ii->i", trial)[:] += ridge
         factor, failed = lapack.dpotrf(trial, lower=1, overwrite_a=1)
         if not failed and (float(np.diag(factor).min()) > REGULAR or ridge == 1e-4):
-            return _by_factor(partial(_solved, unit, factor), unit, ridge)
+            return replace(_by_factor(partial(_solved, unit, factor), unit, ridge), factor=(factor.T, unit))
         if K * D <= SINGULAR_LIMIT and np.isfinite(scaled).all():
             # Of rounding, in directions without curvature, an inverse would make the longest step of all.
             values, vectors = scipy.linalg.eigh(scaled, check_finite=False)

@@ -33,7 +33,7 @@ from certifit.representation.design.products import (
     weighted_gram,
     without_gaps,
 )
-from certifit.representation.design.rows import over_rows
+from certifit.representation.design.rows import added_over_rows, over_rows
 
 __all__ = ["Dense", "Design", "Partitioned", "Sparse", "as_design"]
 
@@ -156,7 +156,7 @@ class Design(ABC):
         vector, weight = h.vector, h.weight
         typical = float(p.max())  # p is about 1/n: in units of its own it is in range of single precision
 
-        def work(chunk: slice) -> Array:
+        def work(chunk: slice) -> tuple[Array]:
             total = np.zeros((K * D, K * D), order="F", dtype=dtype)
             diagonal = np.zeros((D, K * D), dtype=dtype)
             for rows in row_blocks(chunk, K * D):
@@ -177,13 +177,11 @@ class Design(ABC):
             for k in range(K):
                 own = slice(k * D, (k + 1) * D)
                 total[own, own] += diagonal[:, own]
-            return total
+            return (total.astype(np.float64, copy=False),)
 
         # Every chunk holds a matrix of its own: few chunks when the matrix is large beside the rows.
-        parts = over_rows(work, n, K * D, self.threads) if n > 8 * K * D else [work(slice(0, n))]
-        total = parts[0].astype(np.float64, copy=False)
-        for part in parts[1:]:
-            total += part
+        few = n <= 8 * K * D
+        (total,) = work(slice(0, n)) if few else added_over_rows(work, n, K * D, self.threads)
         total *= typical
         return mirrored(total)
 
@@ -316,7 +314,8 @@ class Dense(Held):
         n, d = self.shape
         if self.thin or n <= 8 * d:
             return super()._gram(h)
-        return np.asarray(sum(over_rows(lambda rows: weighted_gram(self.X[rows], h[rows]), n, d, self.threads)))
+        (found,) = added_over_rows(lambda rows: (weighted_gram(self.X[rows], h[rows]),), n, d, self.threads)
+        return found
 
     def largest(self) -> Array:
         return np.abs(self.X).max(axis=0, initial=0.0).astype(np.float64)
