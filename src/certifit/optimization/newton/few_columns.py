@@ -23,7 +23,7 @@ from certifit.evaluation.losses.labels.margin import HardLogistic, SquaredHinge
 from certifit.optimization.objective.problem import Point, Problem, Solution
 from certifit.representation.design.products import NARROW, in_one_piece
 
-__all__ = ["KERNELS", "in_one_call", "on_dense_columns", "on_sparse_columns"]
+__all__ = ["KERNELS", "THIN", "in_one_call", "on_dense_columns", "on_sparse_columns"]
 
 KERNELS: dict[type[Loss], str] = {HardLogistic: "logistic", Poisson: "poisson"}
 # Many columns want a curvature at every row.

@@ -20,14 +20,15 @@ import numpy as np
 from certifit._types import Array
 from certifit.optimization.coordinate import descent as coordinate
 from certifit.optimization.newton.by_score import one_round
-from certifit.optimization.newton.few_columns import in_one_call, on_dense_columns, on_sparse_columns
-from certifit.optimization.newton.smooth import NO_GAIN, Damping, eased, part_of_the_rows, threading
+from certifit.optimization.newton.few_columns import THIN, in_one_call, on_dense_columns, on_sparse_columns
+from certifit.optimization.newton.smooth import NO_GAIN, Damping, eased, part_of_the_rows, some_rows, threading
 from certifit.optimization.newton.systems import solve_semidefinite
 from certifit.optimization.objective.bounds import any_score, dual_bound
 from certifit.optimization.objective.fold import Slope, State, Step, total
 from certifit.optimization.objective.problem import Point, Problem, Solution
 from certifit.optimization.objective.regularizer import kernel_penalty
 from certifit.progress import Progress
+from certifit.representation.design.design import as_design
 
 __all__ = ["prox_newton"]
 
@@ -48,6 +49,10 @@ NOTHING = 0.01  # share of the gap that is wanted: a model that promises less sh
 NOTHING_LEFT = "The last steps came to nothing: columns are nearly dependent, and the penalty is small."
 SLOWER = 0.9  # a round of sweeps that leaves more than this share of the violation has come to little
 LAST = 1e-4  # promise, as a share of the scale, after which the next step is likely to be the last
+AFTER = 0.1  # of `tol`: where the step after one would promise less, the one may prove the gap
+FAR = 0.1  # promise, as a share of the scale, of which Newton's method leaves as much as a Hessian of some rows
+ROWS = 16  # of that part for each column: what it leaves of a promise is one over them
+AT_ONCE = 512  # of these rows are copied at once
 
 
 def prox_newton(problem: Problem, start: Point, tol: float, max_iter: int, clock: Progress) -> Solution:
@@ -80,6 +85,8 @@ def _prox_newton(problem: Problem, start: Point, tol: float, max_iter: int, cloc
     damping, model = Damping(problem.loss), _Model(problem)
     l1 = (regularizer.elastic() or (np.full(d, np.inf),))[0]
     iteration, inner, vain = 0, ROUGH, 0
+    far = not state.w.any()  # from the optimum
+    last = earlier = np.inf  # what the last two steps promised
     for iteration in range(1, max_iter + 1):
         slope, h = state.slope, damping.curvatures(state)
         promised = np.inf
@@ -91,9 +98,11 @@ def _prox_newton(problem: Problem, start: Point, tol: float, max_iter: int, cloc
             if problem.dense and MOST * d <= chosen.shape[0]:
                 chosen = np.arange(d)
             size = min(d, 2 * size)
+            if _coming(_coming(last, earlier), last) <= AFTER * tol:
+                inner = FINE
             wanted = inner * float(violation.max(initial=0.0))
             turns = K > 1 and K * (chosen.shape[0] + 1) > JOINT_LIMIT
-            step = None if turns else model.step(state, h, chosen, wanted)
+            step = None if turns else model.step(state, h, chosen, wanted, far=far and damping.level == 0.0)
         else:
             size, wanted, step = d, 0.0, _generic_step(state, h)
         if step is None:
@@ -107,12 +116,14 @@ def _prox_newton(problem: Problem, start: Point, tol: float, max_iter: int, cloc
             inner = FINE if -promised < LAST * problem.scale else ROUGH
             stuck = length == 0.0 or state.objective - reached <= 1e-16 * abs(state.objective)
             # The slopes that the model predicts are a dual point accurate to second order.
-            if -promised <= NEAR * tol or iteration == max_iter:
+            if -promised <= NEAR * tol or _coming(-promised, last) <= AFTER * tol or iteration == max_iter:
                 bound = max(bound, dual_bound(step.ahead(), step.dual(h), h if K > 1 else None))
+            last, earlier = -promised if length == 1.0 else np.inf, last
+            far = length == 1.0 and last > FAR * problem.scale
             if length > 0.0:
                 state = step.reach(length)
             if length == 1.0 and separable and -promised > NEAR * tol and FEW * chosen.shape[0] <= d:
-                state = model.settled(state, chosen, wanted, -promised)
+                state, last = model.settled(state, chosen, wanted, -promised), np.inf
         clock.update(iteration, max_iter, (state.objective - bound) / max(problem.scale, 1e-300))
         if state.objective - bound <= tol:
             break
@@ -146,6 +157,11 @@ def _subsample_start(problem: Problem, start: Point, tol: float, max_iter: int) 
     rough = max(tol, 0.1 * d / part * problem.scale)  # no better than the statistical error of the part
     solution = prox_newton(part_of_the_rows(problem, part), start, rough, max_iter, Progress())
     return solution.coef, solution.intercept
+
+
+def _coming(last: float, earlier: float) -> float:
+    """What the next step will promise, where promises fall as squares: infinite where nothing says so."""
+    return last * (last / earlier) ** 2 if last < earlier < np.inf else np.inf
 
 
 def _working_set(used: Array, violation: Array, near: Array, size: int) -> Array:
@@ -211,8 +227,13 @@ class _Model:
         full[..., chosen] = found.columns
         return Slope(found.level, full)
 
-    def step(self, state: State, h: list[Any], chosen: Array, tol: float, slope: Slope | None = None) -> Step:
-        """To the minimizer of the quadratic model over the working set."""
+    def step(
+        self, state: State, h: list[Any], chosen: Array, tol: float, slope: Slope | None = None, *, far: bool = False
+    ) -> Step:
+        """To the minimizer of the quadratic model over the working set.
+
+        Far from the optimum a part of the rows tells its curvature.
+        """
         problem, k = self.problem, chosen.shape[0]
         by_column = problem.in_memory and not problem.dense
         if (
@@ -223,7 +244,8 @@ class _Model:
         ):
             return self._swept(state, h[0], chosen, tol)
         designs = [cache(chosen) for cache in self.columns]
-        hessian = state.hessian(h, designs)
+        hessian = self._of_some_rows(state, chosen) if far else None
+        hessian = state.hessian(h, designs) if hessian is None else hessian
         if problem.loss.shift_invariant:
             # The direction that all scores share has no curvature; a trace of it keeps the intercepts finite.
             own = np.diag(hessian)
@@ -248,6 +270,30 @@ class _Model:
         full = np.zeros(state.w.shape)
         full[..., chosen] = dw
         return Step(state, full, db, moved)
+
+    def _of_some_rows(self, state: State, chosen: Array) -> Array | None:
+        """The Hessian of a part of the rows; None where all of them cost little more, or where few of the part count."""
+        problem, k = self.problem, chosen.shape[0]
+        if not (problem.in_memory and problem.dense and problem.n_scores == 1 and k > THIN):
+            return None
+        if problem.regularizer.elastic() is None:  # of several minima the steps choose one
+            return None
+        count = max(ROWS * k, problem.shape[0] // ROWS)
+        if 2 * count > problem.shape[0]:
+            return None
+        rows = some_rows(problem, count)
+        p, h = problem.p[rows], state.h[0][rows]
+        with np.errstate(all="ignore"):
+            if not (p @ h) ** 2 > 0.5 * ROWS * k * float((p * h) @ (p * h)):
+                return None
+        p = p / p.sum()
+        X, step, everything = problem.X, max(AT_ONCE, k), k == problem.shape[1]
+        hessian = np.zeros(2 * (k + problem.fit_intercept,))
+        for at in range(0, count, step):  # a copy of each piece is soon forgotten
+            piece, part = rows[at : at + step], slice(at, at + step)
+            design = as_design(X[piece] if everything else X[np.ix_(piece, chosen)], problem.threads)
+            hessian += design.hessian(p[part], h[part], ones=problem.fit_intercept)
+        return hessian
 
     def _rows(self, h: Array, chosen: Array) -> Array:
         """The rows whose Gram matrix is the Hessian of the risk."""

@@ -55,6 +55,7 @@ __all__ = [
     "newton",
     "newton_cg",
     "part_of_the_rows",
+    "some_rows",
     "threading",
 ]
 
@@ -163,8 +164,13 @@ def _part(problem: Problem) -> int | None:
 
 
 def part_of_the_rows(problem: Problem, count: int) -> Problem:
+    """The problem of `some_rows`."""
+    return problem.some(some_rows(problem, count))
+
+
+def some_rows(problem: Problem, count: int) -> Array:
     """Rows drawn with a fixed seed: a start must not depend on anything but the data, and the end does not depend on it."""
-    return problem.some(np.sort(np.random.default_rng(0).choice(problem.shape[0], count, replace=False)))
+    return np.sort(np.random.default_rng(0).choice(problem.shape[0], count, replace=False))
 
 
 def eased(problem: Problem, start: Point, solve: Callable[[Problem, Point, float], Point]) -> Point:

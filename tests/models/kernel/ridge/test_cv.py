@@ -79,11 +79,25 @@ def test_a_band_says_what_eigenvectors_say(fit_intercept: bool, monkeypatch: pyt
 def test_ridges_below_rounding_go_back_to_eigenvectors(monkeypatch: pytest.MonkeyPatch) -> None:
     X = np.repeat(np.linspace(-1.0, 1.0, 120), 2)[:, None] + 1e-9 * np.tile([0.0, 1.0], 120)[:, None]
     y = np.sin(X[:, 0]) + np.random.default_rng(0).normal(size=240)
+    monkeypatch.setattr(cv, "LEAST", 1e-150)
     wanted = KernelRidgeCV(kernel=KERNEL, alphas=[1e-2, 1e-30]).fit(X, y)
     monkeypatch.setattr(resolvent, "BAND_FROM", 100)
     monkeypatch.setattr(resolvent, "BAND_RIDGES", 1.0)
     model = KernelRidgeCV(kernel=KERNEL, alphas=[1e-2, 1e-30]).fit(X, y)
     np.testing.assert_array_equal(model.cv_error_path_, wanted.cv_error_path_)
+
+
+@pytest.mark.parametrize("folds", [None, 2])
+@pytest.mark.parametrize("weight", [1.0, 1e10, 1e300])
+def test_no_ridge_on_equal_rows_divides_no_rounding(folds: Any, weight: float) -> None:
+    """Rows with the same kernel values and other targets: what is left of them is rounding, divided by a ridge that is none."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3)) * (rng.random((40, 3)) < 0.3)
+    y = rng.normal(size=40)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        found = KernelRidgeCV(alphas=0.0, cv=folds).fit(X, y, np.full(40, weight)).predict(X)
+    assert float(np.abs(found).max()) < 10.0
 
 
 def folds_of_refits(X: Any, y: Any, weight: Any, folds: Any, alphas: Any, **given: Any) -> Any:

@@ -30,7 +30,8 @@ __all__ = ["KernelRidgeCV"]
 
 Chosen = tuple[Curve, Callable[[int], Array]]
 
-LEAST = 1e-150  # of the mean of k(x, x): a ridge that small is none, and what is divided by it is a number
+# Times the rows and the mean of k(x, x): a ridge below the rounding of the matrix is none, and residuals that are rounding are not divided by less.
+LEAST = float(np.finfo(np.float64).eps)
 
 GRID = np.geomspace(1.0, 1e-7, 20)  # of the mean of k(x, x)
 
@@ -109,12 +110,13 @@ class KernelRidgeCV(ChosenAlpha, GaussianReading):
         weight, total = sample.weight, float(sample.weight.sum())
         removed = np.minimum(weight, 1.0)
         rest = max(total - float(weight @ removed) / total, 1e-300)
-        ridges = np.maximum(np.maximum(self.alphas_ / size, LEAST) * rest, 1e-300)
+        strengths = np.maximum(self.alphas_ / size, LEAST * weight.shape[0])
+        ridges = np.maximum(strengths * rest, 1e-300)
         form = GramForm.of(gram / size, weight, bool(self.fit_intercept), ridges)
         scaled, unit = in_units(sample.y.reshape(sample.y.shape[0], -1))
 
         def beta(best: int) -> Array:
-            ridge = max(max(float(self.alphas_[best]) / size, LEAST) * total, 1e-300)
+            ridge = max(float(strengths[best]) * total, 1e-300)
             return weight[:, None] * next(form.residuals(scaled, np.array([ridge]))) / ridge * (unit / size)
 
         return self._curve(form, sample, removed / weight, ridges), beta
@@ -123,7 +125,8 @@ class KernelRidgeCV(ChosenAlpha, GaussianReading):
         """The same by folds."""
         scaled, unit = in_units(sample.y.reshape(sample.y.shape[0], -1))
         everything = Part(sample.weight, np.zeros_like(sample.weight))
-        parts = Parts(gram, size, [*folds, everything], scaled.T, self.alphas_ / size, bool(self.fit_intercept))
+        strengths = np.maximum(self.alphas_ / size, LEAST * sample.weight.shape[0])
+        parts = Parts(gram, size, [*folds, everything], scaled.T, strengths, bool(self.fit_intercept))
         dual, predictions = parts.solve()
         errors = [part.error(found - scaled.T).sum(axis=1) for part, found in zip(folds, predictions, strict=False)]
         weight = np.array([float(part.tested.sum()) for part in folds])

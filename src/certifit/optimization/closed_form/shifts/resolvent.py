@@ -79,8 +79,15 @@ class _ByBand(Resolvent):
     factors: dict[float, BandFactor] = field(default_factory=dict)
 
     def damped(self, z: Array, ridge: float) -> Array:
-        factor = self.factors.get(ridge) or self.band.factor(ridge)
+        factor = self.factors.get(ridge) or self._factor(ridge)
         return ridge * factor.solve(z)
+
+    def _factor(self, ridge: float) -> BandFactor:
+        """That of another ρ; where rounding leaves it an eigenvalue below zero, the nearest one that has a factor."""
+        try:
+            return self.band.factor(ridge)
+        except np.linalg.LinAlgError:
+            return self.factors[min(self.factors, key=lambda known: abs(known - ridge))]
 
     def diagonals(self, ridges: Array) -> Array:
         return ridges * inverse_diagonals(self.rotation, [self.factors[float(ridge)] for ridge in ridges])
