@@ -18,8 +18,8 @@ WIDE = ([2, 5, 20, 60], [500, 1_000, 5_000])
 CUBE = ([2, 5, 20, 60], [500])
 SQUARES = ("kernel", "hierarchy", "embedding", "dissimilarity", "local", "medoids")
 """Modules of methods whose time or memory grows with the square of the rows, or faster."""
-CUBES = ("subset", "bayes.regression", "discriminant", "polynomial")
-"""Of methods that need the eigenvalues of a matrix as large as the columns are many, or all products of two columns."""
+CUBES = ("subset", "bayes.regression", "discriminant", "polynomial", "elimination")
+"""Of methods that need the eigenvalues of a matrix as large as the columns are many, all products of two columns, or a fit for each."""
 
 
 def code(rng: np.random.Generator) -> str:

@@ -8,6 +8,7 @@ a sparse X that is as far from zero has no gaps, so that it is no less sparse wi
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import reduce
@@ -20,6 +21,7 @@ from certifit._types import Array
 from certifit.certificate import Certificate
 from certifit.evaluation.losses import Loss
 from certifit.optimization.closed_form.magnitudes import powers_of_two
+from certifit.optimization.closed_form.twice import two_product
 from certifit.optimization.objective.fold import total
 from certifit.optimization.objective.problem import Problem, Solution
 from certifit.representation.design.design import Dense, as_design
@@ -27,6 +29,7 @@ from certifit.representation.design.design import Dense, as_design
 __all__ = ["Units", "check_range", "condition", "is_extreme"]
 
 LARGE, SMALL = 1e50, 1e-50  # beyond these, fourth powers leave the range of double precision
+TINY = 1e-140  # up to its inverse products are numbers, and so is what their rounding leaves
 OFFSET = 1e4  # mean over deviation of a column from which it is centered
 SAMPLE = 1 << 15  # entries that are looked at; a fit that fails all the same is repeated in ordinary units
 
@@ -85,12 +88,21 @@ class Units:
         levels = np.asarray(intercept, dtype=np.float64)
         if not (np.isfinite(coef).all() and np.isfinite(levels).all()):
             return np.full_like(levels, np.nan)[()]
-        centers = {j: Fraction(float(self.center[j])) for j in np.flatnonzero(self.center)}
-        found = [
-            float(Fraction(float(level)) + sign * sum(Fraction(float(row[j])) * m for j, m in centers.items()))
-            for row, level in zip(np.atleast_2d(coef), np.atleast_1d(levels), strict=True)
-        ]
+        rows = zip(np.atleast_2d(coef), np.atleast_1d(levels), strict=True)
+        found = [_sum_of_products(float(level), sign * row, self.center) for row, level in rows]
         return np.asarray(found).reshape(levels.shape)[()]
+
+
+def _sum_of_products(level: float, a: Array, b: Array) -> float:
+    """level + Σ a·b, rounded once."""
+    used = np.flatnonzero((a != 0.0) & (b != 0.0))
+    a, b = a[used], b[used]
+    sizes = np.abs(np.r_[a, b, a * b])
+    if used.size and (sizes.min() < TINY or sizes.max() > 1.0 / TINY):  # where products and their rests are no numbers
+        return float(
+            Fraction(level) + sum(Fraction(x) * Fraction(y) for x, y in zip(a.tolist(), b.tolist(), strict=True))
+        )
+    return math.fsum([level, *np.concatenate(two_product(a, b)).tolist()])
 
 
 @dataclass(frozen=True)

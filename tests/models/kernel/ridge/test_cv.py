@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold
 from tests.models.kernel.ridge.test_model import KERNEL, data
 
 from certifit import KernelRidge, KernelRidgeCV, kernels
 from certifit._native import products as native
+from certifit.models.kernel.ridge import cv
 from certifit.models.kernel.ridge import folds as by_folds
 from certifit.optimization.closed_form.shifts import resolvent
 

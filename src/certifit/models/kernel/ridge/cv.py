@@ -30,7 +30,8 @@ __all__ = ["KernelRidgeCV"]
 
 Chosen = tuple[Curve, Callable[[int], Array]]
 
-# Times the rows and the mean of k(x, x): a ridge below the rounding of the matrix is none, and residuals that are rounding are not divided by less.
+# Times the rows and the mean of k(x, x): a ridge below the rounding of the matrix is none, and residuals that are rounding are
+# not divided by less.
 LEAST = float(np.finfo(np.float64).eps)
 
 GRID = np.geomspace(1.0, 1e-7, 20)  # of the mean of k(x, x)
