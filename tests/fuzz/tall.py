@@ -19,7 +19,7 @@ CUBE = ([2, 5, 20, 60], [500])
 SQUARES = ("kernel", "hierarchy", "embedding", "dissimilarity", "local", "medoids")
 """Modules of methods whose time or memory grows with the square of the rows, or faster."""
 CUBES = ("subset", "bayes.regression", "discriminant", "polynomial", "elimination")
-"""Of methods that need the eigenvalues of a matrix as large as the columns are many, all products of two columns, or a fit for each."""
+"""Of methods that need eigenvalues of a matrix as large as the columns are many, products of all columns, or a fit for each."""
 
 
 def code(rng: np.random.Generator) -> str:
