@@ -18,7 +18,7 @@ WIDE = ([2, 5, 20, 60], [500, 1_000, 5_000])
 CUBE = ([2, 5, 20, 60], [500])
 SQUARES = ("kernel", "hierarchy", "embedding", "dissimilarity", "local", "medoids")
 """Modules of methods whose time or memory grows with the square of the rows, or faster."""
-CUBES = ("subset", "bayes.regression", "discriminant", "polynomial", "elimination")
+CUBES = ("subset", "bayes.regression", "discriminant", "polynomial", "elimination", "density")
 """Of methods that need eigenvalues of a matrix as large as the columns are many, products of all columns, or a fit for each."""
 
 
