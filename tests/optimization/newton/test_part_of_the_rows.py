@@ -106,3 +106,10 @@ def test_what_promises_say_of_the_next() -> None:
     assert proximal._coming(1e-2, 1e-1) == pytest.approx(1e-4)
     assert proximal._coming(1e-2, np.inf) == np.inf  # one promise says nothing
     assert proximal._coming(1e-1, 1e-2) == np.inf  # nor do such that rise
+
+
+def test_promises_of_nothing_promise_nothing_more() -> None:
+    """At an optimum rounding leaves a promise of zero, or of less."""
+    assert proximal._coming(1e-4, 1e-2) == pytest.approx(1e-8)
+    assert [proximal._coming(last, 0.0) for last in (0.0, -1e-20, 1e-20)] == [np.inf] * 3
+    assert proximal._coming(-2e-20, -1e-20) == np.inf

@@ -161,7 +161,8 @@ def _subsample_start(problem: Problem, start: Point, tol: float, max_iter: int) 
 
 def _coming(last: float, earlier: float) -> float:
     """What the next step will promise, where promises fall as squares: infinite where nothing says so."""
-    return last * (last / earlier) ** 2 if last < earlier < np.inf else np.inf
+    # Rounding may leave a promise of nothing, or of less.
+    return last * (last / earlier) ** 2 if last < earlier < np.inf and earlier > 0.0 else np.inf
 
 
 def _working_set(used: Array, violation: Array, near: Array, size: int) -> Array:
