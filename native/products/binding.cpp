@@ -84,7 +84,6 @@ nb::object run_residual(const Array& X, const Vector<double>& y, const Vector<do
     return out.vector(view.d + 2);
 }
 
-// Two rows: g and Σ p r, and what their rounding left; and Σ p r².
 template <class Array>
 nb::object run_residual_twice(const Array& X, const Vector<double>& y, const Vector<double>& p, const Vector<double>& w, double b, int threads) {
     const auto view = table(X);
